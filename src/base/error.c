@@ -50,6 +50,7 @@ bool ss_vfail(struct ss_error *error, enum ss_status status, const char *format,
   ss_make_printable(text);
   if (length >= 0 && (size_t)length >= sizeof text) end_in_dots(text, sizeof text - 1);
   error->status = status;
+  error->field[0] = '\0';
   memcpy(error->text, text, sizeof text);
   return false;
 }
@@ -73,5 +74,8 @@ bool(ss_fail_prefix)(struct ss_error *error, const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(prefix, sizeof prefix, format, arguments);
   va_end(arguments);
-  return ss_fail(error, error->status, "%s: %s", prefix, error->text);
+  const struct ss_error own = *error;
+  (void)ss_fail(error, own.status, "%s: %s", prefix, own.text);
+  memcpy(error->field, own.field, sizeof own.field);
+  return false;
 }

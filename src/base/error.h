@@ -21,7 +21,8 @@ enum ss_status {
 
 struct ss_error {
   enum ss_status status;
-  char text[1000];
+  char text[872];
+  char field[128]; /* the path of the document's field that is wrong; "": none in particular is */
 };
 
 #define SS_PRINTF(text_at, first_at) __attribute__((format(printf, text_at, first_at)))
@@ -38,7 +39,7 @@ bool ss_vfail(struct ss_error *error, enum ss_status status, const char *format,
 /* "out of memory while WHAT", status SS_MACHINE. */
 bool ss_fail_memory(struct ss_error *error, const char *what);
 
-/* Puts "PREFIX: " before the text that `error` already holds; returns false. */
+/* Puts "PREFIX: " before the text that `error` already holds, whose field stays; returns false. */
 bool ss_fail_prefix(struct ss_error *error, const char *format, ...) SS_PRINTF(2, 3);
 
 /* Compilers and clang-tidy see only here that the result is false; without it they warn, after a `return

@@ -159,6 +159,39 @@ struct ss_node ss_doc_root(struct ss_doc *doc) {
   return (struct ss_node){doc, doc->root};
 }
 
+/* --- options of a command --------------------------------------------------------------------------------- */
+
+void ss_doc_call_fields(struct ss_doc *doc, const cJSON *options) {
+  doc->options = options;
+}
+
+void ss_doc_call_like(struct ss_doc *doc, const struct ss_doc *other) {
+  doc->options = other->options;
+}
+
+/* "--M SIZE" of the field that the first `length` bytes name; NULL: no option is it. */
+static const char *option_of(const struct ss_doc *doc, const char *field, size_t length) {
+  const cJSON *o = doc->options != NULL ? doc->options->child : NULL;
+  while (o != NULL && (strncmp(o->string, field, length) != 0 || o->string[length] != '\0')) o = o->next;
+  return cJSON_GetStringValue(o);
+}
+
+const char *ss_doc_field(const struct ss_doc *doc, const char *field, char *buffer, size_t size) {
+  const char *option = option_of(doc, field, strlen(field));
+  if (option != NULL) (void)snprintf(buffer, size, "%.*s", (int)strcspn(option, " "), option);
+  else (void)snprintf(buffer, size, "\"%s\"", field);
+  return buffer;
+}
+
+const char *ss_doc_place(const struct ss_doc *doc, const char *path, char *buffer, size_t size) {
+  const size_t head = strcspn(path, "[.");
+  const char *option = option_of(doc, path, head);
+  if (option != NULL) (void)snprintf(buffer, size, "%.*s%s", (int)strcspn(option, " "), option, path + head);
+  else if (doc->options != NULL) (void)snprintf(buffer, size, "%s", path);
+  else (void)snprintf(buffer, size, "%s%s%s", doc->name, *path != '\0' ? ": " : "", path);
+  return buffer;
+}
+
 /* --- places ---------------------------------------------------------------------------------------------- */
 
 bool ss_node_present(struct ss_node node) {
@@ -240,10 +273,11 @@ bool(ss_node_fail)(struct ss_node node, struct ss_error *error, const char *form
   va_start(arguments, format);
   ss_vfail(error, SS_BAD_INPUT, format, arguments);
   va_end(arguments);
-  char path[400];
+  char path[400], place[900];
   ss_node_path(node, path, sizeof path);
-  return *path == '\0' ? ss_fail_prefix(error, "%s", node.doc->name)
-                       : ss_fail_prefix(error, "%s: %s", node.doc->name, path);
+  if (*ss_doc_place(node.doc, path, place, sizeof place) != '\0') ss_fail_prefix(error, "%s", place);
+  if (error != NULL) (void)snprintf(error->field, sizeof error->field, "%.*s", (int)sizeof error->field - 1, path);
+  return false;
 }
 
 /* --- checked readers ------------------------------------------------------------------------------------- */
@@ -300,6 +334,9 @@ bool ss_node_need(struct ss_node node, const char *key, struct ss_node *out, str
   if (!ss_node_is_object(node))
     return ss_node_fail(node, error, "%s is not an object with the key \"%s\"", describe(node, found), key);
   const struct ss_node member = ss_node_get(node, key);
+  const char *option = option_of(node.doc, key, strlen(key));
+  if (!ss_node_present(member) && option != NULL)
+    return ss_fail(error, SS_BAD_INPUT, "say %s (--help tells more)", option);
   if (!ss_node_present(member)) return ss_node_fail(node, error, "the key \"%s\" is missing", key);
   *out = member;
   return true;

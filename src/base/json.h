@@ -41,6 +41,17 @@ void ss_cleanup_doc(struct ss_doc **doc);
 const char *ss_doc_name(const struct ss_doc *doc);
 struct ss_node ss_doc_root(struct ss_doc *doc);
 
+/* The document is what a command was asked: messages name its options instead of the document and its fields.
+ * `options` is {FIELD: OPTION}, which outlives the document; an option that needs saying has its value, "--M SIZE".
+ * NULL: nothing changes. */
+void ss_doc_call_fields(struct ss_doc *doc, const struct cJSON *options);
+/* The same options for a document that is made of a part of another. */
+void ss_doc_call_like(struct ss_doc *doc, const struct ss_doc *other);
+/* How the user knows the field: "\"range\"", or "--range". Returns `buffer`. */
+const char *ss_doc_field(const struct ss_doc *doc, const char *field, char *buffer, size_t size);
+/* Where in the document: "FILE: PATH", or "--range". Returns `buffer`. */
+const char *ss_doc_place(const struct ss_doc *doc, const char *path, char *buffer, size_t size);
+
 /* A document of a ready tree, which it owns from then on, also on failure. NULL: memory was short. */
 bool ss_doc_adopt(const char *name, struct cJSON *root, struct ss_doc **out, struct ss_error *error) SS_MUST_CHECK;
 
@@ -49,6 +60,8 @@ bool ss_doc_adopt(const char *name, struct cJSON *root, struct ss_doc **out, str
  * as JSON when it parses as JSON, else as a string. A path through something that is neither object nor array, or an
  * index beyond the end, is an error. */
 bool ss_doc_set(struct ss_doc *doc, const char *path, const char *value, struct ss_error *error) SS_MUST_CHECK;
+/* That value, the caller's; NULL: an error, in which `name` stands for the document. */
+struct cJSON *ss_json_value(const char *name, const char *path, const char *value, struct ss_error *error);
 /* The same with a ready item, which the document owns from then on, also on failure. */
 bool ss_doc_set_item(struct ss_doc *doc, const char *path, struct cJSON *item, struct ss_error *error) SS_MUST_CHECK;
 
@@ -71,7 +84,7 @@ const char *ss_node_key(struct ss_node node);
 /* The member of that name; absent when there is none or `node` is no object. Case matters. */
 struct ss_node ss_node_get(struct ss_node node, const char *key);
 
-/* "FILE: PATH: ..." with status SS_BAD_INPUT; returns false. */
+/* "FILE: PATH: ..." with status SS_BAD_INPUT, and the path as the error's field; returns false. */
 bool ss_node_fail(struct ss_node node, struct ss_error *error, const char *format, ...) SS_PRINTF(3, 4);
 #define ss_node_fail(...)                                                                                            \
   ({                                                                                                                 \

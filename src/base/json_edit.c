@@ -120,9 +120,11 @@ static bool is_utf8(const char *text) {
   return true;
 }
 
-bool ss_doc_set(struct ss_doc *doc, const char *path, const char *value, struct ss_error *error) {
-  if (!is_utf8(path) || !is_utf8(value))
-    return ss_fail(error, SS_BAD_INPUT, "%s: %.200s: \"%.200s\" is not UTF-8", doc->name, path, value);
+cJSON *ss_json_value(const char *name, const char *path, const char *value, struct ss_error *error) {
+  if (!is_utf8(path) || !is_utf8(value)) {
+    (void)ss_fail(error, SS_BAD_INPUT, "%s: %.200s: \"%.200s\" is not UTF-8", name, path, value);
+    return NULL;
+  }
   struct ss_doc *parsed = NULL;
   struct ss_error no_json;
   cJSON *item = NULL;
@@ -133,5 +135,11 @@ bool ss_doc_set(struct ss_doc *doc, const char *path, const char *value, struct 
   } else if (no_json.status == SS_BAD_INPUT) {
     item = cJSON_CreateString(value);
   }
-  return ss_doc_set_item(doc, path, item, error);
+  if (item == NULL) (void)ss_fail_memory(error, "setting a field");
+  return item;
+}
+
+bool ss_doc_set(struct ss_doc *doc, const char *path, const char *value, struct ss_error *error) {
+  cJSON *item = ss_json_value(doc->name, path, value, error);
+  return item != NULL && ss_doc_set_item(doc, path, item, error);
 }

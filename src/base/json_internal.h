@@ -13,6 +13,7 @@ enum { SS_PATH_STEPS = 64, SS_TREE_DEPTH = CJSON_NESTING_LIMIT + SS_PATH_STEPS }
 struct ss_doc {
   char *name;
   cJSON *root;
+  const cJSON *options; /* {FIELD: OPTION} of the command that asks; NULL: none does */
 };
 
 /* Whether the text is one JSON value from byte `first` on, and nothing else; the error names byte and line. */

@@ -54,10 +54,13 @@ static bool store_choice(const struct ss_option_spec *spec, const char *value, u
   return ss_fail(error, SS_BAD_INPUT, "%s: \"%s\" is not %s", spec->name, value, all);
 }
 
+static bool fail_second(const struct ss_option_spec *spec, const char *value, struct ss_error *error) {
+  return ss_fail(error, SS_BAD_INPUT, "one %s is enough: \"%s\" is left over", spec->value, value);
+}
+
 static bool store_text(const struct ss_option_spec *spec, const char *value, const char **out,
                        struct ss_error *error) {
-  if (!*spec->name && *out)
-    return ss_fail(error, SS_BAD_INPUT, "one %s is enough: \"%s\" is left over", spec->value, value);
+  if (!*spec->name && *out) return fail_second(spec, value, error);
   *out = value;
   return true;
 }
@@ -70,6 +73,8 @@ static bool add_text(const char *value, const char ***list, size_t *count, struc
 
 static bool add_said(const struct ss_option_spec *spec, const char *value, struct ss_said **list, size_t *count,
                      struct ss_error *error) {
+  for (size_t i = 0; !*spec->name && !spec->list && i < *count; i++)
+    if ((*list)[i].option == spec) return fail_second(spec, value, error);
   if (!ss_grow_by_one(*list, *count)) return ss_fail_memory(error, "reading options");
   (*list)[(*count)++] = (struct ss_said){spec, value};
   return true;

@@ -37,6 +37,8 @@ struct ss_option_spec {
   const char *value; /* what stands for the value in the help: "FILE"; of an operand, what it is: "scenario" */
   const char *help;  /* NULL: --help does not show the option */
   const char *field; /* of a request, where the option's name is not its: "files" of --file; else NULL */
+  bool list;         /* SS_TAKES_SAID: the field is a list, and the option may be repeated */
+  const char *json;  /* SS_TAKES_SAID without a value: that of the field; NULL: true */
 };
 
 /* An option as it was given. */

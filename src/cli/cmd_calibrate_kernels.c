@@ -86,7 +86,7 @@ static bool measure_input(struct ss_timing timing, uint64_t rows, struct times *
 
 static bool measure_inputs(const struct arguments *a, struct ss_timing *timing, struct times *times,
                            struct ss_error *error) {
-  const struct ss_watcher *watcher = a->call.options.watcher;
+  const struct ss_watcher *watcher = a->call.request.run.watcher;
   size_t inputs = 0;
   double whole = 0;
   bool ok = true;

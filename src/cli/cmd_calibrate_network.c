@@ -1,7 +1,8 @@
 /* A cluster file out of benchmarks' logs, or out of messages between the processes of mpirun; and how good it is. */
 #include "base/file.h"
 #include "base/memory.h"
-#include "cli/client.h"
+#include "cli/command.h"
+#include "query/answers.h"
 #include "query/calibrate_question.h"
 #include "report/calibration.h"
 #include "report/validation_table.h"
@@ -19,10 +20,10 @@
 #endif
 
 struct arguments {
-  struct ss_client_arguments head;
+  struct ss_call call;
   const char *device, *figure;
-  const char **where, **suppose, **fit_on;
-  size_t wheres, supposes, fit_ons;
+  const char **fit_on;
+  size_t fit_ons;
   bool validate;
   uint32_t repeats;
   unsigned printed;                      /* of `formats` */
@@ -58,14 +59,14 @@ static bool write_device(const struct arguments *a, const struct ss_calibrated *
 
 static bool write_cluster(const struct arguments *a, const struct ss_calibrated *c, struct ss_error *error) {
   cJSON *root = ss_calibrated_cluster(c);
-  return ss_model_write(a->head.call.output, root, root != NULL, error);
+  return ss_model_write(a->call.output, root, root != NULL, error);
 }
 
 static bool calibrate(const struct arguments *a, const struct ss_observations *all, struct ss_error *error) {
   struct ss_calibration calibration;
   if (!ss_calibrate(all, &a->question.fit, a->question.name, &calibration, error)) return false;
   const bool ok = write_device(a, &calibration.is, error) && write_cluster(a, &calibration.is, error);
-  if (ok && !a->head.call.quiet) ss_calibrated_tell(&calibration.is, stderr);
+  if (ok && !a->call.quiet) ss_calibrated_tell(&calibration.is, stderr);
   ss_calibration_free(&calibration);
   return ok;
 }
@@ -122,7 +123,7 @@ static bool validate(const struct arguments *a, const struct ss_observations *al
   if (!fitted) return ss_fail_memory(error, "judging a calibration");
   if (!choose_fitted(a, all, fitted, error)) return false;
   bool ok = ss_validate(all, &a->question.fit, what, fitted, &validation, error);
-  ok = ok && ss_output_write(a->head.call.output, printers[a->printed], &report, error) && draw(a, &report, error);
+  ok = ok && ss_output_write(a->call.output, printers[a->printed], &report, error) && draw(a, &report, error);
   ss_validation_free(&validation);
   return ok;
 }
@@ -165,10 +166,10 @@ static bool write_measured(const struct arguments *a, struct ss_observations *ex
   if (!ok) (void)ss_fail_prefix(error, "calibrate network");
   cJSON *root = ok ? ss_calibrated_cluster(&c) : NULL,
         *pieces = root ? ss_calibrated_pieces(&alone, SS_COST_INTER) : NULL;
-  ok = ok && ss_model_write(a->head.call.output, root,
+  ok = ok && ss_model_write(a->call.output, root,
                             pieces && cJSON_AddItemToObject(cJSON_GetObjectItem(root, "notes"), "ping_pong", pieces),
                             error);
-  if (ok && !a->head.call.quiet) ss_calibrated_tell(&c, stderr);
+  if (ok && !a->call.quiet) ss_calibrated_tell(&c, stderr);
   ss_cluster_fit_free(&fit);
   ss_cluster_fit_free(&alone);
   return ok;
@@ -200,7 +201,7 @@ static bool measure(const struct ss_communicator *comm, const struct arguments *
 }
 
 static bool time_messages(struct arguments *a, struct ss_error *error) {
-  const struct ss_communicator *comm = a->head.call.options.comm;
+  const struct ss_communicator *comm = a->call.request.run.comm;
   if (isinf(a->question.reading.most)) a->question.reading.most = fmax(0x1p22, 64 * a->question.reading.least);
   return ss_communicator_agree(comm, check_processes(comm, a, error), error) && measure(comm, a, error);
 }
@@ -215,7 +216,7 @@ static bool time_messages(const struct arguments *a, struct ss_error *error) {
 #endif
 
 static const struct ss_option_spec options[] = {
-    {"", SS_TEXTS(struct ss_call, operand, operands), .field = "logs"},
+    {"", SS_FIELDS("logs")},
     {"--validate", SS_FLAG(struct arguments, validate),
      .help = "no cluster, but how far off predictions are of what was left out of the fit"},
     {"--leave-out", SS_FIELD, .choices = leave_out,
@@ -228,9 +229,9 @@ static const struct ss_option_spec options[] = {
     {"--figure", SS_TEXT(struct arguments, figure), .value = "FILE",
      .help = "with --validate, predicted against measured times: .svg, .pdf or .png"},
     {"--format", SS_CHOICE(struct arguments, printed, formats), .help = "with --validate, how to write (table)"},
-    {"--where", SS_TEXTS(struct arguments, where, wheres), .value = "COLUMN=VALUE", .field = "where",
+    {"--where", SS_FIELDS("where"), .value = "COLUMN=VALUE",
      .help = "of tables, only such rows (repeatable): --where system=polaris"},
-    {"--suppose", SS_TEXTS(struct arguments, suppose, supposes), .value = "COLLECTIVE=ALGORITHM", .field = "suppose",
+    {"--suppose", SS_FIELDS("suppose"), .value = "COLLECTIVE=ALGORITHM",
      .help = "which algorithm it was, where the log hides it (repeatable): --suppose allreduce=trees"},
     {"--ranks", SS_FIELD, .value = "P", .help = "how many there were: OSU's collectives do not say"},
     {"--gpus-per-node", SS_FIELD, .value = "G",
@@ -260,7 +261,7 @@ static const struct ss_option_spec options[] = {
     {.name = NULL}};
 
 static bool fit_logs(struct arguments *a, struct ss_error *error) {
-  const struct ss_notice notice = {tell_notice, &a->head.call};
+  const struct ss_notice notice = {tell_notice, &a->call};
   struct ss_observations all = {0};
   const bool ok = check(a, error) && ss_output_place(a->figure, error) && ss_output_place(a->device, error) &&
                   ss_calibrate_question_observe(&a->question, &notice, &all, error) &&
@@ -271,19 +272,18 @@ static bool fit_logs(struct arguments *a, struct ss_error *error) {
 
 /* Logs are fitted once, by rank 0. */
 static bool fit(struct arguments *a, struct ss_error *error) {
-  const struct ss_call *call = &a->head.call;
-  a->question.fit.watcher = call->options.watcher;
-  if (call->operands > 0) return !ss_processes_first(call->options.comm) || fit_logs(a, error);
-  return call->options.comm ? time_messages(a, error) : fail_alone(error);
+  const struct ss_call *call = &a->call;
+  a->question.fit.watcher = call->request.run.watcher;
+  if (cJSON_HasObjectItem(call->edits, "logs"))
+    return !ss_processes_first(call->request.run.comm) || fit_logs(a, error);
+  return call->request.run.comm ? time_messages(a, error) : fail_alone(error);
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {
   struct arguments *a = (struct arguments *)call;
   SS_AUTO_DOC struct ss_doc *doc = NULL;
-  if (!ss_client_document(options, &a->head, cJSON_CreateObject(), &doc, error)) return false;
-  const bool read = ss_calibrate_question_read(ss_doc_root(doc), &a->question, error);
-  if (!read) ss_client_name_options(options, error);
-  const bool ok = read && fit(a, error);
+  if (!ss_request_object(&call->request, "calibrate", &doc, error)) return false;
+  const bool ok = ss_calibrate_question_read(ss_doc_root(doc), &a->question, error) && fit(a, error);
   ss_calibrate_question_close(&a->question);
   return ok;
 }

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "cli/command.h"
+#include "query/answers.h"
 #include "report/checks.h"
 
 #include <stdlib.h>
@@ -22,17 +23,16 @@ struct session {
 
 static bool judge(const struct session *s, struct ss_checked *out, struct ss_error *error) {
   char path[PATH_MAX];
-  const struct ss_study_source request = {.file = path, .costs = &s->all, .notice = s->call->request.notice};
-  struct ss_study *scenario;
-  struct ss_results points = {0};
-  if (!ss_data_scenario(out->file, path, sizeof path, error) || !ss_study_open(&request, &scenario, error))
-    return false;
-  const bool ok = ss_expectations_check(scenario, error) &&
-                  ss_study_run(scenario, &s->call->options, NULL, &points, error) &&
-                  ss_expectations_judge(scenario, &points, &out->expectations, error);
-  out->points = points.count;
-  ss_results_free(&points);
-  ss_study_close(scenario);
+  struct ss_request request = s->call->request;
+  struct ss_judged_study judged;
+  request.file = path;
+  request.costs = &s->all;
+  if (!ss_data_scenario(out->file, path, sizeof path, error)) return false;
+  const bool ok = ss_judged_study_make(&request, &judged, error);
+  out->points = judged.results.count;
+  out->expectations = judged.expectations;
+  judged.expectations = (struct ss_verdicts){0};
+  ss_judged_study_close(&judged);
   return ok;
 }
 
@@ -100,7 +100,7 @@ static bool check_forms(struct session *s, struct ss_error *error) {
   if (!list_forms(s, forms, &count, error)) return false;
   if (s->call->operands && count == 0) return true;
   return ss_costs_open(forms, count, &s->forms, error) &&
-         ss_checks_run(&s->forms, &s->call->options, &s->report.forms, error);
+         ss_checks_run(&s->forms, &s->call->request.run, &s->report.forms, error);
 }
 
 /* --- the answer ----------------------------------------------------------------------------------------- */

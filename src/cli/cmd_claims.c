@@ -57,12 +57,12 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   struct ss_claims claims = {0};
   if (a->list && a->format != TABLE)
     return ss_fail(error, SS_BAD_INPUT, "--list prints a table (sparsync list claims has --format)");
-  bool ok =
-      open_library(&library, call, error) &&
-      ss_claims_choose(&library, call->operand, call->operands, &claims, error) &&
-      (a->list || ss_claims_judge(&claims, call->options.jobs, call->request.notice, call->options.watcher, error)) &&
-      ss_output_write(call->output, a->list ? print_list : printers[a->format], &claims, error) &&
-      (a->list || as_pinned(&claims, error));
+  bool ok = open_library(&library, call, error) &&
+            ss_claims_choose(&library, call->operand, call->operands, &claims, error) &&
+            (a->list || ss_claims_judge(&claims, call->request.run.jobs, call->request.notice,
+                                        call->request.run.watcher, error)) &&
+            ss_output_write(call->output, a->list ? print_list : printers[a->format], &claims, error) &&
+            (a->list || as_pinned(&claims, error));
   ss_claims_free(&claims);
   ss_claims_library_close(&library);
   return ok;

@@ -1,8 +1,8 @@
 /* How long collectives take on a cluster, by the algorithms that libraries have. */
-#include "base/data.h"
 #include "base/file.h"
 #include "base/suggest.h"
 #include "cli/command.h"
+#include "query/supposed.h"
 #include "report/table.h"
 #include "sim/collectives/patterns.h"
 
@@ -71,26 +71,11 @@ static bool choose(struct answer *out, struct ss_error *error) {
   return true;
 }
 
-static bool read_positive(const char *text, enum ss_dimension dimension, const char *option, double *out,
-                          struct ss_error *error) {
-  if (!ss_units_parse(text, dimension, out, error)) return ss_fail_prefix(error, "%s", option);
-  return *out > 0 || ss_fail(error, SS_BAD_INPUT, "%s: \"%s\" is not above zero", option, text);
-}
-
 /* With the call's own --latency and --bandwidth. */
-static bool read_cluster(const struct ss_study_source *request, struct ss_cluster *cluster, struct ss_error *error) {
+static bool read_cluster(const struct ss_request *request, struct ss_cluster *cluster, struct ss_error *error) {
   SS_AUTO_DOC struct ss_doc *doc = NULL;
-  double rate = 0, alpha = 0;
-  if (!ss_data_open("clusters", request->cluster ? request->cluster : "p3.16xlarge-25g", NULL, &doc, error) ||
-      !ss_cluster_read(ss_doc_root(doc), cluster, error) ||
-      (request->latency && !read_positive(request->latency, SS_TIME, "--latency", &alpha, error)) ||
-      (request->bandwidth && !read_positive(request->bandwidth, SS_RATE, "--bandwidth", &rate, error)))
-    return false;
-  ss_cluster_tell(cluster, request->notice);
-  ss_cluster_even(cluster, request->notice);
-  if (alpha > 0) ss_cluster_set_latency(cluster, alpha);
-  if (rate > 0) ss_cluster_set_beta(cluster, 1 / rate);
-  return true;
+  return ss_request_object(request, "collective", &doc, error) &&
+         ss_supposed_cluster(ss_doc_root(doc), request, cluster, error);
 }
 
 /* --- playing ----------------------------------------------------------------------------------------------- */
@@ -228,7 +213,7 @@ static const struct ss_option_spec options[] = {
      .help = "rings side by side, each by a card of its own (1)"},
     {"--chunks", SS_COUNT32(struct arguments, chunks, 1, 65536), .value = "N",
      .help = "parts that pass through trees one behind the other (1)"},
-    SS_OPTION_CLUSTER(" (p3.16xlarge-25g)"),
+    SS_OPTION_CLUSTER(" (p3.16xlarge-25g)", ""),
     SS_OPTIONS_OUTPUT,
     {.name = NULL}};
 

@@ -1,11 +1,9 @@
 /* Closed forms only: no trace, no simulation. */
-#include "cli/client.h"
+#include "cli/command.h"
 #include "report/answers.h"
 
-#include <cjson/cJSON.h>
-
 static const struct ss_option_spec options[] = {
-    SS_OPTION_OPERANDS,
+    {"", SS_FIELDS("schemes")},
     SS_FORMS_OPTIONS("rank counts (.. doubles; 4..64)"),
     SS_FORMS_ONLY_OPTIONS,
     {"", SS_HEADING,
@@ -21,11 +19,7 @@ static const struct ss_option_spec options[] = {
     {.name = NULL}};
 
 static bool run(struct ss_call *call, struct ss_error *error) {
-  static const struct ss_client client = {options, ss_request_cost, ss_cost_table, ss_answer_print_csv};
-  cJSON *more = cJSON_CreateObject();
-  if (call->operands > 0)
-    cJSON_AddItemToObject(more, "schemes", cJSON_CreateStringArray(call->operand, (int)call->operands));
-  return ss_client_run(&client, (const struct ss_client_arguments *)call, more, error);
+  return ss_call_answer(call, "cost", ss_cost_table, ss_answer_print_csv, error);
 }
 
 const struct ss_command ss_command_cost = {
@@ -46,5 +40,5 @@ const struct ss_command ss_command_cost = {
         "  sparsync cost zen alltoall --M 856MB --density 2.8% --cluster rtx3090-100g-ib --nics 2 --intra-bandwidth "
         "25GB/s\n",
     .options = options,
-    .size = sizeof(struct ss_forms_arguments),
+    .size = sizeof(struct ss_call),
     .run = run};

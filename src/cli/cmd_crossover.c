@@ -1,5 +1,5 @@
 /* Where two schemes cost the same, over one quantity. */
-#include "cli/client.h"
+#include "cli/command.h"
 #include "cost/duel.h"
 #include "report/answers.h"
 
@@ -38,12 +38,10 @@ static const struct ss_option_spec options[] = {
     {.name = NULL}};
 
 static bool run(struct ss_call *call, struct ss_error *error) {
-  static const struct ss_client client = {options, ss_request_crossover, ss_crossover_table, ss_answer_print_csv};
   if (call->operands != 2) return ss_fail(error, SS_BAD_INPUT, "name two schemes, A and B (--help tells more)");
-  cJSON *more = cJSON_CreateObject();
-  cJSON_AddStringToObject(more, "a", call->operand[0]);
-  cJSON_AddStringToObject(more, "b", call->operand[1]);
-  return ss_client_run(&client, (const struct ss_client_arguments *)call, more, error);
+  return ss_call_edit(call, "a", cJSON_CreateString(call->operand[0]), error) &&
+         ss_call_edit(call, "b", cJSON_CreateString(call->operand[1]), error) &&
+         ss_call_answer(call, "crossover", ss_crossover_table, ss_answer_print_csv, error);
 }
 
 const struct ss_command ss_command_crossover = {
@@ -66,5 +64,5 @@ const struct ss_command ss_command_crossover = {
         "  sparsync crossover zen:format=coo allreduce --over density --M 856MB --ranks 16 --simulate\n"
         "  sparsync crossover alltoall allgather --over bandwidth --M 252.5MiB --density 10.3% --row-width 1024\n",
     .options = options,
-    .size = sizeof(struct ss_forms_arguments),
+    .size = sizeof(struct ss_call),
     .run = run};

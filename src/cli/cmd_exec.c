@@ -13,6 +13,7 @@
 #include "share/share.h"
 #include "study/compute.h"
 
+#include <cjson/cJSON.h>
 #include <gsl/gsl_sort_double.h>
 #include <inttypes.h>
 
@@ -52,7 +53,7 @@ static bool fits(const struct session *s, const struct ss_job *job, struct ss_er
 }
 
 static bool make_point(struct session *s, const struct ss_job *job, struct ss_exec_point *p, struct ss_error *error) {
-  const struct ss_study_source *request = &s->call->request;
+  const struct ss_request *request = &s->call->request;
   struct ss_input shape;
   uint32_t n = job->ranks + job->servers;
   if (job->ranks != s->comm->size)
@@ -66,7 +67,8 @@ static bool make_point(struct session *s, const struct ss_job *job, struct ss_ex
                               .exact = true,
                               .equal = true,
                               .kernels_equal = true};
-  if (!request->file && !request->iterations && p->count > DEFAULT_ITERATIONS) p->count = DEFAULT_ITERATIONS;
+  if (!request->file && !cJSON_HasObjectItem(request->edits, "iterations") && p->count > DEFAULT_ITERATIONS)
+    p->count = DEFAULT_ITERATIONS;
   p->measured = ss_arena_alloc(&s->lasting, p->count, sizeof *p->measured);
   p->announced = ss_arena_alloc(&s->lasting, p->count, sizeof *p->announced);
   p->executed = ss_arena_alloc(&s->lasting, n, sizeof *p->executed);
@@ -78,11 +80,11 @@ static bool make_point(struct session *s, const struct ss_job *job, struct ss_ex
 }
 
 static bool open_session(struct session *s, struct ss_error *error) {
-  struct ss_study_source request = s->call->request;
   char ranks[16];
   (void)snprintf(ranks, sizeof ranks, "%" PRIu32, s->comm->size);
-  request.ranks = ranks;
-  if (!ss_study_open(&request, &s->scenario, error)) return false;
+  if (!ss_call_edit(s->call, "ranks", cJSON_CreateString(ranks), error) ||
+      !ss_study_open(&s->call->request, &s->scenario, error))
+    return false;
   const struct ss_job *jobs = ss_study_jobs(s->scenario, &s->count);
   s->points = ss_arena_alloc(&s->lasting, s->count, sizeof *s->points);
   if (!s->points) return ss_fail_memory(error, "planning runs");
@@ -175,7 +177,7 @@ static bool play_iteration(struct session *s, struct ss_exec_point *p, uint64_t 
 
 /* Of one scheme, all iterations. `whole`: iterations of all. */
 static bool play_point(struct session *s, struct ss_exec_point *p, double whole, struct ss_error *error) {
-  const struct ss_watcher *watcher = s->comm->rank == 0 ? s->call->options.watcher : NULL;
+  const struct ss_watcher *watcher = s->comm->rank == 0 ? s->call->request.run.watcher : NULL;
   for (uint64_t i = 0; i < p->count; i++) {
     if (!play_iteration(s, p, i, error)) return false;
     ss_watcher_advance(watcher, 1, 1, whole);
@@ -198,7 +200,7 @@ static bool play_all(struct session *s, double whole, struct ss_error *error) {
 }
 
 static bool play_points(struct session *s, struct ss_error *error) {
-  const struct ss_watcher *watcher = s->comm->rank == 0 ? s->call->options.watcher : NULL;
+  const struct ss_watcher *watcher = s->comm->rank == 0 ? s->call->request.run.watcher : NULL;
   size_t whole = 0;
   for (size_t at = 0; at < s->count; at++) whole += s->points[at].count;
   ss_watcher_begin(watcher, "iterations", whole);
@@ -238,10 +240,13 @@ static bool run_session(struct session *s, struct ss_error *error) {
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {
-  struct session s = {.comm = call->options.comm, .call = call, .repeats = ((const struct arguments *)call)->repeats};
-  if (!call->request.file && !call->request.cluster) call->request.cluster = "p3.16xlarge-25g";
+  struct session s = {
+      .comm = call->request.run.comm, .call = call, .repeats = ((const struct arguments *)call)->repeats};
+  cJSON *usual = cJSON_Parse("{\"cluster\": \"p3.16xlarge-25g\"}");
+  if (!call->request.file) call->request.document = usual;
   const bool good = run_session(&s, error);
   close_session(&s);
+  cJSON_Delete(usual);
   return good;
 }
 

@@ -1,35 +1,22 @@
 /* Schedules for other simulators, one verb a format. */
 #include "cli/command.h"
-#include "export/export.h"
+#include "library/request.h"
 
 #include <string.h>
-
-static bool export(struct ss_call *call, const struct ss_export_format *format, struct ss_error *error) {
-  struct ss_study *study;
-  const struct ss_job *job;
-  if (!ss_export_path_check(format, call->output, error) || !ss_study_open(&call->request, &study, error))
-    return false;
-  const bool ok =
-      ss_export_job(study, &job, error) && ss_export(job, format, call->output, call->options.watcher, error);
-  ss_study_close(study);
-  return ok;
-}
 
 static bool export_goal(struct ss_call *call, struct ss_error *error) {
   if (!call->output)
     return ss_fail(error, SS_BAD_INPUT, "say where to write the schedule with -o FILE (- for standard output)");
-  return export(call, &ss_format_goal, error);
+  return ss_ask_export(&call->request, "goal", call->output, error);
 }
 
 static bool export_chakra(struct ss_call *call, struct ss_error *error) {
-  const struct ss_export_format *format = ss_export_format_find("chakra", error);
-  if (!format) return false;
   if (!call->output)
     return ss_fail(error, SS_BAD_INPUT,
                    "say what the files' names begin with: -o PREFIX makes PREFIX.0.et, PREFIX.1.et, ...");
   if (strcmp(call->output, "-") == 0)
     return ss_fail(error, SS_BAD_INPUT, "-o -: there is one file a rank, and only one standard output");
-  return export(call, format, error);
+  return ss_ask_export(&call->request, "chakra", call->output, error);
 }
 
 #define OPTIONS(value_, help_)                                                                                       \

@@ -1,20 +1,17 @@
 /* Does training still learn? A small model on a real text, its gradients added up by the schemes' own code. */
 #include "base/file.h"
 #include "base/memory.h"
-#include "cli/client.h"
+#include "cli/command.h"
 #include "exec/launch.h"
+#include "query/answers.h"
 #include "query/learn_question.h"
 #include "report/curves_table.h"
 #include "trace/make/import.h"
 
-#include <cjson/cJSON.h>
-
 enum { STEPS_MAX = 10000000 };
 
 struct arguments {
-  struct ss_client_arguments head;
-  const char **scheme;
-  size_t schemes;
+  struct ss_call call;
   const char *capture, *plot_data;
   uint64_t every;
   bool older_spelling;
@@ -35,10 +32,10 @@ static bool write_capture(const struct arguments *a, const struct ss_learning *l
 }
 
 static bool learn(const struct arguments *a, const struct ss_learning_source *source, struct ss_error *error) {
-  const struct ss_call *call = &a->head.call;
+  const struct ss_call *call = &a->call;
   struct ss_learning l;
-  bool good =
-      ss_learning_open(source, &l, error) && ss_learning_run(&l, call->options.jobs, call->options.watcher, error);
+  bool good = ss_learning_open(source, &l, error) &&
+              ss_learning_run(&l, call->request.run.jobs, call->request.run.watcher, error);
   l.curves.every = a->every;
   good = good && write_capture(a, &l, error) &&
          (!a->plot_data || ss_output_write(a->plot_data, ss_curves_plot_data, &l.curves, error)) &&
@@ -61,7 +58,7 @@ static const struct ss_option_spec options[] = {
      .help = "what to read (- for standard input); words as in `sparsync trace import`"},
     {"--trace", SS_FIELD, .value = "FILE",
      .help = "what to read, as trace import has written it; say its --batch. --ranks: its first ones (all)"},
-    {"--scheme", SS_TEXTS(struct arguments, scheme, schemes), .value = "A,B", .field = "schemes",
+    {"--scheme", SS_FIELDS("schemes"), .value = "A,B",
      .help = "schemes, with options (zen:format=coo), or a JSON object or list of them (repeatable; default "
              "allreduce); \"lossless\" stands "
              "for all lossless ones"},
@@ -101,11 +98,9 @@ static const struct ss_option_spec options[] = {
 
 static bool read(const struct arguments *a, struct ss_doc **doc, struct ss_learn_question *question,
                  struct ss_error *error) {
-  if (!ss_client_document(options, &a->head, cJSON_CreateObject(), doc, error)) return false;
-  if (!ss_learn_question_read(ss_doc_root(*doc), question, error)) {
-    ss_client_name_options(options, error);
+  if (!ss_request_object(&a->call.request, "learn", doc, error) ||
+      !ss_learn_question_read(ss_doc_root(*doc), question, error))
     return false;
-  }
   return !a->capture || question->source.settings == 1 ||
          ss_fail(error, SS_BAD_INPUT, "--capture writes the gradients of one training: name one scheme, not %zu",
                  question->source.settings);

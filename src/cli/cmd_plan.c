@@ -18,7 +18,7 @@ struct answer {
 
 static bool print(const void *context, FILE *stream, struct ss_error *error) {
   const struct answer *a = context;
-  const struct ss_study_source *request = &a->call->request;
+  const struct ss_request *request = &a->call->request;
   if (a->call->format == SS_JSON) return ss_json_print_exact(ss_plan_json(a->plan, a->scenario), stream, error);
   if (a->call->format == SS_CSV) return ss_flat_csv_free(ss_plan_rows(a->plan), stream, error);
   if (!ss_plan_table(a->plan, a->scenario, stream, error)) return false;
@@ -56,8 +56,7 @@ static bool print_placing(const void *context, FILE *stream, struct ss_error *er
 /* Where tables might live, instead of which scheme moves them. */
 static bool place(struct ss_call *call, struct ss_error *error) {
   struct ss_placing placing;
-  call->request.model_parallel = true;
-  bool ok = ss_placing_make(&call->request, &call->options, &placing, error);
+  bool ok = ss_placing_make(&call->request, &placing, error);
   if (ok) {
     const struct placing_answer answer = {call, ss_study_name(placing.study[SS_PLACINGS]), &placing};
     ok = ss_output_write(call->output, print_placing, &answer, error);
@@ -67,21 +66,18 @@ static bool place(struct ss_call *call, struct ss_error *error) {
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {
-  struct ss_study *study;
+  struct ss_study *study = NULL;
   struct ss_results results = {0};
   struct ss_plan plan = {0};
-  struct ss_turns turns = {0};
-  call->request.plan = true;
   if (((struct arguments *)call)->place) return place(call, error);
-  if (!ss_study_open(&call->request, &study, error)) return false;
-  bool ok = ss_study_run(study, &call->options, NULL, &results, error) && ss_plan_make(&results, &plan, error) &&
-            ss_study_turns(study, &results, &call->options, &turns, error);
+  call->request.plan = call->request.turns = true;
+  bool ok = ss_study_open(&call->request, &study, error) &&
+            ss_study_run(study, &call->request.run, NULL, &results, error) &&
+            ss_study_plan(study, &results, &plan, error);
   if (ok) {
-    ss_plan_note_turns(&plan, &turns);
     warn_of_turns(&plan);
     ok = ss_output_write(call->output, print, &(struct answer){call, ss_study_name(study), &plan}, error);
   }
-  ss_turns_free(&turns);
   ss_plan_free(&plan);
   ss_results_free(&results);
   ss_study_close(study);

@@ -97,7 +97,7 @@ static bool make_plot(struct arguments *a, struct ss_error *error) {
   a->results.file = path;
   bool ok = ss_is_figure(doc)
                 ? figure_options(a, error) &&
-                      ss_figure_plot(doc, a->call.request.notice, a->call.options.watcher, &plot, error)
+                      ss_figure_plot(doc, a->call.request.notice, a->call.request.run.watcher, &plot, error)
                 : ss_figure_plot_results(&a->results, ss_doc_root(doc).at, a->call.request.notice, &plot, error);
   ok = ok && adorn(a, &plot, error) && draw(a, &plot, error);
   ss_plot_free(&plot);
@@ -107,12 +107,8 @@ static bool make_plot(struct arguments *a, struct ss_error *error) {
 
 /* Which scheme, on how many ranks: of a scenario alone. */
 static bool scenario_options(const struct arguments *a, struct ss_error *error) {
-  const struct ss_study_source *r = &a->call.request;
-  const char *given = r->schemes   ? "--scheme"
-                      : r->ranks   ? "--ranks"
-                      : r->tensors ? "--tensor"
-                      : r->sets    ? "--set"
-                                   : NULL;
+  const struct ss_call *call = &a->call;
+  const char *given = call->fields > 0 ? call->said[0].option->name : call->sets > 0 ? "--set" : NULL;
   return !given || ss_fail(error, SS_BAD_INPUT, "%s is for the scenario that --kind rounds plays", given);
 }
 
@@ -132,9 +128,9 @@ static bool plot_rounds(struct arguments *a, struct ss_error *error) {
   struct ss_plot plot = {0};
   cJSON *tree = NULL;
   if (!results_options(a, error) || !picture_of(a->call.output, &picture, error) ||
-      !ss_data_scenario(a->what, a->call.scenario, sizeof a->call.scenario, error))
+      !ss_data_scenario(a->what, a->call.path, sizeof a->call.path, error))
     return false;
-  a->call.request.file = a->call.scenario;
+  a->call.request.file = a->call.path;
   const bool ok = ss_study_open(&a->call.request, &study, error) && ss_study_rounds(study, &tree, error) &&
                   ss_rounds_plot(&plot, tree, error) && adorn(a, &plot, error) && draw(a, &plot, error);
   ss_study_close(study);
@@ -191,8 +187,7 @@ static const struct ss_option_spec options[] = {
     SS_OPTION_SCHEME,
     SS_OPTION_RANKS,
     SS_OPTION_TENSOR,
-    {"--set", SS_TEXTS(struct ss_call, request.set, request.sets), .value = "PATH=VALUE",
-     .help = "change any field of the scenario (repeatable)"},
+    SS_OPTION_SET("change any field of the scenario (repeatable)"),
     {"", SS_HEADING, .help = "of all:"},
     {"--format", SS_REFUSED,
      .help = "the ending of -o FILE says it: .svg, .pdf or .png (--data FILE writes the table)"},

@@ -1,6 +1,7 @@
 /* One self-contained page about a scenario: what report/page.h makes of its points. */
 #include "base/file.h"
 #include "cli/command.h"
+#include "query/answers.h"
 #include "report/page.h"
 #include "report/verdicts.h"
 
@@ -38,37 +39,37 @@ static void write_command(const void *context, FILE *stream) {
 /* --- one report --------------------------------------------------------------------------------------------- */
 
 struct session {
-  struct ss_study *scenario;
-  struct ss_results points;
+  struct ss_judged_study judged;
   struct ss_turns turns;
   struct ss_error lacking;
   struct ss_page page; /* its texts and expectations are the session's */
 };
 
 static bool fill_page(struct session *s, const struct ss_call *call, struct ss_error *error) {
-  const cJSON *resolved = ss_study_resolved(s->scenario);
+  const struct ss_study *study = s->judged.study;
+  const struct ss_results *results = &s->judged.results;
+  const cJSON *resolved = ss_study_resolved(study);
   s->page.command = ss_written(write_command, call);
   s->page.scenario = cJSON_Print(resolved);
   if (!s->page.command || !s->page.scenario) return ss_fail_memory(error, "writing a page");
-  s->page.name = cJSON_HasObjectItem(resolved, "name") || s->points.count == 0 ? ss_study_name(s->scenario)
-                                                                               : s->points.point->trace;
+  s->page.name =
+      cJSON_HasObjectItem(resolved, "name") || results->count == 0 ? ss_study_name(study) : results->point->trace;
   s->page.summary = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(resolved, "summary"));
   s->page.sweep = cJSON_GetObjectItemCaseSensitive(resolved, "sweep");
-  s->page.models = ss_study_models(s->scenario);
-  s->page.costs = ss_study_costs(s->scenario);
-  s->page.points = &s->points;
+  s->page.models = ss_study_models(study);
+  s->page.costs = ss_study_costs(study);
+  s->page.points = results;
   s->page.turns = &s->turns;
   s->page.lacking = &s->lacking;
-  return ss_expectations_judge(s->scenario, &s->points, &s->page.expectations, error);
+  s->page.expectations = s->judged.expectations;
+  return true;
 }
 
 static void close_session(struct session *s) {
-  ss_verdicts_free(&s->page.expectations);
   free(s->page.command);
   free(s->page.scenario);
   ss_turns_free(&s->turns);
-  ss_results_free(&s->points);
-  ss_study_close(s->scenario);
+  ss_judged_study_close(&s->judged);
 }
 
 /* One line: the page has the others. */
@@ -85,15 +86,15 @@ static void warn_of_turns(const struct ss_turns *turns, const struct ss_notice *
 }
 
 static bool run_session(struct session *s, const struct ss_call *call, struct ss_error *error) {
-  if (!ss_study_open(&call->request, &s->scenario, error) || !ss_expectations_check(s->scenario, error) ||
-      !ss_study_run(s->scenario, &call->options, NULL, &s->points, error) ||
-      !ss_study_turns(s->scenario, &s->points, &call->options, &s->turns, error) || !fill_page(s, call, error) ||
+  const struct ss_judged_study *j = &s->judged;
+  if (!ss_judged_study_make(&call->request, &s->judged, error) ||
+      !ss_study_turns(j->study, &j->results, &call->request.run, &s->turns, error) || !fill_page(s, call, error) ||
       !ss_output_write(call->output, ss_page_print, &s->page, error))
     return false;
   warn_of_turns(&s->turns, call->request.notice);
   if (s->lacking.text[0])
     fprintf(stderr, "sparsync report: no figures, their data stand on the page: %s\n", s->lacking.text);
-  return ss_expectations_conclude(&s->page.expectations, ss_doc_name(ss_study_expect(s->scenario).doc), error);
+  return ss_expectations_conclude(&j->expectations, ss_doc_name(ss_study_expect(j->study).doc), error);
 }
 
 static bool check_output(const struct ss_call *call, struct ss_error *error) {
@@ -115,7 +116,7 @@ static const struct ss_option_spec options[] = {
     SS_OPTION_SCHEME,
     SS_OPTION_RANKS,
     SS_OPTION_NO_VERIFY,
-    {"--per-rank", SS_FLAG(struct ss_call, options.per_rank), .help = "a figure of the bytes of each rank"},
+    {"--per-rank", SS_FLAG(struct ss_call, request.run.per_rank), .help = "a figure of the bytes of each rank"},
     SS_OPTION_OUTPUT,
     SS_OPTION_QUIET,
     SS_OPTION_JOBS,

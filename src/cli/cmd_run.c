@@ -89,7 +89,7 @@ static void listen_no_more(void) {
 
 static bool recall(struct ss_results_listener *self, struct ss_result *point, bool *known, struct ss_error *error) {
   struct session *s = (struct session *)self;
-  if (!ss_journal_recall(s->journal, &s->call->options, point, known, error)) return false;
+  if (!ss_journal_recall(s->journal, &s->call->request.run, point, known, error)) return false;
   s->recalled += *known;
   return true;
 }
@@ -152,9 +152,9 @@ static bool check_options(const struct arguments *a, struct ss_error *error) {
     return ss_fail(error, SS_BAD_INPUT, "--links adds to the table of results (JSON has \"links\" in every point)");
   if (a->wide && (!table || a->baseline))
     return ss_fail(error, SS_BAD_INPUT, "--wide is another form of the table of results (JSON and CSV have it all)");
-  if ((call->options.per_rank || call->options.per_iteration) && (call->format != SS_JSON || a->baseline))
+  if ((call->request.run.per_rank || call->request.run.per_iteration) && (call->format != SS_JSON || a->baseline))
     return ss_fail(error, SS_BAD_INPUT, "%s adds arrays, which only JSON has room for (--format json)",
-                   call->options.per_rank ? "--per-rank" : "--per-iteration");
+                   call->request.run.per_rank ? "--per-rank" : "--per-iteration");
   if (!a->resume) return true;
   if (a->no_partial) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with the points that --no-partial drops");
   if (a->baseline) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with points, --baseline prints none");
@@ -209,7 +209,7 @@ static bool check_outputs(const struct session *s, struct ss_error *error) {
 /* In all processes; but what is read and written besides the scenario is rank 0's. */
 static bool open_session(struct session *s, struct ss_error *error) {
   const struct ss_call *call = s->call;
-  const struct ss_communicator *comm = call->options.comm;
+  const struct ss_communicator *comm = call->request.run.comm;
   const bool first = ss_processes_first(comm);
   s->form = call->format == SS_JSON  ? &ss_results_as_json
             : call->format == SS_CSV ? &ss_results_as_csv
@@ -290,9 +290,9 @@ static bool judge(const struct session *s, struct ss_error *error) {
 }
 
 static bool run_session(struct session *s, struct ss_error *error) {
-  if (!open_session(s, error) || !ss_study_run(s->scenario, &s->call->options, &s->listener, &s->points, error))
+  if (!open_session(s, error) || !ss_study_run(s->scenario, &s->call->request.run, &s->listener, &s->points, error))
     return false;
-  if (!ss_processes_first(s->call->options.comm)) return true;
+  if (!ss_processes_first(s->call->request.run.comm)) return true;
   if (s->arguments->resume && !s->call->quiet)
     fprintf(stderr, "sparsync run: %zu points were known, the others are computed\n", s->recalled);
   const bool printed = s->listener.ready        ? finish_stream(s, error)
@@ -366,6 +366,6 @@ const struct ss_command ss_command_run = {
                 "  sparsync run scenarios/demo.json --baseline demo-baseline.json\n",
     .options = options,
     .size = sizeof(struct arguments),
-    .defaults = &(const struct arguments){.call.options.patience = SS_PATIENCE, .tolerance = NAN},
+    .defaults = &(const struct arguments){.call.request.run.patience = SS_PATIENCE, .tolerance = NAN},
     .company = SS_TOGETHER_UNDER_MPIRUN,
     .run = run};

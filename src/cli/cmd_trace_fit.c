@@ -12,7 +12,8 @@ enum { TARGETS_MAX = 256 };
 
 struct arguments {
   struct ss_call call;
-  const char *file;
+  const char *file, **tensor;
+  size_t tensors;
   struct ss_fit_options options;
   uint32_t target[TARGETS_MAX];
 };
@@ -256,7 +257,7 @@ static void default_targets(struct arguments *a, uint32_t ranks) {
 static bool fit_trace(struct arguments *a, const struct ss_trace *trace, struct ss_error *error) {
   struct ss_fit *fit;
   default_targets(a, a->options.ranks ? a->options.ranks : ss_trace_ranks(trace));
-  a->options.watcher = a->call.options.watcher;
+  a->options.watcher = a->call.request.run.watcher;
   if (!ss_trace_fit(trace, &a->options, &fit, error)) return false;
   const struct result result = {trace, fit};
   const bool good = ss_call_write(&a->call, &result, print_table, print_json, print_csv, error);
@@ -269,8 +270,7 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   struct ss_trace *trace;
   if (!a->file) return ss_fail(error, SS_BAD_INPUT, "name a trace");
   if (!ss_trace_open(a->file, &trace, error)) return false;
-  const bool good =
-      ss_trace_keep(trace, call->request.tensor, call->request.tensors, error) && fit_trace(a, trace, error);
+  const bool good = ss_trace_keep(trace, a->tensor, a->tensors, error) && fit_trace(a, trace, error);
   ss_trace_close(trace);
   return good;
 }
@@ -283,7 +283,7 @@ static const struct ss_option_spec options[] = {
     {"--from", SS_COUNT32(struct arguments, options.ranks, 1, SS_RANKS_MAX), .value = "N",
      .help = "fit on the first N ranks only (default all; at least 4, at most 1024)"},
     {"--iterations", SS_OTHER(read_iterations), .value = "A:B", .help = "only iterations A to B-1 (default all)"},
-    SS_OPTION_TENSOR,
+    SS_OPTION_TENSOR_OF(SS_TEXTS(struct arguments, tensor, tensors)),
     SS_OPTIONS_OUTPUT,
     SS_OPTION_MEMORY,
     {.name = NULL}};

@@ -1,38 +1,24 @@
 /* A trace out of data: what the library's import has as fields are the options. */
-#include "cli/client.h"
+#include "cli/command.h"
+#include "library/request.h"
 #include "trace/make/import.h"
 
 #include <cjson/cJSON.h>
 
-struct arguments {
-  struct ss_client_arguments head; /* its operands are the files */
-  struct {
-    const char **text;
-    size_t count;
-  } row_width, vocab, hash_rows, missing;
-  bool no_header;
-};
-
-static bool import(struct ss_request *request, void *context, struct ss_error *error) {
-  return ss_request_import(request, context, NULL, error);
-}
-
-// NOLINTNEXTLINE(bugprone-macro-parentheses): `member` is a member's name
-#define TEXTS(member) SS_TEXTS(struct arguments, member.text, member.count), .field = #member
 static const struct ss_option_spec options[] = {
-    SS_OPTION_OPERANDS,
+    {"", SS_FIELDS("files")},
     {"--from", SS_FIELD, .choices = ss_data_names,
      .help = "what the file holds (auto: csv, tsv or, of .npy, tokens by the name's ending, else words)"},
     {"--ranks", SS_FIELD, .value = "P", .help = "number of ranks (required)"},
     {"--batch", SS_FIELD, .value = "B",
      .help = "samples of a rank in an iteration: sequences or sentences (default 32), records or bags (2048)"},
     {"--iterations", SS_FIELD, .value = "N", .help = "at most N (default: as many as all ranks have in full)"},
-    {"--vocab", TEXTS(vocab), .value = "N|TABLE=N",
+    {"--vocab", SS_FIELDS("vocab"), .value = "N|TABLE=N",
      .help =
          "rows of a table (repeatable). Of words and categories those most frequent get one: of words padding and "
          "unknown are two of them, of categories row 0 is missing or rarer. Of ids, which are rows already, "
          "default the largest and one"},
-    {"--row-width", TEXTS(row_width), .value = "W|TABLE=W",
+    {"--row-width", SS_FIELDS("row_width"), .value = "W|TABLE=W",
      .help = "elements a row (repeatable; default 512 of words, else 128)"},
     {"--dtype", SS_FIELD, .choices = ss_dtypes, .help = "of an element (default F32)"},
     {"", SS_HEADING, .help = "words and tokens:"},
@@ -46,11 +32,11 @@ static const struct ss_option_spec options[] = {
     {"", SS_HEADING, .help = "tables (csv, tsv, criteo) and bags:"},
     {"--columns", SS_FIELD, .value = "A,15-40",
      .help = "those that become tables: names of the first line, or numbers from 1 (default all; of criteo 15-40)"},
-    {"--no-header", SS_FLAG(struct arguments, no_header),
+    {"--no-header", SS_FIELD, .field = "header", .json = "false",
      .help = "the first line has values, and columns are called c1, c2, ..."},
-    {"--missing", TEXTS(missing), .value = "TEXT",
+    {"--missing", SS_FIELDS("missing"), .value = "TEXT",
      .help = "stands for no value, as an empty field does (repeatable)"},
-    {"--hash-rows", TEXTS(hash_rows), .value = "N|TABLE=N",
+    {"--hash-rows", SS_FIELDS("hash_rows"), .value = "N|TABLE=N",
      .help = "number values by hashing them into N rows, in one pass that takes no memory (repeatable; default by "
              "frequency)"},
     {"--tables", SS_FIELD, .value = "T", .help = "of how many tables bags are (required for them)"},
@@ -61,13 +47,10 @@ static const struct ss_option_spec options[] = {
     {.name = NULL}};
 
 static bool run(struct ss_call *call, struct ss_error *error) {
-  const struct arguments *a = (const struct arguments *)call;
-  if (call->operands > 0 && !call->output)
-    return ss_fail(error, SS_BAD_INPUT, "say where to write the trace with -o FILE");
-  cJSON *more = cJSON_CreateObject(), *files = cJSON_AddArrayToObject(more, "files");
-  for (size_t i = 0; i < call->operands; i++) cJSON_AddItemToArray(files, cJSON_CreateString(call->operand[i]));
-  if (a->no_header) cJSON_AddFalseToObject(more, "header");
-  return ss_client_ask(options, &a->head, more, import, (void *)call->output, error);
+  const bool named = cJSON_HasObjectItem(call->edits, "files");
+  if (named && !call->output) return ss_fail(error, SS_BAD_INPUT, "say where to write the trace with -o FILE");
+  return (named || ss_call_edit(call, "files", cJSON_CreateArray(), error)) &&
+         ss_ask_import(&call->request, call->output, NULL, error);
 }
 
 const struct ss_command ss_command_trace_import = {
@@ -105,5 +88,5 @@ const struct ss_command ss_command_trace_import = {
         "50 -o day_0.safetensors\n"
         "  sparsync trace import ids.npy --vocab 50257 --ranks 16 --batch 1 --seq 2048 -o ids.safetensors\n",
     .options = options,
-    .size = sizeof(struct arguments),
+    .size = sizeof(struct ss_call),
     .run = run};

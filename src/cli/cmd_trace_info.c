@@ -6,7 +6,8 @@
 
 struct arguments {
   struct ss_call call;
-  const char *file;
+  const char *file, **tensor;
+  size_t tensors;
 };
 
 static bool print_json(const void *found, FILE *stream, struct ss_error *error) {
@@ -117,15 +118,16 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   struct ss_trace *trace;
   if (!a->file) return ss_fail(error, SS_BAD_INPUT, "name a trace");
   if (!ss_trace_open(a->file, &trace, error)) return false;
-  const bool good = ss_trace_keep(trace, call->request.tensor, call->request.tensors, error) &&
-                    check_values(trace, error) &&
+  const bool good = ss_trace_keep(trace, a->tensor, a->tensors, error) && check_values(trace, error) &&
                     ss_call_write(call, trace, print_tables, print_json, print_csv, error);
   ss_trace_close(trace);
   return good;
 }
 
-static const struct ss_option_spec options[] = {
-    {"", SS_TEXT(struct arguments, file), .value = "file"}, SS_OPTION_TENSOR, SS_OPTIONS_OUTPUT, {.name = NULL}};
+static const struct ss_option_spec options[] = {{"", SS_TEXT(struct arguments, file), .value = "file"},
+                                                SS_OPTION_TENSOR_OF(SS_TEXTS(struct arguments, tensor, tensors)),
+                                                SS_OPTIONS_OUTPUT,
+                                                {.name = NULL}};
 
 const struct ss_command ss_command_trace_info = {
     .name = "info",

@@ -1,16 +1,11 @@
 /* A trace, measured. */
-#include "cli/client.h"
+#include "cli/command.h"
 #include "report/answers.h"
 
 #include <cjson/cJSON.h>
 
-struct arguments {
-  struct ss_client_arguments head;
-  const char *file;
-};
-
 static const struct ss_option_spec options[] = {
-    {"", SS_TEXT(struct arguments, file), .value = "file"},
+    {"", SS_FIELD, .field = "trace", .value = "file"},
     {"--iterations", SS_FIELD, .value = "A:B", .help = "only iterations A to B-1 (default all; N: the first N)"},
     {"--ranks", SS_FIELD, .value = "N", .help = "only the first N ranks (default all)"},
     SS_OPTION_TENSOR,
@@ -19,12 +14,8 @@ static const struct ss_option_spec options[] = {
     {.name = NULL}};
 
 static bool run(struct ss_call *call, struct ss_error *error) {
-  static const struct ss_client client = {options, ss_request_stats, ss_stats_table, ss_stats_csv};
-  const struct arguments *a = (const struct arguments *)call;
-  if (!a->file) return ss_fail(error, SS_BAD_INPUT, "name a trace");
-  cJSON *more = cJSON_CreateObject();
-  cJSON_AddStringToObject(more, "trace", a->file);
-  return ss_client_run(&client, &a->head, more, error);
+  if (!cJSON_HasObjectItem(call->edits, "trace")) return ss_fail(error, SS_BAD_INPUT, "name a trace");
+  return ss_call_answer(call, "stats", ss_stats_table, ss_stats_csv, error);
 }
 
 const struct ss_command ss_command_trace_stats = {
@@ -47,5 +38,5 @@ const struct ss_command ss_command_trace_stats = {
                 "  sparsync trace stats traces/bible-kjv-16.safetensors\n"
                 "  sparsync trace stats traces/wordnet-64.safetensors --ranks 8 --iterations 0:5 --format json\n",
     .options = options,
-    .size = sizeof(struct arguments),
+    .size = sizeof(struct ss_call),
     .run = run};

@@ -6,7 +6,7 @@
 
 struct arguments {
   struct ss_call call;
-  const char *workloads, *systems, *timeline, *gantt;
+  const char *timeline, *gantt;
   bool sensitivity;
 };
 
@@ -27,17 +27,17 @@ static bool write_all(const struct arguments *a, const struct ss_train_study *s,
 /* What would be known only when all is computed. */
 static bool check_places(const struct arguments *a, struct ss_error *error) {
   enum ss_picture kind;
-  if (a->call.options.per_iteration && a->call.format != SS_JSON)
+  if (a->call.request.run.per_iteration && a->call.format != SS_JSON)
     return ss_fail(error, SS_BAD_INPUT, "--per-iteration adds arrays, which only JSON has room for (--format json)");
   return ss_output_place(a->timeline, error) && ss_output_place(a->gantt, error) &&
          (!a->gantt || ss_picture_of(a->gantt, &kind, error) || ss_fail_prefix(error, "--gantt"));
 }
 
 static bool run_study(const struct arguments *a, struct ss_train_study *s, struct ss_error *error) {
-  const struct ss_train_source source = {.common = a->call.request, .workloads = a->workloads, .systems = a->systems};
-  const struct ss_communicator *comm = a->call.options.comm;
-  return ss_communicator_agree(comm, check_places(a, error) && ss_train_study_open(&source, s, error), error) &&
-         ss_train_study_run(s, &a->call.options, a->sensitivity, error) &&
+  const struct ss_communicator *comm = a->call.request.run.comm;
+  return ss_communicator_agree(comm, check_places(a, error) && ss_train_study_open(&a->call.request, NULL, s, error),
+                               error) &&
+         ss_train_study_run(s, &a->call.request.run, a->sensitivity, error) &&
          (!ss_processes_first(comm) || write_all(a, s, error));
 }
 
@@ -49,9 +49,9 @@ static bool run(struct ss_call *call, struct ss_error *error) {
 }
 
 static const struct ss_option_spec options[] = {
-    {"--workload", SS_TEXT(struct arguments, workloads), .value = "A,B",
+    {"--workload", SS_FIELD, .field = "workloads", .value = "A,B",
      .help = "what is trained: files of models/workloads, or paths"},
-    {"--system", SS_TEXT(struct arguments, systems), .value = "A,B",
+    {"--system", SS_FIELD, .field = "systems", .value = "A,B",
      .help = "files of models/systems, or paths (all that are shipped)"},
     SS_OPTION_RANKS,
     SS_OPTIONS_SCENARIO("played, warm-up included: a number (two rounds of the trace)", ""),
@@ -93,6 +93,6 @@ const struct ss_command ss_command_train = {
         "    --ranks 16 --device quick --timeline lm.trace.json\n",
     .options = options,
     .size = sizeof(struct arguments),
-    .defaults = &(const struct arguments){.call.options.patience = SS_PATIENCE},
+    .defaults = &(const struct arguments){.call.request.run.patience = SS_PATIENCE},
     .company = SS_TOGETHER_UNDER_MPIRUN,
     .run = run};

@@ -6,9 +6,13 @@
 #include "base/memory.h"
 #include "base/suggest.h"
 #include "exec/launch.h"
+#include "library/request.h"
+#include "report/answers.h"
 #include "report/table.h"
 #include "share/share.h"
 
+#include <cjson/cJSON.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +35,100 @@ bool ss_call_write(const struct ss_call *call, const void *report, ss_printer *t
                    ss_printer *csv, struct ss_error *error) {
   ss_printer *const printers[] = {[SS_TABLE] = table, [SS_JSON] = json, [SS_CSV] = csv, [SS_MARKDOWN] = table};
   return ss_output_write(call->output, printers[call->format], report, error);
+}
+
+bool ss_call_answer(struct ss_call *call, const char *kind, ss_printer *table, ss_printer *csv,
+                    struct ss_error *error) {
+  struct ss_answer *answer = NULL;
+  struct ss_request *request = &call->request;
+  if (request->run.jobs == 0) request->run.jobs = (unsigned)omp_get_max_threads();
+  if (ss_data_path("scenarios", call->path, sizeof call->path, NULL)) request->base = call->path;
+  const bool good =
+      ss_ask(request, kind, &answer, error) && ss_call_write(call, answer, table, ss_answer_print_json, csv, error);
+  ss_answer_free(answer);
+  return good;
+}
+
+/* --- the request --------------------------------------------------------------------------------------------- */
+
+enum { FIELD_MAX = 64 };
+
+/* "--row-width": "row_width". */
+static const char *field_of(const struct ss_option_spec *option, char field[static FIELD_MAX]) {
+  (void)snprintf(field, FIELD_MAX, "%s", option->field ? option->field : option->name + strspn(option->name, "-"));
+  for (char *c = field; !option->field && *c; c++)
+    if (*c == '-') *c = '_';
+  return field;
+}
+
+bool ss_call_edit(struct ss_call *call, const char *path, cJSON *value, struct ss_error *error) {
+  cJSON_DeleteItemFromObjectCaseSensitive(call->edits, path); /* the last one counts */
+  if (cJSON_AddItemToObject(call->edits, path, value)) return true;
+  cJSON_Delete(value);
+  return ss_fail_memory(error, "reading options");
+}
+
+static bool edit_said(struct ss_call *call, const struct ss_said *said, struct ss_error *error) {
+  char field[FIELD_MAX];
+  cJSON *value =
+      said->value ? cJSON_CreateString(said->value) : cJSON_Parse(said->option->json ? said->option->json : "true");
+  cJSON *list = cJSON_GetObjectItemCaseSensitive(call->edits, field_of(said->option, field));
+  if (!said->option->list) return ss_call_edit(call, field, value, error);
+  if (!list) list = cJSON_AddArrayToObject(call->edits, field);
+  return cJSON_AddItemToArray(list, value) || ss_fail_memory(error, "reading options");
+}
+
+/* "PATH=VALUE" */
+static bool edit_set(struct ss_call *call, const char *text, struct ss_error *error) {
+  const char *equals = strchr(text, '=');
+  if (!equals || equals == text)
+    return ss_fail(error, SS_BAD_INPUT, "--set %s: expected PATH=VALUE (say cluster.bandwidth=100Gbps)", text);
+  SS_AUTO_FREE char *path = strndup(text, (size_t)(equals - text));
+  cJSON *value = path ? ss_json_value("--set", path, equals + 1, error) : NULL;
+  if (!path) return ss_fail_memory(error, "reading options");
+  cJSON_DeleteItemFromObjectCaseSensitive(call->options, path);
+  return value && ss_call_edit(call, path, value, error) &&
+         (cJSON_AddStringToObject(call->options, path, "--set") || ss_fail_memory(error, "reading options"));
+}
+
+/* Whole fields come in the order in which a scenario has them, then what --set says, then what reaches into models.
+ */
+static size_t turn_of(const char *field) {
+  static const char *const order[] = {"trace", "cluster",   "device",  "ranks",   "iterations",
+                                      "merge", "placement", "tensors", "schemes", "verify"};
+  enum { FIRST = sizeof order / sizeof *order };
+  size_t i = 0;
+  while (i < FIRST && strcmp(order[i], field) != 0) i++;
+  return strchr(field, '.') ? FIRST + 2 : i;
+}
+
+static bool make_edits(struct ss_call *call, const struct ss_option_spec *options, struct ss_error *error) {
+  char field[FIELD_MAX], text[FIELD_MAX + 32];
+  call->request.edits = call->edits = cJSON_CreateObject();
+  call->request.options = call->options = cJSON_CreateObject();
+  for (const struct ss_option_spec *o = options; o->name; o++) {
+    if (o->kind != SS_TAKES_SAID || !*o->name) continue;
+    (void)snprintf(text, sizeof text, "%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
+    if (!cJSON_AddStringToObject(call->options, field_of(o, field), text))
+      return ss_fail_memory(error, "reading options");
+  }
+  const size_t last = turn_of(".");
+  for (size_t turn = 0; turn <= last; turn++) {
+    for (size_t i = 0; i < call->fields; i++)
+      if (turn_of(field_of(call->said[i].option, field)) == turn && !edit_said(call, &call->said[i], error))
+        return false;
+    for (size_t i = 0; turn + 1 == last && i < call->sets; i++)
+      if (!edit_set(call, call->set[i], error)) return false;
+  }
+  return true;
+}
+
+/* By its path, or by the name of one that comes with the program. */
+static bool find_scenario(struct ss_call *call, struct ss_error *error) {
+  if (!call->request.file) return true;
+  if (!ss_data_scenario(call->request.file, call->path, sizeof call->path, error)) return false;
+  call->request.file = call->path;
+  return true;
 }
 
 /* --- help -------------------------------------------------------------------------------------------------- */
@@ -150,17 +248,9 @@ struct execution {
 /* MPI has begun, which crashes where it gets no memory. */
 static bool execute_over_mpi(void *context, struct ss_communicator *comm, struct ss_error *error) {
   const struct execution *execution = context;
-  execution->call->options.comm = comm;
+  execution->call->request.run.comm = comm;
   limit_memory(execution->memory);
   return execution->command->run(execution->call, error);
-}
-
-/* By its path, or by the name of one that comes with the program. */
-static bool find_scenario(struct ss_call *call, struct ss_error *error) {
-  if (!call->request.file) return true;
-  if (!ss_data_scenario(call->request.file, call->scenario, sizeof call->scenario, error)) return false;
-  call->request.file = call->scenario;
-  return true;
 }
 
 static bool has_option(const struct ss_command *command, const char *name) {
@@ -190,10 +280,11 @@ bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
   call->argv = argv;
   struct warnings warnings = {.command = command->name};
   const struct ss_notice notice = {warn, &warnings};
-  const bool understood = ss_options_parse(command->options, argc, argv, call, error) && find_scenario(call, error) &&
+  const bool understood = ss_options_parse(command->options, argc, argv, call, error) &&
+                          make_edits(call, command->options, error) && find_scenario(call, error) &&
                           ss_output_place(call->output, error);
   ss_table_style_set(call->format == SS_MARKDOWN ? SS_TABLE_MARKDOWN : SS_TABLE_TEXT);
-  call->options.watcher = call->quiet ? NULL : &ss_progress_watcher;
+  call->request.run.watcher = call->quiet ? NULL : &ss_progress_watcher;
   call->request.notice = launch.rank == 0 ? &notice : NULL; /* processes of one run read the same */
   const double most = call->memory > 0 ? call->memory : whole_memory();
   struct execution execution = {command, call, most};
@@ -204,6 +295,8 @@ bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
                            : understood && command->run(call, error);
   if (!ok) explain_memory(command, most, error);
   ss_options_free(command->options, call);
+  cJSON_Delete(call->edits);
+  cJSON_Delete(call->options);
   free_warnings(&warnings);
   return ok;
 }

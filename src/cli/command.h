@@ -14,17 +14,20 @@ enum ss_format { SS_TABLE, SS_JSON, SS_CSV, SS_MARKDOWN /* what SS_TABLE has, as
 
 /* What was asked of a command: the arguments of each begin with this. */
 struct ss_call {
-  struct ss_study_source request;
-  struct ss_run_options options;
+  struct ss_request request; /* options that are fields are its edits, which its reader judges */
+  struct ss_said *said;      /* [fields] as they were given */
+  const char **set;          /* [sets] "PATH=VALUE" of --set */
+  size_t fields, sets;
+  struct cJSON *edits, *options; /* the request's */
   enum ss_format format;
   const char *output; /* NULL: standard output */
   double memory;      /* B that may be taken; 0: what the machine has */
   const char **operand;
   size_t operands;
   bool quiet;
-  int argc;                /* the command line: */
-  char **argv;             /* [argc], the command's name first */
-  char scenario[PATH_MAX]; /* request.file, once it is found */
+  int argc;            /* the command line: */
+  char **argv;         /* [argc], the command's name first */
+  char path[PATH_MAX]; /* request.file, once it is found; of ss_call_answer its base */
 };
 
 /* Whether a command is carried out together by the processes that mpirun started. */
@@ -40,14 +43,21 @@ struct ss_command {
   size_t size;          /* B of the arguments */
   const void *defaults; /* [size] the arguments before options are read; NULL: zero */
   enum ss_company company;
-  /* `call` is the head of the arguments, which are the function's to change; call->options.comm is NULL where it is
-   * alone. Results go to standard output or the file of -o, all else to standard error. */
+  /* `call` is the head of the arguments, which are the function's to change; call->request.run.comm is NULL where
+   * it is alone. Results go to standard output or the file of -o, all else to standard error. */
   bool (*run)(struct ss_call *call, struct ss_error *error);
 };
 
 /* Writes the report to where the call says, as its format has it. */
 bool ss_call_write(const struct ss_call *call, const void *report, ss_printer *table, ss_printer *json,
                    ss_printer *csv, struct ss_error *error) SS_MUST_CHECK;
+
+/* Adds an edit, whose value is taken over, to the request. */
+bool ss_call_edit(struct ss_call *call, const char *path, struct cJSON *value, struct ss_error *error) SS_MUST_CHECK;
+/* Asks the library for an answer of the kind, and writes it to where the call says: as `table` or `csv`, which get a
+ * struct ss_answer, or as its JSON. Relative paths are looked for in the data folder, too. */
+bool ss_call_answer(struct ss_call *call, const char *kind, ss_printer *table, ss_printer *csv,
+                    struct ss_error *error) SS_MUST_CHECK;
 
 /* A progress bar on standard error, of one computation at a time: only on a terminal, only once a second has passed,
  * gone when the work is done (progress.c). */
@@ -80,6 +90,11 @@ bool ss_span_parse(const char *value, uint64_t *first, uint64_t *end, struct ss_
 
 enum { SS_JOBS_MAX = 1024 };
 
+/* An option that is a field: {"--row-width", SS_FIELD, .value = "N", .help = ...} is "row_width". Without a value it
+ * is true, or what .json says. One that is a list may be repeated. */
+#define SS_FIELD SS_SAID(struct ss_call, said, fields)
+#define SS_FIELDS(name) SS_FIELD, .list = true, .field = (name)
+
 #define SS_OPTION_OPERANDS                                                                                           \
   { "", SS_TEXTS(struct ss_call, operand, operands) }
 #define SS_OPTION_OUTPUT                                                                                             \
@@ -108,59 +123,75 @@ enum { SS_JOBS_MAX = 1024 };
         .help = "what may be taken at most (all that the machine has): beyond, it ends with status 3"                \
   }
 #define SS_OPTION_JOBS                                                                                               \
-  {"--jobs", SS_COUNT32(struct ss_call, options.jobs, 1, SS_JOBS_MAX), .value = "N", .help = "threads (all cores)"}, \
+  {"--jobs", SS_COUNT32(struct ss_call, request.run.jobs, 1, SS_JOBS_MAX), .value = "N",                             \
+   .help = "threads (all cores)"},                                                                                   \
       SS_OPTION_MEMORY
 #define SS_OPTION_PER_RANK                                                                                           \
-  { "--per-rank", SS_FLAG(struct ss_call, options.per_rank), .help = "add arrays over ranks to the JSON" }
+  { "--per-rank", SS_FLAG(struct ss_call, request.run.per_rank), .help = "add arrays over ranks to the JSON" }
 #define SS_OPTION_PER_ITERATION                                                                                      \
   {                                                                                                                  \
-    "--per-iteration", SS_FLAG(struct ss_call, options.per_iteration),                                               \
+    "--per-iteration", SS_FLAG(struct ss_call, request.run.per_iteration),                                           \
         .help = "add arrays over iterations to the JSON"                                                             \
   }
 
 enum { SS_PATIENCE = 30 /* s, to stand in the defaults of commands that have the option */ };
 #define SS_OPTION_PATIENCE                                                                                           \
   {                                                                                                                  \
-    "--patience", SS_QUANTITY(struct ss_call, options.patience, SS_TIME, 1, INFINITY),                               \
+    "--patience", SS_QUANTITY(struct ss_call, request.run.patience, SS_TIME, 1, INFINITY),                           \
         .value = "TIME",                                                                                             \
         .help = "under mpirun, a process that is silent for longer is lost: others redo its part (30s)"              \
   }
 
 /* What a scenario says, said on the command line. */
 #define SS_OPTION_RANKS                                                                                              \
-  { "--ranks", SS_TEXT(struct ss_call, request.ranks), .value = "4,8|4..64", .help = "rank counts (.. doubles)" }
+  { "--ranks", SS_FIELD, .value = "4,8|4..64", .help = "rank counts (.. doubles)" }
 #define SS_OPTION_SCHEME                                                                                             \
-  {                                                                                                                  \
-    "--scheme", SS_TEXT(struct ss_call, request.schemes), .value = "A,B",                                            \
-                                                          .help = "the schemes, with options: zen:format=coo"        \
-  }
+  { "--scheme", SS_FIELD, .field = "schemes", .value = "A,B", .help = "the schemes, with options: zen:format=coo" }
 #define SS_OPTION_NO_VERIFY                                                                                          \
-  { "--no-verify", SS_FLAG(struct ss_call, request.no_verify), .help = "skip the proof (faster, less memory)" }
-#define SS_OPTION_TENSOR                                                                                             \
-  {                                                                                                                  \
-    "--tensor", SS_TEXTS(struct ss_call, request.tensor, request.tensors),                                           \
-        .value = "NAME", .field = "tensors", .help = "only this tensor of the trace (repeatable; default: all)"      \
-  }
-#define SS_OPTION_CLUSTER(usual)                                                                                     \
-  {"--cluster", SS_TEXT(struct ss_call, request.cluster), .value = "NAME",                                           \
-   .help = "a file of models/clusters, or a path" usual},                                                            \
-      {"--bandwidth", SS_TEXT(struct ss_call, request.bandwidth), .value = "RATE", .help = "of the cluster"}, {      \
-    "--latency", SS_TEXT(struct ss_call, request.latency), .value = "TIME", .help = "of the cluster"                 \
+  { "--no-verify", SS_FIELD, .field = "verify", .json = "false", .help = "skip the proof (faster, less memory)" }
+#define SS_OPTION_TENSOR_OF(...)                                                                                     \
+  { "--tensor", __VA_ARGS__, .value = "NAME", .help = "only this tensor of the trace (repeatable; default: all)" }
+#define SS_OPTION_TENSOR SS_OPTION_TENSOR_OF(SS_FIELDS("tensors"))
+#define SS_OPTION_SET(usage)                                                                                         \
+  { "--set", SS_TEXTS(struct ss_call, set, sets), .value = "PATH=VALUE", .help = (usage) }
+#define SS_OPTION_CLUSTER(usual, prefix)                                                                             \
+  {"--cluster", SS_FIELD, .value = "NAME", .help = "a file of models/clusters, or a path" usual},                    \
+      {"--bandwidth", SS_FIELD, .field = prefix "bandwidth", .value = "RATE", .help = "of the cluster"}, {           \
+    "--latency", SS_FIELD, .field = prefix "latency", .value = "TIME", .help = "of the cluster"                      \
   }
 #define SS_OPTIONS_SCENARIO(iterations_help, usual_cluster)                                                          \
   {"", SS_TEXT(struct ss_call, request.file), .value = "scenario"},                                                  \
-      {"--set", SS_TEXTS(struct ss_call, request.set, request.sets), .value = "PATH=VALUE",                          \
-       .help = "change any field of the scenario (repeatable): --set cluster.bandwidth=100Gbps"},                    \
-      {"--trace", SS_TEXT(struct ss_call, request.trace), .value = "FILE", .help = "the trace"},                     \
-      {"--iterations", SS_TEXT(struct ss_call, request.iterations), .value = "A:B", .help = (iterations_help)},      \
-      {"--merge", SS_TEXT(struct ss_call, request.merge), .value = "N",                                              \
-       .help = "turn each N ranks of the trace into one"},                                                           \
-      {"--placement", SS_TEXT(struct ss_call, request.placement), .value = "FILE",                                   \
-       .help = "where tables live, for alltoall:partition=placed"},                                                  \
-      SS_OPTION_CLUSTER(usual_cluster), {                                                                            \
-    "--device", SS_TEXT(struct ss_call, request.device),                                                             \
-        .value = "NAME", .help = "count the kernels of a file of models/devices, or none"                            \
+      SS_OPTION_SET("change any field of the scenario (repeatable): --set cluster.bandwidth=100Gbps"),               \
+      {"--trace", SS_FIELD, .value = "FILE", .help = "the trace"},                                                   \
+      {"--iterations", SS_FIELD, .value = "A:B", .help = (iterations_help)},                                         \
+      {"--merge", SS_FIELD, .value = "N", .help = "turn each N ranks of the trace into one"},                        \
+      {"--placement", SS_FIELD, .value = "FILE", .help = "where tables live, for alltoall:partition=placed"},        \
+      SS_OPTION_CLUSTER(usual_cluster, "cluster."), {                                                                \
+    "--device", SS_FIELD, .value = "NAME", .help = "count the kernels of a file of models/devices, or none"          \
   }
 #define SS_ITERATIONS_OF_TRACE "of the trace, from A up to, not including, B"
+
+/* Options of closed forms, and of them alone where tensors may also be simulated. */
+#define SS_FORMS_OPTIONS(ranks_help)                                                                                 \
+  {"--M", SS_FIELD, .value = "SIZE", .help = "bytes of the dense tensor"},                                           \
+      {"--density", SS_FIELD, .value = "SHARE", .help = "share of non-zero rows on a rank"},                         \
+      {"--row-width", SS_FIELD, .value = "N", .help = "elements a row (1)"},                                         \
+      {"--value-bytes", SS_FIELD, .value = "N", .help = "bytes an element (4)"},                                     \
+      {"--index-bytes", SS_FIELD, .value = "N", .help = "bytes an index (4)"},                                       \
+      {"--ranks", SS_FIELD, .value = "4,8|4..64", .help = (ranks_help)},                                             \
+      {"--gamma", SS_FIELD, .value = "random|full|none|LIST",                                                        \
+       .help =                                                                                                       \
+           "densification ratio: random (default, (1-(1-d)^k)/d), full, none, or a list gamma(1),gamma(2),... of "   \
+           "which the last goes on"},                                                                                \
+      SS_OPTION_CLUSTER(" (p3.16xlarge-25g)", "")
+#define SS_FORMS_ONLY_OPTIONS                                                                                        \
+  {"--lookups", SS_FIELD, .value = "SHARE", .help = "rows looked up / rows, duplicates counted (as the density)"},   \
+      {"--servers", SS_FIELD, .value = "N", .help = "parameter servers (nodes)"},                                    \
+      {"--k", SS_FIELD, .value = "N",                                                                                \
+       .help = "entries that a rank selects (what the density makes of all elements)"},                              \
+      {"--teams", SS_FIELD, .value = "N", .help = "SparDL's teams (1)"},                                             \
+      {"--file", SS_FIELDS("files"), .value = "FILE", .help = "a form of your own (repeatable)"}, {                  \
+    "--block", SS_FIELD, .value = "N", .help = "elements of a block (256)"                                           \
+  }
 
 #endif

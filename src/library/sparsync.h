@@ -51,7 +51,9 @@ enum ss_status {
  * for the person who asked: what was read (file, JSON path), what was found, what would do. */
 struct ss_error {
   enum ss_status status;
-  char text[1000];
+  char text[872];
+  char
+      field[128]; /* the path of the document's field that is wrong ("schemes[0].teams"); "": none in particular is */
 };
 #endif
 

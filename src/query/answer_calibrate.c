@@ -16,23 +16,24 @@ static bool check(const struct ss_calibrate_question *q, struct ss_node object, 
                                                        "\"nothing\" can be left out, else it is each in turn");
 }
 
-static bool fit(struct ss_calibrate_question *q, struct ss_asked *asked, struct ss_error *error) {
+static bool fit(struct ss_calibrate_question *q, struct ss_request *request, struct ss_error *error) {
   struct ss_observations all;
   struct ss_calibration calibration;
-  const bool ok = ss_calibrate_question_observe(q, asked->notice, &all, error) &&
-                  ss_watcher_goes_on(asked->watcher, error) &&
+  const bool ok = ss_calibrate_question_observe(q, request->notice, &all, error) &&
+                  ss_watcher_goes_on(request->run.watcher, error) &&
                   ss_calibrate(&all, &q->fit, q->name, &calibration, error);
   if (ok) {
-    asked->tree = ss_calibrated_cluster(&calibration.is);
+    request->answer = ss_calibrated_cluster(&calibration.is);
     ss_calibration_free(&calibration);
   }
   ss_observations_free(&all);
   return ok;
 }
 
-bool ss_answer_calibrate(struct ss_node object, struct ss_asked *asked, struct ss_error *error) {
+bool ss_answer_calibrate(struct ss_node object, struct ss_request *request, struct ss_error *error) {
   struct ss_calibrate_question q;
-  const bool ok = ss_calibrate_question_read(object, &q, error) && check(&q, object, error) && fit(&q, asked, error);
+  const bool ok =
+      ss_calibrate_question_read(object, &q, error) && check(&q, object, error) && fit(&q, request, error);
   ss_calibrate_question_close(&q);
   return ok;
 }

@@ -17,7 +17,8 @@ static bool read_schemes(struct ss_node list, struct ss_arena *arena, const char
   return true;
 }
 
-static bool evaluate(struct ss_node object, struct ss_arena *texts, struct ss_asked *asked, struct ss_error *error) {
+static bool evaluate(struct ss_node object, struct ss_arena *texts, struct ss_request *request,
+                     struct ss_error *error) {
   SS_AUTO_FREE struct ss_supposition *with = ss_alloc(1, sizeof *with);
   const struct ss_node counts = ss_node_get(object, "ranks");
   const char *names[SCHEMES_MAX];
@@ -30,22 +31,22 @@ static bool evaluate(struct ss_node object, struct ss_arena *texts, struct ss_as
   *with = (struct ss_supposition)SS_SUPPOSITION_DEFAULTS;
   if (!read_schemes(ss_node_get(object, "schemes"), texts, names, &question.schemes, error) ||
       !ss_supposed_read(object, true, true, with, error) || !ss_supposed_files(object, &files, error) ||
-      !ss_supposed_cluster(object, asked, &cluster, error))
+      !ss_supposed_cluster(object, request, &cluster, error))
     return false;
   const bool counted = ss_node_present(counts)
                            ? ss_ranks_read(counts, 0, ranks, RANKS_MAX, &question.rank_counts, error)
                            : ss_ranks_parse("4..64", ranks, RANKS_MAX, &question.rank_counts, error);
   question.design = files.count > 0;
   if (!counted || !ss_costs_open(files.name, files.count, &costs, error)) return false;
-  asked->tree = ss_costs_json(&costs, &question, error);
+  request->answer = ss_costs_json(&costs, &question, error);
   ss_costs_close(&costs);
-  return asked->tree;
+  return request->answer;
 }
 
-bool ss_answer_cost(struct ss_node object, struct ss_asked *asked, struct ss_error *error) {
+bool ss_answer_cost(struct ss_node object, struct ss_request *request, struct ss_error *error) {
   static const char *const keys[] = {"schemes", SS_SUPPOSED_KEYS, NULL};
   struct ss_arena texts = {0};
-  const bool ok = ss_node_keys(object, keys, error) && evaluate(object, &texts, asked, error);
+  const bool ok = ss_node_keys(object, keys, error) && evaluate(object, &texts, request, error);
   ss_arena_free(&texts);
   return ok;
 }

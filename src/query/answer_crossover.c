@@ -39,7 +39,9 @@ static bool read_words(struct ss_node range, struct ss_doc **out, struct ss_erro
     cJSON_Delete(object);
     return ss_fail_memory(error, "reading a range");
   }
-  return ss_doc_adopt(ss_doc_name(range.doc), object, out, error);
+  if (!ss_doc_adopt(ss_doc_name(range.doc), object, out, error)) return false;
+  ss_doc_call_like(*out, range.doc);
+  return true;
 }
 
 static bool read_ends(struct question *q, struct ss_node list, const struct ss_axis *axis, struct ss_error *error) {
@@ -67,10 +69,13 @@ static bool read_axis(struct question *q, struct ss_error *error) {
       [SS_OVER_DENSITY] = "density", [SS_OVER_RANKS] = "ranks", [SS_OVER_BANDWIDTH] = "bandwidth",
       [SS_OVER_LATENCY] = "latency", [SS_OVER_M] = "M",         [SS_OVERS] = NULL};
   struct ss_node over;
+  char range[64];
   size_t chosen;
   if (!ss_node_need(q->object, "over", &over, error) || !ss_node_choice(over, names, &chosen, error)) return false;
   const struct ss_node twice = ss_node_get(q->object, names[chosen]);
-  if (ss_node_present(twice)) return ss_node_fail(twice, error, "varies: say \"range\" instead");
+  if (ss_node_present(twice))
+    return ss_node_fail(twice, error, "varies: say %s instead",
+                        ss_doc_field(twice.doc, "range", range, sizeof range));
   q->study.duel.over = (enum ss_over)chosen;
   return read_range(q, &ss_axes[chosen], error) &&
          ss_supposed_read(q->object, chosen != SS_OVER_M, chosen != SS_OVER_DENSITY, &q->with, error);
@@ -104,32 +109,32 @@ static bool read_sides(struct question *q, const char *side[2], struct ss_error 
   return true;
 }
 
-static bool search(struct question *q, struct ss_asked *asked, struct ss_error *error) {
+static bool search(struct question *q, struct ss_request *request, struct ss_error *error) {
   const char *side[2];
   struct ss_costs costs;
   if (!read_axis(q, error) || !read_ways(q, error) || !read_sides(q, side, error) ||
       !ss_supposed_files(q->object, &q->files, error) ||
-      !ss_supposed_cluster(q->object, asked, &q->study.duel.cluster, error) ||
+      !ss_supposed_cluster(q->object, request, &q->study.duel.cluster, error) ||
       !ss_costs_open(q->files.name, q->files.count, &costs, error))
     return false;
   q->study.duel.with = &q->with;
   q->study.duel.costs = &costs;
-  q->study.watcher = asked->watcher;
+  q->study.watcher = request->run.watcher;
   const bool ok = ss_duel_open(&q->study.duel, side[0], side[1], error) && ss_crossover_study_run(&q->study, error);
-  if (ok) asked->tree = ss_crossover_study_json(&q->study);
+  if (ok) request->answer = ss_crossover_study_json(&q->study);
   ss_crossover_study_free(&q->study);
   ss_costs_close(&costs);
   return ok;
 }
 
-bool ss_answer_crossover(struct ss_node object, struct ss_asked *asked, struct ss_error *error) {
+bool ss_answer_crossover(struct ss_node object, struct ss_request *request, struct ss_error *error) {
   static const char *const keys[] = {"a", "b", "over", "range", "form", "simulate", "probes", SS_SUPPOSED_KEYS, NULL};
   if (!ss_node_keys(object, keys, error)) return false;
   SS_AUTO_FREE struct question *q = ss_alloc_zero(1, sizeof *q);
   if (!q) return ss_fail_memory(error, "searching for crossovers");
   q->object = object;
   q->with = (struct ss_supposition)SS_SUPPOSITION_DEFAULTS;
-  const bool ok = search(q, asked, error);
+  const bool ok = search(q, request, error);
   ss_arena_free(&q->texts);
   return ok;
 }

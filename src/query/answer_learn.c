@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Paths are as the question means them, but results and messages name the text as the question does. */
-static bool learn(struct ss_learn_question *q, struct ss_asked *asked, struct ss_error *error) {
+static bool learn(struct ss_learn_question *q, struct ss_request *request, struct ss_error *error) {
   struct ss_learning_source *source = &q->source;
   char path[PATH_MAX];
   struct ss_learning l;
@@ -18,15 +18,15 @@ static bool learn(struct ss_learn_question *q, struct ss_asked *asked, struct ss
   if (!source->import.source) source->import.source = *named;
   if (!ss_question_path(*named, path, sizeof path, error)) return false;
   *named = path;
-  const bool good = ss_learning_open(source, &l, error) && ss_learning_run(&l, 0, asked->watcher, error) &&
+  const bool good = ss_learning_open(source, &l, error) && ss_learning_run(&l, 0, request->run.watcher, error) &&
                     ss_curves_check(&l.curves, error);
-  if (good) asked->tree = ss_curves_json(&l.curves);
+  if (good) request->answer = ss_curves_json(&l.curves);
   ss_learning_close(&l);
-  return good && (asked->tree || ss_fail_memory(error, "training a model"));
+  return good && (request->answer || ss_fail_memory(error, "training a model"));
 }
 
-bool ss_answer_learn(struct ss_node object, struct ss_asked *asked, struct ss_error *error) {
+bool ss_answer_learn(struct ss_node object, struct ss_request *request, struct ss_error *error) {
   SS_AUTO_FREE struct ss_learn_question *q = ss_alloc(1, sizeof *q);
   if (!q) return ss_fail_memory(error, "training a model");
-  return ss_learn_question_read(object, q, error) && learn(q, asked, error);
+  return ss_learn_question_read(object, q, error) && learn(q, request, error);
 }

@@ -8,15 +8,13 @@
 #include <limits.h>
 #include <stdlib.h>
 
-bool ss_question_trace(struct ss_node object, const struct ss_asked *asked, struct ss_sources *sources,
+bool ss_question_trace(struct ss_node object, const struct ss_request *request, struct ss_sources *sources,
                        const struct ss_trace **out, struct ss_error *error) {
   const struct ss_source *source;
   struct ss_node node;
-  char buffer[PATH_MAX];
-  const char *base = ss_asked_base(asked, buffer, sizeof buffer, error);
-  sources->like = asked->traces;
-  sources->drawn = asked->drawn;
-  if (!base || !ss_node_need(object, "trace", &node, error) || !ss_sources_find(sources, node, base, &source, error))
+  sources->like = request->traces;
+  sources->drawn = request->drawn;
+  if (!ss_node_need(object, "trace", &node, error) || !ss_sources_find(sources, node, request->base, &source, error))
     return false;
   *out = source->trace;
   return source->trace || ss_node_fail(node, error, "has no lookups: name a file, or say {\"synth\": ...}");
@@ -38,17 +36,17 @@ static bool read_window(struct ss_node object, const struct ss_trace *trace, str
          ss_tensors_read(ss_node_get(object, "tensors"), trace, tensor, &window->tensors, error);
 }
 
-bool ss_answer_stats(struct ss_node object, struct ss_asked *asked, struct ss_error *error) {
+bool ss_answer_stats(struct ss_node object, struct ss_request *request, struct ss_error *error) {
   static const char *const keys[] = {"trace", "ranks", "iterations", "tensors", NULL};
   struct ss_sources sources = {0};
-  struct ss_stats_window window = {.watcher = asked->watcher};
+  struct ss_stats_window window = {.watcher = request->run.watcher};
   const struct ss_trace *trace;
   struct ss_stats *stats = NULL;
-  const bool ok = ss_node_keys(object, keys, error) && ss_question_trace(object, asked, &sources, &trace, error) &&
+  const bool ok = ss_node_keys(object, keys, error) && ss_question_trace(object, request, &sources, &trace, error) &&
                   read_window(object, trace, &window, error) && ss_trace_stats(trace, window, &stats, error);
-  if (ok) asked->tree = ss_trace_stats_json(trace, stats);
+  if (ok) request->answer = ss_trace_stats_json(trace, stats);
   ss_stats_free(stats);
   free((void *)window.tensor);
   ss_sources_close(&sources);
-  return ok && (asked->tree || ss_fail_memory(error, "measuring a trace"));
+  return ok && (request->answer || ss_fail_memory(error, "measuring a trace"));
 }

@@ -29,7 +29,7 @@ static bool read_words(struct ss_node node, struct ss_doc **out, struct ss_error
   const char *text;
   char name[80];
   if (!ss_node_text(node, &text, error)) return false;
-  (void)snprintf(name, sizeof name, "%s: schemes", ss_doc_name(node.doc));
+  (void)ss_doc_place(node.doc, "schemes", name, sizeof name);
   if (text[0] == '{' || text[0] == '[') return ss_doc_parse(name, text, strlen(text), out, error);
   cJSON *list = ss_study_schemes(text, error);
   return list ? ss_doc_adopt(name, list, out, error) : false;
@@ -120,10 +120,13 @@ static bool read_text(struct ss_node object, struct ss_learn_question *q, struct
   const struct ss_node source = ss_node_get(object, "source"), layout = ss_node_get(object, "layout"),
                        seq = ss_node_get(object, "seq");
   size_t cut = SS_STREAM;
+  char text[32], trace[32];
   q->text = ss_node_get(object, "text");
   q->trace = ss_node_get(object, "trace");
   if (ss_node_present(q->text) == ss_node_present(q->trace))
-    return ss_node_fail(object, error, "to have something to read, say \"text\" (a file) or \"trace\" (of one)%s",
+    return ss_node_fail(object, error, "to have something to read, say %s (a file) or %s (of one)%s",
+                        ss_doc_field(object.doc, "text", text, sizeof text),
+                        ss_doc_field(object.doc, "trace", trace, sizeof trace),
                         ss_node_present(q->text) ? ", not both" : "");
   if ((ss_node_present(source) && !ss_node_text(source, &import->source, error)) ||
       (ss_node_present(layout) && !ss_node_choice(layout, ss_text_layout_names, &cut, error)))

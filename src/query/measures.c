@@ -85,12 +85,12 @@ static bool count_iterations(const struct ss_trace *trace, bool pairs, struct hi
 
 /* Of pairs of ranks {"overlap", "density"}: the middle of a bin, and how often pairs fall into it / its width (a
  * probability density). Of parts {"part", "share"}: counted from 1, and the share of all ranks' rows. */
-static bool of_trace(struct ss_node node, const struct ss_asked *asked, bool pairs, cJSON *list,
+static bool of_trace(struct ss_node node, const struct ss_request *request, bool pairs, cJSON *list,
                      struct ss_error *error) {
   struct ss_sources sources = {0};
   struct histogram h = {0};
   const struct ss_trace *trace;
-  bool ok = ss_question_trace(node, asked, &sources, &trace, error) &&
+  bool ok = ss_question_trace(node, request, &sources, &trace, error) &&
             need_count(node, pairs ? "bins" : "parts", 1, pairs ? 1000 : PARTS_MAX, &h.bins, error);
   if (ok) {
     h.count = ss_alloc_zero(h.bins, sizeof *h.count);
@@ -291,7 +291,7 @@ static bool play_hash(uint64_t nnz, const struct ss_hash_memory *memory, bool lo
   return true;
 }
 
-bool ss_answer_hash(struct ss_node node, struct ss_asked *asked, struct ss_error *error) {
+bool ss_answer_hash(struct ss_node node, struct ss_request *request, struct ss_error *error) {
   static const char *const keys[] = {"kernel", "nnz", "parts", "slots_per_row", "probes", NULL};
   static const char *const kernels[] = {"lossy", "hierarchical", NULL};
   struct ss_node kernel, slots;
@@ -312,12 +312,12 @@ bool ss_answer_hash(struct ss_node node, struct ss_asked *asked, struct ss_error
                                         .probes = (uint32_t)probes,
                                         .parallel_slots = lossy ? all_slots / parts : all_slots,
                                         .serial_slots = nnz * parts};
-  return play_hash(nnz, &memory, lossy, &asked->tree, error);
+  return play_hash(nnz, &memory, lossy, &request->answer, error);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ */
 
-bool ss_answer_measure(struct ss_node measure, struct ss_asked *asked, struct ss_error *error) {
+bool ss_answer_measure(struct ss_node measure, struct ss_request *request, struct ss_error *error) {
   static const char *const names[] = {"overlaps", "shares", "formats", "hashing", NULL};
   static const char *const keys[] = {"name",      "trace",    "bins",    "parts",  "elements",  "servers",
                                      "row_width", "memories", "repeats", "probes", "densities", NULL};
@@ -327,11 +327,11 @@ bool ss_answer_measure(struct ss_node measure, struct ss_asked *asked, struct ss
       !ss_node_choice(name, names, &chosen, error))
     return false;
   cJSON *list = cJSON_CreateArray();
-  const bool ok = chosen < 2    ? of_trace(measure, asked, chosen == 0, list, error)
+  const bool ok = chosen < 2    ? of_trace(measure, request, chosen == 0, list, error)
                   : chosen == 2 ? formats(measure, list, error)
                                 : hashing(measure, list, error);
   if (ok && list && list->child) {
-    asked->tree = list;
+    request->answer = list;
     return true;
   }
   cJSON_Delete(list);

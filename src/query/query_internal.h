@@ -2,29 +2,25 @@
 #ifndef SS_QUERY_QUERY_INTERNAL_H
 #define SS_QUERY_QUERY_INTERNAL_H
 
-#include "query/asked.h"
+#include "query/answers.h"
 #include "query/question.h"
 #include "study/sources.h"
 
 /* A path as a question means it: as it stands if something is there, else in the data folder. */
 bool ss_question_path(const char *text, char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;
 
-/* The file beside which the question's relative paths are looked for: the asker's, else one in the data folder, whose
- * path is written to `path`; NULL: an error. */
-const char *ss_asked_base(const struct ss_asked *asked, char *path, size_t size, struct ss_error *error);
-
 /* The object's "trace", as a scenario has it: a file, or {"synth": ...}. It is the sources', which are to be closed
  * also after a failure. */
-bool ss_question_trace(struct ss_node object, const struct ss_asked *asked, struct ss_sources *sources,
+bool ss_question_trace(struct ss_node object, const struct ss_request *request, struct ss_sources *sources,
                        const struct ss_trace **out, struct ss_error *error) SS_MUST_CHECK;
 
-/* They set asked->tree. */
-bool ss_answer_cost(struct ss_node object, struct ss_asked *asked, struct ss_error *error) SS_MUST_CHECK;
-bool ss_answer_calibrate(struct ss_node object, struct ss_asked *asked, struct ss_error *error) SS_MUST_CHECK;
-bool ss_answer_crossover(struct ss_node object, struct ss_asked *asked, struct ss_error *error) SS_MUST_CHECK;
-bool ss_answer_learn(struct ss_node object, struct ss_asked *asked, struct ss_error *error) SS_MUST_CHECK;
-bool ss_answer_stats(struct ss_node object, struct ss_asked *asked, struct ss_error *error) SS_MUST_CHECK;
-bool ss_answer_measure(struct ss_node object, struct ss_asked *asked, struct ss_error *error) SS_MUST_CHECK;
-bool ss_answer_hash(struct ss_node object, struct ss_asked *asked, struct ss_error *error) SS_MUST_CHECK;
+/* They set request->answer. */
+bool ss_answer_cost(struct ss_node object, struct ss_request *request, struct ss_error *error) SS_MUST_CHECK;
+bool ss_answer_calibrate(struct ss_node object, struct ss_request *request, struct ss_error *error) SS_MUST_CHECK;
+bool ss_answer_crossover(struct ss_node object, struct ss_request *request, struct ss_error *error) SS_MUST_CHECK;
+bool ss_answer_learn(struct ss_node object, struct ss_request *request, struct ss_error *error) SS_MUST_CHECK;
+bool ss_answer_stats(struct ss_node object, struct ss_request *request, struct ss_error *error) SS_MUST_CHECK;
+bool ss_answer_measure(struct ss_node object, struct ss_request *request, struct ss_error *error) SS_MUST_CHECK;
+bool ss_answer_hash(struct ss_node object, struct ss_request *request, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

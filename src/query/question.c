@@ -1,3 +1,4 @@
+#include "base/data.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/notice.h"
@@ -7,6 +8,7 @@
 #include "trace/make/drawn.h"
 
 #include <cjson/cJSON.h>
+#include <limits.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +20,11 @@ static const char *const beside[] = {"set", "per_rank", "per_iteration", NULL};
 enum { DRAWN_BYTES = 192 << 20, DRAWN_PART = 16 };
 
 struct entry {
-  struct ss_asked asked;
+  struct ss_request request;
   size_t kind;
-  char *family, *key; /* JSON of the question without what is set, and of all of it */
+  cJSON *subject, *set; /* the document or the path of a file; {PATH: VALUE}, changes included */
+  char path[PATH_MAX];  /* of the file, or of what relative paths are looked for beside */
+  char *family, *key;   /* JSON of the question without what is set, and of all of it */
   struct ss_node place;
 };
 
@@ -50,9 +54,9 @@ void ss_query_watch(struct ss_query *query, const struct ss_watcher *watcher, si
 
 static void free_entry(struct entry *e) {
   if (!e) return;
-  cJSON_Delete(e->asked.tree);
-  cJSON_Delete(e->asked.subject);
-  cJSON_Delete(e->asked.set);
+  cJSON_Delete(e->request.answer);
+  cJSON_Delete(e->subject);
+  cJSON_Delete(e->set);
   free(e->family);
   free(e->key);
   free(e);
@@ -71,7 +75,7 @@ void ss_query_free(struct ss_query *query) {
 bool ss_question_keys(struct ss_node node, const char *const *others, struct ss_error *error) {
   const char *keys[64] = {NULL};
   size_t n = 0;
-  for (size_t i = 0; ss_question_kinds[i].name; i++) keys[n++] = ss_question_kinds[i].name;
+  for (size_t i = 0; ss_request_kinds[i].name; i++) keys[n++] = ss_request_kinds[i].name;
   for (size_t i = 0; beside[i]; i++) keys[n++] = beside[i];
   for (size_t i = 0; others[i]; i++) keys[n++] = others[i];
   return ss_node_keys(node, keys, error);
@@ -79,8 +83,8 @@ bool ss_question_keys(struct ss_node node, const char *const *others, struct ss_
 
 bool ss_question_asks(struct ss_node node) {
   bool asks = false;
-  for (size_t i = 0; ss_question_kinds[i].name; i++)
-    asks = asks || ss_node_present(ss_node_get(node, ss_question_kinds[i].name));
+  for (size_t i = 0; ss_request_kinds[i].name; i++)
+    asks = asks || ss_node_present(ss_node_get(node, ss_request_kinds[i].name));
   return asks;
 }
 
@@ -99,8 +103,8 @@ bool ss_question_named(struct ss_node inputs, struct ss_node name, struct ss_nod
 static bool read_kind(struct ss_node node, struct entry *e, struct ss_error *error) {
   size_t found = 0;
   char names[200] = "";
-  for (size_t i = 0; ss_question_kinds[i].name; i++) {
-    const char *name = ss_question_kinds[i].name;
+  for (size_t i = 0; ss_request_kinds[i].name; i++) {
+    const char *name = ss_request_kinds[i].name;
     const size_t used = strlen(names);
     snprintf(names + used, sizeof names - used, "%s\"%s\"", used ? ", " : "", name);
     if (!ss_node_present(ss_node_get(node, name))) continue;
@@ -114,27 +118,26 @@ static bool read_kind(struct ss_node node, struct entry *e, struct ss_error *err
 /* Does the question say so already? Then it is shared with others that do not mention it. A sweep may put another
  * value there. */
 static bool says(const struct entry *e, const struct ss_question_change *change) {
-  const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->asked.set, change->path);
-  if (!own && !cJSON_GetObjectItemCaseSensitive(e->asked.subject, "sweep"))
-    own = ss_field_find(e->asked.subject, change->path);
+  const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->set, change->path);
+  if (!own && !cJSON_GetObjectItemCaseSensitive(e->subject, "sweep")) own = ss_field_find(e->subject, change->path);
   return own && cJSON_IsNumber(own) && own->valuedouble == change->value;
 }
 
 static bool add_change(struct entry *e, const struct ss_question_change *change) {
   if (says(e, change)) return true;
   cJSON *value = cJSON_CreateNumber(change->value);
-  cJSON_DeleteItemFromObjectCaseSensitive(e->asked.set, change->path);
-  return value && cJSON_AddItemToObject(e->asked.set, change->path, value);
+  cJSON_DeleteItemFromObjectCaseSensitive(e->set, change->path);
+  return value && cJSON_AddItemToObject(e->set, change->path, value);
 }
 
 /* The texts stay the entry's, so that a list of them can be printed without copies. */
 static char *key_of(const struct entry *e, const cJSON *set) {
   cJSON *list = cJSON_CreateArray();
   bool ok = cJSON_AddItemToArray(list, cJSON_CreateNumber((double)e->kind)) &&
-            cJSON_AddItemReferenceToArray(list, e->asked.subject) &&
+            cJSON_AddItemReferenceToArray(list, e->subject) &&
             (!set || cJSON_AddItemReferenceToArray(list, (cJSON *)set)) &&
-            cJSON_AddItemToArray(list, cJSON_CreateBool(e->asked.per_rank)) &&
-            cJSON_AddItemToArray(list, cJSON_CreateBool(e->asked.per_iteration));
+            cJSON_AddItemToArray(list, cJSON_CreateBool(e->request.run.per_rank)) &&
+            cJSON_AddItemToArray(list, cJSON_CreateBool(e->request.run.per_iteration));
   char *text = ok ? cJSON_PrintUnformatted(list) : NULL;
   cJSON_Delete(list);
   return text;
@@ -145,20 +148,37 @@ static bool read_flag(struct ss_node node, const char *key, bool *out, struct ss
   return !ss_node_present(flag) || ss_node_flag(flag, out, error);
 }
 
+/* Paths are looked for from here, then in the data folder. */
+static bool fill_request(struct entry *e, struct ss_error *error) {
+  struct ss_request *r = &e->request;
+  const char *kind = ss_request_kinds[e->kind].name;
+  r->edits = e->set;
+  if (cJSON_IsString(e->subject)) {
+    r->file = e->path;
+    return ss_question_path(e->subject->valuestring, e->path, sizeof e->path, error);
+  }
+  if (!cJSON_IsObject(e->subject))
+    return ss_fail(error, SS_BAD_INPUT, "%s: expected an object, or the path of one", kind);
+  r->name = kind;
+  r->document = e->subject;
+  r->base = e->path;
+  return ss_data_path("scenarios", e->path, sizeof e->path, error);
+}
+
 static bool read(const struct ss_question *question, struct entry *e, struct ss_error *error) {
   const struct ss_node node = question->node, set = ss_node_get(node, "set");
   e->place = node;
-  if (!read_kind(node, e, error) || !read_flag(node, "per_rank", &e->asked.per_rank, error) ||
-      !read_flag(node, "per_iteration", &e->asked.per_iteration, error))
+  if (!read_kind(node, e, error) || !read_flag(node, "per_rank", &e->request.run.per_rank, error) ||
+      !read_flag(node, "per_iteration", &e->request.run.per_iteration, error))
     return false;
   if (ss_node_present(set) && !ss_node_is_object(set))
     return ss_node_fail(set, error, "expected an object of values by path, say {\"ranks\": 16}");
-  e->asked.subject = cJSON_Duplicate(ss_node_get(node, ss_question_kinds[e->kind].name).at, true);
-  e->asked.set = ss_node_present(set) ? cJSON_Duplicate(set.at, true) : cJSON_CreateObject();
-  bool ok = e->asked.subject && e->asked.set && (e->family = key_of(e, NULL));
+  e->subject = cJSON_Duplicate(ss_node_get(node, ss_request_kinds[e->kind].name).at, true);
+  e->set = ss_node_present(set) ? cJSON_Duplicate(set.at, true) : cJSON_CreateObject();
+  bool ok = e->subject && e->set && (e->family = key_of(e, NULL));
   for (size_t i = 0; ok && i < question->changes; i++) ok = add_change(e, &question->change[i]);
-  ok = ok && (e->key = key_of(e, e->asked.set));
-  return ok || ss_fail_memory(error, "reading a question");
+  ok = ok && (e->key = key_of(e, e->set));
+  return ok ? fill_request(e, error) : ss_fail_memory(error, "reading a question");
 }
 
 /* --- the cache ---------------------------------------------------------------------------------------------- */
@@ -182,43 +202,44 @@ static bool find(struct ss_query *query, const struct ss_question *question, str
     free_entry(e);
     return ss_fail_memory(error, "reading a question");
   }
-  e->asked.notice = query->notice;
-  e->asked.drawn = query->drawn;
+  e->request.notice = query->notice;
+  e->request.drawn = query->drawn;
+  e->request.run.jobs = query->jobs;
   query->entry[query->count++] = *out = e;
   return true;
 }
 
 /* Questions that are one computation. */
-static bool compute(const struct ss_query *query, size_t kind, struct ss_asked *const *asked, size_t count,
+static bool compute(const struct ss_query *query, size_t kind, struct ss_request *const *request, size_t count,
                     struct ss_error *error) {
   const size_t all = query->questions > query->count ? query->questions : query->count;
   struct ss_watched_step step = {query->watcher, (double)count, (double)all, 0};
   const struct ss_watcher watcher = ss_watched_step_watcher(&step);
-  asked[0]->watcher = &watcher;
-  const bool ok = ss_question_answer(&ss_question_kinds[kind], asked, count, query->jobs, error);
-  asked[0]->watcher = NULL;
+  request[0]->run.watcher = &watcher;
+  const bool ok = ss_requests_answer(&ss_request_kinds[kind], request, count, error);
+  request[0]->run.watcher = NULL;
   ss_watched_step_end(&step);
   return ok;
 }
 
-static bool compute_all(const struct ss_query *query, size_t kind, struct ss_asked *const *asked, size_t count,
+static bool compute_all(const struct ss_query *query, size_t kind, struct ss_request *const *request, size_t count,
                         struct ss_error *error) {
-  if (ss_question_kinds[kind].all) return compute(query, kind, asked, count, error);
+  if (ss_request_kinds[kind].all) return compute(query, kind, request, count, error);
   for (size_t i = 0; i < count; i++)
-    if (!compute(query, kind, &asked[i], 1, error)) return false;
+    if (!compute(query, kind, &request[i], 1, error)) return false;
   return true;
 }
 
 /* The question, and all expected ones that differ from it only in what is set. */
 static bool answer(struct ss_query *query, struct entry *e, struct ss_error *error) {
-  SS_AUTO_FREE struct ss_asked **asked = ss_alloc(query->count, sizeof *asked);
+  SS_AUTO_FREE struct ss_request **request = ss_alloc(query->count, sizeof *request);
   size_t count = 0;
-  if (!asked) return ss_fail_memory(error, "answering a question");
+  if (!request) return ss_fail_memory(error, "answering a question");
   for (size_t i = 0; i < query->count; i++) {
     struct entry *other = query->entry[i];
-    if (strcmp(other->family, e->family) == 0 && !other->asked.tree) asked[count++] = &other->asked;
+    if (strcmp(other->family, e->family) == 0 && !other->request.answer) request[count++] = &other->request;
   }
-  if (compute_all(query, e->kind, asked, count, error)) return true;
+  if (compute_all(query, e->kind, request, count, error)) return true;
   char place[256];
   return ss_fail_prefix(error, "%s: %s", ss_doc_name(e->place.doc), ss_node_path(e->place, place, sizeof place));
 }
@@ -248,7 +269,7 @@ static void pass_on(const struct ss_query *query, struct told *told) {
 
 static void notify(const struct ss_query *query, const struct entry *head, const struct ss_notice *notice) {
   for (size_t i = 0; i < query->count; i++)
-    if (strcmp(query->entry[i]->family, head->family) == 0) query->entry[i]->asked.notice = notice;
+    if (strcmp(query->entry[i]->family, head->family) == 0) query->entry[i]->request.notice = notice;
 }
 
 /* The first of each family; returns their number. */
@@ -256,7 +277,7 @@ static size_t list_heads(const struct ss_query *query, struct entry **head) {
   size_t count = 0;
   for (size_t i = 0; i < query->count; i++) {
     struct entry *e = query->entry[i];
-    bool known = e->asked.tree;
+    bool known = e->request.answer;
     for (size_t k = 0; k < count && !known; k++) known = strcmp(head[k]->family, e->family) == 0;
     if (!known) head[count++] = e;
   }
@@ -331,7 +352,7 @@ bool ss_query_expect(struct ss_query *query, const struct ss_question *question,
 bool ss_query_ask(struct ss_query *query, const struct ss_question *question, const cJSON **out,
                   struct ss_error *error) {
   struct entry *e;
-  if (!find(query, question, &e, error) || (!e->asked.tree && !answer(query, e, error))) return false;
-  *out = e->asked.tree;
+  if (!find(query, question, &e, error) || (!e->request.answer && !answer(query, e, error))) return false;
+  *out = e->request.answer;
   return true;
 }

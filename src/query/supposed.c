@@ -92,15 +92,15 @@ static bool read_cluster(struct ss_node node, const char *base, struct ss_cluste
   return ss_data_open("clusters", name, base, &doc, error) && ss_cluster_read(ss_doc_root(doc), out, error);
 }
 
-bool ss_supposed_cluster(struct ss_node object, const struct ss_asked *asked, struct ss_cluster *cluster,
+bool ss_supposed_cluster(struct ss_node object, const struct ss_request *request, struct ss_cluster *cluster,
                          struct ss_error *error) {
   const struct ss_node node = ss_node_get(object, "cluster");
   double alpha = 0, rate = 0;
-  if (!read_cluster(node, asked->base, cluster, error) || !read_share(object, "latency", SS_TIME, &alpha, error) ||
+  if (!read_cluster(node, request->base, cluster, error) || !read_share(object, "latency", SS_TIME, &alpha, error) ||
       !read_share(object, "bandwidth", SS_RATE, &rate, error))
     return false;
-  ss_cluster_tell(cluster, asked->notice);
-  ss_cluster_even(cluster, asked->notice);
+  ss_cluster_tell(cluster, request->notice);
+  ss_cluster_even(cluster, request->notice);
   if (alpha > 0) ss_cluster_set_latency(cluster, alpha);
   if (rate > 0) ss_cluster_set_beta(cluster, 1 / rate);
   return read_nodes(object, cluster, error);

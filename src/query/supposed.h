@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "cost/suppose.h"
-#include "query/asked.h"
+#include "query/answers.h"
 
 /* The keys that are read here, and "ranks". */
 #define SS_SUPPOSED_KEYS                                                                                             \
@@ -29,7 +29,7 @@ bool ss_supposed_read(struct ss_node object, bool needs_bytes, bool needs_densit
 bool ss_supposed_can_be_played(struct ss_node object, const struct ss_supposition *with,
                                struct ss_error *error) SS_MUST_CHECK;
 /* "cluster" (p3.16xlarge-25g), with what the object says of its links and nodes. */
-bool ss_supposed_cluster(struct ss_node object, const struct ss_asked *asked, struct ss_cluster *out,
+bool ss_supposed_cluster(struct ss_node object, const struct ss_request *request, struct ss_cluster *out,
                          struct ss_error *error) SS_MUST_CHECK;
 /* A scheme as ss_duel_side_read takes it, of a text or an object; the document's or the arena's. */
 bool ss_supposed_scheme(struct ss_node node, struct ss_arena *arena, const char **out,

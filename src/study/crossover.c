@@ -49,44 +49,62 @@ static bool note_rounding(struct ss_crossover_study *s, const struct ss_rounding
   return true;
 }
 
-static bool uniform_of(const struct ss_supposition *c, const struct ss_rounding *size, struct ss_uniform *out,
-                       struct ss_error *error) {
-  static const enum ss_overlap overlaps[] = {SS_OVERLAP_RANDOM, SS_OVERLAP_FULL, SS_OVERLAP_NONE};
-  if (size->rows * (double)c->row_width * (double)c->value_bytes > (double)SS_TENSOR_BYTES_MAX)
-    return ss_fail(error, SS_BAD_INPUT, "%.0f rows of %llu elements are more than 2^53 bytes", size->rows,
-                   (unsigned long long)c->row_width);
-  *out = (struct ss_uniform){.rows = (uint64_t)size->rows,
-                             .width = (uint32_t)c->row_width,
-                             .value_bytes = (uint32_t)c->value_bytes,
-                             .overlap = overlaps[c->kind],
-                             .seed = 1};
-  return ss_uniform_make(size->density, out, error);
-}
-
-/* Both schemes at one place, opened as a study. */
+/* A scenario of both schemes at one place. */
 struct place {
-  struct ss_study_typed typed;
+  cJSON *document;
   struct ss_rounding size;
-  struct ss_uniform uniform;
-  struct ss_setting scheme[2];
-  uint32_t ranks;
 };
 
-static bool set_place(struct ss_crossover_study *s, double x, struct place *p, struct ss_error *error) {
-  static const char *const labels[] = {"a", "b"}; /* which cannot be the same */
-  p->ranks = ss_duel_move(&s->duel, x);
-  p->typed = (struct ss_study_typed){.cluster = &s->duel.cluster,
-                                     .uniform = &p->uniform,
-                                     .ranks = &p->ranks,
-                                     .rank_counts = 1,
-                                     .scheme = p->scheme,
-                                     .schemes = 2};
-  for (int i = 0; i < 2; i++) {
-    p->scheme[i] = s->duel.side[i].setting;
-    snprintf(p->scheme[i].label, sizeof p->scheme[i].label, "%s", labels[i]);
+/* The duel's tensor; NULL: an error. */
+static cJSON *uniform_of(const struct ss_supposition *c, const struct ss_rounding *size, struct ss_error *error) {
+  static const char *const overlaps[] = {"random", "full", "none"};
+  if (size->rows * (double)c->row_width * (double)c->value_bytes > (double)SS_TENSOR_BYTES_MAX) {
+    (void)ss_fail(error, SS_BAD_INPUT, "%.0f rows of %llu elements are more than 2^53 bytes", size->rows,
+                  (unsigned long long)c->row_width);
+    return NULL;
   }
-  if (p->ranks < 2) return ss_fail(error, SS_BAD_INPUT, "a single rank sends nothing");
-  return round_size(s, x, &p->size, error) && uniform_of(s->duel.with, &p->size, &p->uniform, error);
+  cJSON *uniform = cJSON_CreateObject();
+  cJSON_AddNumberToObject(uniform, "rows", size->rows);
+  cJSON_AddNumberToObject(uniform, "row_width", (double)c->row_width);
+  cJSON_AddNumberToObject(uniform, "density", size->density);
+  cJSON_AddStringToObject(uniform, "overlap", overlaps[c->kind]);
+  cJSON_AddStringToObject(uniform, "dtype", c->value_bytes == 4 ? "F32" : "F16");
+  return uniform;
+}
+
+static cJSON *schemes_of(const struct ss_duel *duel) {
+  static const char *const labels[] = {"a", "b"}; /* which cannot be the same */
+  cJSON *list = cJSON_CreateArray();
+  for (int i = 0; i < 2; i++) {
+    cJSON *scheme = cJSON_Duplicate(ss_doc_root(duel->side[i].doc).at, true);
+    cJSON_DeleteItemFromObjectCaseSensitive(scheme, "label");
+    cJSON_AddStringToObject(scheme, "label", labels[i]);
+    cJSON_AddItemToArray(list, scheme);
+  }
+  return list;
+}
+
+/* Its document is to be deleted, also after a failure. */
+static bool set_place(struct ss_crossover_study *s, double x, struct place *p, struct ss_error *error) {
+  const uint32_t ranks = ss_duel_move(&s->duel, x);
+  *p = (struct place){.document = NULL};
+  if (ranks < 2) return ss_fail(error, SS_BAD_INPUT, "a single rank sends nothing");
+  if (!round_size(s, x, &p->size, error)) return false;
+  cJSON *uniform = uniform_of(s->duel.with, &p->size, error);
+  if (!uniform) return false;
+  p->document = cJSON_CreateObject();
+  cJSON_AddItemToObject(cJSON_AddObjectToObject(p->document, "trace"), "uniform", uniform);
+  cJSON_AddNumberToObject(p->document, "ranks", ranks);
+  cJSON_AddNumberToObject(p->document, "index_bytes", (double)s->duel.with->index_bytes);
+  cJSON_AddItemToObject(p->document, "schemes", schemes_of(&s->duel));
+  cJSON_AddFalseToObject(p->document, "verify");
+  return p->document || ss_fail_memory(error, "simulating");
+}
+
+static bool open_place(const struct ss_crossover_study *s, const struct place *p, struct ss_study **out,
+                       struct ss_error *error) {
+  const struct ss_request request = {.document = p->document, .costs = s->duel.costs, .cluster = &s->duel.cluster};
+  return ss_study_open(&request, out, error);
 }
 
 /* About what playing x takes: entries that ranks list, and messages of all with all. */
@@ -104,9 +122,8 @@ static bool fits(struct ss_crossover_study *s, double x, struct ss_error *error)
   struct ss_error why = {.status = SS_OK};
   struct ss_study *study = NULL;
   size_t count;
-  if (!set_place(s, x, &p, &why)) return true;
-  const struct ss_study_source source = {.no_verify = true, .costs = s->duel.costs, .typed = p.typed};
-  bool ok = ss_study_open(&source, &study, &why);
+  bool ok = set_place(s, x, &p, &why);
+  if (ok) ok = open_place(s, &p, &study, &why);
   const struct ss_job *job = ok ? ss_study_jobs(study, &count) : NULL;
   for (size_t i = 0; ok && i < count; i++) {
     struct ss_job named = job[i];
@@ -114,19 +131,19 @@ static bool fits(struct ss_crossover_study *s, double x, struct ss_error *error)
     ok = ss_job_fits(&named, named.verify, &why);
   }
   ss_study_close(study);
+  cJSON_Delete(p.document);
   if (ok || why.status != SS_MACHINE) return true;
   return ss_fail(error, SS_MACHINE, "%s = %g: %s", ss_axes[s->duel.over].name, x, why.text);
 }
 
-static bool play(const struct ss_crossover_study *s, const struct ss_study_typed *typed, double cost[2],
+static bool play(const struct ss_crossover_study *s, const struct place *place, double cost[2],
                  struct ss_error *error) {
-  const struct ss_study_source source = {.no_verify = true, .costs = s->duel.costs, .typed = *typed};
   const struct ss_watcher within = {.stops = s->watcher ? s->watcher->stops : NULL,
                                     .context = s->watcher ? s->watcher->context : NULL};
   const struct ss_run_options options = {.jobs = s->jobs, .watcher = &within};
   struct ss_study *study;
   struct ss_results results = {0};
-  if (!ss_study_open(&source, &study, error)) return false;
+  if (!open_place(s, place, &study, error)) return false;
   bool ok = ss_study_run(study, &options, NULL, &results, error);
   for (int i = 0; ok && i < 2; i++) cost[i] = results.point[i].time;
   ss_results_free(&results);
@@ -138,7 +155,8 @@ static bool play(const struct ss_crossover_study *s, const struct ss_study_typed
 static bool simulate(void *context, double x, double cost[2], struct ss_error *error) {
   struct ss_crossover_study *s = context;
   struct place p;
-  const bool ok = set_place(s, x, &p, error) && note_rounding(s, &p.size, error) && play(s, &p.typed, cost, error);
+  const bool ok = set_place(s, x, &p, error) && note_rounding(s, &p.size, error) && play(s, &p, cost, error);
+  cJSON_Delete(p.document);
   /* refining goes on beyond the grid */
   ss_watcher_advance(s->watcher, s->probed++ < s->wanted ? 1 : 0, work_at(s, x), s->whole);
   return ok;

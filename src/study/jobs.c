@@ -137,12 +137,12 @@ static bool no_cluster(const struct ss_study *s, struct ss_error *error) {
 
 static bool read_models(struct ss_study *s, struct ss_node root, struct place *p, struct ss_error *error) {
   struct ss_node cluster = ss_node_get(root, "cluster"), device = ss_node_get(root, "device");
-  const struct ss_cluster *typed = s->source.typed.cluster;
-  if (typed) p->job.cluster = *typed;
+  const struct ss_cluster *known = s->request.cluster;
+  if (known) p->job.cluster = *known;
   else if (!ss_node_present(cluster)) return no_cluster(s, error);
   else if (!ss_cluster_read(cluster, &p->job.cluster, error)) return false;
-  if (!typed) ss_cluster_tell(&p->job.cluster, s->source.notice);
-  if (s->source.plan) ss_cluster_even(&p->job.cluster, s->source.notice);
+  if (!known) ss_cluster_tell(&p->job.cluster, s->request.notice);
+  if (s->request.plan) ss_cluster_even(&p->job.cluster, s->request.notice);
   p->job.device = ss_device_none();
   if (ss_node_present(device) && !ss_node_is_text(device) && !ss_device_read(device, &p->job.device, error))
     return false;
@@ -155,10 +155,7 @@ static bool read_models(struct ss_study *s, struct ss_node root, struct place *p
 }
 
 static bool find_trace(struct ss_study *s, struct ss_node trace, struct place *p, struct ss_error *error) {
-  const struct ss_uniform *typed = s->source.typed.uniform;
-  if (!(typed ? ss_sources_uniform(&s->sources, typed, &p->source, error)
-              : ss_sources_find(&s->sources, trace, s->base, &p->source, error)))
-    return false;
+  if (!ss_sources_find(&s->sources, trace, s->base, &p->source, error)) return false;
   p->job.origin.trace = p->source->trace;
   p->job.origin.gradient = p->source->is_gradient ? &p->source->gradient : NULL;
   p->job.origin.uniform = p->source->uniform;
@@ -207,7 +204,7 @@ static bool read_place(struct ss_study *s, struct place *p, struct ss_error *err
                  verify = ss_node_get(root, "verify");
   uint64_t group = 1;
   if (!ss_node_keys(root, keys, error)) return false;
-  if (!ss_node_present(trace) && !s->source.typed.uniform)
+  if (!ss_node_present(trace))
     return ss_fail(error, SS_BAD_INPUT, "%s: no trace given (--trace FILE)", ss_doc_name(s->doc));
   if (!read_models(s, root, p, error) || !find_trace(s, trace, p, error) ||
       !choose_tensors(s, ss_node_get(root, "tensors"), p, error))
@@ -334,7 +331,7 @@ static bool applies(const struct ss_setting *setting, const struct place *p, str
 }
 
 /* May `plan` choose it? */
-static bool admitted(const struct ss_study_source *r, const struct ss_scheme *scheme) {
+static bool admitted(const struct ss_request *r, const struct ss_scheme *scheme) {
   return !r->plan ||
          ((r->lossy || ss_scheme_lossless(scheme)) && (r->model_parallel || !ss_scheme_model_parallel(scheme)));
 }
@@ -354,8 +351,8 @@ static bool none_left(const struct ss_study *s, const struct place *p, struct ss
     struct ss_setting setting;
     if (!ss_setting_read(n, &p->defaults, &setting, error)) return false;
     if (s->chosen_for_user && !applies(&setting, p, ss_layout_of(&p->job.cluster, ranks), true)) continue;
-    if (!ss_scheme_lossless(setting.scheme) && !s->source.lossy) add_name(lossy, sizeof lossy, setting.scheme->name);
-    if (ss_scheme_model_parallel(setting.scheme) && !s->source.model_parallel)
+    if (!ss_scheme_lossless(setting.scheme) && !s->request.lossy) add_name(lossy, sizeof lossy, setting.scheme->name);
+    if (ss_scheme_model_parallel(setting.scheme) && !s->request.model_parallel)
       add_name(cut, sizeof cut, setting.scheme->name);
   }
   if (!lossy[0] && !cut[0])
@@ -375,7 +372,7 @@ static void tell_dense(const struct ss_study *s, const struct ss_job *job, struc
            "%u ranks are one node of %s: of hierarchy \"%s\" only the dense sum inside the node is left, as long for "
            "every scheme",
            job->ranks, job->cluster_name, names[job->setting.hierarchy]);
-  ss_notice_tell(s->source.notice, text);
+  ss_notice_tell(s->request.notice, text);
 }
 
 /* All draws of a run are played at once. */
@@ -451,8 +448,8 @@ static bool add_jobs(struct ss_study *s, const struct place *p, const struct ss_
   struct ss_job job = p->job;
   job.setting = *setting;
   job.ranks = ranks;
-  if (!admitted(&s->source, job.setting.scheme)) return true;
-  if (s->chosen_for_user && !applies(&job.setting, p, layout, s->source.plan)) return true;
+  if (!admitted(&s->request, job.setting.scheme)) return true;
+  if (s->chosen_for_user && !applies(&job.setting, p, layout, s->request.plan)) return true;
   job.servers = ss_setting_servers(&job.setting, layout);
   if (!ss_setting_check(&job.setting, layout, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
   tell_dense(s, &job, layout);
@@ -475,7 +472,7 @@ static bool add_jobs(struct ss_study *s, const struct place *p, const struct ss_
 }
 
 static bool default_schemes(struct ss_study *s, struct ss_error *error) {
-  const bool plan = s->source.plan;
+  const bool plan = s->request.plan;
   cJSON *all =
       plan ? ss_candidates(!ss_node_present(ss_node_get(ss_doc_root(s->doc), "hierarchy"))) : cJSON_CreateArray();
   s->chosen_for_user = true;
@@ -499,35 +496,26 @@ static bool unique_labels(const struct ss_study *s, size_t from, struct ss_error
 
 /* All schemes at one rank count. */
 static bool add_schemes(struct ss_study *s, const struct place *p, uint32_t ranks, struct ss_error *error) {
-  const struct ss_study_typed *typed = &s->source.typed;
-  const struct ss_node root = ss_doc_root(s->doc), schemes = ss_node_get(root, "schemes");
+  const struct ss_node schemes = ss_node_get(ss_doc_root(s->doc), "schemes");
   const size_t before = s->count;
-  for (size_t i = 0; i < typed->schemes; i++)
-    if (!add_jobs(s, p, &typed->scheme[i], root, ranks, error)) return false;
-  if (typed->schemes) return true;
   for (struct ss_node n = ss_node_first(schemes); ss_node_present(n); n = ss_node_next(n)) {
     struct ss_setting setting;
     if (!ss_setting_read(n, &p->defaults, &setting, error) || !add_jobs(s, p, &setting, n, ranks, error))
       return false;
   }
-  return !s->source.plan || s->count > before || none_left(s, p, schemes, ranks, error);
+  return !s->request.plan || s->count > before || none_left(s, p, schemes, ranks, error);
 }
 
 bool ss_study_add_place(struct ss_study *s, cJSON *at, struct ss_error *error) {
-  const struct ss_study_typed *typed = &s->source.typed;
   struct place p = {.job.at = at};
-  uint32_t own[RANKS_MAX] = {0};
-  const uint32_t *ranks = typed->ranks ? typed->ranks : own;
-  size_t count = typed->rank_counts, from = s->count;
-  if (!typed->schemes && !ss_node_present(ss_node_get(ss_doc_root(s->doc), "schemes")) && !default_schemes(s, error))
-    return false;
+  uint32_t ranks[RANKS_MAX] = {0};
+  size_t count, from = s->count;
+  if (!ss_node_present(ss_node_get(ss_doc_root(s->doc), "schemes")) && !default_schemes(s, error)) return false;
   const struct ss_node root = ss_doc_root(s->doc), schemes = ss_node_get(root, "schemes");
   if (!ss_study_resolve(s, error) || !read_place(s, &p, error)) return false;
   if (!ss_setting_read_common(root, &p.defaults, error)) return false;
-  if (!typed->ranks && !ss_ranks_read(ss_node_get(root, "ranks"), p.available, own, RANKS_MAX, &count, error))
-    return false;
-  if (!typed->schemes &&
-      (!ss_node_is_array(schemes) || ss_node_size(schemes) == 0 || ss_node_size(schemes) > SCHEMES_MAX))
+  if (!ss_ranks_read(ss_node_get(root, "ranks"), p.available, ranks, RANKS_MAX, &count, error)) return false;
+  if (!ss_node_is_array(schemes) || ss_node_size(schemes) == 0 || ss_node_size(schemes) > SCHEMES_MAX)
     return ss_node_fail(schemes, error, "expected a list of 1 to %d schemes (say [\"allgather\", \"ps\"])",
                         SCHEMES_MAX);
   for (size_t i = 0; i < count; i++) {

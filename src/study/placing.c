@@ -39,24 +39,17 @@ static bool choose_pooling(const cJSON *schemes, struct ss_placing *p, struct ss
   return true;
 }
 
-/* What is left of the source is all but its schemes: it or its last edit of them may say how bags are pooled. */
-static bool choose_schemes(struct ss_study_source *source, struct ss_placing *p, struct ss_error *error) {
-  struct ss_study_edit *edit;
+/* Of the request's edits, the last of its schemes may say how bags are pooled. */
+static bool choose_schemes(const struct ss_request *request, struct ss_placing *p, struct ss_error *error) {
   const cJSON *said = NULL;
-  size_t edits = 0;
   p->schemes[0] = "alltoall:partition=table";
   p->schemes[1] = "alltoall:partition=placed";
-  if (!ss_take(&p->arena, edit, source->edits)) return ss_fail_memory(error, "placing tables");
-  for (size_t i = 0; i < source->edits; i++)
-    if (strcmp(source->edit[i].path, "schemes") == 0) said = source->edit[i].value;
-    else edit[edits++] = source->edit[i];
-  cJSON *words = source->schemes ? ss_study_schemes(source->schemes, error) : NULL;
-  const bool ok =
-      source->schemes ? words && choose_pooling(words, p, error) : !said || choose_pooling(said, p, error);
+  for (const cJSON *e = request->edits ? request->edits->child : NULL; e; e = e->next)
+    if (strcmp(e->string, "schemes") == 0) said = e;
+  if (!said) return true;
+  cJSON *words = cJSON_IsString(said) ? ss_study_schemes(said->valuestring, error) : cJSON_Duplicate(said, true);
+  const bool ok = words && choose_pooling(words, p, error);
   cJSON_Delete(words);
-  source->schemes = NULL;
-  source->edit = edit;
-  source->edits = edits;
   return ok;
 }
 
@@ -321,35 +314,36 @@ static double whole_bound(const struct ss_placing *p, bool held) {
 
 /* --- playing them --------------------------------------------------------------------------------------------- */
 
-static bool open_candidate(const struct ss_study_source *source, struct ss_placing *p, size_t c,
-                           struct ss_error *error) {
-  struct ss_study_source own = *source;
-  cJSON *placement = ss_placement_json(&p->candidate[c].placement);
-  struct ss_study_edit *edits = ss_arena_alloc(&p->arena, source->edits + 1, sizeof *edits);
-  if (!placement || !edits) {
-    cJSON_Delete(placement);
-    return ss_fail_memory(error, "placing tables");
+/* Which of the two schemes is played, and of the placed one where tables live (taken over), stands in the request's
+ * edits in place of what it says of both. */
+static bool open_study(const struct ss_request *request, struct ss_placing *p, cJSON *placement, size_t at,
+                       struct ss_error *error) {
+  struct ss_request own = *request;
+  cJSON *edits = request->edits ? cJSON_Duplicate(request->edits, true) : cJSON_CreateObject();
+  for (const cJSON *e = edits ? edits->child : NULL, *next; e; e = next) {
+    next = e->next;
+    if (strcmp(e->string, "schemes") == 0 || strcmp(e->string, "placement") == 0)
+      cJSON_Delete(cJSON_DetachItemViaPointer(edits, (cJSON *)e));
   }
-  if (source->edits) memcpy(edits, source->edit, source->edits * sizeof *edits);
-  edits[source->edits] = (struct ss_study_edit){"placement", placement};
-  own.edit = edits;
-  own.edits = source->edits + 1;
-  own.placement = NULL;
-  own.schemes = p->schemes[1];
-  own.like = p->study[SS_PLACINGS];
-  own.notice = NULL; /* all was said once */
-  const bool ok = ss_study_open(&own, &p->study[c], error);
-  cJSON_Delete(placement);
+  if (placement) cJSON_AddItemToObject(edits, "placement", placement);
+  const bool made = cJSON_AddStringToObject(edits, "schemes", p->schemes[placement != NULL]);
+  own.edits = edits;
+  own.model_parallel = true;
+  if (placement) own.like = p->study[SS_PLACINGS];
+  if (placement) own.notice = NULL; /* all was said once */
+  const bool ok = made ? ss_study_open(&own, &p->study[at], error) : ss_fail_memory(error, "placing tables");
+  cJSON_Delete(edits);
   return ok;
 }
 
-static bool play_candidates(const struct ss_study_source *source, const struct ss_run_options *options,
-                            struct ss_placing *p, struct ss_error *error) {
-  struct ss_run_options all = *options;
+static bool play_candidates(const struct ss_request *request, struct ss_placing *p, struct ss_error *error) {
+  struct ss_run_options all = request->run;
   all.per_rank = true;
   for (size_t c = 0; c < SS_PLACINGS; c++) {
     struct ss_placing_candidate *out = &p->candidate[c];
-    if (!open_candidate(source, p, c, error) || !ss_study_run(p->study[c], &all, NULL, &p->results[c], error))
+    cJSON *placement = ss_placement_json(&out->placement);
+    if (!placement) return ss_fail_memory(error, "placing tables");
+    if (!open_study(request, p, placement, c, error) || !ss_study_run(p->study[c], &all, NULL, &p->results[c], error))
       return false;
     out->result = &p->results[c].point[0];
     out->bytes_imbalance = bytes_imbalance(out->result);
@@ -358,16 +352,10 @@ static bool play_candidates(const struct ss_study_source *source, const struct s
   return true;
 }
 
-bool ss_placing_make(const struct ss_study_source *source, const struct ss_run_options *options,
-                     struct ss_placing *out, struct ss_error *error) {
-  struct ss_study_source own = *source, first;
+bool ss_placing_make(const struct ss_request *request, struct ss_placing *out, struct ss_error *error) {
   size_t count;
   *out = (struct ss_placing){0};
-  if (!choose_schemes(&own, out, error)) return false;
-  first = own;
-  first.schemes = out->schemes[0];
-  first.placement = NULL;
-  if (!ss_study_open(&first, &out->study[SS_PLACINGS], error)) return false;
+  if (!choose_schemes(request, out, error) || !open_study(request, out, NULL, SS_PLACINGS, error)) return false;
   const struct ss_job *job = ss_study_jobs(out->study[SS_PLACINGS], &count);
   if (count != 1)
     return ss_fail(error, SS_BAD_INPUT, "--place is for one cluster and one number of ranks: here are %zu places",
@@ -377,7 +365,7 @@ bool ss_placing_make(const struct ss_study_source *source, const struct ss_run_o
   if (!weigh_tables(job, out, error) || !make_candidates(out, error)) return false;
   out->whole_served_bound = whole_bound(out, false);
   out->whole_held_bound = whole_bound(out, true);
-  return play_candidates(&own, options, out, error);
+  return play_candidates(request, out, error);
 }
 
 void ss_placing_close(struct ss_placing *p) {

@@ -45,11 +45,9 @@ struct ss_placing {
   struct ss_arena arena;
 };
 
-/* Of a study with one place, one number of ranks and a trace. Its document's schemes are not asked for;
- * source->schemes, else an edit of "schemes", may say "alltoall:pooling=sum" (or padded): then bags are pooled. Close
- * also after a failure. */
-bool ss_placing_make(const struct ss_study_source *source, const struct ss_run_options *options,
-                     struct ss_placing *out, struct ss_error *error) SS_MUST_CHECK;
+/* Of a request of one place, one number of ranks and a trace. Its document's schemes are not asked for; an edit of
+ * "schemes" may say "alltoall:pooling=sum" (or padded): then bags are pooled. Close also after a failure. */
+bool ss_placing_make(const struct ss_request *request, struct ss_placing *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_placing_close(struct ss_placing *placing);
 
 /* The best placement as alltoall takes it, with all candidates under "plan"; and their list. The caller's, NULL when

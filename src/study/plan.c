@@ -2,6 +2,7 @@
 
 #include "base/json_text.h"
 #include "base/memory.h"
+#include "study/study_internal.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -77,13 +78,19 @@ bool ss_plan_make(const struct ss_results *points, struct ss_plan *out, struct s
 
 void ss_plan_free(struct ss_plan *plan) {
   free(plan->row);
+  ss_turns_free(&plan->turns);
   *plan = (struct ss_plan){0};
 }
 
-void ss_plan_note_turns(struct ss_plan *plan, const struct ss_turns *turns) {
+bool ss_study_plan(const struct ss_study *study, const struct ss_results *results, struct ss_plan *out,
+                   struct ss_error *error) {
+  struct ss_turns *turns = &out->turns;
+  if (!ss_plan_make(results, out, error)) return false;
+  if (study->request.turns && !ss_study_turns(study, results, &study->request.run, turns, error)) return false;
   for (size_t i = 0; i < turns->count; i++)
-    for (size_t k = 0; turns->turn[i].winner && k < plan->count; k++)
-      if (plan->row[k].best == turns->turn[i].faster) plan->row[k].turn = &turns->turn[i];
+    for (size_t k = 0; turns->turn[i].winner && k < out->count; k++)
+      if (out->row[k].best == turns->turn[i].faster) out->row[k].turn = &turns->turn[i];
+  return true;
 }
 
 double ss_plan_margin(const struct ss_plan_row *row) {

@@ -21,14 +21,17 @@ struct ss_plan_row {
 struct ss_plan {
   struct ss_plan_row *row; /* in the order of the points */
   size_t count;
+  struct ss_turns turns;
 };
 
 /* What the rows point to is the points', which must outlive the plan. */
 bool ss_plan_make(const struct ss_results *points, struct ss_plan *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_plan_free(struct ss_plan *plan);
 
-/* Notes the turns of winners at their rows, which point to them. */
-void ss_plan_note_turns(struct ss_plan *plan, const struct ss_turns *turns);
+/* The plan of the study's own results, with its turns where its request asks for them. To be freed, also after a
+ * failure. */
+bool ss_study_plan(const struct ss_study *study, const struct ss_results *results, struct ss_plan *out,
+                   struct ss_error *error) SS_MUST_CHECK;
 
 /* next_time / time - 1, at least 0; NaN without a next, or when nothing takes time. */
 double ss_plan_margin(const struct ss_plan_row *row);

@@ -361,7 +361,7 @@ bool ss_study_run(const struct ss_study *study, const struct ss_run_options *opt
                   struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) {
   struct run run = {.all = {.costs = ss_study_costs(study), .options = options},
                     .listener = listener,
-                    .notice = study->source.notice};
+                    .notice = study->request.notice};
   run.all.jobs = ss_study_jobs(study, &run.all.count);
   return run_jobs(&run, out, error);
 }

@@ -181,19 +181,6 @@ bool ss_sources_find(struct ss_sources *sources, struct ss_node node, const char
   return false;
 }
 
-bool ss_sources_uniform(struct ss_sources *sources, const struct ss_uniform *uniform, const struct ss_source **out,
-                        struct ss_error *error) {
-  struct ss_source *fresh = ss_alloc_zero(1, sizeof *fresh);
-  char *name = strdup("uniform");
-  if (!fresh || !name) {
-    free(fresh);
-    free(name);
-    return ss_fail_memory(error, "opening a trace");
-  }
-  *fresh = (struct ss_source){.name = name, .uniform = *uniform, .seed = uniform->seed};
-  return append(sources, fresh, out, error);
-}
-
 bool ss_sources_lend(struct ss_sources *sources, const char *name, struct ss_trace *trace, struct ss_error *error) {
   const struct ss_source *added;
   for (size_t i = 0; i < sources->count; i++)

@@ -6,7 +6,7 @@
 #include "schemes/input.h"
 
 struct ss_source {
-  char *key;              /* the JSON text that names it; NULL: a typed tensor */
+  char *key;              /* the JSON text that names it */
   char *name;             /* the path, "uniform", "synth" or "gradient" */
   struct ss_trace *trace; /* NULL: a gradient, or uniform */
   bool is_gradient;
@@ -29,9 +29,6 @@ struct ss_sources {
  * folder up. */
 bool ss_sources_find(struct ss_sources *sources, struct ss_node node, const char *base, const struct ss_source **out,
                      struct ss_error *error) SS_MUST_CHECK;
-/* A uniform tensor that a caller has already; without a key. */
-bool ss_sources_uniform(struct ss_sources *sources, const struct ss_uniform *uniform, const struct ss_source **out,
-                        struct ss_error *error) SS_MUST_CHECK;
 /* A trace that a caller has, under a name that documents then know it by; it outlives the sources. A name that is
  * known already is an error. */
 bool ss_sources_lend(struct ss_sources *sources, const char *name, struct ss_trace *trace,

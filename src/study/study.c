@@ -69,18 +69,6 @@ bool ss_study_resolve(struct ss_study *s, struct ss_error *error) {
          resolve(s, "placement", "placements", error);
 }
 
-bool ss_study_set_list(struct ss_doc *doc, const char *key, const char *text, struct ss_error *error) {
-  if (!text) return true;
-  cJSON *list = cJSON_CreateArray();
-  char *copy = strdup(text), *rest = copy;
-  bool ok = list && copy;
-  for (char *word; ok && (word = strsep(&rest, ","));) ok = cJSON_AddItemToArray(list, cJSON_CreateString(word));
-  free(copy);
-  if (ok) return ss_doc_set_item(doc, key, list, error);
-  cJSON_Delete(list);
-  return ss_fail_memory(error, "reading options");
-}
-
 /* A name, or with options an object that is labelled as it was written. */
 static cJSON *scheme_item(const char *text, struct ss_error *error) {
   SS_AUTO_FREE char *copy = strdup(text);
@@ -123,11 +111,6 @@ cJSON *ss_study_schemes(const char *text, struct ss_error *error) {
   return NULL;
 }
 
-static bool set_schemes(struct ss_doc *doc, const char *text, struct ss_error *error) {
-  cJSON *list = text ? ss_study_schemes(text, error) : NULL;
-  return !text || (list && ss_doc_set_item(doc, "schemes", list, error));
-}
-
 /* A model's source speaks of what its file says, not of what the command line put there. */
 static bool disown(struct ss_study *s, const char *path, struct ss_error *error) {
   const size_t n = strcspn(path, "."), m = path[n] ? strcspn(path + n + 1, ".[") : 0;
@@ -142,33 +125,9 @@ static bool disown(struct ss_study *s, const char *path, struct ss_error *error)
   return ss_fail_memory(error, "reading options");
 }
 
-static bool set_text(struct ss_study *s, const char *key, const char *text, struct ss_error *error) {
-  cJSON *item = text ? cJSON_CreateString(text) : NULL;
-  if (!text) return true;
-  if (!item) return ss_fail_memory(error, "reading options");
-  return ss_doc_set_item(s->doc, key, item, error) && disown(s, key, error);
-}
-
-static bool set_one(struct ss_study *s, const char *text, struct ss_error *error) {
-  const char *equals = strchr(text, '=');
-  if (!equals || equals == text)
-    return ss_fail(error, SS_BAD_INPUT, "--set %s: expected PATH=VALUE (say cluster.bandwidth=100Gbps)", text);
-  char *path = strndup(text, (size_t)(equals - text));
-  if (!path) return ss_fail_memory(error, "reading options");
-  bool ok = ss_study_resolve(s, error) && ss_doc_set(s->doc, path, equals + 1, error) && disown(s, path, error);
-  free(path);
-  return ok;
-}
-
-static bool set_value(struct ss_study *s, const struct ss_study_edit *e, struct ss_error *error) {
-  return ss_study_resolve(s, error) && ss_doc_set_item(s->doc, e->path, cJSON_Duplicate(e->value, true), error) &&
-         disown(s, e->path, error);
-}
-
-static bool set_tensors(struct ss_doc *doc, const struct ss_study_source *r, struct ss_error *error) {
-  if (r->tensors == 0) return true;
-  cJSON *list = cJSON_CreateStringArray((const char *const *)r->tensor, (int)r->tensors);
-  return list ? ss_doc_set_item(doc, "tensors", list, error) : ss_fail_memory(error, "reading options");
+/* Takes the value over. */
+static bool set_value(struct ss_study *s, const char *path, cJSON *value, struct ss_error *error) {
+  return ss_doc_set_item(s->doc, path, value, error) && disown(s, path, error);
 }
 
 /* {"cluster": ["a", "b"]} of "a,b", and behind it what `old` has of other axes; NULL when memory is short. */
@@ -188,32 +147,48 @@ static cJSON *sweep_clusters(const char *text, bool one, const cJSON *old) {
 /* One; or several, or one of a scenario that sweeps them, as the outermost axis. A path may have commas in it. */
 static bool set_clusters(struct ss_study *s, const char *text, struct ss_error *error) {
   const struct ss_node old = ss_node_get(ss_doc_root(s->doc), "sweep");
-  const bool one = text && (!strchr(text, ',') || access(text, F_OK) == 0);
-  if (!text || (one && !ss_node_present(ss_node_get(old, "cluster")))) return set_text(s, "cluster", text, error);
+  const bool one = !strchr(text, ',') || access(text, F_OK) == 0;
+  if (one && !ss_node_present(ss_node_get(old, "cluster")))
+    return set_value(s, "cluster", cJSON_CreateString(text), error);
   cJSON *sweep = sweep_clusters(text, one, old.at);
   if (!sweep) return ss_fail_memory(error, "reading options");
   const cJSON *first = cJSON_GetObjectItemCaseSensitive(sweep, "cluster")->child;
-  if (set_text(s, "cluster", first->valuestring, error)) return ss_doc_set_item(s->doc, "sweep", sweep, error);
+  if (set_value(s, "cluster", cJSON_Duplicate(first, true), error))
+    return ss_doc_set_item(s->doc, "sweep", sweep, error);
   cJSON_Delete(sweep);
   return false;
 }
 
-static bool edit(struct ss_study *s, const struct ss_study_source *r, struct ss_error *error) {
-  if (!set_text(s, "trace", r->trace, error) || !set_clusters(s, r->cluster, error) ||
-      !set_text(s, "device", r->device, error) || !set_text(s, "ranks", r->ranks, error) ||
-      !set_text(s, "iterations", r->iterations, error) || !set_text(s, "merge", r->merge, error) ||
-      !set_text(s, "placement", r->placement, error))
-    return false;
-  if (!set_tensors(s->doc, r, error) || !set_schemes(s->doc, r->schemes, error)) return false;
-  if (r->no_verify && !ss_doc_set(s->doc, "verify", "false", error)) return false;
-  for (size_t i = 0; i < r->sets; i++)
-    if (!set_one(s, r->set[i], error)) return false;
-  for (size_t i = 0; i < r->edits; i++)
-    if (!set_value(s, &r->edit[i], error)) return false;
-  if (!ss_study_resolve(s, error)) return false;
-  if ((r->bandwidth || r->latency) && !ss_node_present(ss_node_get(ss_doc_root(s->doc), "cluster")))
-    return ss_fail(error, SS_BAD_INPUT, "--bandwidth and --latency change a cluster: say --cluster NAME too");
-  return set_text(s, "cluster.bandwidth", r->bandwidth, error) && set_text(s, "cluster.latency", r->latency, error);
+/* Models become objects before an edit that may reach into them. */
+static bool make_edit(struct ss_study *s, const cJSON *e, struct ss_error *error) {
+  const bool whole = strcspn(e->string, ".[") == strlen(e->string);
+  if (whole && cJSON_IsString(e) && strcmp(e->string, "cluster") == 0) return set_clusters(s, e->valuestring, error);
+  cJSON *value = cJSON_IsString(e) && strcmp(e->string, "schemes") == 0 ? ss_study_schemes(e->valuestring, error)
+                                                                        : cJSON_Duplicate(e, true);
+  if (value && (whole || ss_study_resolve(s, error))) return set_value(s, e->string, value, error);
+  cJSON_Delete(value);
+  return false;
+}
+
+/* Whether the command's option is it: "--latency TIME" is "--latency". */
+static bool is_option(const char *option, const char *name) {
+  const size_t n = strlen(name);
+  return option && strncmp(option, name, n) == 0 && (option[n] == ' ' || option[n] == '\0');
+}
+
+static const char *option_of(const struct ss_request *request, const char *path) {
+  return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(request->options, path));
+}
+
+static bool edit(struct ss_study *s, struct ss_error *error) {
+  for (const cJSON *e = s->request.edits ? s->request.edits->child : NULL; e; e = e->next) {
+    const char *option = option_of(&s->request, e->string);
+    const bool of_cluster = is_option(option, "--bandwidth") || is_option(option, "--latency");
+    if (of_cluster && !ss_node_present(ss_node_get(ss_doc_root(s->doc), "cluster")))
+      return ss_fail(error, SS_BAD_INPUT, "--bandwidth and --latency change a cluster: say --cluster NAME too");
+    if (!make_edit(s, e, error)) return false;
+  }
+  return ss_study_resolve(s, error);
 }
 
 /* --- sweeps --------------------------------------------------------------------------------------------- */
@@ -238,20 +213,12 @@ static bool inside(const char *path, const char *outer) {
   return strncmp(path, outer, length) == 0 && (path[length] == '.' || path[length] == '[');
 }
 
-/* What the command line says of the inside of a swept field (cluster.bandwidth, of a swept cluster) holds at every
- * place.
- */
+/* What edits say of the inside of a swept field (cluster.bandwidth, of a swept cluster) holds at every place. */
 static bool edit_again(struct ss_study *s, const struct axis *axes, size_t n, struct ss_error *error) {
-  const struct ss_study_source *r = &s->source;
   for (size_t a = 0; a < n; a++) {
     if (!ss_study_resolve(s, error)) return false;
-    if (strcmp(axes[a].path, "cluster") == 0 &&
-        !(set_text(s, "cluster.bandwidth", r->bandwidth, error) && set_text(s, "cluster.latency", r->latency, error)))
-      return false;
-    for (size_t i = 0; i < r->sets; i++)
-      if (inside(r->set[i], axes[a].path) && !set_one(s, r->set[i], error)) return false;
-    for (size_t i = 0; i < r->edits; i++)
-      if (inside(r->edit[i].path, axes[a].path) && !set_value(s, &r->edit[i], error)) return false;
+    for (const cJSON *e = s->request.edits ? s->request.edits->child : NULL; e; e = e->next)
+      if (inside(e->string, axes[a].path) && !make_edit(s, e, error)) return false;
   }
   return true;
 }
@@ -293,36 +260,18 @@ static bool check_axis(struct ss_node node, const struct axis *axes, size_t n, s
   return true;
 }
 
-/* What the command line says of a field, a path or PATH=VALUE, would say nothing where every place has its own. */
-static bool has_say(const char *option, const char *path, struct ss_node sweep, struct ss_error *error) {
-  const size_t n = strcspn(path, "=");
-  for (struct ss_node axis = ss_node_first(sweep); ss_node_present(axis); axis = ss_node_next(axis))
-    if (strncmp(ss_node_key(axis), path, n) == 0 && strlen(ss_node_key(axis)) == n)
-      return ss_node_fail(
-          axis, error,
-          "the sweep gives every place its own, so %s would change nothing: leave the option out, or say "
-          "--set 'sweep={\"%.*s\": [VALUE]}' to sweep over something else",
-          option, (int)n, path);
-  return true;
-}
-
-static bool options_have_say(const struct ss_study_source *r, struct ss_node sweep, struct ss_error *error) {
-  const struct {
-    const char *option, *path, *value;
-  } options[] = {{"--trace", "trace", r->trace},
-                 {"--device", "device", r->device},
-                 {"--ranks", "ranks", r->ranks},
-                 {"--iterations", "iterations", r->iterations},
-                 {"--merge", "merge", r->merge},
-                 {"--placement", "placement", r->placement},
-                 {"--scheme", "schemes", r->schemes},
-                 {"--no-verify", "verify", r->no_verify ? "false" : NULL},
-                 {"--bandwidth", "cluster.bandwidth", r->bandwidth},
-                 {"--latency", "cluster.latency", r->latency}};
-  for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-    if (options[i].value && !has_say(options[i].option, options[i].path, sweep, error)) return false;
-  for (size_t i = 0; i < r->sets; i++)
-    if (!has_say("--set", r->set[i], sweep, error)) return false;
+/* What a command's option says of a field would say nothing where every place has its own. */
+static bool options_have_say(const struct ss_request *request, struct ss_node sweep, struct ss_error *error) {
+  for (const cJSON *e = request->options && request->edits ? request->edits->child : NULL; e; e = e->next) {
+    const struct ss_node axis = ss_node_get(sweep, e->string);
+    const char *option = option_of(request, e->string);
+    if (!ss_node_present(axis) || !option || is_option(option, "--cluster")) continue;
+    return ss_node_fail(
+        axis, error,
+        "the sweep gives every place its own, so %.*s would change nothing: leave the option out, or say "
+        "--set 'sweep={\"%s\": [VALUE]}' to sweep over something else",
+        (int)strcspn(option, " "), option, e->string);
+  }
   return true;
 }
 
@@ -334,7 +283,7 @@ static bool sweep(struct ss_study *s, struct ss_error *error) {
   if (!ss_node_present(node)) return ss_study_add_place(s, NULL, error);
   if (!ss_node_is_object(node) || ss_node_size(node) == 0 || ss_node_size(node) > AXES_MAX)
     return ss_node_fail(node, error, "expected an object of 1 to %d paths, each with a list of values", AXES_MAX);
-  if (!options_have_say(&s->source, node, error)) return false;
+  if (!options_have_say(&s->request, node, error)) return false;
   for (struct ss_node a = ss_node_first(node); ok && ss_node_present(a); a = ss_node_next(a)) {
     ok = check_axis(a, axes, n, error);
     if (!ok) break;
@@ -358,12 +307,13 @@ static bool sweep(struct ss_study *s, struct ss_error *error) {
 
 /* --- the whole ------------------------------------------------------------------------------------------ */
 
-static bool open_doc(struct ss_study *s, const struct ss_study_source *source, struct ss_error *error) {
-  const char *name = source->name ? source->name : source->file ? source->file : "command line";
+static bool open_doc(struct ss_study *s, struct ss_error *error) {
+  const struct ss_request *r = &s->request;
+  const char *name = r->name ? r->name : r->file ? r->file : "command line";
   bool ok;
-  s->base = source->base ? source->base : source->file;
-  if (source->document) ok = ss_doc_adopt(name, cJSON_Duplicate(source->document, true), &s->doc, error);
-  else if (source->file) ok = ss_doc_read(source->file, SCENARIO_BYTES, &s->doc, error);
+  s->base = r->base ? r->base : r->file;
+  if (r->document) ok = ss_doc_adopt(name, cJSON_Duplicate(r->document, true), &s->doc, error);
+  else if (r->file) ok = ss_doc_read(r->file, SCENARIO_BYTES, &s->doc, error);
   else ok = ss_doc_empty(name, &s->doc, error);
   if (!ok || ss_node_is_object(ss_doc_root(s->doc))) return ok;
   return ss_node_fail(ss_doc_root(s->doc), error, "a scenario is a JSON object");
@@ -380,30 +330,18 @@ static void pin(cJSON *resolved, const char *path, cJSON *value) {
   else cJSON_Delete(value);
 }
 
-static cJSON *value_of(const char *text) {
-  cJSON *item = cJSON_ParseWithOpts(text, NULL, true);
-  return item ? item : cJSON_CreateString(text);
-}
-
-static bool keep_resolved(struct ss_study *s, const struct ss_study_source *r, struct ss_error *error) {
+static bool keep_resolved(struct ss_study *s, struct ss_error *error) {
   s->models = cJSON_CreateArray();
   s->resolved = cJSON_Duplicate(ss_doc_root(s->doc).at, true);
   if (!s->models || !s->resolved) return ss_fail_memory(error, "reading a scenario");
-  if (r->bandwidth) pin(s->resolved, "cluster.bandwidth", value_of(r->bandwidth));
-  if (r->latency) pin(s->resolved, "cluster.latency", value_of(r->latency));
-  for (size_t i = 0; i < r->sets; i++) {
-    const char *equals = strchr(r->set[i], '=');
-    SS_AUTO_FREE char *path = equals ? strndup(r->set[i], (size_t)(equals - r->set[i])) : NULL;
-    if (!path) return ss_fail_memory(error, "reading a scenario");
-    pin(s->resolved, path, value_of(equals + 1));
-  }
-  for (size_t i = 0; i < r->edits; i++) pin(s->resolved, r->edit[i].path, cJSON_Duplicate(r->edit[i].value, true));
+  for (const cJSON *e = s->request.edits ? s->request.edits->child : NULL; e; e = e->next)
+    pin(s->resolved, e->string, cJSON_Duplicate(e, true));
   return true;
 }
 
-bool ss_study_document(const struct ss_study_source *source, struct ss_doc **out, struct ss_error *error) {
-  struct ss_study s = {.source = *source};
-  if (open_doc(&s, source, error) && edit(&s, source, error)) {
+bool ss_study_document(const struct ss_request *request, struct ss_doc **out, struct ss_error *error) {
+  struct ss_study s = {.request = *request};
+  if (open_doc(&s, error) && edit(&s, error)) {
     *out = s.doc;
     return true;
   }
@@ -422,18 +360,18 @@ static void tell_unused_placement(const struct ss_study *s) {
   if (!ss_node_present(ss_node_get(ss_doc_root(s->doc), "placement"))) return;
   for (size_t i = 0; i < s->count; i++)
     if (s->job[i].origin.joint && s->job[i].origin.joint->shards) return;
-  ss_notice_tell(s->source.notice,
+  ss_notice_tell(s->request.notice,
                  "the placement is not used: no scheme places tables by it (alltoall:partition=placed does)");
 }
 
-bool ss_study_open(const struct ss_study_source *source, struct ss_study **out, struct ss_error *error) {
+bool ss_study_open(const struct ss_request *request, struct ss_study **out, struct ss_error *error) {
   struct ss_study *s = ss_alloc_zero(1, sizeof *s);
   if (!s) return ss_fail_memory(error, "reading a scenario");
-  s->source = *source;
-  s->sources.like = source->like ? &source->like->sources : source->traces;
-  s->sources.drawn = source->drawn;
-  if (open_doc(s, source, error) && edit(s, source, error) && keep_resolved(s, source, error) && sweep(s, error) &&
-      read_name(s, error) && (s->source.costs || ss_costs_open(NULL, 0, &s->own_costs, error))) {
+  s->request = *request;
+  s->sources.like = request->like ? &request->like->sources : request->traces;
+  s->sources.drawn = request->drawn;
+  if (open_doc(s, error) && edit(s, error) && keep_resolved(s, error) && sweep(s, error) && read_name(s, error) &&
+      (request->costs || ss_costs_open(NULL, 0, &s->own_costs, error))) {
     tell_unused_placement(s);
     *out = s;
     return true;
@@ -478,5 +416,5 @@ const cJSON *ss_study_models(const struct ss_study *s) {
 }
 
 const struct ss_costs *ss_study_costs(const struct ss_study *s) {
-  return s->source.costs ? s->source.costs : &s->own_costs;
+  return s->request.costs ? s->request.costs : &s->own_costs;
 }

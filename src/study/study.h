@@ -44,63 +44,55 @@ struct ss_job {
   struct ss_identities is;
 };
 
-/* --- where a study comes from ----------------------------------------------------------------------------- */
+/* --- what is asked ------------------------------------------------------------------------------------------ */
 
-/* A field of the document and its new value, as JSON (copied). */
-struct ss_study_edit {
-  const char *path; /* as ss_doc_set takes it */
-  const struct cJSON *value;
+/* How a study is run, and who is told. */
+struct ss_run_options {
+  unsigned jobs; /* threads; 0: as many as there are cores */
+  bool per_rank, per_iteration;
+  const struct ss_watcher *watcher; /* told how far the run is; NULL: nobody */
+  struct ss_communicator *comm;     /* whose processes share the work; NULL: one process does all */
+  double patience;                  /* s: a process that is silent for longer is lost */
 };
 
-/* What a caller has as values already: it holds at every place, whatever the document says. */
-struct ss_study_typed {
-  const struct ss_cluster *cluster; /* NULL: the document's */
-  const struct ss_uniform *uniform; /* instead of a trace; NULL: the document's trace */
-  const uint32_t *ranks;            /* [rank_counts]; NULL: the document's */
-  const struct ss_setting *scheme;  /* [schemes], with labels that differ; NULL: the document's */
-  size_t rank_counts, schemes;
-};
-
-/* All strings and arrays are the caller's, and outlive the study. */
-struct ss_study_source {
+/* A document, edits of it, and who works and is told. The commands, the library and the questions of claims and
+ * figures make one each. All that it points to is the asker's, and outlives what is made of it. */
+struct ss_request {
   const char *file;             /* NULL: none */
-  const struct cJSON *document; /* copied; NULL: what `file` holds, or nothing */
+  const struct cJSON *document; /* copied; NULL: what `file` holds, or an empty object */
   const char *name;             /* stands for the document in messages; NULL: `file`, or "command line" */
   const char *base;             /* a relative path that is not found from here is looked for beside this file, and one
                                    folder up; NULL: `file` */
-
-  /* Edits, in this order; NULL: none. `schemes` is a list "a,b". */
-  const char *trace, *cluster, *device, *ranks, *iterations, *merge, *placement, *schemes;
-  bool no_verify;
-  const char **tensor; /* [tensors] of the trace; none: the scenario's */
-  size_t tensors;
-  const char **set; /* "PATH=VALUE" */
-  size_t sets;
-  const struct ss_study_edit *edit;
-  size_t edits;
-  const char *bandwidth, *latency; /* of the cluster */
-  struct ss_study_typed typed;
+  /* {PATH: VALUE}, edits in this order, of paths as ss_doc_set_item takes them; NULL: none. "schemes" may be a text
+   * "a,b", "cluster" the text "a,b" of an outermost axis. */
+  const struct cJSON *edits;
+  const struct cJSON
+      *options; /* {PATH: OPTION}: what a command calls its fields in messages; NULL: no command asks */
 
   bool plan;  /* without named schemes all of ss_candidates are played, and only those that the next two admit */
   bool lossy; /* schemes that do not end with the exact sum */
   bool model_parallel;          /* schemes that need the table cut over ranks */
+  bool turns;                   /* where the window decides is to be known (study/window.h) */
   const struct ss_costs *costs; /* outlive the study; NULL: it opens all of models/costs */
   const struct ss_study *like;  /* of the same file or base: its traces are taken, not opened again, and so are those
                                    of its own `like`; they outlive the study. NULL: none */
   struct ss_drawn *drawn;       /* synthetic lookups that are known, by other threads' studies too; NULL: none */
-  const struct ss_sources *traces; /* found by their names, before any file; where there is no `like`. NULL: none */
-  const struct ss_notice *notice;  /* told warnings: of clusters while the study is opened, of hours of work
-                                      before it begins; NULL: nobody */
+  const struct ss_sources *traces;  /* found by their names, before any file; where there is no `like`. NULL: none */
+  const struct ss_cluster *cluster; /* instead of the document's: one whose links a search has moved, of which a
+                                       document could not say 1/bandwidth to the last bit. NULL: the document's */
+  const struct ss_notice *notice;   /* told warnings: of clusters while the study is opened, of hours of work
+                                       before it begins; NULL: nobody */
+  struct ss_run_options run;
+  struct cJSON *answer; /* what came of it, the asker's to delete; NULL: nothing yet */
 };
 
-bool ss_study_open(const struct ss_study_source *source, struct ss_study **out, struct ss_error *error) SS_MUST_CHECK;
+bool ss_study_open(const struct ss_request *request, struct ss_study **out, struct ss_error *error) SS_MUST_CHECK;
 /* NULL is nothing. */
 void ss_study_close(struct ss_study *study);
 
-/* The document alone: the source's, with its edits, "cluster" and "device" replaced by what their names stand for.
+/* The document alone: the request's, with its edits, "cluster" and "device" replaced by what their names stand for.
  * For commands whose scenarios say other things beside; to be freed. */
-bool ss_study_document(const struct ss_study_source *source, struct ss_doc **out,
-                       struct ss_error *error) SS_MUST_CHECK;
+bool ss_study_document(const struct ss_request *request, struct ss_doc **out, struct ss_error *error) SS_MUST_CHECK;
 
 const char *ss_study_name(const struct ss_study *study);
 /* The scenario's "expect" (query/expectations.h). */
@@ -116,14 +108,6 @@ const struct cJSON *ss_study_resolved(const struct ss_study *study);
 const struct cJSON *ss_study_models(const struct ss_study *study);
 
 /* --- running it ------------------------------------------------------------------------------------------- */
-
-struct ss_run_options {
-  unsigned jobs; /* threads; 0: as many as there are cores */
-  bool per_rank, per_iteration;
-  const struct ss_watcher *watcher; /* told how far the run is; NULL: nobody */
-  struct ss_communicator *comm;     /* whose processes share the work; NULL: one process does all */
-  double patience;                  /* s: a process that is silent for longer is lost */
-};
 
 /* Somebody who wants to know while results are computed. Calls come one at a time, from any thread; a function that
  * returns false ends the run with its error. */

@@ -8,8 +8,8 @@
 struct ss_study {
   struct ss_doc *doc;
   const char *base; /* relative paths are looked for beside it; NULL: nowhere else */
-  struct ss_study_source source;
-  struct ss_costs own_costs; /* where the source has none */
+  struct ss_request request;
+  struct ss_costs own_costs; /* where the request has none */
   const char *name;
   struct ss_sources sources;
   struct ss_arena arena; /* names of places */
@@ -32,8 +32,5 @@ bool ss_study_add_place(struct ss_study *scenario, struct cJSON *at, struct ss_e
  * `hierarchies` all of them again behind shards and leaders. Simple ones first, so that they win ties. Whether one
  * can run somewhere is not asked here. */
 struct cJSON *ss_candidates(bool hierarchies);
-
-/* "a,b" becomes ["a", "b"] at `key`; NULL is nothing. */
-bool ss_study_set_list(struct ss_doc *doc, const char *key, const char *text, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

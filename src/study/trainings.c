@@ -283,22 +283,35 @@ static bool scale(struct ss_train_study *s, struct ss_error *error) {
   return true;
 }
 
-bool ss_train_study_open(const struct ss_train_source *source, struct ss_train_study *out, struct ss_error *error) {
-  *out = (struct ss_train_study){.base = source->common.base ? source->common.base : source->common.file,
-                                 .name = "command line"};
-  if (!ss_study_document(&source->common, &out->doc, error)) return false;
+/* "a,b" becomes ["a", "b"]. */
+static bool split(struct ss_doc *doc, const char *key, struct ss_error *error) {
+  const struct ss_node node = ss_node_get(ss_doc_root(doc), key);
+  if (!ss_node_is_text(node)) return true;
+  cJSON *list = cJSON_CreateArray();
+  char *copy = strdup(node.at->valuestring), *rest = copy;
+  bool ok = list && copy;
+  for (char *word; ok && (word = strsep(&rest, ","));) ok = cJSON_AddItemToArray(list, cJSON_CreateString(word));
+  free(copy);
+  if (ok) return ss_doc_set_item(doc, key, list, error);
+  cJSON_Delete(list);
+  return ss_fail_memory(error, "reading options");
+}
+
+bool ss_train_study_open(const struct ss_request *request, const struct ss_train_study *like,
+                         struct ss_train_study *out, struct ss_error *error) {
+  *out = (struct ss_train_study){.base = request->base ? request->base : request->file, .name = "command line"};
+  if (!ss_study_document(request, &out->doc, error)) return false;
   struct ss_node root = ss_doc_root(out->doc);
-  out->sources.like = source->common.traces;
-  out->sources.drawn = source->common.drawn;
-  if (source->workloads) cJSON_DeleteItemFromObjectCaseSensitive(root.at, "workload");
-  if (!ss_node_keys(root, keys, error) || !ss_study_set_list(out->doc, "workloads", source->workloads, error) ||
-      !ss_study_set_list(out->doc, "systems", source->systems, error))
+  out->sources.like = request->traces;
+  out->sources.drawn = request->drawn;
+  if (cJSON_HasObjectItem(request->edits, "workloads")) cJSON_DeleteItemFromObjectCaseSensitive(root.at, "workload");
+  if (!ss_node_keys(root, keys, error) || !split(out->doc, "workloads", error) || !split(out->doc, "systems", error))
     return false;
   struct ss_node name = ss_node_get(root, "name");
   if (ss_node_present(name) && !ss_node_text(name, &out->name, error)) return false;
-  return read_workloads(out, error) && read_systems(out, error) && read_place(out, source->common.notice, error) &&
+  return read_workloads(out, error) && read_systems(out, error) && read_place(out, request->notice, error) &&
          read_trace(out, error) && read_ranks(out, error) && read_options(out, error) && scale(out, error) &&
-         feed(out, source->like, error) && ss_training_prepare(&out->training, error);
+         feed(out, like, error) && ss_training_prepare(&out->training, error);
 }
 
 /* --- running ---------------------------------------------------------------------------------------------- */

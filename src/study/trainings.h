@@ -7,14 +7,6 @@
 #include "train/scale.h"
 #include "train/training.h"
 
-/* What the command line says beside the common options; strings are the caller's. */
-struct ss_train_source {
-  struct ss_study_source common;
-  const char *workloads, *systems; /* "a,b"; NULL: the scenario's */
-  const struct ss_train_study
-      *like; /* outlives the study, which draws no rows that it, or its own `like`, has drawn */
-};
-
 enum { SS_TRAIN_RANKS = 64, SS_TRAIN_FACTORS = 3 };
 
 struct ss_train_study {
@@ -31,9 +23,11 @@ struct ss_train_study {
   bool per_iteration;                    /* JSON has arrays */
 };
 
-/* To be closed also after a failure. */
-bool ss_train_study_open(const struct ss_train_source *source, struct ss_train_study *out,
-                         struct ss_error *error) SS_MUST_CHECK;
+/* The request may edit "workloads" and "systems" by texts "a,b", the first also where the document has a "workload".
+ * `like` outlives the study, which draws no rows that it, or its own `like`, has drawn; NULL: none. To be closed also
+ * after a failure. */
+bool ss_train_study_open(const struct ss_request *request, const struct ss_train_study *like,
+                         struct ss_train_study *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_train_study_close(struct ss_train_study *study);
 
 /* Simulates all tasks and plays all points; `sensitivity`: also with compute times half and twice as long. With

@@ -32,8 +32,8 @@ static void compute(void) {
       "\"cluster\": {\"latency\": \"1us\", \"bandwidth\": \"1GB/s\"}, \"schemes\": [\"allreduce\", \"allgather\", "
       "\"ps\"]}");
   const struct ss_run_options options = {.jobs = 1, .per_rank = true, .per_iteration = true};
-  const struct ss_study_source source = {.document = document, .costs = &costs};
-  if (!ss_costs_open(NULL, 0, &costs, NULL) || !ss_study_open(&source, &study, NULL) ||
+  const struct ss_request request = {.document = document, .costs = &costs};
+  if (!ss_costs_open(NULL, 0, &costs, NULL) || !ss_study_open(&request, &study, NULL) ||
       !ss_study_run(study, &options, NULL, &truth, NULL) || truth.count != POINTS || !mkdtemp(folder))
     abort();
   cJSON_Delete(document);

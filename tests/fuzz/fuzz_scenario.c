@@ -1,6 +1,7 @@
 /* Scenarios: an input is a document, or, when its first byte is '+', edits "PATH=VALUE" of a good one, a line each.
  * Whatever is taken has complete jobs; nothing is simulated. What would only be slow (many points, large synthetic
  * traces), or would read files outside the working folder, is left out. */
+#include "edits.h"
 #include "in_memory.h"
 #include "query/expectations.h"
 #include "study/study.h"
@@ -59,7 +60,7 @@ static void check_jobs(const struct ss_study *scenario) {
   }
 }
 
-static void open_scenario(const struct ss_study_source *request) {
+static void open_scenario(const struct ss_request *request) {
   struct ss_study *scenario;
   struct ss_error error = {0};
   if (!ss_study_open(request, &scenario, &error)) {
@@ -79,19 +80,19 @@ static bool tame_edit(const char *edit, double *points) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  struct ss_study_source request = {0};
-  const char *edits[EDITS_MAX];
+  struct ss_request request = {0};
   char path[64], *text = strndup((const char *)data, size), *rest = text;
   if (text == NULL) abort();
+  cJSON *edits = cJSON_CreateObject();
   double points = 1;
   int file, wanted = 0;
   if (size > 0 && data[0] == '+') {
     rest++;
-    for (char *edit; wanted == 0 && request.sets < EDITS_MAX && (edit = strsep(&rest, "\n"));)
-      if (tame_edit(edit, &points)) edits[request.sets++] = edit;
+    for (char *edit; wanted == 0 && cJSON_GetArraySize(edits) < EDITS_MAX && (edit = strsep(&rest, "\n"));)
+      if (tame_edit(edit, &points)) add_edit(edits, edit);
       else wanted = -1;
     file = in_memory(good, sizeof good - 1, path, sizeof path);
-    request.set = edits;
+    request.edits = edits;
   } else {
     if (!tame((const char *)data, size, &points)) wanted = -1;
     file = in_memory((const char *)data, size, path, sizeof path);
@@ -99,6 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   request.file = path;
   if (wanted == 0) open_scenario(&request);
   put_away(file, path);
+  cJSON_Delete(edits);
   free(text);
   return wanted;
 }

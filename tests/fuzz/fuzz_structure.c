@@ -2,6 +2,7 @@
  * choices, of which the first says what is made: a trace, whose header fits its data but for what is chosen; a small
  * scenario with edits, which is run; or the results of an earlier program, which are compared. */
 #include "choices.h"
+#include "edits.h"
 #include "in_memory.h"
 #include "query/baselines.h"
 #include "schemes/registry.h"
@@ -148,8 +149,8 @@ static const struct ss_costs *all_costs(void) {
 }
 
 static void make_scenario(struct choices *c) {
-  char text[600], path[64], edit[EDITS][80];
-  const char *set[EDITS];
+  char text[600], path[64], edit[80];
+  cJSON *edits = cJSON_CreateObject();
   uint32_t schemes = 0;
   struct ss_study *study;
   struct ss_error error = {0};
@@ -162,13 +163,14 @@ static void make_scenario(struct choices *c) {
       "\"intra\": {\"latency\": \"1us\", \"bandwidth\": \"9GB/s\"}}, \"schemes\": [{\"name\": \"%s\"}]}",
       choose(c, 2) ? "fair" : "alpha-beta", scheme);
   const int file = in_memory(text, (size_t)n, path, sizeof path);
-  struct ss_study_source source = {.file = path, .set = set, .costs = all_costs()};
-  for (uint32_t all = choose(c, EDITS + 1); source.sets < all; source.sets++) {
-    set[source.sets] = edit[source.sets];
-    snprintf(edit[source.sets], sizeof *edit, "%s=%s", paths[choose(c, PATHS)], values[choose(c, VALUES)]);
+  const struct ss_request request = {.file = path, .edits = edits, .costs = all_costs()};
+  for (uint32_t all = choose(c, EDITS + 1); all > 0; all--) {
+    snprintf(edit, sizeof edit, "%s=%s", paths[choose(c, PATHS)], values[choose(c, VALUES)]);
+    add_edit(edits, edit);
   }
-  if (!ss_study_open(&source, &study, &error)) check_refusal(&error);
+  if (!ss_study_open(&request, &study, &error)) check_refusal(&error);
   else run_it(study), ss_study_close(study);
+  cJSON_Delete(edits);
   put_away(file, path);
 }
 

@@ -164,8 +164,8 @@ static struct ss_job changed_job(const struct change *c, struct ss_study **study
       (c && !ss_doc_set(doc, c->path, c->value, &error)) ||
       (c && c->too && !ss_doc_set(doc, c->too, c->other, &error)))
     fail_msg("%s", error.text);
-  const struct ss_study_source source = {.document = ss_doc_root(doc).at, .costs = &none};
-  if (!ss_study_open(&source, study, &error)) fail_msg("%s", error.text);
+  const struct ss_request request = {.document = ss_doc_root(doc).at, .costs = &none};
+  if (!ss_study_open(&request, study, &error)) fail_msg("%s", error.text);
   const struct ss_job *job = ss_study_jobs(*study, &count);
   assert_int_equal(count, 1);
   return *job;

@@ -50,8 +50,8 @@ static void ask(const char *json, struct asked *out) {
   struct ss_doc *doc;
   runs = 0;
   if (!ss_doc_parse("test", json, strlen(json), &doc, &error)) fail_msg("%s", error.text);
-  const struct ss_study_source source = {.document = ss_doc_root(doc).at};
-  if (!ss_study_open(&source, &out->study, &error) ||
+  const struct ss_request request = {.document = ss_doc_root(doc).at};
+  if (!ss_study_open(&request, &out->study, &error) ||
       !ss_study_run(out->study, &options, NULL, &out->results, &error) ||
       !ss_study_turns(out->study, &out->results, &options, &out->turns, &error))
     fail_msg("%s", error.text);

@@ -18,7 +18,7 @@ class Error(Exception):
 
 
 class ErrorValue(ctypes.Structure):
-    _fields_ = [("status", c_int), ("text", c_char * 1000)]
+    _fields_ = [("status", c_int), ("text", c_char * 872), ("field", c_char * 128)]
 
     def raised(self):
         return Error(self.text.decode("utf-8", "replace"), STATUS.get(self.status, "machine"))
