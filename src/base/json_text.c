@@ -63,3 +63,12 @@ void ss_json_add_number(cJSON *object, const char *name, double value) {
 void ss_json_add_text(cJSON *object, const char *name, const char *text) {
   cJSON_AddItemToObject(object, name, text ? cJSON_CreateString(text) : cJSON_CreateNull());
 }
+
+double ss_json_number(const cJSON *object, const char *name) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+  return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+const char *ss_json_word(const cJSON *object, const char *name) {
+  return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+}

@@ -28,4 +28,8 @@ void ss_json_add_number(struct cJSON *object, const char *name, double value);
 /* null when there is no text. */
 void ss_json_add_text(struct cJSON *object, const char *name, const char *text);
 
+/* A member's number, NaN when it has none; its text, NULL when it has none. */
+double ss_json_number(const struct cJSON *object, const char *name);
+const char *ss_json_word(const struct cJSON *object, const char *name);
+
 #endif

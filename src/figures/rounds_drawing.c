@@ -1,5 +1,6 @@
 #include "figures/rounds_drawing.h"
 
+#include "base/json_text.h"
 #include "base/units.h"
 #include "query/field.h"
 
@@ -14,14 +15,9 @@ static const double page = 672, around = 72, narrowest = 22, letter = 5.1;
 
 /* --- panels ------------------------------------------------------------------------------------------------- */
 
-static const char *text_of(const cJSON *run, const char *key) {
-  const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(run, key));
-  return text ? text : "";
-}
-
 static uint32_t number_of(const cJSON *object, const char *key) {
-  const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-  return cJSON_IsNumber(item) ? (uint32_t)item->valuedouble : 0;
+  const double number = ss_json_number(object, key);
+  return isnan(number) ? 0 : (uint32_t)number;
 }
 
 static bool differs(const cJSON *runs, const char *key) {
@@ -34,14 +30,13 @@ static bool differs(const cJSON *runs, const char *key) {
 /* The scheme, and in what else the runs differ. */
 static void title_of(const cJSON *run, const cJSON *runs, char *text, size_t size) {
   const cJSON *at = cJSON_GetObjectItemCaseSensitive(run, "at");
-  size_t used = (size_t)snprintf(text, size, "%s, %u ranks", text_of(run, "label"), number_of(run, "ranks"));
+  size_t used = (size_t)snprintf(text, size, "%s, %u ranks", ss_json_word(run, "label"), number_of(run, "ranks"));
   if (differs(runs, "tensor") && used < size)
-    used += (size_t)snprintf(text + used, size - used, ", %s", text_of(run, "tensor"));
+    used += (size_t)snprintf(text + used, size - used, ", %s", ss_json_word(run, "tensor"));
   for (const cJSON *p = at ? at->child : NULL; p && used < size; p = p->next) {
     if (!differs(runs, p->string)) continue;
     SS_AUTO_FREE char *value = cJSON_IsString(p) ? NULL : cJSON_PrintUnformatted(p);
-    used +=
-        (size_t)snprintf(text + used, size - used, ", %s = %s", p->string, value ? value : text_of(at, p->string));
+    used += (size_t)snprintf(text + used, size - used, ", %s = %s", p->string, value ? value : p->valuestring);
   }
 }
 
@@ -76,11 +71,11 @@ static bool add_messages(struct ss_plot_panel *panel, const char *series, const 
 
 static bool add_run(struct ss_plot *plot, const char *title, const cJSON *run, struct ss_error *error) {
   const uint32_t rounds = number_of(run, "rounds");
-  const char *series = ss_plot_text(plot, text_of(run, "label"));
+  const char *series = ss_plot_text(plot, ss_json_word(run, "label"));
   if (plot->panels == SS_PLOT_PANELS)
     return ss_fail(error, SS_BAD_INPUT, "more than %d runs: a picture has no room for more", SS_PLOT_PANELS);
   if (rounds == 0 || rounds > ROUNDS_MAX)
-    return ss_fail(error, SS_BAD_INPUT, "%s on %u ranks has %u rounds%s", text_of(run, "label"),
+    return ss_fail(error, SS_BAD_INPUT, "%s on %u ranks has %u rounds%s", ss_json_word(run, "label"),
                    number_of(run, "ranks"), rounds,
                    rounds ? ": more than can be read; take fewer ranks (--ranks 4)" : ": there is nothing to draw");
   struct ss_plot_panel *panel = &plot->panel[plot->panels++];

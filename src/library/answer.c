@@ -49,6 +49,10 @@ void ss_answer_free(struct ss_answer *answer) {
   free(answer);
 }
 
+const cJSON *ss_answer_tree(const struct ss_answer *answer) {
+  return answer->tree;
+}
+
 const cJSON *ss_answer_list(const struct ss_answer *answer) {
   return answer->list;
 }

@@ -27,6 +27,8 @@ bool ss_answer_new(struct cJSON *tree, const char *rows, struct ss_answer **out,
 
 /* Its rows as a list, the answer's: for what prints it (report/). NULL: the answer is its only row. */
 const struct cJSON *ss_answer_list(const struct ss_answer *answer);
+/* The whole of it, likewise. */
+const struct cJSON *ss_answer_tree(const struct ss_answer *answer);
 
 /* Makes the trace that an import's object says (docs/library.md), at `path`. */
 bool ss_import_object(struct ss_node object, const char *path, const struct ss_watcher *watcher,

@@ -6,6 +6,7 @@
 #include "report/columns.h"
 
 #include <cjson/cJSON.h>
+#include <math.h>
 #include <string.h>
 
 /* "1.2 ms" of the field NAME_s of a form, or "1 ms..2 ms" of its bounds NAME_low_s and NAME_high_s; in `out`. */
@@ -14,27 +15,24 @@ static const char *time_text(const cJSON *form, const char *name, char *out, siz
   char text[3][32] = {"-", "-", "-"}, field[32];
   for (int i = 0; i < 3; i++) {
     snprintf(field, sizeof field, "%s%s", name, ends[i]);
-    const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(form, field);
-    if (cJSON_IsNumber(seconds)) ss_units_format(text[i], sizeof text[i], SS_TIME, seconds->valuedouble);
+    const double seconds = ss_json_number(form, field);
+    if (!isnan(seconds)) ss_units_format(text[i], sizeof text[i], SS_TIME, seconds);
   }
   if (text[0][0] != '-' || text[1][0] == '-') snprintf(out, size, "%s", text[0]);
   else snprintf(out, size, "%s..%s", text[1], text[2]);
   return out;
 }
 
-static const char *word(const cJSON *form, const char *name) {
-  return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(form, name));
-}
-
 /* Adds what the table shows besides the forms' JSON; `placed`: the time on the cluster's nodes and cards. */
 static void add_words(cJSON *form) {
   char text[2000];
-  const char *formula = word(form, "formula"), *low = word(form, "formula_low"), *placed = word(form, "placed");
+  const char *formula = ss_json_word(form, "formula"), *low = ss_json_word(form, "formula_low"),
+             *placed = ss_json_word(form, "placed");
   ss_json_add_text(form, "flat", time_text(form, "formula", text, sizeof text));
   ss_json_add_text(form, "printed", time_text(form, "paper", text, sizeof text));
   snprintf(text, sizeof text, "%s", placed && strcmp(placed, "exact") != 0 ? ">= " : "");
   ss_json_add_text(form, "on_nodes", strcat(text, time_text(form, "placed", (char[64]){0}, 64)));
-  if (low && !formula) snprintf(text, sizeof text, "%s .. %s", low, word(form, "formula_high"));
+  if (low && !formula) snprintf(text, sizeof text, "%s .. %s", low, ss_json_word(form, "formula_high"));
   else snprintf(text, sizeof text, "%s", formula ? formula : "");
   ss_json_add_text(form, "shown", text);
 }

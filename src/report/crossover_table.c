@@ -8,46 +8,29 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 /* What is printed: the answer, and what varies. */
 struct found {
-  const struct ss_answer *answer;
+  const cJSON *tree;
   const struct ss_axis *axis;
   const char *a, *b, *cluster;
 };
 
-/* A member of the whole answer, at a path that is printed: "crossings.%zu.at". */
-static const char *path_of(char *path, size_t size, const char *format, va_list arguments) {
-  (void)vsnprintf(path, size, format, arguments);
-  return path;
+static double number(const struct found *f, const char *name) {
+  return ss_json_number(f->tree, name);
 }
 
-SS_PRINTF(2, 3) static double number(const struct found *f, const char *format, ...) {
-  char path[64];
-  va_list arguments;
-  va_start(arguments, format);
-  path_of(path, sizeof path, format, arguments);
-  va_end(arguments);
-  return ss_answer_number(f->answer, SS_WHOLE, path);
+static const char *text(const struct found *f, const char *name) {
+  return ss_json_word(f->tree, name);
 }
 
-SS_PRINTF(2, 3) static const char *text(const struct found *f, const char *format, ...) {
-  char path[64];
-  va_list arguments;
-  va_start(arguments, format);
-  path_of(path, sizeof path, format, arguments);
-  va_end(arguments);
-  return ss_answer_text(f->answer, SS_WHOLE, path);
+static const cJSON *list(const struct found *f, const char *name) {
+  return cJSON_GetObjectItemCaseSensitive(f->tree, name);
 }
 
-static size_t count(const struct found *f, const char *list) {
-  char path[64];
-  for (size_t n = 0;; n++) {
-    (void)snprintf(path, sizeof path, "%s.%zu", list, n);
-    if (ss_answer_kind(f->answer, SS_WHOLE, path) == SS_FIELD_ABSENT) return n;
-  }
+static double link_of(const struct found *f, const char *name) {
+  return ss_json_number(list(f, "links"), name);
 }
 
 static const char *place(const struct found *f, double x, char *buffer, size_t size) {
@@ -69,14 +52,12 @@ static void print_ratio(double low, double high, FILE *stream) {
   else fprintf(stream, "%.4g to %.4g times as long", low, high);
 }
 
-static void print_crossing(const struct found *f, size_t i, FILE *stream) {
+static void print_crossing(const struct found *f, const cJSON *crossing, FILE *stream) {
   char at[40], before[40], time[32];
-  const char *below = text(f, "crossings.%zu.winner_below", i), *above = text(f, "crossings.%zu.winner_above", i);
+  const char *below = ss_json_word(crossing, "winner_below"), *above = ss_json_word(crossing, "winner_above");
   const char *over = f->axis->name;
-  char jump[64];
-  snprintf(jump, sizeof jump, "crossings.%zu.jump", i);
-  place(f, number(f, "crossings.%zu.at", i), at, sizeof at);
-  place(f, number(f, "crossings.%zu.before", i), before, sizeof before);
+  place(f, ss_json_number(crossing, "at"), at, sizeof at);
+  place(f, ss_json_number(crossing, "before"), before, sizeof before);
   if (!above) {
     fprintf(stream, "%s %s on both cost the same; %s is cheaper before.\n", over, at, below);
   } else if (f->axis->dimension == SS_NUMBER) {
@@ -85,42 +66,42 @@ static void print_crossing(const struct found *f, size_t i, FILE *stream) {
             below ? "" : " (before, both cost the same)");
   } else if (!below) {
     fprintf(stream, "%s is cheaper above %s %s; below, both cost the same.\n", above, over, at);
-  } else if (ss_answer_flag(f->answer, SS_WHOLE, jump)) {
+  } else if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(crossing, "jump"))) {
     fprintf(stream, "%s is cheaper below %s %s, %s above: there one of the costs jumps.\n", below, over, at, above);
   } else {
     fprintf(stream, "%s is cheaper below %s %s, %s above; there both take %s.\n", below, over, at, above,
-            ss_units_format(time, sizeof time, SS_TIME, number(f, "crossings.%zu.a_s", i)));
+            ss_units_format(time, sizeof time, SS_TIME, ss_json_number(crossing, "a_s")));
   }
 }
 
 static void print_words(const struct found *f, FILE *stream) {
-  const size_t crossings = count(f, "crossings");
-  for (size_t i = 0; i < crossings; i++) print_crossing(f, i, stream);
-  if (crossings > 0) return;
-  const char *where =
-      count(f, "skipped") > 0 ? "wherever in the range they can be compared" : "everywhere in the range";
-  const char *winner = text(f, "ranges.0.winner");
+  const cJSON *crossings = list(f, "crossings"), *first = cJSON_GetArrayItem(list(f, "ranges"), 0);
+  for (const cJSON *c = crossings ? crossings->child : NULL; c; c = c->next) print_crossing(f, c, stream);
+  if (cJSON_GetArraySize(crossings) > 0) return;
+  const char *where = cJSON_GetArraySize(list(f, "skipped")) > 0 ? "wherever in the range they can be compared"
+                                                                 : "everywhere in the range";
+  const char *winner = ss_json_word(first, "winner");
   if (!winner) {
     fprintf(stream, "Both cost the same %s.\n", where);
     return;
   }
   fprintf(stream, "%s is cheaper %s: %s takes ", winner, where, loser(f, winner));
-  print_ratio(number(f, "ranges.0.ratio_min"), number(f, "ranges.0.ratio_max"), stream);
+  print_ratio(ss_json_number(first, "ratio_min"), ss_json_number(first, "ratio_max"), stream);
   fputs(".\n", stream);
 }
 
 static bool print_ranges(const struct found *f, FILE *stream, struct ss_error *error) {
   static const struct ss_column columns[] = {
       {"from", "low", NULL}, {"to", "high", NULL}, {"<cheaper", "cheaper", NULL}, {"the other takes", "takes", NULL}};
-  cJSON *ranges = cJSON_Duplicate(ss_answer_list(f->answer), true), *r = ranges ? ranges->child : NULL;
-  for (size_t i = 0; r; i++, r = r->next) {
-    const char *winner = ss_answer_text(f->answer, i, "winner");
+  cJSON *ranges = cJSON_Duplicate(list(f, "ranges"), true);
+  for (cJSON *r = ranges ? ranges->child : NULL; r; r = r->next) {
+    const char *winner = ss_json_word(r, "winner");
     char at[64];
-    ss_json_add_text(r, "low", place(f, ss_answer_number(f->answer, i, "from"), at, sizeof at));
-    ss_json_add_text(r, "high", place(f, ss_answer_number(f->answer, i, "to"), at, sizeof at));
+    ss_json_add_text(r, "low", place(f, ss_json_number(r, "from"), at, sizeof at));
+    ss_json_add_text(r, "high", place(f, ss_json_number(r, "to"), at, sizeof at));
     ss_json_add_text(r, "cheaper", winner ? winner : "neither");
-    snprintf(at, sizeof at, "%.4g to %.4g times as long", ss_answer_number(f->answer, i, "ratio_min"),
-             ss_answer_number(f->answer, i, "ratio_max"));
+    snprintf(at, sizeof at, "%.4g to %.4g times as long", ss_json_number(r, "ratio_min"),
+             ss_json_number(r, "ratio_max"));
     ss_json_add_text(r, "takes", winner ? at : "as long");
   }
   return ss_records_print(columns, ranges, false, stream, error);
@@ -131,9 +112,10 @@ static bool print_ranges(const struct found *f, FILE *stream, struct ss_error *e
 static void print_head(const struct found *f, FILE *stream) {
   char low[40], high[40], size[32];
   const double ranks = number(f, "ranks"), bytes = number(f, "M"), density = number(f, "density"),
-               latency = number(f, "links.latency"), bandwidth = number(f, "links.bandwidth");
+               latency = link_of(f, "latency"), bandwidth = link_of(f, "bandwidth");
   fprintf(stream, "%s against %s over %s %s to %s:", f->a, f->b, f->axis->name,
-          place(f, number(f, "range.low"), low, sizeof low), place(f, number(f, "range.high"), high, sizeof high));
+          place(f, ss_json_number(list(f, "range"), "low"), low, sizeof low),
+          place(f, ss_json_number(list(f, "range"), "high"), high, sizeof high));
   if (!isnan(ranks)) fprintf(stream, " %.0f ranks,", ranks);
   if (!isnan(bytes)) fprintf(stream, " %s dense,", ss_units_format(size, sizeof size, SS_BYTES, bytes));
   if (!isnan(density)) fprintf(stream, " density %.4g%%,", 100 * density);
@@ -160,7 +142,8 @@ static void print_supposed(const struct found *f, FILE *stream) {
 
 static void print_notes(const struct found *f, FILE *stream) {
   const char *form = text(f, "form");
-  const size_t rounded = count(f, "rounded"), skipped = count(f, "skipped");
+  const int rounded = cJSON_GetArraySize(list(f, "rounded")), skipped = cJSON_GetArraySize(list(f, "skipped"));
+  const cJSON *round = cJSON_GetArrayItem(list(f, "rounded"), 0), *skip = cJSON_GetArrayItem(list(f, "skipped"), 0);
   char at[40];
   if (!form)
     fprintf(stream, "\nSimulated on %s at %.0f places, on uniform tensors; kernels not counted.\n", f->cluster,
@@ -172,14 +155,14 @@ static void print_notes(const struct found *f, FILE *stream) {
   if (rounded > 0)
     fprintf(
         stream,
-        "Sizes that do not divide were rounded at %zu places: at %s %s, %.6g rows at density %.4g%% became %.0f at "
+        "Sizes that do not divide were rounded at %d places: at %s %s, %.6g rows at density %.4g%% became %.0f at "
         "%.4g%%.\n",
-        rounded, f->axis->name, place(f, number(f, "rounded.0.at"), at, sizeof at),
-        number(f, "rounded.0.rows_wanted"), 100 * number(f, "rounded.0.density_wanted"), number(f, "rounded.0.rows"),
-        100 * number(f, "rounded.0.density"));
+        rounded, f->axis->name, place(f, ss_json_number(round, "at"), at, sizeof at),
+        ss_json_number(round, "rows_wanted"), 100 * ss_json_number(round, "density_wanted"),
+        ss_json_number(round, "rows"), 100 * ss_json_number(round, "density"));
   if (skipped > 0)
-    fprintf(stream, "Left out: %zu places, such as %s %s: %s.\n", skipped, f->axis->name,
-            place(f, number(f, "skipped.0.at"), at, sizeof at), text(f, "skipped.0.why"));
+    fprintf(stream, "Left out: %d places, such as %s %s: %s.\n", skipped, f->axis->name,
+            place(f, ss_json_number(skip, "at"), at, sizeof at), ss_json_word(skip, "why"));
 }
 
 static const struct ss_axis *axis_of(const char *name) {
@@ -189,7 +172,7 @@ static const struct ss_axis *axis_of(const char *name) {
 }
 
 bool ss_crossover_table(const void *answer, FILE *stream, struct ss_error *error) {
-  struct found found = {.answer = answer};
+  struct found found = {.tree = ss_answer_tree(answer)};
   found.axis = axis_of(text(&found, "over"));
   found.a = text(&found, "a");
   found.b = text(&found, "b");

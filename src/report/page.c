@@ -197,17 +197,16 @@ static bool write_figures(const struct ss_page *page, struct ss_page_places *pla
 
 /* --- tables ------------------------------------------------------------------------------------------------- */
 
+static void words_of(const void *place, FILE *stream) {
+  const struct ss_page_place *p = place;
+  ss_results_words(p->point, p->count, stream);
+}
+
 static bool write_words(const struct ss_page_place *place, FILE *s) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *stream = open_memstream(&text, &size);
-  if (!stream) return false;
-  ss_results_words(place->point, place->count, stream);
-  const bool ok = fclose(stream) == 0;
-  if (ok && size > 0 && text[size - 1] == '\n') text[size - 1] = '\0';
-  ss_html_between("<p>", ok ? text : "", "</p>\n", s);
-  free(text);
-  return ok;
+  SS_AUTO_FREE char *text = ss_written(words_of, place);
+  if (text && *text) text[strlen(text) - 1] = '\0'; /* the line's end */
+  ss_html_between("<p>", text ? text : "", "</p>\n", s);
+  return text != NULL;
 }
 
 static void write_place_name(const struct ss_page_places *places, const struct ss_page_place *place, FILE *s) {

@@ -1,5 +1,6 @@
 #include "report/page_parts.h"
 
+#include "base/file.h"
 #include "report/html.h"
 #include "report/links.h"
 #include "report/table.h"
@@ -34,16 +35,14 @@ static bool tensors_differ(const struct ss_page_places *places) {
   return false;
 }
 
+static void why(const void *point, FILE *stream) {
+  ss_links_words(point, stream);
+}
+
 static bool write_why(const struct ss_result *p, FILE *s) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *stream = open_memstream(&text, &size);
-  if (!stream) return false;
-  ss_links_words(p, stream);
-  const bool ok = fclose(stream) == 0;
-  if (ok && size > 0) ss_html_between("<p>", text, "</p>\n", s);
-  free(text);
-  return ok;
+  SS_AUTO_FREE char *text = ss_written(why, p);
+  if (text && *text) ss_html_between("<p>", text, "</p>\n", s);
+  return text != NULL;
 }
 
 static void write_one_answer(const struct ss_page_place *place, FILE *s) {

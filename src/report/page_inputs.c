@@ -1,5 +1,6 @@
 #include "report/page_parts.h"
 
+#include "base/json_text.h"
 #include "report/html.h"
 
 #include <cjson/cJSON.h>
@@ -64,11 +65,11 @@ static bool is_input(const char *key) {
 }
 
 static void write_model(const struct ss_page *page, const cJSON *entry, FILE *s) {
-  const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "kind"));
+  const char *kind = ss_json_word(entry, "kind");
   const cJSON *model = cJSON_GetObjectItemCaseSensitive(entry, "model");
   const cJSON *source = cJSON_GetObjectItemCaseSensitive(model, "source");
-  const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model, "name"));
-  const char *summary = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model, "summary"));
+  const char *name = ss_json_word(model, "name");
+  const char *summary = ss_json_word(model, "summary");
   fprintf(s, "<h3>%s ", strcmp(kind, "device") == 0 ? "Device" : "Cluster");
   ss_html_between("", name ? name : "inline", "</h3>\n", s);
   if (summary) ss_html_between("<p class=\"soft\">", summary, "</p>\n", s);

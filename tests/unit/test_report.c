@@ -2,10 +2,13 @@
 #include "support.h"
 
 #include "figures/plot_drawing.h"
+#include "report/columns.h"
 #include "report/page_parts.h"
 #include "report/plan_table.h"
 #include "report/results_table.h"
 #include "report/table.h"
+
+#include <cjson/cJSON.h>
 
 /* What is written to a stream. */
 struct shown {
@@ -49,6 +52,40 @@ static void numbers_stand_right(void **state) {
              "------  -----  ---\n"
              "a           7  one\n"
              "longer  12345\n");
+}
+
+/* A column nobody has a value for is left out where it may be; shares are per cent; flags are words; members of
+ * members are found; what is absent is "-", in CSV with all digits nothing. */
+static void columns_show_records(void **state) {
+  static const char json[] =
+      "[{\"label\": \"a\", \"time_s\": 0.0015, \"share\": 0.25, \"links\": {\"nic-out\": {\"busy\": 0.5}}},"
+      " {\"label\": \"b\", \"time_s\": null, \"share\": null, \"exact\": false}]";
+  static const struct ss_column columns[] = {{"<scheme", "label", NULL}, {"?median", "fan", "s"},
+                                             {"time", "time_s", "s"},    {"share", "share", "%.1f%%"},
+                                             {"?exact", "exact", NULL},  {"?NIC out", "links.nic-out.busy", "%.2f"}},
+                                exact[] = {{"scheme", "label", NULL}, {"share", "share", SS_EXACT}},
+                                links[] = {
+                                    {"<scheme", "label", NULL}, {"<kind", "key", NULL}, {"busy", "busy", "%.2f"}};
+  struct ss_error error;
+  struct shown s;
+  cJSON *records = cJSON_Parse(json);
+  (void)state;
+  begin(&s);
+  assert_true(ss_table_print_free(ss_records_table(columns, records), false, s.stream, &error));
+  expect(&s, "scheme    time  share  exact  NIC out\n"
+             "------  ------  -----  -----  -------\n"
+             "a       1.5 ms  25.0%      -     0.50\n"
+             "b            -      -     NO        -\n");
+  begin(&s);
+  assert_true(ss_records_print(links, ss_record_members(records, "links"), false, s.stream, &error));
+  expect(&s, "scheme  kind     busy\n"
+             "------  -------  ----\n"
+             "a       nic-out  0.50\n");
+  begin(&s);
+  assert_true(ss_records_print(exact, ss_records_take(records, 2), true, s.stream, &error));
+  expect(&s, "scheme,share\na,0.25\nb,\n");
+  assert_null(records->child);
+  cJSON_Delete(records);
 }
 
 /* gnuplot takes the labels of tics for formats, in which a percent sign stands doubled; and ends strings at quotes.
@@ -156,9 +193,10 @@ static void pages_say_how_much_longer(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_fastest_and_the_next),  cmocka_unit_test(numbers_stand_right),
-      cmocka_unit_test(texts_are_quoted),          cmocka_unit_test(plans_say_how_much_longer),
-      cmocka_unit_test(pages_say_how_much_longer), cmocka_unit_test(axes_have_units_that_fit),
+      cmocka_unit_test(the_fastest_and_the_next), cmocka_unit_test(numbers_stand_right),
+      cmocka_unit_test(texts_are_quoted),         cmocka_unit_test(plans_say_how_much_longer),
+      cmocka_unit_test(columns_show_records),     cmocka_unit_test(pages_say_how_much_longer),
+      cmocka_unit_test(axes_have_units_that_fit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
