@@ -1,5 +1,6 @@
 #include "report/exec_table.h"
 
+#include "base/json_text.h"
 #include "report/columns.h"
 
 #include <cjson/cJSON.h>
@@ -31,85 +32,90 @@ static void explain(const struct ss_exec_answer *a, FILE *stream) {
   (void)fprintf(stream, "\n");
 }
 
-static bool add_number(cJSON *to, const char *key, double value) {
-  return cJSON_AddNumberToObject(to, key, value) != NULL;
-}
-
-static bool add_text(cJSON *to, const char *key, const char *value) {
-  return (value ? cJSON_AddStringToObject(to, key, value) : cJSON_AddNullToObject(to, key)) != NULL;
-}
-
 /* Bytes of one endpoint, over all iterations. */
-static bool add_endpoint(cJSON *list, const struct ss_exec_point *p, uint32_t e) {
-  uint32_t ranks = p->job->ranks;
+static cJSON *endpoint_json(const struct ss_exec_point *p, uint32_t e) {
+  const uint32_t ranks = p->job->ranks;
   cJSON *item = cJSON_CreateObject();
-  return cJSON_AddItemToArray(list, item) &&
-         add_number(item, e < ranks ? "rank" : "server", e < ranks ? e : e - ranks) &&
-         add_number(item, "bytes_sent", (double)p->executed[e].sent) &&
-         add_number(item, "bytes_received", (double)p->executed[e].received) &&
-         add_number(item, "simulated_bytes_sent", (double)p->simulated[e].sent) &&
-         add_number(item, "simulated_bytes_received", (double)p->simulated[e].received);
+  ss_json_add_number(item, e < ranks ? "rank" : "server", e < ranks ? e : e - ranks);
+  ss_json_add_number(item, "bytes_sent", (double)p->executed[e].sent);
+  ss_json_add_number(item, "bytes_received", (double)p->executed[e].received);
+  ss_json_add_number(item, "simulated_bytes_sent", (double)p->simulated[e].sent);
+  ss_json_add_number(item, "simulated_bytes_received", (double)p->simulated[e].received);
+  return item;
 }
 
-static bool add_measures(cJSON *item, const struct ss_exec_point *p) {
-  double n = (double)p->count;
-  return add_number(item, "iterations", n) &&
-         add_number(item, "measured_s", gsl_stats_median_from_sorted_data(p->measured, 1, p->count)) &&
-         add_number(item, "announced_s", gsl_stats_median_from_sorted_data(p->announced, 1, p->count)) &&
-         add_number(item, "measured_min_s", p->measured[0]) &&
-         add_number(item, "measured_max_s", p->measured[p->count - 1]) && add_number(item, "time_s", p->predicted) &&
-         add_number(item, "network_s", p->network) &&
-         add_number(item, "bytes_sent_max", (double)p->executed_max.sent / n) &&
-         add_number(item, "bytes_received_max", (double)p->executed_max.received / n) &&
-         add_number(item, "simulated_bytes_sent_max", (double)p->simulated_max.sent / n) &&
-         add_number(item, "simulated_bytes_received_max", (double)p->simulated_max.received / n) &&
-         add_number(item, "header_bytes", (double)p->headers / n) && cJSON_AddBoolToObject(item, "equal", p->equal) &&
-         cJSON_AddBoolToObject(item, "kernels_equal", p->kernels_equal) &&
-         cJSON_AddBoolToObject(item, "exact", p->exact) &&
-         add_text(item, "mismatch", p->exact && p->kernels_equal ? NULL : p->mismatch);
+static void add_measures(cJSON *item, const struct ss_exec_point *p) {
+  const double n = (double)p->count;
+  ss_json_add_number(item, "iterations", n);
+  ss_json_add_number(item, "measured_s", gsl_stats_median_from_sorted_data(p->measured, 1, p->count));
+  ss_json_add_number(item, "announced_s", gsl_stats_median_from_sorted_data(p->announced, 1, p->count));
+  ss_json_add_number(item, "measured_min_s", p->measured[0]);
+  ss_json_add_number(item, "measured_max_s", p->measured[p->count - 1]);
+  ss_json_add_number(item, "time_s", p->predicted);
+  ss_json_add_number(item, "network_s", p->network);
+  ss_json_add_number(item, "bytes_sent_max", (double)p->executed_max.sent / n);
+  ss_json_add_number(item, "bytes_received_max", (double)p->executed_max.received / n);
+  ss_json_add_number(item, "simulated_bytes_sent_max", (double)p->simulated_max.sent / n);
+  ss_json_add_number(item, "simulated_bytes_received_max", (double)p->simulated_max.received / n);
+  ss_json_add_number(item, "header_bytes", (double)p->headers / n);
+  cJSON_AddBoolToObject(item, "equal", p->equal);
+  cJSON_AddBoolToObject(item, "kernels_equal", p->kernels_equal);
+  cJSON_AddBoolToObject(item, "exact", p->exact);
+  ss_json_add_text(item, "mismatch", p->exact && p->kernels_equal ? NULL : p->mismatch);
 }
 
 /* The kernels that ran, means over iterations. */
-static bool add_kernels(cJSON *item, const struct ss_exec_point *p) {
+static void add_kernels(cJSON *item, const struct ss_exec_point *p) {
   const double n = (double)p->count;
   cJSON *kernels = cJSON_AddObjectToObject(item, "kernels");
-  for (int k = 0; kernels && k < SS_KERNELS; k++) {
+  for (int k = 0; k < SS_KERNELS; k++) {
     if (p->kernels[k].elements == 0) continue;
     cJSON *kernel = cJSON_AddObjectToObject(kernels, ss_kernel_name((enum ss_kernel_kind)k));
-    if (!kernel || !add_number(kernel, "calls", (double)p->kernels[k].calls / n) ||
-        !add_number(kernel, "elements", (double)p->kernels[k].elements / n) ||
-        !add_number(kernel, "measured_s", p->kernels[k].measured / n) ||
-        !add_number(kernel, "predicted_s", p->kernels[k].predicted / n))
-      return false;
+    ss_json_add_number(kernel, "calls", (double)p->kernels[k].calls / n);
+    ss_json_add_number(kernel, "elements", (double)p->kernels[k].elements / n);
+    ss_json_add_number(kernel, "measured_s", p->kernels[k].measured / n);
+    ss_json_add_number(kernel, "predicted_s", p->kernels[k].predicted / n);
   }
-  return kernels != NULL;
 }
 
-static bool add_point(cJSON *list, const struct ss_exec_point *p, uint32_t repeats) {
+static cJSON *point_json(const struct ss_exec_point *p, uint32_t repeats) {
   const struct ss_job *job = p->job;
-  cJSON *item = cJSON_CreateObject(), *at = job->at ? cJSON_Duplicate(job->at, true) : cJSON_CreateObject();
-  if (!cJSON_AddItemToArray(list, item) || !cJSON_AddItemToObject(item, "at", at)) return false;
-  bool good = add_text(item, "scheme", job->setting.scheme->name) && add_text(item, "label", job->setting.label) &&
-              add_number(item, "ranks", job->ranks) && add_text(item, "tensor", job->tensor_name) &&
-              add_text(item, "cluster", job->cluster_name) && add_text(item, "device", job->device_name) &&
-              add_text(item, "trace", job->trace_name) && add_number(item, "repeats", repeats) &&
-              add_measures(item, p) && add_kernels(item, p);
-  cJSON *endpoints = good ? cJSON_AddArrayToObject(item, "endpoints") : NULL;
-  for (uint32_t e = 0; endpoints && e < p->endpoints; e++)
-    if (!add_endpoint(endpoints, p, e)) return false;
-  return endpoints != NULL;
+  cJSON *item = cJSON_CreateObject();
+  cJSON_AddItemToObject(item, "at", job->at ? cJSON_Duplicate(job->at, true) : cJSON_CreateObject());
+  ss_json_add_text(item, "scheme", job->setting.scheme->name);
+  ss_json_add_text(item, "label", job->setting.label);
+  ss_json_add_number(item, "ranks", job->ranks);
+  ss_json_add_text(item, "tensor", job->tensor_name);
+  ss_json_add_text(item, "cluster", job->cluster_name);
+  ss_json_add_text(item, "device", job->device_name);
+  ss_json_add_text(item, "trace", job->trace_name);
+  ss_json_add_number(item, "repeats", repeats);
+  add_measures(item, p);
+  add_kernels(item, p);
+  cJSON *endpoints = cJSON_AddArrayToObject(item, "endpoints");
+  for (uint32_t e = 0; e < p->endpoints; e++) cJSON_AddItemToArray(endpoints, endpoint_json(p, e));
+  return item;
 }
 
 /* NULL: memory is short. */
 static cJSON *answer_json(const struct ss_exec_answer *a) {
   cJSON *root = cJSON_CreateObject();
-  bool good = add_text(root, "sparsync", SS_VERSION) && add_text(root, "scenario", a->scenario);
-  cJSON *list = good ? cJSON_AddArrayToObject(root, "points") : NULL;
-  good = list != NULL;
-  for (size_t i = 0; good && i < a->count; i++) good = add_point(list, &a->points[i], a->repeats);
-  if (good) return root;
+  ss_json_add_text(root, "sparsync", SS_VERSION);
+  ss_json_add_text(root, "scenario", a->scenario);
+  cJSON *list = cJSON_AddArrayToObject(root, "points");
+  for (size_t i = 0; i < a->count; i++) cJSON_AddItemToArray(list, point_json(&a->points[i], a->repeats));
+  return root;
+}
+
+bool ss_exec_json(const void *answer, FILE *stream, struct ss_error *error) {
+  return ss_json_print_free(answer_json(answer), stream, error);
+}
+
+bool ss_exec_csv(const void *answer, FILE *stream, struct ss_error *error) {
+  cJSON *root = answer_json(answer);
+  const bool good = ss_flat_csv_free(cJSON_DetachItemFromObjectCaseSensitive(root, "points"), stream, error);
   cJSON_Delete(root);
-  return NULL;
+  return good;
 }
 
 /* --- the table ------------------------------------------------------------------------------------------ */
@@ -149,21 +155,10 @@ bool ss_exec_table(const void *answer, FILE *stream, struct ss_error *error) {
   }
   cJSON *point = points ? points->child : NULL;
   for (size_t i = 0; point && i < a->count; i++, point = point->next) {
-    if (tensors) (void)add_text(point, "several", a->points[i].job->tensor_name);
+    if (tensors) ss_json_add_text(point, "several", a->points[i].job->tensor_name);
     if (!a->points[i].job->device.counted) cJSON_DeleteItemFromObjectCaseSensitive(point, "kernels");
   }
   const bool ok = print_points(points, stream, error) && (!counted || print_kernels(points, stream, error));
   cJSON_Delete(root);
   return ok;
-}
-
-bool ss_exec_json(const void *answer, FILE *stream, struct ss_error *error) {
-  return ss_json_print_free(answer_json(answer), stream, error);
-}
-
-bool ss_exec_csv(const void *answer, FILE *stream, struct ss_error *error) {
-  cJSON *root = answer_json(answer);
-  const bool good = ss_flat_csv_free(cJSON_DetachItemFromObjectCaseSensitive(root, "points"), stream, error);
-  cJSON_Delete(root);
-  return good;
 }

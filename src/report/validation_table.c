@@ -1,5 +1,6 @@
 #include "report/validation_table.h"
 
+#include "base/json_text.h"
 #include "report/columns.h"
 
 #include <cjson/cJSON.h>
@@ -96,65 +97,56 @@ static bool has_times(const struct ss_validation_report *r, const struct of *of)
 
 /* --- JSON and CSV -------------------------------------------------------------------------------------------- */
 
-static bool add_judged(cJSON *list, const char *name, const struct ss_error_spread *j) {
-  cJSON *item = cJSON_CreateObject();
-  return cJSON_AddItemToArray(list, item) && cJSON_AddStringToObject(item, "of", name) &&
-         cJSON_AddNumberToObject(item, "count", (double)j->count) &&
-         cJSON_AddNumberToObject(item, "median_error", j->median) &&
-         cJSON_AddNumberToObject(item, "p90_error", j->p90) && cJSON_AddNumberToObject(item, "worst_error", j->worst);
-}
-
-static bool add_time(cJSON *list, const struct ss_validation_report *r, size_t i) {
+static cJSON *time_json(const struct ss_validation_report *r, size_t i) {
   const struct ss_observation *o = &r->observations->list[i];
   cJSON *item = cJSON_CreateObject();
-  return cJSON_AddItemToArray(list, item) &&
-         cJSON_AddStringToObject(item, "source", r->observations->source[o->source]) &&
-         cJSON_AddNumberToObject(item, "line", o->line) &&
-         cJSON_AddStringToObject(item, "collective", ss_collective_names[o->algorithm->collective]) &&
-         cJSON_AddStringToObject(item, "algorithm", o->algorithm->name) &&
-         cJSON_AddNumberToObject(item, "nodes", o->nodes) &&
-         cJSON_AddNumberToObject(item, "gpus_per_node", o->per_node) &&
-         cJSON_AddNumberToObject(item, "bytes", (double)o->bytes) &&
-         cJSON_AddNumberToObject(item, "message_bytes", (double)r->validation->message[i]) &&
-         cJSON_AddNumberToObject(item, "measured_s", o->seconds) &&
-         cJSON_AddNumberToObject(item, "predicted_s", r->validation->predicted[i]);
+  ss_json_add_text(item, "source", r->observations->source[o->source]);
+  ss_json_add_number(item, "line", o->line);
+  ss_json_add_text(item, "collective", ss_collective_names[o->algorithm->collective]);
+  ss_json_add_text(item, "algorithm", o->algorithm->name);
+  ss_json_add_number(item, "nodes", o->nodes);
+  ss_json_add_number(item, "gpus_per_node", o->per_node);
+  ss_json_add_number(item, "bytes", (double)o->bytes);
+  ss_json_add_number(item, "message_bytes", (double)r->validation->message[i]);
+  ss_json_add_number(item, "measured_s", o->seconds);
+  ss_json_add_number(item, "predicted_s", r->validation->predicted[i]);
+  return item;
 }
 
 static cJSON *list_times(const struct ss_validation_report *r) {
   cJSON *list = cJSON_CreateArray();
-  bool ok = list != NULL;
-  for (size_t i = 0; ok && i < r->validation->count; i++) ok = add_time(list, r, i);
-  if (ok) return list;
-  cJSON_Delete(list);
-  return NULL;
+  for (size_t i = 0; i < r->validation->count; i++) cJSON_AddItemToArray(list, time_json(r, i));
+  return list;
 }
 
 static cJSON *list_errors(const struct ss_validation_report *r) {
   struct lines l = {.count = 0};
   cJSON *list = cJSON_CreateArray();
-  bool ok = list != NULL;
   list_lines(r, &l);
-  for (size_t i = 0; ok && i < l.count; i++) {
+  for (size_t i = 0; i < l.count; i++) {
     const struct ss_error_spread j = ss_validation_judge(r->validation, r->observations->list, is_in, &l.line[i]);
-    if (has_times(r, &l.line[i])) ok = add_judged(list, l.line[i].name, &j);
+    if (!has_times(r, &l.line[i])) continue;
+    cJSON *item = cJSON_CreateObject();
+    ss_json_add_text(item, "of", l.line[i].name);
+    ss_json_add_number(item, "count", (double)j.count);
+    ss_json_add_number(item, "median_error", j.median);
+    ss_json_add_number(item, "p90_error", j.p90);
+    ss_json_add_number(item, "worst_error", j.worst);
+    cJSON_AddItemToArray(list, item);
   }
-  if (ok) return list;
-  cJSON_Delete(list);
-  return NULL;
+  return list;
 }
 
 static cJSON *as_json(const struct ss_validation_report *r, const struct ss_ranked_pairs *pairs) {
   static const char *const left[] = {"collectives", "nodes", "nothing", "others"};
-  cJSON *root = cJSON_CreateObject(), *errors = list_errors(r), *times = list_times(r);
-  const bool ok = root && errors && times && cJSON_AddItemToObject(root, "errors", errors) &&
-                  cJSON_AddStringToObject(root, "left_out", left[r->left_out]) &&
-                  cJSON_AddNumberToObject(root, "not_predicted", r->validation->unfit) &&
-                  cJSON_AddNumberToObject(root, "pairs", (double)pairs->pairs) &&
-                  cJSON_AddNumberToObject(root, "pairs_right", (double)pairs->right) &&
-                  cJSON_AddItemToObject(root, "times", times);
-  if (ok) return root;
-  cJSON_Delete(root);
-  return NULL;
+  cJSON *root = cJSON_CreateObject();
+  cJSON_AddItemToObject(root, "errors", list_errors(r));
+  ss_json_add_text(root, "left_out", left[r->left_out]);
+  ss_json_add_number(root, "not_predicted", r->validation->unfit);
+  ss_json_add_number(root, "pairs", (double)pairs->pairs);
+  ss_json_add_number(root, "pairs_right", (double)pairs->right);
+  cJSON_AddItemToObject(root, "times", list_times(r));
+  return root;
 }
 
 bool ss_validation_table(const void *report, FILE *stream, struct ss_error *error) {
