@@ -22,12 +22,9 @@ struct gtopk {
 /* Receiver of message `at` adds what came, and selects. */
 static bool merge(struct gtopk *g, uint32_t at, struct ss_error *error) {
   struct ss_play *play = g->run->play;
-  const uint32_t to = play->to[at], from = play->from[at];
-  if (!ss_play_resident(play, to)) return true;
-  const struct ss_chunk *got = ss_play_got(play, at);
+  const uint32_t to = play->to[at];
+  const struct ss_chunk *got = ss_play_due(play, at, play->from[at], 0);
   if (!got) return true;
-  if (got->origin != from || got->part != 0)
-    ss_play_mismatch(play, "endpoint %u received the sum of %u where that of %u was due", to, got->origin, from);
   struct ss_chunk sum = g->held[to];
   return ss_play_add(play, to, &g->run->coo, &sum, got, error) &&
          ss_play_top_k(play, to, &sum, g->k, &g->held[to], error);

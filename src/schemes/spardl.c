@@ -232,13 +232,9 @@ static bool recursive(void *context, uint32_t w, struct ss_play *play, struct ss
     for (uint32_t t = 0; t < s->D; t++) {
       const uint32_t to = t ^ step;
       const struct seat seat = {play, to * s->q + w, to};
-      if (!ss_play_resident(play, to)) continue;
-      const struct ss_chunk *got = ss_play_got(play, t);
+      const struct ss_chunk *got = ss_play_due(play, t, t, w);
       struct ss_chunk left;
       if (!got) continue;
-      if (got->part != w || got->origin != t)
-        ss_play_mismatch(play, "team %u received block %u of %u where block %u of %u was due", to, got->part,
-                         got->origin, w, t);
       if (!ss_play_add(play, to, &s->run->coo, block_of(s, seat.rank, w), got, error) ||
           !select_largest(&seat, block_of(s, seat.rank, w), quota_of(s, w), &left, error) ||
           !drop_share(s, &seat, &left, 2 * step, to % (2 * step) == 0, error))

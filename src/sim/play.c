@@ -258,6 +258,15 @@ const struct ss_chunk *ss_play_got(struct ss_play *play, uint32_t at) {
   return ss_play_got_several(play, at, 1);
 }
 
+const struct ss_chunk *ss_play_due(struct ss_play *play, uint32_t at, uint32_t origin, uint32_t part) {
+  if (!play->payloads || !ss_play_resident(play, play->to[at])) return NULL;
+  const struct ss_chunk *got = ss_play_got(play, at);
+  if (got && (got->origin != origin || got->part != part))
+    ss_play_mismatch(play, "endpoint %u received part %u of %u where part %u of %u was due", play->to[at], got->part,
+                     got->origin, part, origin);
+  return got;
+}
+
 void ss_play_mismatch(struct ss_play *play, const char *format, ...) {
   if (play->mismatches++ > 0) return;
   va_list arguments;

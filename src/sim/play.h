@@ -165,6 +165,8 @@ void ss_play_note_filter(struct ss_play *play, uint32_t rank, const struct ss_ch
 
 /* The one chunk that the receiver of message `at` got; NULL when it got none, or several: a mismatch then. */
 const struct ss_chunk *ss_play_got(struct ss_play *play, uint32_t at);
+/* The same where the receiver lives here, else NULL; checked: it is to be part `part` of endpoint `origin`. */
+const struct ss_chunk *ss_play_due(struct ss_play *play, uint32_t at, uint32_t origin, uint32_t part);
 /* Likewise the `count` chunks that were due. */
 const struct ss_chunk *ss_play_got_several(struct ss_play *play, uint32_t at, uint32_t count);
 /* Records a mismatch: the run is not exact. */

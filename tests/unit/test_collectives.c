@@ -1050,6 +1050,32 @@ static void allreduces_take_the_time_of_their_closed_forms(void **state) {
     }
 }
 
+/* --- rings in any order ---------------------------------------------------------------------------------- */
+
+/* The second of two rings through nodes of four: part p is the sum of all, and comes to everyone. */
+static void rings_go_in_any_order(void **state) {
+  (void)state;
+  for (uint32_t size = 2; size <= ALL_SIZES; size++) {
+    static struct world w;
+    uint32_t order[MOST];
+    struct ss_gather gather;
+    ss_ring_order(size, 4, 1, 2, order);
+    open_world(&w, size, NATURAL, 0, true, flat_cluster(ALPHA, BETA));
+    struct dense_world d = dense_in(&w, RING_REDUCE_SCATTER, 101, MARKS | VALUES);
+    d.sum.context = &d;
+    d.sum.rank = order;
+    assert_true(ss_allreduce_ring(&w.play, &d.sum, &gather, &w.error));
+    for (uint32_t p = 0; p < size; p++) {
+      check_sum(&d, &gather.block[p], p, 1);
+      assert_int_equal(gather.block[p].origin, order[p]);
+      assert_true(ss_receipts_regular(&gather.receipts, p));
+    }
+    assert_int_equal(w.play.mismatches, 0);
+    ss_gather_close(&gather);
+    close_world(&w);
+  }
+}
+
 /* --- steps ----------------------------------------------------------------------------------------------- */
 
 enum { STEPS_MOST = 40 };
@@ -1112,6 +1138,7 @@ int main(void) {
       cmocka_unit_test(gathers_take_the_time_of_their_closed_forms),
       cmocka_unit_test(exchanges_take_the_time_of_their_closed_forms),
       cmocka_unit_test(allreduces_take_the_time_of_their_closed_forms),
+      cmocka_unit_test(rings_go_in_any_order),
       cmocka_unit_test(steps_bring_every_block_to_everyone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,6 +117,8 @@ struct ss_dense_sum {
   uint32_t width, units;
   uint32_t chunks; /* of each part of a ring, of which one is added while the next is on its way; 0 is 1 */
   bool lists;
+  const uint32_t *rank; /* [ranks of the play] of a ring: who has which position in it (as ss_ring_order); NULL:
+                           everyone its own number */
   void *context;
   /* For payloads of another make, or NULL: the chunk of units [first, first + count) without content, and a + b of
    * two of them. */

@@ -72,14 +72,12 @@ static bool add(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_
 
 bool ss_dense_take(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t at, const struct ss_chunk *due,
                    struct ss_chunk *held, struct ss_error *error) {
-  if (!play->payloads || !ss_play_resident(play, play->to[at])) return true;
-  const struct ss_chunk *got = ss_play_got(play, at);
+  const struct ss_chunk *got = ss_play_due(play, at, play->from[at], due->part);
   if (!got) return true;
-  if (got->origin != play->from[at] || got->part != due->part || (due->dense && got->count != due->count)) {
-    ss_play_mismatch(play, "endpoint %u received units from %u on of %u where those from %u on of %u were due",
-                     play->to[at], got->part, got->origin, due->part, play->from[at]);
+  if (due->dense && got->count != due->count)
+    ss_play_mismatch(play, "endpoint %u received other units than were due", play->to[at]);
+  if (got->origin != play->from[at] || got->part != due->part || (due->dense && got->count != due->count))
     return true;
-  }
   return add(play, sum, held, got, error);
 }
 
@@ -111,22 +109,26 @@ static bool ring_of_sizes(struct ss_play *play, const struct ss_dense_sum *sum, 
   return true;
 }
 
-/* A step of chunk k. part[p] is what p sends next: its running sum. */
+static uint32_t rank_of(const struct ss_dense_sum *sum, uint32_t position) {
+  return sum->rank ? sum->rank[position] : position;
+}
+
+/* A step of chunk k. part[p] is what position p sends next: its running sum. */
 static bool pass_on(struct ss_play *play, const struct ss_dense_sum *sum, const struct ss_step *step, uint32_t k,
                     struct ss_chunk *part, struct ss_error *error) {
   const uint32_t size = play->ranks;
   bool ok;
   for (uint32_t p = 0; p < size; p++) {
     play->given[p] = part[p];
-    ss_play_put(play, p, p, ss_step_move(step, p).to, sum->wire, &play->given[p]);
+    ss_play_put(play, p, rank_of(sum, p), rank_of(sum, ss_step_move(step, p).to), sum->wire, &play->given[p]);
   }
   ok = play_sums(play, sum, size, k == 0, error);
   for (uint32_t p = 0; ok && p < size; p++) {
-    const uint32_t to = play->to[p];
+    const uint32_t to = ss_step_move(step, p).to;
     struct ss_chunk due = ss_dense_units(sum, k * size + (p + size - step->by) % size, 1);
     part[to] = due;
     if (play->payloads && ss_play_resident(play, play->to[p]))
-      ok = sum->give(sum->context, to, play->arena, &part[to], error) &&
+      ok = sum->give(sum->context, play->to[p], play->arena, &part[to], error) &&
            ss_dense_take(play, sum, p, &due, &part[to], error);
   }
   return ok;
@@ -138,7 +140,7 @@ bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum
   const bool notes = ss_play_notes(play);
   for (uint32_t u = 0; u < units; u++)
     part[u] = ss_dense_units(sum, u / size * size + (u % size + size - 1) % size, 1);
-  if (!play->payloads && !notes) {
+  if (!play->payloads && !notes && !sum->rank) {
     for (uint32_t u = 0; u < units; u++) part[u] = ss_dense_units(sum, u, 1);
     return ring_of_sizes(play, sum, error);
   }
@@ -146,7 +148,8 @@ bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum
   struct ss_arena turn[2] = {{0}, {0}}, *keep = play->arena;
   bool ok = true;
   for (uint32_t u = 0; ok && play->payloads && u < units; u++)
-    if (ss_play_resident(play, u % size)) ok = sum->give(sum->context, u % size, keep, &part[u], error);
+    if (ss_play_resident(play, rank_of(sum, u % size)))
+      ok = sum->give(sum->context, rank_of(sum, u % size), keep, &part[u], error);
   struct ss_step step = ss_steps_of(SS_RING, size);
   while (ok && ss_step_next(&step)) {
     ss_arena_reset(&turn[step.by % 2]);
@@ -171,9 +174,10 @@ bool ss_allreduce_ring(struct ss_play *play, const struct ss_dense_sum *sum, str
     const bool all = chunks == 1;
     if (!ss_gather_open(&gather[k], size, sum->wire, all ? sum->low : rows.low, all ? sum->high : rows.high, error))
       return false;
+    gather[k].rank = sum->rank;
     for (uint32_t r = 0; r < size; r++) {
       struct ss_chunk *mine = &part[(size_t)k * size + r];
-      mine->origin = r;
+      mine->origin = rank_of(sum, r);
       ss_gather_set(&gather[k], r, mine);
     }
     if (!ss_gather_play(play, &gather[k], ss_allgather_ring, error)) return false;
@@ -181,15 +185,21 @@ bool ss_allreduce_ring(struct ss_play *play, const struct ss_dense_sum *sum, str
   return true;
 }
 
+/* Message `at` brings all that its sender has. */
+static void put_whole(struct ss_play *play, const struct ss_dense_sum *sum, const struct ss_step *step,
+                      const struct ss_chunk *whole) {
+  for (uint32_t i = 0; i < step->moves; i++) {
+    const struct ss_move m = ss_step_move(step, i);
+    ss_play_put(play, i, m.from, m.to, sum->wire, &whole[m.from]);
+  }
+}
+
 /* The even ranks of folded pairs hand their whole tensor to the odd ones. */
 static bool fold_in(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *whole,
                     struct ss_error *error) {
   struct ss_step step = ss_steps_of(SS_FOLD_IN, play->ranks);
   if (!ss_step_next(&step)) return true;
-  for (uint32_t i = 0; i < step.moves; i++) {
-    const struct ss_move m = ss_step_move(&step, i);
-    ss_play_put(play, i, m.from, m.to, sum->wire, &whole[m.from]);
-  }
+  put_whole(play, sum, &step, whole);
   if (!ss_dense_round(play, sum, step.moves, error)) return false;
   for (uint32_t i = 0; i < step.moves; i++)
     if (!ss_dense_take(play, sum, i, &whole[play->from[i]], &whole[play->to[i]], error)) return false;
@@ -200,20 +210,15 @@ static bool fold_out(struct ss_play *play, const struct ss_dense_sum *sum, struc
                      struct ss_error *error) {
   struct ss_step step = ss_steps_of(SS_FOLD_OUT, play->ranks);
   if (!ss_step_next(&step)) return true;
-  for (uint32_t i = 0; i < step.moves; i++) {
-    const struct ss_move m = ss_step_move(&step, i);
-    ss_play_put(play, i, m.from, m.to, sum->wire, &whole[m.from]);
-  }
+  put_whole(play, sum, &step, whole);
   if (!ss_play_messages(play, step.moves, true, sum->wire, error)) return false;
-  for (uint32_t i = 0; play->payloads && i < step.moves; i++)
-    if (ss_play_resident(play, play->to[i])) {
-      const struct ss_chunk *got = ss_play_got(play, i);
-      if (!got) continue;
-      if (got->origin != play->from[i] || got->part != 0 || (!sum->lists && got->count != sum->units))
-        ss_play_mismatch(play, "endpoint %u received the sum of %u where that of %u was due", play->to[i],
-                         got->origin, play->from[i]);
-      whole[play->to[i]] = *got;
-    }
+  for (uint32_t i = 0; i < step.moves; i++) {
+    const struct ss_chunk *got = ss_play_due(play, i, play->from[i], 0);
+    if (!got) continue;
+    if (!sum->lists && got->count != sum->units)
+      ss_play_mismatch(play, "endpoint %u received other units than were due", play->to[i]);
+    whole[play->to[i]] = *got;
+  }
   return true;
 }
 

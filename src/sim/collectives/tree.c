@@ -3,12 +3,10 @@
 
 /* The receiver of message `at` now holds what came; `held` described what was due. */
 static void take_whole(struct ss_play *play, uint32_t at, struct ss_chunk *held) {
-  if (!play->payloads || !ss_play_resident(play, play->to[at])) return;
-  const struct ss_chunk *got = ss_play_got(play, at);
+  const struct ss_chunk *got = ss_play_due(play, at, held->origin, held->part);
   if (!got) return;
-  if (got->origin != held->origin || got->part != held->part || (held->dense && got->count != held->count))
-    ss_play_mismatch(play, "endpoint %u received part %u of %u where part %u of %u was due", play->to[at], got->part,
-                     got->origin, held->part, held->origin);
+  if (held->dense && got->count != held->count)
+    ss_play_mismatch(play, "endpoint %u received other units than were due", play->to[at]);
   *held = *got;
 }
 
