@@ -56,19 +56,20 @@ static void print_head(const struct ss_exported *e, FILE *stream) {
   fprintf(stream, "// times in ns\nnum_ranks %" PRIu32 "\n", s->endpoints);
 }
 
-static bool finish(const struct ss_exported *e, const char *path, struct ss_error *error) {
-  struct ss_output output;
-  if (!ss_output_open(path, &output, error)) return false;
-  print_head(e, output.stream);
+static bool print(const void *context, FILE *stream, struct ss_error *error) {
+  const struct ss_exported *e = context;
   bool ok = true;
-  for (uint32_t i = 0; ok && i < e->played->endpoints && !ferror(output.stream); i++) {
-    fprintf(output.stream, "\nrank %" PRIu32 " {\n", i);
-    ok = ss_spool_copy(e->spool, i, output.stream, error);
-    fprintf(output.stream, "}\n");
+  print_head(e, stream);
+  for (uint32_t i = 0; ok && i < e->played->endpoints && !ferror(stream); i++) {
+    fprintf(stream, "\nrank %" PRIu32 " {\n", i);
+    ok = ss_spool_copy(e->spool, i, stream, error);
+    fprintf(stream, "}\n");
   }
-  if (ok) return ss_output_commit(&output, error);
-  ss_output_discard(&output);
-  return false;
+  return ok;
+}
+
+static bool finish(const struct ss_exported *e, const char *path, struct ss_error *error) {
+  return ss_output_write(path, print, e, error);
 }
 
 const struct ss_export_format ss_format_goal = {

@@ -210,7 +210,8 @@ struct file {
   size_t entries;
 };
 
-static bool write_file(FILE *stream, const struct file *file, struct ss_error *error) {
+static bool write_file(const void *context, FILE *stream, struct ss_error *error) {
+  const struct file *file = context;
   const char *header = file->header;
   const uint64_t length = strlen(header), padded = (length + 7) / 8 * 8;
   (void)fwrite(&padded, sizeof padded, 1, stream);
@@ -234,11 +235,7 @@ static bool save(const char *path, const struct file *file, struct ss_error *err
                    "%s: the header would take %zu bytes, more than the %" PRIu64 " that readers accept: "
                    "too many tensors, or token counts for too many iterations and ranks",
                    path ? path : "-", strlen(header), SS_SAFETENSORS_HEADER_MAX);
-  struct ss_output output;
-  if (!ss_output_open(path, &output, error)) return false;
-  if (write_file(output.stream, file, error)) return ss_output_commit(&output, error);
-  ss_output_discard(&output);
-  return false;
+  return ss_output_write(path, write_file, file, error);
 }
 
 bool ss_trace_save(const char *path, const struct ss_trace *trace, struct ss_error *error) {

@@ -17,18 +17,15 @@ struct load {
 
 bool ss_rank_sets_init(struct ss_rank_sets *sets, uint32_t ranks) {
   *sets = (struct ss_rank_sets){.ranks = ranks};
-  sets->list = ss_alloc(ranks, sizeof *sets->list);
-  sets->size = ss_alloc(ranks, sizeof *sets->size);
-  sets->place = ss_alloc(ranks, sizeof *sets->place);
-  if (sets->list && sets->size && sets->place) return true;
+  if (ss_take(&sets->arena, sets->list, ranks) && ss_take(&sets->arena, sets->size, ranks) &&
+      ss_take(&sets->arena, sets->place, ranks))
+    return true;
   ss_rank_sets_free(sets);
   return false;
 }
 
 void ss_rank_sets_free(struct ss_rank_sets *sets) {
-  free(sets->list);
-  free(sets->size);
-  free(sets->place);
+  ss_arena_free(&sets->arena);
   free(sets->copies);
   *sets = (struct ss_rank_sets){0};
 }

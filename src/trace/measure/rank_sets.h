@@ -2,6 +2,7 @@
 #ifndef SS_TRACE_MEASURE_RANK_SETS_H
 #define SS_TRACE_MEASURE_RANK_SETS_H
 
+#include "base/memory.h"
 #include "trace/file/trace.h"
 
 struct ss_rank_sets {
@@ -12,6 +13,7 @@ struct ss_rank_sets {
   uint32_t *copies;
   uint64_t capacity; /* of `copies` */
   uint64_t lookups, coalesced;
+  struct ss_arena arena; /* of the lists but `copies` */
 };
 
 bool ss_rank_sets_init(struct ss_rank_sets *sets, uint32_t ranks) SS_MUST_CHECK;
