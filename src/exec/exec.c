@@ -118,19 +118,24 @@ static bool judge_values(struct execution *x, struct ss_executed *out, struct ss
   return true;
 }
 
+/* Whether all ranks are good; else the words are those of the lowest rank that is not. */
+static int gather_words(const struct execution *x, bool *good, char *words, size_t size) {
+  struct {
+    int value, rank;
+  } mine = {*good, (int)x->comm->rank}, least = mine;
+  int code = ss_wait_allreduce(&mine, &least, 1, MPI_2INT, MPI_MINLOC);
+  if (code == MPI_SUCCESS) code = ss_wait_bcast(words, (int)size, MPI_CHAR, least.rank);
+  *good = least.value != 0;
+  return code;
+}
+
 static bool judge(struct execution *x, const struct ss_outcome *outcome, struct ss_executed *out,
                   struct ss_error *error) {
   out->exact = outcome->sound;
   memcpy(out->mismatch, outcome->mismatch, sizeof out->mismatch);
   if (!(valued(x) ? judge_values(x, out, error) : judge_sum(x, out, error))) return false;
-  /* The words are those of the lowest rank that has something to say. */
-  struct {
-    int value, rank;
-  } mine = {out->exact, (int)x->comm->rank}, least;
-  if (!ss_mpi_check(ss_wait_allreduce(&mine, &least, 1, MPI_2INT, MPI_MINLOC), "judging", error) ||
-      !ss_mpi_check(ss_wait_bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, least.rank), "judging", error))
+  if (!ss_mpi_check(gather_words(x, &out->exact, out->mismatch, sizeof out->mismatch), "judging", error))
     return false;
-  out->exact = least.value != 0;
   if (out->exact) out->mismatch[0] = '\0';
   return true;
 }
@@ -286,15 +291,10 @@ static int gather_kernels(const struct execution *x, struct ss_executed *out) {
   return code;
 }
 
-/* The words are those of the lowest rank that has some. */
 static int compare_kernels(struct execution *x, struct ss_executed *out) {
   char why[sizeof out->mismatch] = "";
-  struct {
-    int value, rank;
-  } mine = {ran_as_simulated(x, why, sizeof why), (int)x->comm->rank}, least;
-  int code = ss_wait_allreduce(&mine, &least, 1, MPI_2INT, MPI_MINLOC);
-  if (code == MPI_SUCCESS) code = ss_wait_bcast(why, sizeof why, MPI_CHAR, least.rank);
-  out->kernels_equal = least.value != 0;
+  out->kernels_equal = ran_as_simulated(x, why, sizeof why);
+  const int code = gather_words(x, &out->kernels_equal, why, sizeof why);
   if (!out->kernels_equal && !out->mismatch[0]) memcpy(out->mismatch, why, sizeof why);
   return code;
 }

@@ -7,7 +7,7 @@
 #ifndef SS_TRACE_FILE_TRACE_H
 #define SS_TRACE_FILE_TRACE_H
 
-#include "base/error.h"
+#include "base/watcher.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -128,6 +128,7 @@ struct ss_row_source {
   void *context;
   /* Entries [first, first + count) of a tensor's bag offsets (struct ss_bags); NULL: no tensor has bags. */
   bool (*bags)(void *context, size_t tensor, uint64_t first, uint64_t count, uint64_t *out, struct ss_error *error);
+  const struct ss_watcher *watcher; /* told of each tensor, and of rows within it; NULL: nobody */
 };
 
 /* What ss_trace_build and the writer take; the strings and arrays stay the caller's until the call returns.

@@ -142,14 +142,27 @@ static char *header_text(const struct ss_trace *trace, const struct entry *entri
 
 enum { PIECE = 1 << 16 /* row ids that are taken from a source at once */ };
 
-static bool write_source(FILE *stream, const struct ss_trace *trace, const struct ss_tensor_data *t,
+/* What is to be written: a header and the data of its entries. */
+struct file {
+  const struct ss_trace *trace;
+  const char *header;
+  const struct entry *entry;
+  size_t entries;
+  double rows; /* of all tensors */
+};
+
+static bool write_source(FILE *stream, const struct file *file, const struct ss_tensor_data *t,
                          struct ss_error *error) {
   SS_AUTO_FREE uint32_t *piece = ss_alloc(PIECE, sizeof *piece);
   if (!piece) return ss_fail_memory(error, "writing a trace");
+  const struct ss_trace *trace = file->trace;
   const struct ss_row_source *source = trace->row_source;
   for (uint64_t first = 0, count; first < t->total && !ferror(stream); first += count) {
     count = t->total - first < PIECE ? t->total - first : PIECE;
-    if (!source->read(source->context, (size_t)(t - trace->tensor), first, count, piece, error)) return false;
+    if (!ss_watcher_goes_on(source->watcher, error) ||
+        !source->read(source->context, (size_t)(t - trace->tensor), first, count, piece, error))
+      return false;
+    ss_watcher_advance(source->watcher, first + count == t->total, (double)count, file->rows);
     for (uint64_t i = 0; i < count; i++)
       if (piece[i] >= t->tensor.rows)
         return ss_fail(error, SS_BAD_INPUT, "%s: lookup %" PRIu64 " of %s is of row %" PRIu32 ", not below %" PRIu64,
@@ -160,9 +173,9 @@ static bool write_source(FILE *stream, const struct ss_trace *trace, const struc
 }
 
 /* Errors of writing stay in the stream, where ss_output_commit finds them; false: a source failed. */
-static bool write_rows(FILE *stream, const struct ss_trace *trace, const struct ss_tensor_data *t,
+static bool write_rows(FILE *stream, const struct file *file, const struct ss_tensor_data *t,
                        struct ss_error *error) {
-  if (trace->row_source) return write_source(stream, trace, t, error);
+  if (file->trace->row_source) return write_source(stream, file, t, error);
   if (t->rows32) {
     (void)fwrite(t->rows32, sizeof *t->rows32, t->total, stream);
     return true;
@@ -175,8 +188,9 @@ static bool write_rows(FILE *stream, const struct ss_trace *trace, const struct 
 }
 
 /* Of a source, with the check that no bag ends before it begins, or where a segment does not begin as its bags do. */
-static bool write_bag_offsets(FILE *stream, const struct ss_trace *trace, const struct ss_tensor_data *t,
+static bool write_bag_offsets(FILE *stream, const struct file *file, const struct ss_tensor_data *t,
                               struct ss_error *error) {
+  const struct ss_trace *trace = file->trace;
   const struct ss_row_source *source = trace->row_source;
   const uint64_t entries = t->bag_total + 1;
   if (t->bags.offsets) {
@@ -188,6 +202,7 @@ static bool write_bag_offsets(FILE *stream, const struct ss_trace *trace, const 
   uint64_t last = 0, segment = 0;
   for (uint64_t first = 0, count; first < entries && !ferror(stream); first += count) {
     count = entries - first < PIECE ? entries - first : PIECE;
+    if (!ss_watcher_goes_on(source->watcher, error)) return false;
     if (!source->bags(source->context, (size_t)(t - trace->tensor), first, count, piece, error)) return false;
     for (uint64_t i = 0; i < count; last = piece[i++]) {
       bool good = piece[i] >= last;
@@ -202,14 +217,6 @@ static bool write_bag_offsets(FILE *stream, const struct ss_trace *trace, const 
   return true;
 }
 
-/* What is to be written: a header and the data of its entries. */
-struct file {
-  const struct ss_trace *trace;
-  const char *header;
-  const struct entry *entry;
-  size_t entries;
-};
-
 static bool write_file(const void *context, FILE *stream, struct ss_error *error) {
   const struct file *file = context;
   const char *header = file->header;
@@ -223,7 +230,7 @@ static bool write_file(const void *context, FILE *stream, struct ss_error *error
     if (e->part == OFFSETS) (void)fwrite(t->offsets, sizeof *t->offsets, e->count, stream);
     else if (e->part == VALUES) (void)fwrite(t->values, ss_safetensors_kind_bytes(e->kind), e->count, stream);
     else if (e->part == BAGS) (void)fwrite(t->bags.first, sizeof *t->bags.first, e->count, stream);
-    else if (!(e->part == ROWS ? write_rows : write_bag_offsets)(stream, file->trace, t, error)) return false;
+    else if (!(e->part == ROWS ? write_rows : write_bag_offsets)(stream, file, t, error)) return false;
   }
   return true;
 }
@@ -245,7 +252,8 @@ bool ss_trace_save(const char *path, const struct ss_trace *trace, struct ss_err
   const size_t count = list_entries(trace, entries);
   char *header = header_text(trace, entries, count);
   if (!header) return ss_fail_memory(error, "writing a trace's header");
-  const struct file file = {trace, header, entries, count};
+  struct file file = {trace, header, entries, count, 0};
+  for (size_t i = 0; i < trace->tensors; i++) file.rows += (double)trace->tensor[i].total;
   const bool good = save(path, &file, error);
   cJSON_free(header);
   return good;

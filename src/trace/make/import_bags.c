@@ -162,7 +162,7 @@ static bool write_trace(struct bags *b, struct ss_arena *arena, struct ss_error 
     if (!choose_rows(b, t, &tensor[t], error)) return false;
     bags[t].first = first; /* every sample has one bag of every table */
   }
-  const struct ss_row_source source = {read_rows, b, read_bags};
+  const struct ss_row_source source = {.read = read_rows, .context = b, .bags = read_bags};
   struct ss_trace_content content = {.iterations = iterations,
                                      .tensors = b->tables,
                                      .tensor = tensor,

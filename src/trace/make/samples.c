@@ -126,44 +126,14 @@ void ss_reading_end(const struct ss_reading_progress *p) {
   if (p->size) ss_watcher_end(p->watcher);
 }
 
-/* A source of rows, and who is told how many it gave. */
-struct told_source {
-  struct ss_row_source own;
-  const struct ss_row_source *from;
-  const struct ss_watcher *watcher;
-  const struct ss_trace_content *content;
-  double all; /* rows */
-};
-
-static uint64_t rows_in(const struct ss_trace_content *content, size_t tensor) {
-  return content->offsets[tensor][content->iterations * content->ranks];
-}
-
-static bool read_told(void *context, size_t tensor, uint64_t first, uint64_t count, uint32_t *out,
-                      struct ss_error *error) {
-  const struct told_source *t = context;
-  if (!ss_watcher_goes_on(t->watcher, error) || !t->from->read(t->from->context, tensor, first, count, out, error))
-    return false;
-  ss_watcher_advance(t->watcher, first + count == rows_in(t->content, tensor), (double)count, t->all);
-  return true;
-}
-
-static bool read_told_bags(void *context, size_t tensor, uint64_t first, uint64_t count, uint64_t *out,
-                           struct ss_error *error) {
-  const struct told_source *t = context;
-  return ss_watcher_goes_on(t->watcher, error) && t->from->bags(t->from->context, tensor, first, count, out, error);
-}
-
 bool ss_samples_write(const struct ss_any_import *import, struct ss_trace_content *content, struct ss_error *error) {
-  struct told_source told = {.from = content->row_source, .watcher = import->watcher, .content = content};
-  told.own = (struct ss_row_source){read_told, &told, read_told_bags};
+  struct ss_row_source told = *content->row_source;
+  told.watcher = import->watcher;
+  content->row_source = &told;
   content->source = import->source;
   content->ranks = import->dealing.ranks;
-  for (size_t i = 0; i < content->tensors; i++) told.all += (double)rows_in(content, i);
-  content->row_source = &told.own;
   ss_watcher_begin(import->watcher, "tables", content->tensors);
   const bool good = ss_trace_write(import->output, content, error);
   ss_watcher_end(import->watcher);
-  content->row_source = told.from;
   return good;
 }
