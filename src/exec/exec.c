@@ -1,6 +1,5 @@
 #include "exec/exec.h"
 
-#include "exec/dense_proof.h"
 #include "exec/mpi_player.h"
 #include "exec/waiting.h"
 

@@ -2,12 +2,12 @@
  *
  * The scheme's own source runs in every process on the MPI player, where it holds the values of one rank only, and
  * what it ends with is compared bit by bit with MPI's all-reduce of the dense tensor (schemes of values:
- * value_proof.h). Rank 0 simulates the same, as `sparsync run` would, but for values being coarse. All functions are
+ * proofs.h). Rank 0 simulates the same, as `sparsync run` would, but for values being coarse. All functions are
  * collective, and all processes get the same result. */
 #ifndef SS_EXEC_EXEC_H
 #define SS_EXEC_EXEC_H
 
-#include "exec/value_proof.h"
+#include "exec/proofs.h"
 
 /* What one endpoint sent and received: payload bytes, headers excluded. */
 struct ss_traffic {

@@ -3,7 +3,6 @@
 #include "base/estimate.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "learn/text.h"
 
 #include <omp.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define SS_STUDY_LEARNING_H
 
 #include "base/watcher.h"
-#include "learn/capture.h"
+#include "learn/traces.h"
 #include "study/curves.h"
 #include "trace/make/import.h"
 

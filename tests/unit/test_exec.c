@@ -2,7 +2,7 @@
 #include "support.h"
 
 #ifdef SS_HAVE_MPI
-#include "exec/dense_proof.h"
+#include "exec/proofs.h"
 
 /* Rows 1 and 4 of 6 have values; a chunk that leaves one of them out is no sum, wherever in its range that row lies.
  */

@@ -2,7 +2,7 @@
  * scheme against sums by plain loops, split updates against whole ones; and mistakes that must change the curve. */
 #include "scheme_cases.h"
 
-#include "learn/text.h"
+#include "learn/traces.h"
 #include "learn/trainer.h"
 #include "schemes/registry.h"
 #include "study/curves.h"

@@ -1,8 +1,12 @@
-#include "learn/text.h"
+#include "learn/traces.h"
 
-#include "base/memory.h"
+#include "base/list.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- texts --------------------------------------------------------------------------------------------------- */
 
 enum { UNKNOWN = 1 };
 
@@ -74,4 +78,72 @@ bool ss_learn_trace(const char *path, const struct ss_text_options *options, str
          build(trace, ranks, options->vocab, offsets, out, error);
   ss_trace_close(trace);
   return good;
+}
+
+/* --- gradients ----------------------------------------------------------------------------------------------- */
+
+void ss_capture_begin(struct ss_capture *capture, const struct ss_learn_task *task) {
+  *capture = (struct ss_capture){.task = task, .ranks = ss_trace_ranks(task->text)};
+}
+
+static bool reserve(struct ss_capture *c, int table, uint64_t rows) {
+  const uint32_t width = c->task->shape.width;
+  if (!ss_grow(c->offsets[table], c->offset_capacity[table], (c->steps + 1) * c->ranks + 1)) return false;
+  if (c->steps == 0) c->offsets[table][0] = 0;
+  return ss_grow(c->rows[table], c->row_capacity[table], rows) &&
+         ss_grow(c->values[table], c->value_capacity[table], rows * width);
+}
+
+static bool seen(void *context, uint64_t step, const struct ss_gradients *gradients, struct ss_error *error) {
+  struct ss_capture *c = context;
+  const uint32_t width = c->task->shape.width;
+  (void)step;
+  for (int table = 0; table < SS_TABLES; table++) {
+    uint64_t rows = c->steps > 0 ? c->offsets[table][c->steps * c->ranks] : 0;
+    for (uint32_t r = 0; r < c->ranks; r++) rows += gradients->own[table][r].count;
+    if (!reserve(c, table, rows)) return ss_fail_memory(error, "keeping gradients");
+    for (uint32_t r = 0; r < c->ranks; r++) {
+      const struct ss_learn_rows *own = &gradients->own[table][r];
+      uint64_t *offset = &c->offsets[table][c->steps * c->ranks + r];
+      if (own->count > 0) memcpy(c->rows[table] + offset[0], own->row, own->count * sizeof *own->row);
+      for (uint64_t i = 0; i < own->count * width; i++)
+        c->values[table][offset[0] * width + i] = (float)gradients->value[table][r][i];
+      offset[1] = offset[0] + own->count;
+    }
+  }
+  c->steps++;
+  return true;
+}
+
+struct ss_learn_watch ss_capture_watch(struct ss_capture *capture) {
+  return (struct ss_learn_watch){capture, seen};
+}
+
+bool ss_capture_write(const struct ss_capture *c, const char *path, const char *source, struct ss_error *error) {
+  const struct ss_model_shape *shape = &c->task->shape;
+  const struct ss_tensor tensors[SS_TABLES] = {
+      [SS_TABLE_INPUT] = {"input", shape->vocab, shape->width, SS_F32},
+      [SS_TABLE_OUTPUT] = {"output", shape->vocab, shape->width, SS_F32},
+  };
+  const struct ss_values values[SS_TABLES] = {{c->values[0], SS_F32}, {c->values[1], SS_F32}};
+  const struct ss_trace_content content = {.source = source,
+                                           .iterations = c->steps,
+                                           .ranks = c->ranks,
+                                           .tensors = SS_TABLES,
+                                           .tensor = tensors,
+                                           .offsets = (const uint64_t *const *)c->offsets,
+                                           .rows = (const uint32_t *const *)c->rows,
+                                           .pad_id = 0,
+                                           .values = values};
+  if (c->steps == 0) return ss_fail(error, SS_UNPROVEN, "no gradient was finite: there is nothing to capture");
+  return ss_trace_write(path, &content, error);
+}
+
+void ss_capture_free(struct ss_capture *capture) {
+  for (int table = 0; table < SS_TABLES; table++) {
+    free(capture->offsets[table]);
+    free(capture->rows[table]);
+    free(capture->values[table]);
+  }
+  *capture = (struct ss_capture){0};
 }
