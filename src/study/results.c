@@ -1,9 +1,12 @@
 #include "study/results.h"
 
 #include "base/json_text.h"
+#include "base/memory.h"
 
 #include <cjson/cJSON.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,18 +146,49 @@ static void add_array(cJSON *object, const char *name, const double *values, uin
   cJSON_AddItemToObject(object, name, cJSON_CreateDoubleArray(values, (int)count));
 }
 
+/* A number or a text of a part of the result, under its name in JSON; lists end without a name. */
+struct member {
+  const char *name;
+  size_t offset;
+};
+static const struct member of_usage[] = {{"bytes_max", offsetof(struct ss_link_usage, bytes_max)},
+                                         {"bytes_mean", offsetof(struct ss_link_usage, bytes_mean)},
+                                         {"busy_max", offsetof(struct ss_link_usage, busy_max)},
+                                         {"busy_mean", offsetof(struct ss_link_usage, busy_mean)},
+                                         {0}};
+static const struct member of_kernel[] = {{"s", offsetof(struct ss_kernel_use, s)},
+                                          {"calls", offsetof(struct ss_kernel_use, calls)},
+                                          {"elements", offsetof(struct ss_kernel_use, elements)},
+                                          {"bytes", offsetof(struct ss_kernel_use, bytes)},
+                                          {0}};
+static const struct member of_forms[] = {{"formula", offsetof(struct ss_result, formula)},
+                                         {"formula_low", offsetof(struct ss_result, formula_low)},
+                                         {"formula_high", offsetof(struct ss_result, formula_high)},
+                                         {"paper", offsetof(struct ss_result, paper)},
+                                         {0}};
+
+static const char *text_at(const struct ss_result *r, const struct member *member) {
+  const char *text;
+  memcpy(&text, (const char *)r + member->offset, sizeof text);
+  return text;
+}
+
+static void add_numbers(cJSON *object, const struct member *member, const void *part) {
+  for (; member->name; member++) {
+    double value;
+    memcpy(&value, (const char *)part + member->offset, sizeof value);
+    cJSON_AddNumberToObject(object, member->name, value);
+  }
+}
+
 /* The links of each kind that there is. */
 static void add_usage(cJSON *object, const struct ss_result *r) {
   cJSON *links = cJSON_AddObjectToObject(object, "links");
   for (size_t k = 0; k < SS_LINK_KINDS; k++) {
-    const struct ss_link_usage *u = &r->usage[k];
-    if (u->links == 0) continue;
+    if (r->usage[k].links == 0) continue;
     cJSON *kind = cJSON_AddObjectToObject(links, ss_link_kind_names[k]);
-    cJSON_AddNumberToObject(kind, "count", u->links);
-    cJSON_AddNumberToObject(kind, "bytes_max", u->bytes_max);
-    cJSON_AddNumberToObject(kind, "bytes_mean", u->bytes_mean);
-    cJSON_AddNumberToObject(kind, "busy_max", u->busy_max);
-    cJSON_AddNumberToObject(kind, "busy_mean", u->busy_mean);
+    cJSON_AddNumberToObject(kind, "count", r->usage[k].links);
+    add_numbers(kind, of_usage, &r->usage[k]);
   }
 }
 
@@ -177,10 +211,7 @@ static void add_kernels(cJSON *object, const struct ss_result *r) {
     const struct ss_kernel_use *use = &r->kernels[k];
     if (!(use->elements > 0)) continue;
     cJSON *kernel = cJSON_AddObjectToObject(kernels, ss_kernel_name((enum ss_kernel_kind)k));
-    cJSON_AddNumberToObject(kernel, "s", use->s);
-    cJSON_AddNumberToObject(kernel, "calls", use->calls);
-    cJSON_AddNumberToObject(kernel, "elements", use->elements);
-    cJSON_AddNumberToObject(kernel, "bytes", use->bytes);
+    add_numbers(kernel, of_kernel, use);
     cJSON_AddBoolToObject(kernel, "estimated", use->estimated);
   }
 }
@@ -196,10 +227,7 @@ static cJSON *values_json(const struct ss_result *r) {
   cJSON_AddBoolToObject(o, "lossless", r->lossless);
   add_verdict(o, "exact", r->exact);
   ss_json_add_text(o, "placed", isnan(r->placed_s) ? NULL : r->placed_exact ? "exact" : "bound");
-  ss_json_add_text(o, "formula", r->formula);
-  ss_json_add_text(o, "formula_low", r->formula_low);
-  ss_json_add_text(o, "formula_high", r->formula_high);
-  ss_json_add_text(o, "paper", r->paper);
+  for (const struct member *m = of_forms; m->name; m++) ss_json_add_text(o, m->name, text_at(r, m));
   ss_json_add_text(o, "erratum", r->erratum);
   add_array(o, "iteration_s", r->iteration_s, r->iterations);
   add_array(o, "draw_s", r->draw_s, r->draws);
@@ -271,4 +299,144 @@ cJSON *ss_results_json(const struct ss_results *results, const char *scenario) {
     return NULL;
   }
   return root;
+}
+
+/* --- points read back -------------------------------------------------------------------------------------- */
+
+static bool read_hash(struct ss_node node, const char *key, struct ss_identity *out) {
+  static const char prefix[] = "xxh128:";
+  const struct ss_node field = ss_node_get(node, key);
+  const char *text;
+  if (!ss_node_is_text(field) || !ss_node_text(field, &text, NULL)) return false;
+  if (strncmp(text, prefix, sizeof prefix - 1) != 0) return false;
+  text += sizeof prefix - 1;
+  if (strspn(text, "0123456789abcdef") != 32 || text[32] != '\0') return false;
+  // NOLINTNEXTLINE(cert-err34-c): sixteen digits each, as was just seen, fit
+  return sscanf(text, "%16" SCNx64 "%16" SCNx64, &out->high, &out->low) == 2;
+}
+
+bool ss_result_read_identity(struct ss_node node, struct ss_identity *out) {
+  return read_hash(node, "point_hash", out);
+}
+
+bool ss_result_untouched(struct ss_node node, const struct ss_result *r) {
+  struct ss_identity hash;
+  return read_hash(node, "result_hash", &hash) && ss_identity_same(hash, ss_result_digest(r));
+}
+
+static bool says(struct ss_node node, const char *key, const char *wanted) {
+  const struct ss_node field = ss_node_get(node, key);
+  const char *text = NULL;
+  if (ss_node_is_text(field) && !ss_node_text(field, &text, NULL)) return false;
+  return text && wanted ? strcmp(text, wanted) == 0 : !text && !wanted;
+}
+
+bool ss_result_alike(struct ss_node node, const struct ss_result *p) {
+  uint64_t ranks;
+  bool alike = says(node, "label", p->setting.label) && says(node, "tensor", p->tensor) &&
+               ss_node_count(ss_node_get(node, "ranks"), 1, UINT32_MAX, &ranks, NULL) && ranks == p->ranks;
+  for (const struct member *m = of_forms; m->name; m++) alike = alike && says(node, m->name, text_at(p, m));
+  return alike;
+}
+
+static bool read_verdict(struct ss_node node, enum ss_truth *out, struct ss_error *error) {
+  struct ss_node exact;
+  bool yes = false;
+  if (!ss_node_need(node, "exact", &exact, error)) return false;
+  if (!ss_node_is_null(exact) && !ss_node_flag(exact, &yes, error)) return false;
+  *out = ss_node_is_null(exact) ? SS_UNKNOWN : yes ? SS_YES : SS_NO;
+  return true;
+}
+
+/* Absent arrays leave NULL: the caller sees what is missing. */
+static bool read_array(struct ss_node node, const char *key, size_t count, double **out, struct ss_error *error) {
+  const struct ss_node list = ss_node_get(node, key);
+  *out = NULL;
+  if (!ss_node_present(list)) return true;
+  *out = ss_alloc(count, sizeof **out);
+  if (!*out) return ss_fail_memory(error, "reading results");
+  return ss_node_numbers(list, count, *out, error);
+}
+
+static bool read_arrays(struct ss_node node, bool per_rank, bool per_iteration, struct ss_result *p,
+                        struct ss_error *error) {
+  return read_array(node, "draw_s", p->draws, &p->draw_s, error) &&
+         (!per_iteration || read_array(node, "iteration_s", p->iterations, &p->iteration_s, error)) &&
+         (!per_rank || (read_array(node, "rank_bytes_sent", p->ranks, &p->rank_sent, error) &&
+                        read_array(node, "rank_bytes_received", p->ranks, &p->rank_received, error)));
+}
+
+static bool read_numbers(struct ss_node node, const struct member *member, void *part, struct ss_error *error) {
+  for (; member->name; member++) {
+    struct ss_node field;
+    double value;
+    if (!ss_node_need(node, member->name, &field, error) || !ss_node_nonnegative(field, SS_NUMBER, &value, error))
+      return false;
+    memcpy((char *)part + member->offset, &value, sizeof value);
+  }
+  return true;
+}
+
+static bool read_usage(struct ss_node node, struct ss_link_usage *out, struct ss_error *error) {
+  struct ss_node count;
+  uint64_t links;
+  if (!ss_node_need(node, "count", &count, error) || !ss_node_count(count, 0, UINT32_MAX, &links, error))
+    return false;
+  out->links = (uint32_t)links;
+  return read_numbers(node, of_usage, out, error);
+}
+
+/* What bounds the result, and what its links carried. */
+static bool read_links(struct ss_node node, struct ss_result *p, struct ss_error *error) {
+  const struct ss_node links = ss_node_get(node, "links"); /* CSV has none */
+  struct ss_node by;
+  const char *name = "";
+  if (!ss_node_need(node, "bound_by", &by, error)) return false;
+  if (!ss_node_is_null(by) && !ss_node_text(by, &name, error)) return false;
+  snprintf(p->bound_by, sizeof p->bound_by, "%s", name);
+  for (size_t k = 0; k < SS_LINK_KINDS; k++) {
+    const struct ss_node kind = ss_node_get(links, ss_link_kind_names[k]);
+    p->usage[k] = (struct ss_link_usage){0};
+    if (ss_node_present(kind) && !read_usage(kind, &p->usage[k], error)) return false;
+  }
+  return true;
+}
+
+static bool read_kernel(struct ss_node node, struct ss_kernel_use *out, struct ss_error *error) {
+  struct ss_node field;
+  return read_numbers(node, of_kernel, out, error) && ss_node_need(node, "estimated", &field, error) &&
+         ss_node_flag(field, &out->estimated, error);
+}
+
+static bool read_kernels(struct ss_node node, struct ss_result *p, struct ss_error *error) {
+  const struct ss_node kernels = ss_node_get(node, "kernels"); /* CSV has none */
+  for (int k = 0; k < SS_KERNELS; k++) {
+    const struct ss_node kernel = ss_node_get(kernels, ss_kernel_name((enum ss_kernel_kind)k));
+    p->kernels[k] = (struct ss_kernel_use){0};
+    if (ss_node_present(kernel) && !read_kernel(kernel, &p->kernels[k], error)) return false;
+  }
+  return true;
+}
+
+bool ss_result_read(struct ss_node node, bool per_rank, bool per_iteration, struct ss_result *point,
+                    struct ss_error *error) {
+  struct ss_result p = *point;
+  bool ok = read_verdict(node, &p.exact, error);
+  for (size_t i = 0; ok && i < SS_RESULT_FIELDS; i++) {
+    struct ss_node field;
+    double value = NAN;
+    if (ss_result_fields[i].is & SS_FIELD_DRAWN)
+      field = ss_node_get(node, ss_result_fields[i].name); /* later added */
+    else ok = ss_node_need(node, ss_result_fields[i].name, &field, error);
+    if (ok && ss_node_present(field) && !ss_node_is_null(field))
+      ok = ss_node_is_number(field) ? ss_node_quantity(field, SS_NUMBER, &value, error)
+                                    : ss_node_fail(field, error, "expected a number or null");
+    if (ok) ss_result_set_value(&p, i, value);
+  }
+  ok = ok && read_links(node, &p, error) && read_kernels(node, &p, error);
+  p.placed_exact = says(node, "placed", "exact");
+  ok = ok && read_arrays(node, per_rank, per_iteration, &p, error);
+  if (ok) *point = p;
+  else free(p.iteration_s), free(p.rank_sent), free(p.rank_received), free(p.draw_s);
+  return ok;
 }
