@@ -22,7 +22,7 @@ static bool point_arrays(struct ss_result *p, const struct ss_run_options *optio
 /* Even links of each job first, then what is drawn for each. */
 static uint32_t networks_of(const struct ss_computing *all, const struct ss_job_group *group) {
   uint32_t networks = group->count;
-  for (uint32_t i = 0; i < group->count; i++) networks += all->jobs[group->job[i]].cluster.jitter.draws;
+  for (uint32_t i = 0; i < group->count; i++) networks += all->jobs[group->job[i]]->cluster.jitter.draws;
   return networks;
 }
 
@@ -245,7 +245,7 @@ static double dropped_share(const struct ss_job *job, const struct ss_input *inp
 /* One iteration, on all networks. */
 static bool run_iteration(const struct ss_computing *all, const struct ss_job_group *group, uint64_t t,
                           struct ss_worker *w, struct ss_outcome *out, struct ss_error *error) {
-  const struct ss_job *job = &all->jobs[group->job[0]];
+  const struct ss_job *job = all->jobs[group->job[0]];
   const struct ss_world world = {.cluster = w->clusters[0],
                                  .device = &job->device,
                                  .verify = job->verify,
@@ -288,7 +288,7 @@ static uint32_t draw_networks(struct ss_worker *w, const struct ss_cluster *clus
 
 static bool begin_group(const struct ss_computing *all, const struct ss_job_group *group, struct ss_worker *w,
                         struct ss_error *error) {
-  const struct ss_job *job = &all->jobs[group->job[0]];
+  const struct ss_job *job = all->jobs[group->job[0]];
   const struct ss_cost *cost = cost_of(job, all->costs);
   const uint32_t block = cost ? ss_cost_block(cost, &job->setting) : 0;
   ss_state_free(&w->memory); /* each group begins with nothing kept */
@@ -299,10 +299,10 @@ static bool begin_group(const struct ss_computing *all, const struct ss_job_grou
   uint32_t n = group->count;
   for (uint32_t i = 0; i < group->count; i++) {
     struct ss_result *p = &all->results[group->job[i]];
-    w->clusters[i] = &all->jobs[group->job[i]].cluster;
+    w->clusters[i] = &all->jobs[group->job[i]]->cluster;
     n = draw_networks(w, w->clusters[i], n);
     ss_result_free_arrays(p);
-    ss_result_begin(p, &all->jobs[group->job[i]]);
+    ss_result_begin(p, all->jobs[group->job[i]]);
     if (!point_arrays(p, all->options, error)) return false;
   }
   return ss_measure_begin(&w->measures, job->ranks, block, error);
@@ -310,7 +310,7 @@ static bool begin_group(const struct ss_computing *all, const struct ss_job_grou
 
 bool ss_group_compute(const struct ss_computing *all, const struct ss_job_group *group, struct ss_worker *w,
                       struct ss_error *error) {
-  const struct ss_job *job = &all->jobs[group->job[0]];
+  const struct ss_job *job = all->jobs[group->job[0]];
   if (!begin_group(all, group, w, error)) return false;
   for (uint64_t t = job->first; t < job->end; t++) {
     struct ss_outcome outcome;
@@ -333,7 +333,7 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_job_group 
     if (!rank_draws(p, &w->arrays, error)) return false;
     p->density = mean->density;
     p->gamma = mean->gamma;
-    add_forms(p, &all->jobs[group->job[i]], cost_of(job, all->costs), mean);
+    add_forms(p, all->jobs[group->job[i]], cost_of(job, all->costs), mean);
   }
   return true;
 }

@@ -33,7 +33,7 @@ bool ss_job_fits(const struct ss_job *job, bool verify, struct ss_error *error) 
 /* B of inputs that all threads of a process together keep: little beside what schemes need. */
 enum { SS_INPUTS_ROOM = 1 << 29 };
 
-/* What one thread keeps from group to group: zeroed, but for inputs.room, and to be freed. */
+/* What one thread keeps from group to group: zeroed, but for inputs.budget, and to be freed. */
 struct ss_worker {
   struct ss_arena arena;
   struct ss_inputs inputs;
@@ -52,7 +52,7 @@ void ss_worker_free(struct ss_worker *worker);
 
 /* What all threads and processes of a run share. */
 struct ss_computing {
-  const struct ss_job *jobs; /* [count] */
+  const struct ss_job *const *jobs; /* [count] */
   size_t count;
   const struct ss_costs *costs;
   const struct ss_run_options *options;

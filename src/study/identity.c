@@ -103,9 +103,9 @@ bool ss_job_identify(struct ss_job *job, struct ss_error *error) {
   return good || ss_fail_memory(error, "listing points");
 }
 
-struct ss_identity ss_jobs_identity(const struct ss_job *jobs, size_t count) {
+struct ss_identity ss_jobs_identity(const struct ss_job *const *jobs, size_t count) {
   struct ss_identity all = {.low = count};
-  for (size_t i = 0; i < count; i++) all = ss_identity_join(all, jobs[i].is.point);
+  for (size_t i = 0; i < count; i++) all = ss_identity_join(all, jobs[i]->is.point);
   return all;
 }
 
@@ -124,16 +124,16 @@ static size_t networks_at_once(const struct ss_job *job) {
   return capacity < 1 ? 1 : capacity < NETWORKS_MAX ? capacity : NETWORKS_MAX;
 }
 
-static void cut(const struct ss_job *jobs, const struct ss_keyed *keyed, size_t n, struct ss_job_groups *out) {
+static void cut(const struct ss_job *const *jobs, const struct ss_keyed *keyed, size_t n, struct ss_job_groups *out) {
   for (size_t i = 0; i < n;) {
-    const size_t most = networks_at_once(&jobs[keyed[i].index]), from = i;
+    const size_t most = networks_at_once(jobs[keyed[i].index]), from = i;
     for (; i < n && i - from < most && ss_identity_same(keyed[i].key, keyed[from].key); i++)
       out->place[i] = keyed[i].index;
     out->group[out->count++] = (struct ss_job_group){out->place + from, (uint32_t)(i - from)};
   }
 }
 
-bool ss_jobs_group(const struct ss_job *jobs, size_t count, const bool *wanted, struct ss_job_groups *out,
+bool ss_jobs_group(const struct ss_job *const *jobs, size_t count, const bool *wanted, struct ss_job_groups *out,
                    struct ss_error *error) {
   SS_AUTO_FREE struct ss_keyed *keyed = ss_alloc(count, sizeof *keyed);
   size_t n = 0;
@@ -144,7 +144,7 @@ bool ss_jobs_group(const struct ss_job *jobs, size_t count, const bool *wanted, 
     return ss_fail_memory(error, "listing points");
   }
   for (size_t i = 0; i < count; i++)
-    if (wanted[i]) keyed[n++] = (struct ss_keyed){jobs[i].is.payloads, i};
+    if (wanted[i]) keyed[n++] = (struct ss_keyed){jobs[i]->is.payloads, i};
   ss_keyed_sort(keyed, n);
   cut(jobs, keyed, n, out);
   qsort(out->group, out->count, sizeof *out->group, by_first);

@@ -9,7 +9,7 @@ bool ss_cell_identify(struct ss_node document, struct ss_identities *out, struct
 /* The job's own, of what job->is has of its cell, and of what it says itself. */
 bool ss_job_identify(struct ss_job *job, struct ss_error *error) SS_MUST_CHECK;
 /* Of all points, in their order. */
-struct ss_identity ss_jobs_identity(const struct ss_job *jobs, size_t count);
+struct ss_identity ss_jobs_identity(const struct ss_job *const *jobs, size_t count);
 
 /* Endpoints of all networks that are played at once. */
 enum { SS_ENDPOINTS_MAX = 1 << 22 };
@@ -25,7 +25,7 @@ struct ss_job_groups {
   size_t *place; /* the jobs, group by group */
 };
 /* `wanted[i]`: job i is to be computed. Groups are kept small enough that their networks fit into memory. */
-bool ss_jobs_group(const struct ss_job *jobs, size_t count, const bool *wanted, struct ss_job_groups *out,
+bool ss_jobs_group(const struct ss_job *const *jobs, size_t count, const bool *wanted, struct ss_job_groups *out,
                    struct ss_error *error) SS_MUST_CHECK;
 void ss_jobs_ungroup(struct ss_job_groups *groups);
 

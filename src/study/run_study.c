@@ -15,18 +15,21 @@
 /* Jobs of one place and rank count: they follow each other, and so do their points, tensor by tensor, schemes
  * together, "*" last. A place has a name of its cluster that is its own. */
 struct block {
-  size_t first, end; /* jobs */
+  struct ss_results *out; /* of its study */
+  size_t first, end;      /* jobs */
   size_t missing;
 };
 
 struct run {
-  struct ss_computing all;
+  const struct ss_study *const *study;
+  struct ss_results *out; /* [studies] */
+  size_t studies;
+  struct ss_computing all; /* the jobs of all studies, one after the other */
   struct ss_results_listener *listener;
   bool *wanted; /* [count] to be computed */
   struct block *blocks;
   size_t *block_of; /* [count] */
   size_t block_count, next;
-  struct ss_results *out;
   struct ss_job_groups groups;
   const struct ss_notice *notice;
   double work;
@@ -36,27 +39,27 @@ struct run {
 static uint32_t tensors_of(const struct run *run, const struct block *block) {
   uint32_t most = 1;
   for (size_t j = block->first; j < block->end; j++)
-    if (run->all.jobs[j].siblings > most) most = run->all.jobs[j].siblings;
+    if (run->all.jobs[j]->siblings > most) most = run->all.jobs[j]->siblings;
   return most;
 }
 
 static size_t arrange(const struct run *run, const struct block *block, struct ss_result *out) {
-  const struct ss_job *jobs = run->all.jobs;
+  const struct ss_job *const *jobs = run->all.jobs;
   const uint32_t tensors = tensors_of(run, block);
   size_t n = 0;
   for (uint32_t k = 0; k < tensors; k++)
-    for (size_t j = block->first; j < block->end; j += jobs[j].siblings)
-      if (jobs[j].siblings == tensors) out[n++] = run->all.results[j + k];
-  for (size_t j = block->first; tensors > 1 && j < block->end; j += jobs[j].siblings)
-    out[n++] = jobs[j].siblings == tensors ? ss_result_of_all(run->all.results + j, tensors) : run->all.results[j];
+    for (size_t j = block->first; j < block->end; j += jobs[j]->siblings)
+      if (jobs[j]->siblings == tensors) out[n++] = run->all.results[j + k];
+  for (size_t j = block->first; tensors > 1 && j < block->end; j += jobs[j]->siblings)
+    out[n++] = jobs[j]->siblings == tensors ? ss_result_of_all(run->all.results + j, tensors) : run->all.results[j];
   return n;
 }
 
 static size_t arranged(const struct run *run, const struct block *block) {
   const uint32_t tensors = tensors_of(run, block);
   size_t stars = 0;
-  for (size_t j = block->first; j < block->end; j += run->all.jobs[j].siblings)
-    stars += tensors > 1 && run->all.jobs[j].siblings == tensors;
+  for (size_t j = block->first; j < block->end; j += run->all.jobs[j]->siblings)
+    stars += tensors > 1 && run->all.jobs[j]->siblings == tensors;
   return block->end - block->first + stars;
 }
 
@@ -64,29 +67,41 @@ static size_t arranged(const struct run *run, const struct block *block) {
 static bool hand_out(struct run *run, struct ss_error *error) {
   struct ss_results_listener *l = run->listener;
   for (; run->next < run->block_count && run->blocks[run->next].missing == 0; run->next++) {
-    struct ss_result *from = run->out->point + run->out->count;
+    struct ss_results *out = run->blocks[run->next].out;
+    struct ss_result *from = out->point + out->count;
     const size_t n = arrange(run, &run->blocks[run->next], from);
-    run->out->count += n;
+    out->count += n;
     if (l && l->ready && !l->ready(l, from, n, error)) return false;
   }
   return true;
 }
 
-static bool open_blocks(struct run *run, struct ss_error *error) {
-  const struct ss_job *jobs = run->all.jobs;
-  size_t all = 0;
-  for (size_t i = 0, end; i < run->all.count; i = end) {
+/* The blocks of a study, whose first job is number i; returns the number of its points. */
+static size_t add_blocks(struct run *run, size_t study, size_t i) {
+  const struct ss_job *const *jobs = run->all.jobs;
+  size_t count, points = 0;
+  (void)ss_study_jobs(run->study[study], &count);
+  for (const size_t end = i + count; i < end;) {
     struct block *b = &run->blocks[run->block_count];
-    for (end = i;
-         end < run->all.count && jobs[end].cluster_name == jobs[i].cluster_name && jobs[end].ranks == jobs[i].ranks;
-         end++)
-      run->block_of[end] = run->block_count;
-    *b = (struct block){.first = i, .end = end};
+    *b = (struct block){.out = &run->out[study], .first = i};
+    for (;
+         i < end && jobs[i]->cluster_name == jobs[b->first]->cluster_name && jobs[i]->ranks == jobs[b->first]->ranks;
+         i++)
+      run->block_of[i] = run->block_count;
+    b->end = i;
     run->block_count++;
-    all += arranged(run, b);
+    points += arranged(run, b);
   }
-  run->out->point = ss_alloc_zero(all, sizeof *run->out->point);
-  return run->out->point || ss_fail_memory(error, "listing results");
+  return points;
+}
+
+static bool open_blocks(struct run *run, struct ss_error *error) {
+  for (size_t k = 0; k < run->studies; k++) {
+    const size_t first = run->block_count ? run->blocks[run->block_count - 1].end : 0;
+    run->out[k].point = ss_alloc_zero(add_blocks(run, k, first), sizeof *run->out[k].point);
+    if (!run->out[k].point) return ss_fail_memory(error, "listing results");
+  }
+  return true;
 }
 
 /* The points without values, for those who must know all names first. */
@@ -133,7 +148,7 @@ static void tell_work(const struct run *run, const struct ss_notice *notice) {
   double all = 0, most = 0, seconds = 0;
   const struct ss_job *longest = NULL;
   for (size_t g = 0; g < run->groups.count; g++) {
-    const struct ss_job *job = &run->all.jobs[run->groups.group[g].job[0]];
+    const struct ss_job *job = run->all.jobs[run->groups.group[g].job[0]];
     double share = 1;
     const double messages = messages_of(job, run->all.costs, &share);
     all += messages;
@@ -154,7 +169,7 @@ static void tell_work(const struct run *run, const struct ss_notice *notice) {
 /* What is known of earlier is not computed again, unless its closed form has changed since. */
 static bool recall(const struct run *run, size_t i, bool *known, struct ss_error *error) {
   struct ss_results_listener *l = run->listener;
-  const struct ss_job *job = &run->all.jobs[i];
+  const struct ss_job *job = run->all.jobs[i];
   struct ss_result *p = &run->all.results[i];
   *known = false;
   if (!l || !l->recall) return true;
@@ -175,7 +190,7 @@ static bool allocate(struct run *run, struct ss_error *error) {
   run->block_of = ss_alloc_zero(run->all.count, sizeof *run->block_of);
   if (!run->all.results || !run->wanted || !run->blocks || !run->block_of)
     return ss_fail_memory(error, "listing results");
-  for (size_t i = 0; i < run->all.count; i++) ss_result_begin(&run->all.results[i], &run->all.jobs[i]);
+  for (size_t i = 0; i < run->all.count; i++) ss_result_begin(&run->all.results[i], run->all.jobs[i]);
   return true;
 }
 
@@ -196,7 +211,7 @@ static bool open_results(struct run *run, size_t *known, struct ss_error *error)
 /* What cannot be held is known before anything of it is made, and before hours of what can. */
 static bool fits(const struct run *run, struct ss_error *error) {
   for (size_t g = 0; g < run->groups.count; g++) {
-    const struct ss_job *job = &run->all.jobs[run->groups.group[g].job[0]];
+    const struct ss_job *job = run->all.jobs[run->groups.group[g].job[0]];
     SS_AUTO_FREE char *at = job->at && job->at->child ? cJSON_PrintUnformatted(job->at) : NULL;
     if (!ss_job_fits(job, job->verify, error)) return at ? ss_fail_prefix(error, "at %.190s", at) : false;
   }
@@ -217,7 +232,7 @@ static bool open_run(struct run *run, struct ss_error *error) {
       !ss_communicator_agree(comm, fits(run, error), error))
     return false;
   if (first) tell_work(run, run->notice);
-  for (size_t g = 0; g < run->groups.count; g++) run->work += work_of(&run->all.jobs[run->groups.group[g].job[0]]);
+  for (size_t g = 0; g < run->groups.count; g++) run->work += work_of(run->all.jobs[run->groups.group[g].job[0]]);
   if (first) ss_watcher_begin(run->all.options->watcher, "points", run->all.count - known);
   return ss_communicator_follow(comm, !first || hand_out(run, error), error);
 }
@@ -245,7 +260,7 @@ static bool finished(void *context, size_t item, struct ss_error *error) {
   struct run *run = context;
   struct ss_results_listener *l = run->listener;
   const struct ss_job_group *group = &run->groups.group[item];
-  ss_watcher_advance(run->all.options->watcher, group->count, work_of(&run->all.jobs[group->job[0]]), run->work);
+  ss_watcher_advance(run->all.options->watcher, group->count, work_of(run->all.jobs[group->job[0]]), run->work);
   for (uint32_t i = 0; i < group->count; i++) {
     run->blocks[run->block_of[group->job[i]]].missing--;
     if (l && l->computed && !l->computed(l, &run->all.results[group->job[i]], error)) return false;
@@ -277,7 +292,7 @@ static bool read_points(void *context, size_t item, struct ss_node list, struct 
   if (!ss_node_is_array(list) || ss_node_size(list) != group->count)
     return ss_node_fail(list, error, "expected a list of %u points", group->count);
   for (uint32_t i = 0; i < group->count; i++, n = ss_node_next(n)) {
-    const struct ss_job *job = &run->all.jobs[group->job[i]];
+    const struct ss_job *job = run->all.jobs[group->job[i]];
     struct ss_result *p = &run->all.results[group->job[i]];
     ss_result_begin(p, job);
     ss_result_add_texts(p, job, run->all.costs);
@@ -302,7 +317,7 @@ static void missing(void *context, const bool *done, struct ss_error *error) {
   size_t count = 0;
   for (size_t g = 0; g < run->groups.count; g++)
     for (uint32_t i = 0; !done[g] && i < run->groups.group[g].count; i++) {
-      name_point(&run->all.jobs[run->groups.group[g].job[i]], name);
+      name_point(run->all.jobs[run->groups.group[g].job[i]], name);
       if (count < NAMED)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", count ? ", " : "", name);
       count++;
@@ -339,17 +354,34 @@ static bool compute_all(struct run *run, struct ss_error *error) {
   return ok;
 }
 
-static bool run_jobs(struct run *run, struct ss_results *out, struct ss_error *error) {
-  run->out = out;
-  *out = (struct ss_results){0};
-  const bool ok = compute_all(run, error), kept = ok && ss_processes_first(run->all.options->comm);
+static bool list_jobs(struct run *run, struct ss_error *error) {
+  size_t count;
+  for (size_t k = 0; k < run->studies; k++) {
+    (void)ss_study_jobs(run->study[k], &count);
+    run->all.count += count;
+  }
+  const struct ss_job **jobs = ss_alloc(run->all.count, sizeof *jobs);
+  run->all.jobs = jobs;
+  for (size_t k = 0, n = 0; jobs && k < run->studies; k++) {
+    const struct ss_job *own = ss_study_jobs(run->study[k], &count);
+    for (size_t i = 0; i < count; i++) jobs[n++] = &own[i];
+  }
+  return jobs || ss_fail_memory(error, "listing points");
+}
+
+static bool run_all(struct run *run, struct ss_error *error) {
+  run->all.costs = ss_study_costs(run->study[0]);
+  for (size_t k = 0; k < run->studies; k++) run->out[k] = (struct ss_results){0};
+  const bool ok = list_jobs(run, error) && compute_all(run, error);
+  const bool kept = ok && ss_processes_first(run->all.options->comm);
   for (size_t i = 0; !kept && run->all.results && i < run->all.count; i++)
     ss_result_free_arrays(&run->all.results[i]);
-  if (!ok) {
-    free(out->point);
-    *out = (struct ss_results){0};
+  for (size_t k = 0; !ok && k < run->studies; k++) {
+    free(run->out[k].point);
+    run->out[k] = (struct ss_results){0};
   }
   ss_jobs_ungroup(&run->groups);
+  free((void *)run->all.jobs);
   free(run->all.results);
   free(run->wanted);
   free(run->blocks);
@@ -359,57 +391,18 @@ static bool run_jobs(struct run *run, struct ss_results *out, struct ss_error *e
 
 bool ss_study_run(const struct ss_study *study, const struct ss_run_options *options,
                   struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) {
-  struct run run = {.all = {.costs = ss_study_costs(study), .options = options},
+  struct run run = {.study = &study,
+                    .studies = 1,
+                    .out = out,
+                    .all.options = options,
                     .listener = listener,
                     .notice = study->request.notice};
-  run.all.jobs = ss_study_jobs(study, &run.all.count);
-  return run_jobs(&run, out, error);
-}
-
-/* --- several studies -------------------------------------------------------------------------------------- */
-
-static size_t points_of(const struct ss_study *study) {
-  size_t count, stars = 0;
-  const struct ss_job *job = ss_study_jobs(study, &count);
-  for (size_t i = 0; i < count; i += job[i].siblings) stars += job[i].siblings > 1;
-  return count + stars;
-}
-
-/* Hands the points to the studies that they are of, in their order. */
-static bool split(struct ss_results *all, struct ss_study *const *studies, size_t count, struct ss_results *out,
-                  struct ss_error *error) {
-  size_t first = 0;
-  bool good = true;
-  for (size_t i = 0; i < count; i++)
-    out[i] = (struct ss_results){.point = ss_alloc(points_of(studies[i]), sizeof *out->point)};
-  for (size_t i = 0; i < count; i++) good = good && out[i].point;
-  for (size_t i = 0; good && i < count; i++) {
-    out[i].count = points_of(studies[i]);
-    memcpy(out[i].point, all->point + first, out[i].count * sizeof *out->point);
-    first += out[i].count;
-  }
-  if (good) free(all->point);
-  else ss_results_free(all);
-  for (size_t i = 0; !good && i < count; i++) ss_results_free(&out[i]);
-  return good || ss_fail_memory(error, "listing results");
+  return run_all(&run, error);
 }
 
 bool ss_studies_run(struct ss_study *const *studies, size_t count, const struct ss_run_options *options,
                     struct ss_results *out, struct ss_error *error) {
-  struct run run = {.all = {.costs = ss_study_costs(studies[0]), .options = options}};
-  struct ss_results all;
-  size_t jobs, total = 0;
-  for (size_t i = 0; i < count; i++) {
-    (void)ss_study_jobs(studies[i], &jobs);
-    total += jobs;
-  }
-  SS_AUTO_FREE struct ss_job *job = ss_alloc(total, sizeof *job);
-  if (!job) return ss_fail_memory(error, "listing points");
-  for (size_t i = 0; i < count; i++) {
-    const struct ss_job *own = ss_study_jobs(studies[i], &jobs);
-    memcpy(job + run.all.count, own, jobs * sizeof *own);
-    run.all.count += jobs;
-  }
-  run.all.jobs = job;
-  return run_jobs(&run, &all, error) && split(&all, studies, count, out, error);
+  struct run run = {
+      .study = (const struct ss_study *const *)studies, .studies = count, .out = out, .all.options = options};
+  return run_all(&run, error);
 }

@@ -474,7 +474,7 @@ def wrong_ways_to_resume(folder):
     journal.unlink()
     for text, says in (("scheme,label,ranks\na,b\n", "line 2"), ("scheme,label,ranks\na,b,3,4\n", "line 2"), ("a table\n", "out.json"),
                        ("{}", "not what"), ('{"points": 3}', "not what"), ('{"points": [3]}', "object"), (whole[:-200], "out.json"),
-                       ("scheme,label,\0\n", "not a text")):
+                       ("scheme,label,\0\n", "NUL")):
         out.write_text(text)
         fails(*run, "--format", "json", "-o", out, says=["--resume", says])
         assert out.read_text() == text and not journal.exists()
