@@ -4,6 +4,7 @@
 #include "base/suggest.h"
 #include "claims/claims.h"
 #include "cli/command.h"
+#include "cli/schemas.h"
 #include "report/table.h"
 #include "schemes/registry.h"
 
@@ -12,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const things[] = {"schemes", "costs",   "clusters", "devices",   "workloads",
-                                     "systems", "figures", "claims",   "scenarios", NULL};
+static const char *const things[] = {"schemes", "costs",  "clusters",  "devices", "workloads", "systems",
+                                     "figures", "claims", "scenarios", "schemas", NULL};
 
 static void describe_option(const struct ss_option *o, char *text, size_t size) {
   size_t used = (size_t)snprintf(text, size, "%s: ", o->name);
@@ -106,6 +107,30 @@ static bool list_claims(cJSON *list, struct ss_error *error) {
   return ok;
 }
 
+static void list_schemas(cJSON *list) {
+  for (const struct ss_schema *s = ss_schemas; s->name; s++) entry(list, s->name, s->spec->title);
+}
+
+static bool print_schema(const void *context, FILE *stream, struct ss_error *error) {
+  cJSON *schema = ss_object_schema(context);
+  const bool ok = ss_json_print(schema, stream, error);
+  cJSON_Delete(schema);
+  return ok;
+}
+
+/* One document's, as JSON whatever the format. */
+static bool write_schema(const char *name, const char *output, struct ss_error *error) {
+  const char *names[64] = {NULL};
+  size_t i = 0;
+  for (; ss_schemas[i].name; i++) {
+    if (strcmp(ss_schemas[i].name, name) == 0)
+      return ss_output_write(output, print_schema, ss_schemas[i].spec, error);
+    names[i] = ss_schemas[i].name;
+  }
+  return ss_fail(error, SS_BAD_INPUT, "there is no schema of \"%s\"%s", name,
+                 ss_suggest(name, names, "sparsync list schemas shows them").text);
+}
+
 static bool print_table(const char *kind, const cJSON *list, enum ss_format format, FILE *stream,
                         struct ss_error *error) {
   const bool figures = strcmp(kind, "figures") == 0;
@@ -140,15 +165,18 @@ static bool print(const void *context, FILE *stream, struct ss_error *error) {
 static bool run(struct ss_call *call, struct ss_error *error) {
   const char *kind = call->operands == 1 ? call->operand[0] : NULL;
   bool known = false;
+  if (call->operands == 2 && strcmp(call->operand[0], "schema") == 0)
+    return write_schema(call->operand[1], call->output, error);
   for (size_t i = 0; kind && things[i]; i++) known = known || strcmp(things[i], kind) == 0;
   if (!known)
-    return ss_fail(
-        error, SS_BAD_INPUT,
-        "say what to list: schemes, costs, clusters, devices, workloads, systems, figures, claims or scenarios%s",
-        ss_suggest(kind ? kind : "", things, NULL).text);
+    return ss_fail(error, SS_BAD_INPUT,
+                   "say what to list: schemes, costs, clusters, devices, workloads, systems, figures, claims, "
+                   "scenarios or schemas%s",
+                   ss_suggest(kind ? kind : "", things, NULL).text);
   cJSON *root = cJSON_CreateObject(), *items = cJSON_AddArrayToObject(root, kind);
   bool ok = true;
   if (strcmp(kind, "schemes") == 0) list_schemes(items);
+  else if (strcmp(kind, "schemas") == 0) list_schemas(items);
   else if (strcmp(kind, "claims") == 0) ok = list_claims(items, error);
   else ok = list_models(items, kind, error);
   ok = ok && ss_output_write(call->output, print, &(struct listing){kind, root, call->format}, error);
@@ -160,11 +188,14 @@ static const struct ss_option_spec options[] = {SS_OPTION_OPERANDS, SS_OPTIONS_O
 
 const struct ss_command ss_command_list = {
     .name = "list",
-    .summary = "what there is: schemes, closed forms, model files, figures, claims, scenarios",
-    .usage =
-        "usage: sparsync list schemes|costs|clusters|devices|workloads|systems|figures|claims|scenarios [OPTION...]\n"
-        "\n"
-        "What there is to choose from; \"list schemes\" shows their options too.\n",
+    .summary = "what there is: schemes, closed forms, model files, figures, claims, scenarios, schemas",
+    .usage = "usage: sparsync list schemes|costs|clusters|devices|workloads|systems|figures|claims|scenarios|schemas "
+             "[OPTION...]\n"
+             "       sparsync list schema NAME [-o FILE]\n"
+             "\n"
+             "What there is to choose from; \"list schemes\" shows their options too. \"list schema\" prints the "
+             "JSON Schema of a\n"
+             "document that the program reads or writes.\n",
     .examples = "examples:\n"
                 "  sparsync list schemes\n"
                 "  sparsync list figures\n"

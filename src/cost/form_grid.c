@@ -105,30 +105,23 @@ static bool add_uniform(struct ss_grid *grid, const struct axes *axes, struct ss
   return true;
 }
 
-bool ss_gradient_read(struct ss_node node, const char *const *keys, uint64_t layers_most, struct ss_gradient *out,
+static const struct ss_field_spec gradient_fields[] = {SS_GRADIENT_FIELDS(1024), {NULL}};
+static const struct ss_object_spec gradient_spec = {.field = gradient_fields};
+
+bool ss_gradient_read(const struct ss_object_spec *spec, struct ss_node node, struct ss_gradient *out,
                       struct ss_error *error) {
-  struct ss_node seed = ss_node_get(node, "seed"), rho = ss_node_get(node, "rho"), scale = ss_node_get(node, "scale"),
-                 sigma = ss_node_get(node, "sigma"), layers = ss_node_get(node, "layers");
   ss_gradient_defaults(out);
-  uint64_t count = out->layers;
-  if (!ss_node_keys(node, keys, error) ||
-      (ss_node_present(seed) && !ss_node_count(seed, 0, UINT64_C(1) << 53, &out->seed, error)) ||
-      (ss_node_present(rho) && !ss_node_nonnegative(rho, SS_RATIO, &out->rho, error)) ||
-      (ss_node_present(scale) && !ss_node_positive(scale, SS_RATIO, &out->scale, error)) ||
-      (ss_node_present(sigma) && !ss_node_nonnegative(sigma, SS_RATIO, &out->sigma, error)) ||
-      (ss_node_present(layers) && !ss_node_count(layers, 1, layers_most, &count, error)))
-    return false;
-  out->layers = (uint32_t)count;
-  return out->rho <= 1 || ss_node_fail(rho, error, "a correlation of %g is more than 1", out->rho);
+  if (!ss_object_read(spec, node, out, error)) return false;
+  return out->rho <= 1 ||
+         ss_node_fail(ss_node_get(node, "rho"), error, "a correlation of %g is more than 1", out->rho);
 }
 
 static bool add_gradients(struct ss_grid *grid, const struct axes *axes, struct ss_grid_point *p,
                           struct ss_error *error) {
-  static const char *const keys[] = {"seed", "rho", "scale", "sigma", "layers", NULL};
   struct ss_node list = ss_node_get(axes->entry, "gradient");
   for (struct ss_node g = ss_node_first(list); ss_node_present(g); g = ss_node_next(g))
     for (size_t n = 0; n < axes->n.count; n++) {
-      if (!ss_gradient_read(g, keys, 1024, &p->gradient, error)) return false;
+      if (!ss_gradient_read(&gradient_spec, g, &p->gradient, error)) return false;
       p->gradient.iterations = axes->iterations;
       p->gradient.elements = (uint64_t)axes->n.value[n];
       if (p->gradient.elements > UINT32_MAX || (double)p->gradient.elements != axes->n.value[n])

@@ -11,8 +11,15 @@ uint64_t ss_common_multiple(uint64_t a, uint64_t b);
 
 /* "seed", "rho", "scale", "sigma" and "layers" of a synthetic gradient, which all may be absent; `keys`
  * (NULL-terminated) may stand there. */
-bool ss_gradient_read(struct ss_node node, const char *const *keys, uint64_t layers_most, struct ss_gradient *out,
+bool ss_gradient_read(const struct ss_object_spec *spec, struct ss_node node, struct ss_gradient *out,
                       struct ss_error *error) SS_MUST_CHECK;
+#define SS_GRADIENT_FIELDS(layers_most)                                                                              \
+  {"seed", NULL, SS_IS_SEED, SS_STORED(struct ss_gradient, seed)},                                                   \
+      {"rho", "what ranks have in common (0.5)", SS_IS_RATIO, .most = 1, SS_STORED(struct ss_gradient, rho)},        \
+      {"scale", "of all values (1)", SS_IS_SHARE, SS_STORED(struct ss_gradient, scale)},                             \
+      {"sigma", "spread of the layers' magnitudes (1)", SS_IS_RATIO, SS_STORED(struct ss_gradient, sigma)}, {        \
+    "layers", "at most as many as elements (8)", SS_IS_COUNT(1, layers_most), SS_STORED(struct ss_gradient, layers)  \
+  }
 
 /* Which bound a point was built to reach. */
 enum ss_touch { SS_TOUCH_NONE, SS_TOUCH_LOW, SS_TOUCH_HIGH };

@@ -2,7 +2,7 @@
 #ifndef SS_MACHINE_CLUSTER_H
 #define SS_MACHINE_CLUSTER_H
 
-#include "base/json.h"
+#include "base/fields.h"
 #include "base/notice.h"
 #include "machine/jitter.h"
 
@@ -57,6 +57,9 @@ struct ss_cluster {
   char warning[256]; /* what a user should know of a cluster that can be read (ss_cluster_tell); "" nothing */
 };
 
+extern const struct ss_object_spec ss_cluster_fields;
+/* The ways to say which in a scenario: a name, a path, an object. */
+extern const struct ss_field_spec ss_cluster_forms[];
 /* Reads a cluster object; `sources` and `notes` are free text. Unknown keys, bandwidths that are not positive,
  * negative latencies, unknown models, keys that the model does not know are errors. */
 bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_error *error) SS_MUST_CHECK;

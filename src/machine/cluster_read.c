@@ -52,9 +52,23 @@ static double takes(const struct ss_segment *piece, uint64_t bytes) {
   return piece->link.alpha + (double)bytes * piece->link.beta;
 }
 
+static const struct ss_field_spec segment_fields[] = {
+    {"up_to", "the longest message that takes this link", SS_IS_BYTES},
+    {"latency", NULL, SS_IS_TIME, .required = true},
+    {"bandwidth", NULL, SS_IS_RATE, .required = true},
+    {NULL}};
+static const struct ss_object_spec segment_spec = {.name = "segment", .field = segment_fields};
+static const struct ss_field_spec a_segment = {NULL, NULL, SS_IS_OBJECT(&segment_spec)};
+
+/* What every class of links has. */
+#define ONE_WAY "{'anyOf': [{'required': ['latency', 'bandwidth']}, {'required': ['segments']}]}"
+#define SEGMENTS                                                                                                     \
+  "in place of latency and bandwidth, links by length: a message takes the first whose up_to is not below its "      \
+  "bytes, the last has none",                                                                                        \
+      SS_IS_LIST(&a_segment, 1, SS_SEGMENTS_MAX)
+
 static bool read_segments(struct ss_node list, struct ss_cluster *cluster, struct ss_segments *out,
                           struct ss_error *error) {
-  static const char *const known[] = {"up_to", "latency", "bandwidth", NULL};
   const size_t count = ss_node_size(list);
   if (!ss_node_is_array(list) || count < 1 || count > SS_SEGMENTS_MAX)
     return ss_node_fail(list, error,
@@ -66,7 +80,7 @@ static bool read_segments(struct ss_node list, struct ss_cluster *cluster, struc
   for (out->count = 0; out->count < count; out->count++, node = ss_node_next(node)) {
     struct ss_segment *piece = &out->piece[out->count];
     const bool last = out->count + 1 == count;
-    if (!ss_node_keys(node, known, error) || !read_limit(node, last, below, &piece->up_to, error) ||
+    if (!ss_object_check_keys(&segment_spec, node, error) || !read_limit(node, last, below, &piece->up_to, error) ||
         !read_link(node, &piece->link, error))
       return false;
     if (out->count > 0 && takes(piece, below + 1) < takes(piece - 1, below))
@@ -102,28 +116,30 @@ static bool read_other(struct ss_node node, struct ss_cluster *c, struct ss_link
   return !*given || read_class(node, c, link, segments, error);
 }
 
+static const struct ss_field_spec intra_fields[] = {{"latency", NULL, SS_IS_TIME},
+                                                    {"bandwidth", NULL, SS_IS_RATE},
+                                                    {"segments", SEGMENTS},
+                                                    {"shared", "ranks of a node share one bus", SS_IS_FLAG,
+                                                     .usual = "false", SS_STORED(struct ss_cluster, intra_shared)},
+                                                    {NULL}};
+static const struct ss_field_spec exchange_fields[] = {
+    {"latency", NULL, SS_IS_TIME}, {"bandwidth", NULL, SS_IS_RATE}, {"segments", SEGMENTS}, {NULL}};
+static const struct ss_object_spec
+    intra_spec = {.says = "inside a node; as between nodes by default", .field = intra_fields, .rules = ONE_WAY},
+    exchange_spec = {.says = "messages between nodes of exchanges (pairwise, direct, servers), not of chains",
+                     .field = exchange_fields,
+                     .rules = ONE_WAY};
+
 static bool read_classes(struct ss_node node, struct ss_cluster *c, struct ss_error *error) {
-  static const char *const intra_keys[] = {"latency", "bandwidth", "segments", "shared", NULL};
-  static const char *const exchange_keys[] = {"latency", "bandwidth", "segments", NULL};
-  const struct ss_node intra = ss_node_get(node, "intra"), shared = ss_node_get(intra, "shared"),
-                       exchange = ss_node_get(node, "exchange");
+  const struct ss_node intra = ss_node_get(node, "intra"), exchange = ss_node_get(node, "exchange");
   return read_class(node, c, &c->inter, &c->inter_segments, error) &&
-         (!ss_node_present(intra) || ss_node_keys(intra, intra_keys, error)) &&
-         (!ss_node_present(exchange) || ss_node_keys(exchange, exchange_keys, error)) &&
+         (!ss_node_present(intra) || ss_object_read(&intra_spec, intra, c, error)) &&
+         (!ss_node_present(exchange) || ss_object_check_keys(&exchange_spec, exchange, error)) &&
          read_other(intra, c, &c->intra, &c->intra_segments, &c->has_intra, error) &&
-         read_other(exchange, c, &c->exchange, &c->exchange_segments, &c->has_exchange, error) &&
-         (!ss_node_present(shared) || ss_node_flag(shared, &c->intra_shared, error));
+         read_other(exchange, c, &c->exchange, &c->exchange_segments, &c->has_exchange, error);
 }
 
 /* --- what is shared ----------------------------------------------------------------------------------------- */
-
-static bool read_nic(struct ss_node node, bool *per_node, struct ss_error *error) {
-  static const char *const choices[] = {"per-rank", "per-node", NULL};
-  size_t choice = 0;
-  if (ss_node_present(node) && !ss_node_choice(node, choices, &choice, error)) return false;
-  *per_node = choice == 1;
-  return true;
-}
 
 static bool read_nics(struct ss_node node, struct ss_cluster *c, struct ss_error *error) {
   uint64_t count;
@@ -144,43 +160,43 @@ static bool read_nics(struct ss_node node, struct ss_cluster *c, struct ss_error
   return true;
 }
 
-static bool read_window(struct ss_node node, struct ss_cluster *c, struct ss_error *error) {
-  static const char *const all[] = {"all", NULL};
-  uint64_t count;
+static const char *const all[] = {"all", NULL};
+static const struct ss_field_spec windows[] = {
+    {NULL, NULL, SS_IS_COUNT(1, UINT32_MAX - 1)}, {NULL, NULL, SS_IS_CHOICE(all)}, {NULL}};
+
+static bool read_window(struct ss_node node, void *window, struct ss_error *error) {
+  uint64_t count = UINT32_MAX;
   size_t choice;
-  if (!ss_node_present(node)) return true;
-  if (ss_node_is_text(node)) {
-    if (!ss_node_choice(node, all, &choice, error)) return false;
-    c->window = UINT32_MAX;
-    return true;
-  }
-  if (!ss_node_count(node, 1, UINT32_MAX - 1, &count, error)) return false;
-  c->window = (uint32_t)count;
+  if (!(ss_node_is_text(node) ? ss_node_choice(node, all, &choice, error)
+                              : ss_node_count(node, 1, UINT32_MAX - 1, &count, error)))
+    return false;
+  *(uint32_t *)window = (uint32_t)count;
   return true;
 }
 
+static const struct ss_field_spec level_fields[] = {
+    {"nodes", "of a group", SS_IS_COUNT(1, 1 << 20), .required = true, SS_STORED(struct ss_fabric_level, nodes)},
+    {"oversubscription", "cards of a group to its uplink", SS_IS_SHARE,
+     SS_STORED(struct ss_fabric_level, oversubscription)},
+    {"bandwidth", "of an uplink", SS_IS_RATE, SS_STORED(struct ss_fabric_level, bandwidth)},
+    {"latency", "added to messages that cross the level", SS_IS_TIME, SS_STORED(struct ss_fabric_level, latency)},
+    {NULL}};
+static const struct ss_object_spec level_spec = {
+    .field = level_fields, .rules = "{'oneOf': [{'required': ['oversubscription']}, {'required': ['bandwidth']}]}"};
+static const struct ss_field_spec a_level = {NULL, NULL, SS_IS_OBJECT(&level_spec)};
+
 static bool read_level(struct ss_node node, uint32_t below, struct ss_fabric_level *out, struct ss_error *error) {
-  static const char *const known[] = {"nodes", "oversubscription", "bandwidth", "latency", NULL};
-  struct ss_node nodes, over, rate, latency;
-  uint64_t count;
+  const struct ss_node over = ss_node_get(node, "oversubscription");
   *out = (struct ss_fabric_level){0};
-  if (!ss_node_keys(node, known, error) || !ss_node_need(node, "nodes", &nodes, error)) return false;
-  over = ss_node_get(node, "oversubscription");
-  rate = ss_node_get(node, "bandwidth");
-  latency = ss_node_get(node, "latency");
-  if (!ss_node_count(nodes, 1, 1u << 20, &count, error)) return false;
-  out->nodes = (uint32_t)count;
+  if (!ss_object_read(&level_spec, node, out, error)) return false;
   if (out->nodes % below != 0 || (below > 1 && out->nodes == below))
-    return ss_node_fail(nodes, error,
+    return ss_node_fail(ss_node_get(node, "nodes"), error,
                         "groups of %u nodes do not hold whole groups of the level below, of %u nodes: "
                         "take a multiple of %u",
                         out->nodes, below, below);
-  if (ss_node_present(over) == ss_node_present(rate))
+  if ((out->oversubscription > 0) == (out->bandwidth > 0))
     return ss_node_fail(node, error, "expected \"oversubscription\" or \"bandwidth\" of its uplink, one of both");
-  if (ss_node_present(latency) && !ss_node_nonnegative(latency, SS_TIME, &out->latency, error)) return false;
-  if (ss_node_present(rate)) return ss_node_positive(rate, SS_RATE, &out->bandwidth, error);
-  if (!ss_node_positive(over, SS_RATIO, &out->oversubscription, error)) return false;
-  if (out->oversubscription >= 1) return true;
+  if (out->bandwidth > 0 || out->oversubscription >= 1) return true;
   return ss_node_fail(over, error,
                       "%g: cards of a group to its uplink are at least 1 to 1; for a faster uplink give "
                       "its \"bandwidth\"",
@@ -225,33 +241,57 @@ static bool check_model(struct ss_node node, const struct ss_cluster *c, struct 
   return only_fair(intra, "shared", error) && only_fair(intra, "segments", error);
 }
 
-static bool read_names(struct ss_node node, struct ss_cluster *out, struct ss_error *error) {
-  const struct ss_node name = ss_node_get(node, "name"), model = ss_node_get(node, "model");
-  const char *text;
-  size_t choice = 0;
-  if (ss_node_present(name)) {
-    if (!ss_node_text(name, &text, error)) return false;
-    snprintf(out->name, sizeof out->name, "%s", text);
-  }
-  if (ss_node_present(model) && !ss_node_choice(model, ss_network_model_names(), &choice, error)) return false;
+static const char *model_name(size_t number) {
+  return ss_network_model_names()[number];
+}
+
+static bool read_model(struct ss_node node, void *cluster, struct ss_error *error) {
+  struct ss_cluster *out = cluster;
+  size_t choice;
+  if (!ss_node_choice(node, ss_network_model_names(), &choice, error)) return false;
   snprintf(out->model, sizeof out->model, "%s", ss_network_model_names()[choice]);
   return true;
 }
 
+static const char *const nic_names[] = {"per-rank", "per-node", NULL};
+static const struct ss_field_spec cluster_fields[] = {
+    {"name", NULL, SS_IS_TEXT, .usual = "inline", SS_STORED(struct ss_cluster, name)},
+    SS_SPEC_SUMMARY,
+    {"model", "how links are shared", .kind = SS_SPEC_CHOICE, .choice = model_name, .read = read_model},
+    {"latency", "alpha between nodes", SS_IS_TIME},
+    {"bandwidth", "1/beta between nodes", SS_IS_RATE},
+    {"segments", SEGMENTS},
+    {"gpus_per_node", "ranks on a node", SS_IS_COUNT(1, 1 << 20), .usual = "1",
+     SS_STORED(struct ss_cluster, gpus_per_node)},
+    {"nic", "per-node: the ranks of a node share one network interface", SS_IS_CHOICE(nic_names), .usual = "per-rank",
+     SS_STORED(struct ss_cluster, nic_per_node)},
+    {"nics", "network interfaces of a node: rank l of a node uses number floor(l * nics / gpus_per_node)",
+     SS_IS_COUNT(1, 1 << 20)},
+    {"fabric", "levels from the bottom, each of which joins groups of nodes by an uplink",
+     SS_IS_LIST(&a_level, 0, SS_FABRIC_MAX)},
+    {"exchange", NULL, SS_IS_OBJECT(&exchange_spec)},
+    {"window", "messages that a port has under way (1)", SS_IS_EITHER(windows), .read = read_window,
+     SS_STORED(struct ss_cluster, window)},
+    {"intra", NULL, SS_IS_OBJECT(&intra_spec)},
+    {"jitter", NULL, SS_IS_OBJECT(&ss_jitter_fields)},
+    SS_SPEC_SOURCE,
+    SS_SPEC_NOTES,
+    {NULL}};
+const struct ss_object_spec ss_cluster_fields = {.name = "cluster",
+                                                 .title =
+                                                     "A cluster: models/clusters/*.json, or inline in a scenario",
+                                                 .says = "docs/model.md, \"Time\"",
+                                                 .field = cluster_fields,
+                                                 .rules = ONE_WAY};
+
+const struct ss_field_spec ss_cluster_forms[] = {
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&ss_cluster_fields)}, {NULL}};
+
 bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_error *error) {
-  static const char *const known[] = {"name",          "summary", "model",  "latency", "bandwidth", "segments",
-                                      "gpus_per_node", "nic",     "nics",   "fabric",  "exchange",  "window",
-                                      "intra",         "jitter",  "source", "notes",   NULL};
-  *out = (struct ss_cluster){.name = "inline", .gpus_per_node = 1};
-  if (!ss_node_keys(node, known, error) || !read_names(node, out, error) || !check_model(node, out, error) ||
-      !read_classes(node, out, error))
-    return false;
-  const struct ss_node gpus = ss_node_get(node, "gpus_per_node");
-  uint64_t count = 1;
-  if (ss_node_present(gpus) && !ss_node_count(gpus, 1, 1u << 20, &count, error)) return false;
-  out->gpus_per_node = (uint32_t)count;
-  return read_nic(ss_node_get(node, "nic"), &out->nic_per_node, error) &&
-         read_nics(ss_node_get(node, "nics"), out, error) && read_window(ss_node_get(node, "window"), out, error) &&
+  *out = (struct ss_cluster){.gpus_per_node = 1};
+  snprintf(out->model, sizeof out->model, "%s", ss_network_model_names()[0]);
+  return ss_object_read(&ss_cluster_fields, node, out, error) && check_model(node, out, error) &&
+         read_classes(node, out, error) && read_nics(ss_node_get(node, "nics"), out, error) &&
          read_fabric(ss_node_get(node, "fabric"), out, error) &&
          ss_jitter_read(ss_node_get(node, "jitter"), &out->jitter, error);
 }

@@ -65,23 +65,39 @@ static bool read_valid(struct ss_node valid, struct ss_error *error) {
   return low <= high || ss_node_fail(valid, error, "begins behind its end");
 }
 
+#define COSTS                                                                                                        \
+  {"t0", "of every call", SS_IS_TIME, .required = true, SS_STORED(struct ss_kernel_piece, t0)},                      \
+      {"per_element", "for each element gone through", SS_IS_TIME, SS_STORED(struct ss_kernel_piece, per_element)},  \
+  {                                                                                                                  \
+    "per_byte", "for each byte moved", SS_IS_TIME, SS_STORED(struct ss_kernel_piece, per_byte)                       \
+  }
+#define TAKES_TIME                                                                                                   \
+  "'anyOf': [{'required': ['per_byte'], 'properties': {'per_byte': {'not': {'const': 0}}}}, "                        \
+  "{'required': ['per_element'], 'properties': {'per_element': {'not': {'const': 0}}}}]"
+
+static const struct ss_field_spec cost_fields[] = {COSTS, {NULL}};
+static const struct ss_object_spec cost_spec = {.field = cost_fields};
+
+/* The costs among the members of a line or a piece. */
 static bool read_costs(struct ss_node node, struct ss_kernel_piece *out, struct ss_error *error) {
   const struct ss_node per_element = ss_node_get(node, "per_element"), per_byte = ss_node_get(node, "per_byte");
-  struct ss_node t0;
+  struct ss_node needed;
   *out = (struct ss_kernel_piece){.up_to = INFINITY};
-  if (!ss_node_need(node, "t0", &t0, error) || !ss_node_nonnegative(t0, SS_TIME, &out->t0, error)) return false;
-  if (!ss_node_present(per_element) && !ss_node_need(node, "per_byte", &t0, error)) return false;
-  if ((ss_node_present(per_element) && !ss_node_nonnegative(per_element, SS_TIME, &out->per_element, error)) ||
-      (ss_node_present(per_byte) && !ss_node_nonnegative(per_byte, SS_TIME, &out->per_byte, error)))
-    return false;
+  if (!ss_object_read_known(&cost_spec, node, out, error)) return false;
+  if (!ss_node_present(per_element) && !ss_node_need(node, "per_byte", &needed, error)) return false;
   return out->per_element + out->per_byte > 0 ||
          ss_node_fail(ss_node_present(per_byte) ? per_byte : per_element, error,
                       "a kernel takes time for its elements or its bytes: per_element or per_byte above 0");
 }
 
+static const struct ss_field_spec piece_fields[] = {
+    {"up_to", "bytes moved by a call", .kind = SS_SPEC_POSITIVE, .dimension = SS_BYTES}, COSTS, {NULL}};
+static const struct ss_object_spec piece_spec = {.field = piece_fields, .rules = "{" TAKES_TIME "}"};
+static const struct ss_field_spec a_piece = {NULL, NULL, SS_IS_OBJECT(&piece_spec)},
+                                  a_size = {NULL, NULL, SS_IS_BYTES};
+
 /* All but the last say up to where they are meant. */
 static bool read_pieces(struct ss_node list, struct ss_kernel_line *out, struct ss_error *error) {
-  static const char *const known[] = {"up_to", "t0", "per_element", "per_byte", NULL};
   double before = 0;
   if (!ss_node_is_array(list) || ss_node_size(list) == 0 || ss_node_size(list) > SS_KERNEL_PIECES)
     return ss_node_fail(list, error, "expected a list of 1 to %d pieces", SS_KERNEL_PIECES);
@@ -89,7 +105,7 @@ static bool read_pieces(struct ss_node list, struct ss_kernel_line *out, struct 
     struct ss_kernel_piece *piece = &out->piece[out->pieces++];
     const bool last = out->pieces == ss_node_size(list);
     struct ss_node up_to = ss_node_get(n, "up_to");
-    if (!ss_node_keys(n, known, error) || !read_costs(n, piece, error)) return false;
+    if (!ss_object_check_keys(&piece_spec, n, error) || !read_costs(n, piece, error)) return false;
     if (last && ss_node_present(up_to)) return ss_node_fail(up_to, error, "the last piece is for all larger calls");
     if (last) return true;
     if (!ss_node_need(n, "up_to", &up_to, error) || !ss_node_positive(up_to, SS_BYTES, &piece->up_to, error))
@@ -100,15 +116,33 @@ static bool read_pieces(struct ss_node list, struct ss_kernel_line *out, struct 
   return true;
 }
 
+static const struct ss_field_spec line_fields[] = {
+    {"t0", "of every call", SS_IS_TIME},
+    {"per_element", "for each element gone through", SS_IS_TIME},
+    {"per_byte", "for each byte moved", SS_IS_TIME},
+    {"pieces", "by the size of a call, smallest first; all but the last say up to where",
+     SS_IS_LIST(&a_piece, 1, SS_KERNEL_PIECES)},
+    {"valid", "smallest and largest size that was measured, in bytes moved", SS_IS_LIST(&a_size, 2, 2)},
+    {"samples", NULL, SS_IS_NUMBER},
+    {"outliers", NULL, SS_IS_NUMBER},
+    {"residual_median", NULL, SS_IS_NUMBER},
+    {"residual_max", NULL, SS_IS_NUMBER},
+    {"source", "where the line was published", SS_IS_TEXT},
+    {NULL}};
+static const struct ss_object_spec line_spec = {
+    .name = "kernel",
+    .field = line_fields,
+    .rules = "{'oneOf': [{'required': ['t0'], 'properties': {'pieces': false}, " TAKES_TIME
+             "}, {'required': ['pieces'], 'properties': {'t0': false, 'per_element': false, 'per_byte': false}}]}"};
+static const struct ss_field_spec a_line = {NULL, NULL, SS_IS_OBJECT(&line_spec)};
+
 static bool read_line(struct ss_node node, struct ss_kernel_line *out, struct ss_error *error) {
-  static const char *const known[] = {"t0",       "per_element",     "per_byte",     "pieces", "valid", "samples",
-                                      "outliers", "residual_median", "residual_max", "source", NULL};
   const struct ss_node pieces = ss_node_get(node, "pieces");
   *out = (struct ss_kernel_line){.known = true};
-  if (!ss_node_keys(node, known, error) || !read_valid(ss_node_get(node, "valid"), error)) return false;
-  for (int i = 0; ss_node_present(pieces) && i < 3; i++) /* t0, per_element, per_byte */
-    if (ss_node_present(ss_node_get(node, known[i])))
-      return ss_node_fail(ss_node_get(node, known[i]), error, "each piece has costs of its own: leave this out");
+  if (!ss_object_check_keys(&line_spec, node, error) || !read_valid(ss_node_get(node, "valid"), error)) return false;
+  for (const struct ss_field_spec *f = cost_fields; ss_node_present(pieces) && f->name; f++)
+    if (ss_node_present(ss_node_get(node, f->name)))
+      return ss_node_fail(ss_node_get(node, f->name), error, "each piece has costs of its own: leave this out");
   if (ss_node_present(pieces)) return read_pieces(pieces, out, error);
   out->pieces = 1;
   return read_costs(node, &out->piece[0], error);
@@ -165,16 +199,51 @@ static bool read_all(struct ss_node node, struct ss_device *out, struct ss_error
   return !ss_node_present(kernels) || read_lines(kernels, out, error);
 }
 
+static const char *kernel_name(size_t number) {
+  return ss_kernel_name((enum ss_kernel_kind)number);
+}
+
+static const struct ss_object_spec kernels_spec = {.others = &a_line, .choice = kernel_name};
+#define DEVICE_FIELDS                                                                                                \
+  SS_SPEC_SUMMARY, {"memory_bandwidth", NULL, SS_IS_RATE},                                                           \
+      {"efficiency", "share of the memory bandwidth that kernels reach", SS_IS_SHARE, .most = 1},                    \
+      {"launch", "of a kernel", SS_IS_TIME},                                                                         \
+      {"slower", "every element and byte takes so many times as long, starts as long as ever", SS_IS_ABOVE_0,        \
+       .most = 1e9},                                                                                                 \
+      {"kernels", "what was measured or published; all others are estimated by the bandwidth, or by dense_add",      \
+       SS_IS_OBJECT(&kernels_spec)},                                                                                 \
+      {"measured", "by what command, when; not read by the program", .kind = SS_SPEC_ANY}, SS_SPEC_SOURCE,           \
+      SS_SPEC_NOTES, {                                                                                               \
+    NULL                                                                                                             \
+  }
+static const struct ss_field_spec device_fields[] = {
+    {"name", NULL, SS_IS_TEXT, .required = true, SS_STORED(struct ss_device, name)}, DEVICE_FIELDS};
+static const struct ss_field_spec like_fields[] = {
+    {"like", NULL, SS_IS_NAME, .required = true}, {"name", NULL, SS_IS_TEXT}, DEVICE_FIELDS};
+static const struct ss_object_spec like_spec = {
+    .name = "like",
+    .says = "the model of that name, or path, with the other fields in place of its own",
+    .field = like_fields};
+const struct ss_field_spec ss_device_forms[] = {{NULL, NULL, SS_IS_NAME},
+                                                {NULL, NULL, SS_IS_OBJECT(&ss_device_fields)},
+                                                {NULL, NULL, SS_IS_OBJECT(&like_spec)},
+                                                {NULL}};
+#define UNLESS_MEASURED                                                                                              \
+  "{'anyOf': [{'required': ['memory_bandwidth', 'efficiency', 'launch']}, {'required': ['kernels'], 'properties': {" \
+  "'kernels': {'required': ['merge_sum', 'dense_add']}, 'memory_bandwidth': false, 'efficiency': false, "            \
+  "'launch': false}}]}"
+const struct ss_object_spec ss_device_fields = {
+    .name = "device",
+    .title = "A device: models/devices/*.json, or inline in a scenario",
+    .says =
+        "A kernel takes t0 + elements * per_element + bytes * per_byte where it has a line, or pieces of one by the "
+        "size of a call, else launch + bytes / (memory_bandwidth * efficiency). docs/calibration.md",
+    .field = device_fields,
+    .rules = UNLESS_MEASURED};
+
 bool ss_device_read(struct ss_node node, struct ss_device *out, struct ss_error *error) {
-  static const char *const known[] = {"name",    "summary",  "memory_bandwidth", "efficiency", "launch", "slower",
-                                      "kernels", "measured", "source",           "notes",      NULL};
-  struct ss_node name;
-  const char *text;
   *out = (struct ss_device){.counted = true};
   if (!ss_node_is_object(node)) return ss_node_fail(node, error, "must be an object");
-  if (!ss_node_keys(node, known, error) || !ss_node_need(node, "name", &name, error) ||
-      !ss_node_text(name, &text, error))
-    return false;
-  (void)snprintf(out->name, sizeof out->name, "%s", text);
-  return read_all(node, out, error) && read_slower(ss_node_get(node, "slower"), out, error);
+  return ss_object_read(&ss_device_fields, node, out, error) && read_all(node, out, error) &&
+         read_slower(ss_node_get(node, "slower"), out, error);
 }

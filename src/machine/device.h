@@ -2,7 +2,7 @@
 #ifndef SS_MACHINE_DEVICE_H
 #define SS_MACHINE_DEVICE_H
 
-#include "base/json.h"
+#include "base/fields.h"
 #include "tensor/kernel.h"
 
 enum { SS_KERNEL_PIECES = 4 };
@@ -34,6 +34,9 @@ struct ss_device {
  * kernels. A kernel may have "pieces" instead: [{"up_to", "t0", "per_element", "per_byte"}, ..., {"t0", ...}].
  * "slower": 200 makes every element and byte take 200 times as long, starts as long as ever: for tensors
  * that are 200 times smaller than those that they stand for. */
+extern const struct ss_object_spec ss_device_fields;
+/* The ways to say which in a scenario: a name, a path or "none", an object, what is like another. */
+extern const struct ss_field_spec ss_device_forms[];
 bool ss_device_read(struct ss_node node, struct ss_device *out, struct ss_error *error) SS_MUST_CHECK;
 struct ss_device ss_device_none(void);
 /* All kernels take launch + bytes * per_byte, estimated. */

@@ -27,8 +27,8 @@ static bool read_point(struct ss_node node, const struct ss_quantile *before, st
   return true;
 }
 
-static bool read_quantiles(struct ss_node list, struct ss_quantiles *out, struct ss_error *error) {
-  if (!ss_node_present(list)) return true;
+static bool read_quantiles(struct ss_node list, void *quantiles, struct ss_error *error) {
+  struct ss_quantiles *out = quantiles;
   if (!ss_node_is_array(list) || ss_node_size(list) < 2 || ss_node_size(list) > SS_QUANTILES_MAX)
     return ss_node_fail(list, error,
                         "expected 2 to %d quantiles [share, factor], from share 0 to share 1: [[0, 0.4], [0.1, 0.9], "
@@ -43,30 +43,35 @@ static bool read_quantiles(struct ss_node list, struct ss_quantiles *out, struct
   return true;
 }
 
+static const char *const pers[] = {"message", "pair", NULL};
+static const struct ss_field_spec a_number = {NULL, NULL, SS_IS_FROM_0},
+                                  a_quantile = {NULL, "[share, factor], from share 0 to share 1, neither falling",
+                                                SS_IS_LIST(&a_number, 2, 2)};
+#define QUANTILES                                                                                                    \
+  "so large a share of all factors is at most that", SS_IS_LIST(&a_quantile, 2, SS_QUANTILES_MAX),                   \
+      .read = read_quantiles
+static const struct ss_field_spec jitter_fields[] = {
+    {"per", "who draws a factor: each pair of nodes once, or each message", SS_IS_CHOICE(pers), .required = true,
+     SS_STORED(struct ss_jitter, per_pair)},
+    {"bandwidth", QUANTILES, SS_STORED(struct ss_jitter, bandwidth)},
+    {"latency", QUANTILES, SS_STORED(struct ss_jitter, latency)},
+    {"draws", "how often a run is played", SS_IS_COUNT(1, SS_DRAWS_MAX), .usual = "40",
+     SS_STORED(struct ss_jitter, draws)},
+    {"seed", NULL, SS_IS_SEED, .usual = "1", SS_STORED(struct ss_jitter, seed)},
+    {NULL}};
+const struct ss_object_spec ss_jitter_fields = {
+    .says = "how uneven links between nodes are: runs tell a fan of times over draws beside those on even links",
+    .field = jitter_fields,
+    .rules = "{'anyOf': [{'required': ['bandwidth']}, {'required': ['latency']}]}"};
+
 bool ss_jitter_read(struct ss_node node, struct ss_jitter *out, struct ss_error *error) {
-  static const char *const known[] = {"per", "bandwidth", "latency", "draws", "seed", NULL}, *const pers[] = {
-                                                                                                 "pair", "message",
-                                                                                                 NULL};
-  const struct ss_node draws = ss_node_get(node, "draws"), seed = ss_node_get(node, "seed");
-  struct ss_node per;
-  size_t chosen;
-  uint64_t count = 40;
   *out = (struct ss_jitter){.seed = 1};
   if (!ss_node_present(node)) return true;
   if (!ss_node_is_object(node))
     return ss_node_fail(node, error, "expected {\"per\": \"pair\", \"bandwidth\": [[0, 0.4], [0.1, 0.9], [1, 1]]}");
-  if (!ss_node_keys(node, known, error) || !ss_node_need(node, "per", &per, error) ||
-      !ss_node_choice(per, pers, &chosen, error) ||
-      (ss_node_present(draws) && !ss_node_count(draws, 1, SS_DRAWS_MAX, &count, error)) ||
-      (ss_node_present(seed) && !ss_node_count(seed, 0, UINT64_C(1) << 53, &out->seed, error)) ||
-      !read_quantiles(ss_node_get(node, "bandwidth"), &out->bandwidth, error) ||
-      !read_quantiles(ss_node_get(node, "latency"), &out->latency, error))
-    return false;
-  if (out->bandwidth.count + out->latency.count == 0)
-    return ss_node_fail(node, error, "say what is uneven: \"bandwidth\", \"latency\" or both");
-  out->per_pair = chosen == 0;
-  out->draws = (uint32_t)count;
-  return true;
+  if (!ss_object_read(&ss_jitter_fields, node, out, error)) return false;
+  return out->bandwidth.count + out->latency.count > 0 ||
+         ss_node_fail(node, error, "say what is uneven: \"bandwidth\", \"latency\" or both");
 }
 
 static bool same_quantiles(const struct ss_quantiles *a, const struct ss_quantiles *b) {

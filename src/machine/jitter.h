@@ -3,7 +3,7 @@
 #ifndef SS_MACHINE_JITTER_H
 #define SS_MACHINE_JITTER_H
 
-#include "base/json.h"
+#include "base/fields.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -28,6 +28,7 @@ struct ss_jitter {
   uint64_t moment; /* messages of another moment (an iteration) draw anew */
 };
 
+extern const struct ss_object_spec ss_jitter_fields;
 /* Reads a cluster's "jitter"; absent: none. */
 bool ss_jitter_read(struct ss_node node, struct ss_jitter *out, struct ss_error *error) SS_MUST_CHECK;
 bool ss_jitter_same(const struct ss_jitter *a, const struct ss_jitter *b);

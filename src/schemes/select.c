@@ -25,37 +25,37 @@ void ss_selection_shape(const struct ss_selection *s, bool element, struct ss_in
   shape->width = 1;
 }
 
-static bool read_blocks(struct ss_node node, struct ss_selection *out, struct ss_error *error) {
-  struct ss_node share = ss_node_get(node, "blocks"), size = ss_node_get(node, "block");
-  uint64_t block = 256;
-  if (!ss_node_present(share)) {
-    if (!ss_node_present(size)) return true;
-    return ss_node_fail(size, error, "belongs to \"blocks\", the share of them that is kept");
-  }
-  if (ss_node_present(size) && !ss_node_count(size, 1, 1u << 20, &block, error)) return false;
-  out->block = (uint32_t)block;
-  return ss_node_positive(share, SS_RATIO, &out->density, error);
-}
+static const struct ss_field_spec fields[] = {
+    {"topk", "share of the entries that is kept", SS_IS_SHARE, .most = 1, SS_STORED(struct ss_selection, density)},
+    {"k", "entries that are kept", SS_IS_COUNT(1, UINT32_MAX), SS_STORED(struct ss_selection, k)},
+    {"blocks", "share of the blocks that is kept", SS_IS_SHARE, .most = 1, SS_STORED(struct ss_selection, density)},
+    {"block", "elements of a block (256)", SS_IS_COUNT(1, 1 << 20), SS_STORED(struct ss_selection, block)},
+    {"residual", "what was not selected is added next time", SS_IS_FLAG, .usual = "true",
+     SS_STORED(struct ss_selection, residual)},
+    {NULL}};
+const struct ss_object_spec ss_selection_fields = {
+    .name = "select",
+    .says = "sparsifies every rank's gradient before a scheme sees it; needs values",
+    .field = fields,
+    .rules =
+        "{'oneOf': [{'required': ['topk']}, {'required': ['k']}, {'required': ['blocks']}], 'dependentRequired': "
+        "{'block': ['blocks']}}"};
 
 bool ss_selection_read(struct ss_node node, struct ss_selection *out, struct ss_error *error) {
-  static const char *const known[] = {"topk", "k", "blocks", "block", "residual", NULL};
-  struct ss_node topk = ss_node_get(node, "topk"), k = ss_node_get(node, "k"),
-                 residual = ss_node_get(node, "residual");
-  *out = (struct ss_selection){.residual = true};
-  if (ss_node_is_object(node) && !ss_node_keys(node, known, error)) return false;
+  const struct ss_node topk = ss_node_get(node, "topk"), blocks = ss_node_get(node, "blocks"),
+                       block = ss_node_get(node, "block");
+  *out = (struct ss_selection){.selects = true, .residual = true};
+  if (ss_node_is_object(node) && !ss_object_check_keys(&ss_selection_fields, node, error)) return false;
   if (!ss_node_is_object(node) ||
-      ss_node_present(topk) + ss_node_present(k) + ss_node_present(ss_node_get(node, "blocks")) != 1)
+      ss_node_present(topk) + ss_node_present(ss_node_get(node, "k")) + ss_node_present(blocks) != 1)
     return ss_node_fail(
         node, error, "expected one of {\"topk\": \"5%%\"}, {\"k\": 1000} and {\"blocks\": \"1/32\", \"block\": 256}");
-  out->selects = true;
-  if (!read_blocks(node, out, error) ||
-      (ss_node_present(topk) && !ss_node_positive(topk, SS_RATIO, &out->density, error)) ||
-      (ss_node_present(k) && !ss_node_count(k, 1, UINT32_MAX, &out->k, error)) ||
-      (ss_node_present(residual) && !ss_node_flag(residual, &out->residual, error)))
-    return false;
+  if (ss_node_present(block) && !ss_node_present(blocks))
+    return ss_node_fail(block, error, "belongs to \"blocks\", the share of them that is kept");
+  if (!ss_object_read(&ss_selection_fields, node, out, error)) return false;
+  if (ss_node_present(blocks) && !ss_node_present(block)) out->block = 256;
   if (out->density <= 1) return true;
-  return ss_node_fail(ss_node_present(topk) ? topk : ss_node_get(node, "blocks"), error,
-                      "a share of %g is more than all", out->density);
+  return ss_node_fail(ss_node_present(topk) ? topk : blocks, error, "a share of %g is more than all", out->density);
 }
 
 /* One iteration. */

@@ -5,7 +5,7 @@
 #ifndef SS_SCHEMES_SELECT_H
 #define SS_SCHEMES_SELECT_H
 
-#include "base/json.h"
+#include "base/fields.h"
 #include "schemes/input.h"
 #include "sim/state.h"
 
@@ -18,6 +18,7 @@ struct ss_selection {
 };
 
 /* {"topk": share}, {"k": entries} or {"blocks": share, "block": elements}, each with "residual" (true). */
+extern const struct ss_object_spec ss_selection_fields;
 bool ss_selection_read(struct ss_node node, struct ss_selection *out, struct ss_error *error) SS_MUST_CHECK;
 
 struct ss_selector {

@@ -50,29 +50,32 @@ static bool read_option(struct ss_node node, const struct ss_option *option, uin
   return false;
 }
 
-/* A member that may be absent; *out is then what it was. */
-static bool read_choice(struct ss_node parent, const char *key, const char *const *choices, size_t *out,
-                        struct ss_error *error) {
-  const struct ss_node node = ss_node_get(parent, key);
-  return !ss_node_present(node) || ss_node_choice(node, choices, out, error);
-}
+static const char *const grains[] = {"row", "element", NULL}, *const sizes[] = {"free", "exchanged", NULL},
+                         *const hierarchies[] = {"none", "shard", "leader", NULL};
+static const struct ss_field_spec common_fields[] = {SS_SETTING_FIELDS, {NULL}};
+static const struct ss_object_spec common_spec = {.field = common_fields};
 
 bool ss_setting_read_common(struct ss_node node, struct ss_setting *out, struct ss_error *error) {
-  static const char *const grains[] = {"row", "element", NULL}, *const sizes[] = {"free", "exchanged", NULL},
-                           *const hierarchies[] = {"none", "shard", "leader", NULL};
-  const struct ss_node bytes = ss_node_get(node, "index_bytes");
-  uint64_t count = out->index_bytes;
-  size_t grain = out->element, size = out->exchange_sizes, hierarchy = (size_t)out->hierarchy;
-  if ((ss_node_present(bytes) && !ss_node_count(bytes, 0, 16, &count, error)) ||
-      !read_choice(node, "granularity", grains, &grain, error) || !read_choice(node, "sizes", sizes, &size, error) ||
-      !read_choice(node, "hierarchy", hierarchies, &hierarchy, error))
-    return false;
-  out->index_bytes = (uint32_t)count;
-  out->element = grain == 1;
-  out->exchange_sizes = size == 1;
-  out->hierarchy = (enum ss_hierarchy)hierarchy;
-  return true;
+  return !ss_node_is_object(node) || ss_object_read_known(&common_spec, node, out, error);
 }
+
+static const struct ss_field_spec option_kinds[] = {{NULL, NULL, SS_IS_TEXT},
+                                                    {NULL, NULL, SS_IS_NUMBER},
+                                                    {NULL, NULL, SS_IS_FLAG},
+                                                    {NULL}},
+                                  an_option = {NULL, "an option of the scheme: `sparsync list schemes`",
+                                               SS_IS_EITHER(option_kinds)};
+static const struct ss_field_spec setting_fields[] = {
+    {"name", NULL, SS_IS_NAME, .required = true},
+    {"label", "what results call it", SS_IS_TEXT, .low = 1, .high = sizeof((struct ss_setting){0}.label) - 1},
+    SS_SETTING_FIELDS,
+    {NULL}};
+static const struct ss_object_spec setting_spec = {.name = "scheme",
+                                                   .says = "a scheme and its options: `sparsync list schemes`",
+                                                   .field = setting_fields,
+                                                   .others = &an_option};
+const struct ss_field_spec ss_setting_forms[] = {
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&setting_spec)}, {NULL}};
 
 static bool read_label(struct ss_node node, struct ss_setting *out, struct ss_error *error) {
   const char *text;
@@ -112,8 +115,9 @@ bool ss_setting_read(struct ss_node node, const struct ss_setting *defaults, str
   if (!begin_setting(name, out, error)) return false;
 
   const struct ss_option *options = out->scheme->options;
-  const char *known[SS_OPTIONS_MAX + 7] = {"name", "label", "index_bytes", "granularity", "sizes", "hierarchy"};
-  size_t n = 6;
+  const char *known[SS_OPTIONS_MAX + sizeof setting_fields / sizeof *setting_fields] = {NULL};
+  size_t n = 0;
+  for (; setting_fields[n].name; n++) known[n] = setting_fields[n].name;
   for (size_t i = 0; options && options[i].name; i++) known[n++] = options[i].name;
   if (!ss_node_is_object(node)) return true;
   if (!ss_node_keys(node, known, error) || !read_label(ss_node_get(node, "label"), out, error)) return false;
@@ -270,7 +274,6 @@ cJSON *ss_setting_own_json(const struct ss_setting *s, bool all) {
 }
 
 cJSON *ss_setting_json(const struct ss_setting *s) {
-  static const char *const hierarchies[] = {"none", "shard", "leader"};
   cJSON *options = ss_setting_own_json(s, true);
   cJSON_AddNumberToObject(options, "index_bytes", s->index_bytes);
   cJSON_AddStringToObject(options, "granularity", s->element ? "element" : "row");

@@ -2,7 +2,7 @@
 #ifndef SS_SCHEMES_SETTING_H
 #define SS_SCHEMES_SETTING_H
 
-#include "base/json.h"
+#include "base/fields.h"
 
 struct ss_scheme;
 
@@ -41,6 +41,20 @@ struct ss_setting {
   bool exchange_sizes; /* "sizes": "exchanged" */
   enum ss_hierarchy hierarchy;
 };
+
+/* What a scheme and a scenario may both say. */
+#define SS_SETTING_FIELDS                                                                                            \
+  {"index_bytes", "of an index (4)", SS_IS_COUNT(0, 16), SS_STORED(struct ss_setting, index_bytes)},                 \
+      {"granularity", "what an index stands for (row)", SS_IS_CHOICE(grains),                                        \
+       SS_STORED(struct ss_setting, element)},                                                                       \
+      {"sizes", "of messages: known for nothing, or exchanged first (free)", SS_IS_CHOICE(sizes),                    \
+       SS_STORED(struct ss_setting, exchange_sizes)},                                                                \
+  {                                                                                                                  \
+    "hierarchy", "what nodes do before the scheme runs between them (none)", SS_IS_CHOICE(hierarchies),              \
+        SS_STORED(struct ss_setting, hierarchy)                                                                      \
+  }
+/* The ways to name a scheme: for fields that are either. */
+extern const struct ss_field_spec ss_setting_forms[];
 
 /* A scheme's name, or {"name", "label", OPTION...: value, "index_bytes", "granularity", "sizes", "hierarchy"}.
  * `defaults` gives the last four where the node does not. */

@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "schemes/registry.h"
 #include "study/identity.h"
+#include "study/scenario_fields.h"
 
 #include <cjson/cJSON.h>
 #include <limits.h>
@@ -12,11 +13,6 @@
 #include <string.h>
 
 enum { RANKS_MAX = 256, SCHEMES_MAX = 1024 };
-
-static const char *const keys[] = {"name",        "summary",     "trace",    "cluster", "ranks",   "device",
-                                   "index_bytes", "granularity", "verify",   "sizes",   "schemes", "iterations",
-                                   "sweep",       "expect",      "merge",    "notes",   "select",  "hierarchy",
-                                   "tensors",     "placement",   "capacity", NULL};
 
 /* --- ranks ---------------------------------------------------------------------------------------------- */
 
@@ -203,7 +199,7 @@ static bool read_place(struct ss_study *s, struct place *p, struct ss_error *err
   struct ss_node root = ss_doc_root(s->doc), trace = ss_node_get(root, "trace"), merge = ss_node_get(root, "merge"),
                  verify = ss_node_get(root, "verify");
   uint64_t group = 1;
-  if (!ss_node_keys(root, keys, error)) return false;
+  if (!ss_object_check_keys(&ss_scenario_fields, root, error)) return false;
   if (!ss_node_present(trace))
     return ss_fail(error, SS_BAD_INPUT, "%s: no trace given (--trace FILE)", ss_doc_name(s->doc));
   if (!read_models(s, root, p, error) || !find_trace(s, trace, p, error) ||

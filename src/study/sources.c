@@ -11,102 +11,104 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool read_dtype(struct ss_node node, enum ss_dtype *out, struct ss_error *error) {
-  static const char *const names[] = {"F32", "F16", "BF16", NULL};
-  size_t choice;
-  if (!ss_node_present(node)) return true;
-  if (!ss_node_choice(node, names, &choice, error)) return false;
-  *out = (enum ss_dtype)choice;
-  return true;
-}
+/* --- what is made ------------------------------------------------------------------------------------------- */
 
-static bool read_count(struct ss_node parent, const char *key, uint64_t low, uint64_t high, uint64_t *out,
-                       struct ss_error *error) {
-  struct ss_node node = ss_node_get(parent, key);
-  return !ss_node_present(node) || ss_node_count(node, low, high, out, error);
-}
+struct uniform {
+  uint64_t rows, width, seed;
+  double density;
+  enum ss_overlap overlap;
+  enum ss_dtype dtype;
+};
+
+static const char *const overlaps[] = {"full", "none", "random", NULL};
+static const struct ss_field_spec uniform_fields[] = {
+    {"rows", NULL, SS_IS_COUNT(1, UINT32_MAX), .required = true, SS_STORED(struct uniform, rows)},
+    {"row_width", NULL, SS_IS_COUNT(1, UINT32_MAX), .usual = "1", SS_STORED(struct uniform, width)},
+    {"density", NULL, SS_IS_SHARE, .most = 1, .required = true, SS_STORED(struct uniform, density)},
+    {"overlap", "of the rows of ranks", SS_IS_CHOICE(overlaps), .usual = "random",
+     SS_STORED(struct uniform, overlap)},
+    {"dtype", NULL, SS_IS_CHOICE(ss_dtypes), .usual = "F32", SS_STORED(struct uniform, dtype)},
+    {"seed", NULL, SS_IS_SEED, .usual = "1", SS_STORED(struct uniform, seed)},
+    {NULL}};
+static const struct ss_object_spec uniform_spec = {.says = "one tensor, as dense on every rank",
+                                                   .field = uniform_fields};
 
 static bool read_uniform(struct ss_node node, struct ss_source *out, struct ss_error *error) {
-  static const char *const keys[] = {"rows", "row_width", "density", "overlap", "dtype", "seed", NULL};
-  static const char *const overlaps[] = {"full", "none", "random", NULL};
-  struct ss_node rows, density, overlap = ss_node_get(node, "overlap");
-  uint64_t row_count, width = 1, bytes;
-  double share;
-  size_t choice = SS_OVERLAP_RANDOM;
-  enum ss_dtype dtype = SS_F32;
-  if (!ss_node_keys(node, keys, error) || !ss_node_need(node, "rows", &rows, error) ||
-      !ss_node_need(node, "density", &density, error) || !ss_node_count(rows, 1, UINT32_MAX, &row_count, error) ||
-      !ss_node_positive(density, SS_RATIO, &share, error) ||
-      !read_count(node, "row_width", 1, UINT32_MAX, &width, error) ||
-      !read_count(node, "seed", 0, UINT64_C(1) << 53, &out->seed, error) ||
-      (ss_node_present(overlap) && !ss_node_choice(overlap, overlaps, &choice, error)) ||
-      !read_dtype(ss_node_get(node, "dtype"), &dtype, error))
-    return false;
-  if (!ss_mul_u64(row_count, width * ss_dtype_bytes(dtype), &bytes) || bytes > SS_TENSOR_BYTES_MAX)
-    return ss_node_fail(rows, error, "%llu rows of %llu elements are more than 2^53 bytes",
-                        (unsigned long long)row_count, (unsigned long long)width);
-  out->uniform = (struct ss_uniform){.rows = row_count,
-                                     .width = (uint32_t)width,
-                                     .value_bytes = ss_dtype_bytes(dtype),
-                                     .overlap = (enum ss_overlap)choice,
-                                     .seed = out->seed};
-  return ss_uniform_make(share, &out->uniform, error) ||
+  struct uniform u;
+  uint64_t bytes;
+  if (!ss_object_read(&uniform_spec, node, &u, error)) return false;
+  if (!ss_mul_u64(u.rows, u.width * ss_dtype_bytes(u.dtype), &bytes) || bytes > SS_TENSOR_BYTES_MAX)
+    return ss_node_fail(ss_node_get(node, "rows"), error, "%llu rows of %llu elements are more than 2^53 bytes",
+                        (unsigned long long)u.rows, (unsigned long long)u.width);
+  out->seed = u.seed;
+  out->uniform = (struct ss_uniform){.rows = u.rows,
+                                     .width = (uint32_t)u.width,
+                                     .value_bytes = ss_dtype_bytes(u.dtype),
+                                     .overlap = u.overlap,
+                                     .seed = u.seed};
+  return ss_uniform_make(u.density, &out->uniform, error) ||
          ss_fail_prefix(error, "%s: trace.uniform", ss_doc_name(node.doc));
 }
 
-static bool read_ratio(struct ss_node parent, const char *key, double *out, struct ss_error *error) {
-  struct ss_node node = ss_node_get(parent, key);
-  return !ss_node_present(node) || ss_node_nonnegative(node, SS_RATIO, out, error);
-}
+static const struct ss_field_spec synth_fields[] = {
+    {"tensor", "its name", SS_IS_NAME, SS_STORED(struct ss_synth, tensor)},
+    {"rows", NULL, SS_IS_COUNT(1, UINT32_MAX), SS_STORED(struct ss_synth, rows)},
+    {"row_width", NULL, SS_IS_COUNT(1, UINT32_MAX), SS_STORED(struct ss_synth, row_width)},
+    {"dtype", NULL, SS_IS_CHOICE(ss_dtypes), SS_STORED(struct ss_synth, dtype)},
+    {"iterations", NULL, SS_IS_COUNT(1, UINT64_C(1) << 40), SS_STORED(struct ss_synth, iterations)},
+    {"ranks", NULL, SS_IS_COUNT(1, SS_RANKS_MAX), SS_STORED(struct ss_synth, ranks)},
+    SS_SYNTH_FIELDS,
+    {"distinct", "each so many lookups in a row are of different rows, as a token's top-k experts are",
+     SS_IS_COUNT(1, UINT32_MAX), SS_STORED(struct ss_synth, distinct)},
+    {NULL}};
+static const struct ss_object_spec synth_spec = {.says = "lookups that follow Zipf's law", .field = synth_fields};
 
 static bool read_synth(struct ss_node node, struct ss_drawn *drawn, struct ss_source *out, struct ss_error *error) {
-  static const char *const keys[] = {"tensor", "rows", "row_width", "dtype", "iterations", "ranks",    "tokens",
-                                     "zipf",   "hot",  "hot_rows",  "ids",   "seed",       "distinct", NULL};
-  static const char *const ids[] = {"shuffled", "popularity", NULL};
   struct ss_synth s;
-  struct ss_node tensor = ss_node_get(node, "tensor"), order = ss_node_get(node, "ids");
   ss_synth_defaults(&s);
-  uint64_t width = s.row_width, ranks = s.ranks;
-  size_t choice = (size_t)s.ids;
-  if (!ss_node_keys(node, keys, error) || (ss_node_present(tensor) && !ss_node_text(tensor, &s.tensor, error)) ||
-      !read_count(node, "rows", 1, UINT32_MAX, &s.rows, error) ||
-      !read_count(node, "row_width", 1, UINT32_MAX, &width, error) ||
-      !read_dtype(ss_node_get(node, "dtype"), &s.dtype, error) ||
-      !read_count(node, "iterations", 1, UINT64_C(1) << 40, &s.iterations, error) ||
-      !read_count(node, "ranks", 1, SS_RANKS_MAX, &ranks, error) ||
-      !read_count(node, "tokens", 1, UINT64_C(1) << 40, &s.tokens, error) ||
-      !read_count(node, "distinct", 1, UINT32_MAX, &s.distinct, error) || !read_ratio(node, "zipf", &s.zipf, error) ||
-      !read_ratio(node, "hot", &s.hot, error) || !read_count(node, "hot_rows", 0, UINT32_MAX, &s.hot_rows, error) ||
-      (ss_node_present(order) && !ss_node_choice(order, ids, &choice, error)) ||
-      !read_count(node, "seed", 0, UINT64_C(1) << 53, &s.seed, error))
-    return false;
-  s.row_width = (uint32_t)width;
-  s.ranks = (uint32_t)ranks;
-  s.ids = (enum ss_ids)choice;
+  if (!ss_object_read(&synth_spec, node, &s, error)) return false;
   s.drawn = drawn;
   out->seed = s.seed;
   return ss_trace_synth(&s, &out->trace, error) || ss_fail_prefix(error, "%s: trace.synth", ss_doc_name(node.doc));
 }
 
+static const char *const distributions[] = {"normal", "laplace", NULL};
+static const struct ss_field_spec gradient_fields[] = {
+    {"elements", NULL, SS_IS_COUNT(1, UINT32_MAX), .required = true, SS_STORED(struct ss_gradient, elements)},
+    SS_GRADIENT_FIELDS(1 << 20),
+    {"distribution", NULL, SS_IS_CHOICE(distributions), .usual = "normal", SS_STORED(struct ss_gradient, laplace)},
+    {"iterations", NULL, SS_IS_COUNT(1, UINT64_C(1) << 40), SS_STORED(struct ss_gradient, iterations)},
+    {NULL}};
+static const struct ss_object_spec gradient_spec = {.says = "synthetic gradients, with values",
+                                                    .field = gradient_fields};
+
 static bool read_gradient(struct ss_node node, struct ss_source *out, struct ss_error *error) {
-  static const char *const keys[] = {"elements", "seed",         "rho",        "scale", "sigma",
-                                     "layers",   "distribution", "iterations", NULL};
-  static const char *const distributions[] = {"normal", "laplace", NULL};
   struct ss_gradient *g = &out->gradient;
-  struct ss_node elements, distribution = ss_node_get(node, "distribution");
-  size_t choice = 0;
-  if (!ss_gradient_read(node, keys, 1u << 20, g, error) || !ss_node_need(node, "elements", &elements, error) ||
-      !ss_node_count(elements, 1, UINT32_MAX, &g->elements, error) ||
-      (ss_node_present(distribution) && !ss_node_choice(distribution, distributions, &choice, error)) ||
-      !read_count(node, "iterations", 1, UINT64_C(1) << 40, &g->iterations, error))
-    return false;
+  if (!ss_gradient_read(&gradient_spec, node, g, error)) return false;
   if (g->layers > g->elements)
     return ss_node_fail(node, error, "%u layers of %llu elements", g->layers, (unsigned long long)g->elements);
-  g->laplace = choice == 1;
   out->seed = g->seed;
   out->is_gradient = true;
   return true;
 }
+
+/* --- where it comes from ------------------------------------------------------------------------------------ */
+
+static const struct ss_field_spec trace_fields[] = {{"uniform", NULL, SS_IS_OBJECT(&uniform_spec)},
+                                                    {"synth", NULL, SS_IS_OBJECT(&synth_spec)},
+                                                    {"gradient", NULL, SS_IS_OBJECT(&gradient_spec)},
+                                                    {NULL}};
+static const struct ss_object_spec trace_spec = {.name = "trace",
+                                                 .says = "what to make",
+                                                 .field = trace_fields,
+                                                 .rules = "{'minProperties': 1, 'maxProperties': 1}"};
+const struct ss_field_spec ss_trace_forms[] = {
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&trace_spec)}, {NULL}};
+static const struct ss_field_spec lookups_fields[] = {{"synth", NULL, SS_IS_OBJECT(&synth_spec)}, {NULL}};
+static const struct ss_object_spec lookups_spec = {
+    .name = "lookups", .says = "what to make", .field = lookups_fields, .rules = "{'minProperties': 1}"};
+const struct ss_field_spec ss_lookups_forms[] = {
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&lookups_spec)}, {NULL}};
 
 static bool read_file(struct ss_node node, const char *base, struct ss_source *out, struct ss_error *error) {
   char path[PATH_MAX];
@@ -120,11 +122,10 @@ static bool read_file(struct ss_node node, const char *base, struct ss_source *o
 
 static bool read_source(const struct ss_sources *sources, struct ss_node node, const char *base,
                         struct ss_source *out, struct ss_error *error) {
-  static const char *const keys[] = {"uniform", "synth", "gradient", NULL};
   const char *name = "uniform";
   out->seed = 1;
   if (ss_node_is_object(node)) {
-    if (!ss_node_keys(node, keys, error)) return false;
+    if (!ss_object_check_keys(&trace_spec, node, error)) return false;
     struct ss_node inside = ss_node_first(node);
     if (ss_node_size(node) != 1)
       return ss_node_fail(node, error, "say one of \"uniform\", \"synth\" and \"gradient\"");

@@ -2,7 +2,7 @@
 #ifndef SS_STUDY_SOURCES_H
 #define SS_STUDY_SOURCES_H
 
-#include "base/json.h"
+#include "base/fields.h"
 #include "schemes/input.h"
 
 struct ss_source {
@@ -15,6 +15,9 @@ struct ss_source {
   uint64_t hash, seed;
   bool borrowed; /* the trace is somebody else's */
 };
+
+/* The ways to say a trace: a file, or what to make; and one that has lookups. */
+extern const struct ss_field_spec ss_trace_forms[], ss_lookups_forms[];
 
 /* A growing list of opened sources, closed together. */
 struct ss_sources {

@@ -3,6 +3,7 @@
 #include "base/data.h"
 #include "base/list.h"
 #include "share/share.h"
+#include "study/scenario_fields.h"
 #include "study/study_internal.h"
 
 #include <cjson/cJSON.h>
@@ -11,10 +12,6 @@
 #include <string.h>
 
 enum { LIST_MAX = 256 };
-
-static const char *const keys[] = {"name",    "summary", "notes",     "workload", "workloads", "systems",    "trace",
-                                   "feeds",   "merge",   "cluster",   "device",   "ranks",     "iterations", "jitter",
-                                   "compute", "scale",   "baselines", "verify",   NULL};
 
 /* --- lists of models -------------------------------------------------------------------------------------- */
 
@@ -239,29 +236,59 @@ static bool feed(struct ss_train_study *s, const struct ss_train_study *like, st
 
 /* --- how long, how evenly --------------------------------------------------------------------------------- */
 
-static bool read_jitter(struct ss_node node, struct ss_iterate_options *options, struct ss_error *error) {
-  static const char *const known[] = {"lognormal", "seed", NULL};
-  struct ss_node sigma, seed = ss_node_get(node, "seed");
-  options->seed = 1;
-  if (!ss_node_present(node)) return true;
-  if (!ss_node_is_object(node)) return ss_node_fail(node, error, "expected {\"lognormal\": 0.1}");
-  if (!ss_node_keys(node, known, error) || !ss_node_need(node, "lognormal", &sigma, error) ||
-      !ss_node_nonnegative(sigma, SS_RATIO, &options->sigma, error) ||
-      (ss_node_present(seed) && !ss_node_count(seed, 0, UINT64_C(1) << 53, &options->seed, error)))
-    return false;
-  if (options->sigma > 10) return ss_node_fail(sigma, error, "%g: more than 10 is no jitter", options->sigma);
-  return true;
-}
+static const struct ss_field_spec jitter_fields[] = {
+    {"lognormal", "sigma", SS_IS_RATIO, .required = true, SS_STORED(struct ss_iterate_options, sigma)},
+    {"seed", NULL, SS_IS_SEED, .usual = "1", SS_STORED(struct ss_iterate_options, seed)},
+    {NULL}};
+static const struct ss_object_spec jitter_spec = {
+    .says = "sigma of the factor exp(sigma z - sigma^2/2) on compute, one an iteration and rank",
+    .field = jitter_fields};
+static const struct ss_object_spec feeds_spec = {.others = &ss_name_field};
+#define FORMS(kind, spec)                                                                                            \
+  static const struct ss_field_spec kind##_forms[] = {{NULL, NULL, SS_IS_NAME},                                      \
+                                                      {NULL, NULL, SS_IS_OBJECT(&spec)},                             \
+                                                      {NULL}},                                                       \
+                                    a_##kind = {NULL, "a name in models/" #kind "s, a path, or an object",           \
+                                                SS_IS_EITHER(kind##_forms)}
+FORMS(workload, ss_workload_fields);
+FORMS(system, ss_system_fields);
+
+static const struct ss_field_spec fields[] = {
+    {"name", NULL, SS_IS_TEXT, SS_STORED(struct ss_train_study, name)},
+    SS_SPEC_SUMMARY,
+    SS_SPEC_NOTES,
+    {"workload", NULL, SS_IS_EITHER(workload_forms)},
+    {"workloads", "in place of workload", SS_IS_LIST(&a_workload, 1, LIST_MAX)},
+    {"systems", "all that are shipped and can run by default", SS_IS_LIST(&a_system, 1, LIST_MAX)},
+    {"trace", "feeds the modules that name its tensors", SS_IS_EITHER(ss_lookups_forms)},
+    {"feeds", "module to tensor of the trace, instead of the one that the workload names", SS_IS_OBJECT(&feeds_spec)},
+    {"merge", "ranks to be made one (1)", SS_IS_COUNT(1, SS_RANKS_MAX)},
+    {"cluster", "a name in models/clusters, a path, or an object", SS_IS_EITHER(ss_cluster_forms)},
+    {"device", "a name in models/devices, a path, an object, or \"none\"", SS_IS_EITHER(ss_device_forms)},
+    {"ranks", "rank counts: 16, [4, 8] or \"4..64\" (doubling); all of the trace's by default",
+     SS_IS_EITHER(ss_ranks_forms)},
+    {"iterations", "played, warm-up included; two rounds of the trace by default, at least 8",
+     SS_IS_COUNT(2, 10000000), SS_STORED(struct ss_train_study, training.options.iterations)},
+    {"jitter", NULL, SS_IS_OBJECT(&jitter_spec), SS_STORED(struct ss_train_study, training.options)},
+    {"compute", "factor on all forward and backward times", SS_IS_RATIO, .usual = "1",
+     SS_STORED(struct ss_train_study, training.options.compute)},
+    {"scale", "factors on estimated inputs (1)", SS_IS_OBJECT(&ss_scale_fields)},
+    {"baselines", "systems that speed-ups are over; those that say so by default", SS_IS_LIST(&ss_name_field, 0, 0)},
+    {"verify", "prove each simulated exchange", SS_IS_FLAG, .usual = "false",
+     SS_STORED(struct ss_train_study, training.durations.verify)},
+    {NULL}};
+const struct ss_object_spec ss_training_fields = {
+    .title = "A scenario of sparsync train", .says = "docs/training.md, \"Scenario\"", .field = fields};
 
 static bool read_options(struct ss_train_study *s, struct ss_error *error) {
-  struct ss_node root = ss_doc_root(s->doc), iterations = ss_node_get(root, "iterations"),
-                 compute = ss_node_get(root, "compute"), verify = ss_node_get(root, "verify");
-  struct ss_iterate_options *w = &s->training.options;
-  w->compute = 1;
-  return (!ss_node_present(iterations) || ss_node_count(iterations, 2, 10000000, &w->iterations, error)) &&
-         (!ss_node_present(compute) || ss_node_nonnegative(compute, SS_RATIO, &w->compute, error)) &&
-         (!ss_node_present(verify) || ss_node_flag(verify, &s->training.durations.verify, error)) &&
-         read_jitter(ss_node_get(root, "jitter"), w, error);
+  const struct ss_node root = ss_doc_root(s->doc), jitter = ss_node_get(root, "jitter");
+  s->training.options.seed = 1;
+  if (ss_node_present(jitter) && !ss_node_is_object(jitter))
+    return ss_node_fail(jitter, error, "expected {\"lognormal\": 0.1}");
+  const double *sigma = &s->training.options.sigma;
+  return ss_object_read(&ss_training_fields, root, s, error) &&
+         (*sigma <= 10 ||
+          ss_node_fail(ss_node_get(jitter, "lognormal"), error, "%g: more than 10 is no jitter", *sigma));
 }
 
 /* Before rows are drawn: they follow from the workload. */
@@ -305,10 +332,9 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
   out->sources.like = request->traces;
   out->sources.drawn = request->drawn;
   if (cJSON_HasObjectItem(request->edits, "workloads")) cJSON_DeleteItemFromObjectCaseSensitive(root.at, "workload");
-  if (!ss_node_keys(root, keys, error) || !split(out->doc, "workloads", error) || !split(out->doc, "systems", error))
+  if (!ss_object_check_keys(&ss_training_fields, root, error) || !split(out->doc, "workloads", error) ||
+      !split(out->doc, "systems", error))
     return false;
-  struct ss_node name = ss_node_get(root, "name");
-  if (ss_node_present(name) && !ss_node_text(name, &out->name, error)) return false;
   return read_workloads(out, error) && read_systems(out, error) && read_place(out, request->notice, error) &&
          read_trace(out, error) && read_ranks(out, error) && read_options(out, error) && scale(out, error) &&
          feed(out, like, error) && ss_training_prepare(&out->training, error);

@@ -5,6 +5,12 @@
 const char *const ss_scaled_names[] = {"compute", "latency", "intra_bandwidth", "kernels",
                                        "lookups", "prior",   "buckets",         NULL};
 
+static const char *scaled_name(size_t number) {
+  return ss_scaled_names[number];
+}
+static const struct ss_field_spec a_factor = {NULL, NULL, SS_IS_SHARE, .most = 1e6};
+const struct ss_object_spec ss_scale_fields = {.others = &a_factor, .choice = scaled_name};
+
 bool ss_scale_read(struct ss_node node, struct ss_scale *out, struct ss_error *error) {
   for (size_t i = 0; i < SS_SCALED; i++) out->factor[i] = 1;
   if (!ss_node_present(node)) return true;

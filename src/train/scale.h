@@ -23,6 +23,7 @@ struct ss_scale {
   double factor[SS_SCALED]; /* above 0 */
 };
 
+extern const struct ss_object_spec ss_scale_fields;
 /* An object of factors by name. */
 bool ss_scale_read(struct ss_node node, struct ss_scale *out, struct ss_error *error) SS_MUST_CHECK;
 

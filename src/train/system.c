@@ -2,6 +2,7 @@
 
 #include "train/workloads.h"
 
+#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -87,28 +88,42 @@ static bool read_select(struct ss_node node, struct ss_system *s, struct ss_erro
   return true;
 }
 
+static const struct ss_field_spec a_source = {NULL, NULL, SS_IS_NAME};
+static const struct ss_object_spec source_spec = {.says = "field name to where its number comes from",
+                                                  .others = &a_source};
+static const struct ss_field_spec fields[] = {
+    {"name", NULL, SS_IS_TEXT, .low = 1, .required = true, SS_STORED(struct ss_system, name)},
+    SS_SPEC_SUMMARY,
+    {"sparse", "scheme of embeddings, as in scenarios", SS_IS_EITHER(ss_setting_forms), .required = true},
+    {"dense", "scheme of dense modules", SS_IS_EITHER(ss_setting_forms), .required = true},
+    {"schedule", NULL, SS_IS_CHOICE(schedules), .required = true, SS_STORED(struct ss_system, schedule)},
+    {"bucket", "fifo only: dense gradients are fused until a bucket holds so much (0: no fusion)", SS_IS_BYTES},
+    {"partition", "priority only: dense gradients are cut into parts of at most so much (0: whole)", SS_IS_BYTES},
+    {"select", "what a lossless dense scheme is given of dense modules", SS_IS_OBJECT(&ss_selection_fields)},
+    {"baseline", "speed-ups are over the fastest system that says so", SS_IS_FLAG, .usual = "false",
+     SS_STORED(struct ss_system, baseline)},
+    {"source", NULL, SS_IS_OBJECT(&source_spec)},
+    SS_SPEC_NOTES,
+    {NULL}};
+const struct ss_object_spec ss_system_fields = {
+    .name = "system",
+    .title = "A system: models/systems/*.json, or inline in a scenario of train",
+    .says = "Which scheme synchronises sparse and dense gradients, and how they are scheduled: docs/training.md, "
+            "\"Systems\"",
+    .field = fields};
+
 bool ss_system_read(struct ss_node node, struct ss_system *out, struct ss_error *error) {
-  static const char *const known[] = {"name",      "summary", "sparse",   "dense",  "schedule", "bucket",
-                                      "partition", "select",  "baseline", "source", "notes",    NULL};
   const struct ss_setting defaults = {.index_bytes = 4};
-  struct ss_node name, sparse, dense, schedule, baseline = ss_node_get(node, "baseline");
-  const char *text;
-  size_t choice;
+  const struct ss_node sparse = ss_node_get(node, "sparse"), dense = ss_node_get(node, "dense"),
+                       name = ss_node_get(node, "name");
   *out = (struct ss_system){0};
   if (!ss_node_is_object(node))
     return ss_node_fail(node, error, "a system is an object with \"sparse\" and \"dense\"");
-  if (!ss_node_keys(node, known, error) || !ss_node_need(node, "name", &name, error) ||
-      !ss_node_need(node, "sparse", &sparse, error) || !ss_node_need(node, "dense", &dense, error) ||
-      !ss_node_need(node, "schedule", &schedule, error) || !ss_node_text(name, &text, error) ||
-      !ss_node_choice(schedule, schedules, &choice, error))
-    return false;
-  if (!*text || strlen(text) >= sizeof out->name)
+  if (!ss_object_read(&ss_system_fields, node, out, error)) return false;
+  if (!out->name[0] || strlen(name.at->valuestring) >= sizeof out->name)
     return ss_node_fail(name, error, "a name has 1 to %zu bytes", sizeof out->name - 1);
-  snprintf(out->name, sizeof out->name, "%s", text);
-  out->schedule = (enum ss_schedule)choice;
   return ss_setting_read(sparse, &defaults, &out->sparse, error) &&
          ss_setting_read(dense, &defaults, &out->dense, error) && read_sizes(node, out, error) &&
          check_schemes(sparse, dense, out, error) && split_exchanges(sparse, out, error) &&
-         read_select(ss_node_get(node, "select"), out, error) &&
-         (!ss_node_present(baseline) || ss_node_flag(baseline, &out->baseline, error));
+         read_select(ss_node_get(node, "select"), out, error);
 }

@@ -28,6 +28,7 @@ const char *ss_schedule_name(enum ss_schedule schedule);
 bool ss_setting_sends_dense(const struct ss_setting *setting);
 /* The same scheme with the same options; labels do not count. */
 bool ss_setting_same(const struct ss_setting *a, const struct ss_setting *b);
+extern const struct ss_object_spec ss_system_fields;
 bool ss_system_read(struct ss_node node, struct ss_system *out, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

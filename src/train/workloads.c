@@ -29,19 +29,6 @@ static bool read_kept(struct ss_workload *w, struct ss_node node, const char **o
   return *out ? true : short_of_memory(error);
 }
 
-/* Members that may be absent: *out stays as it is then. */
-static bool read_number(struct ss_node parent, const char *key, enum ss_dimension dimension, double *out,
-                        struct ss_error *error) {
-  struct ss_node node = ss_node_get(parent, key);
-  return !ss_node_present(node) || ss_node_nonnegative(node, dimension, out, error);
-}
-
-static bool read_count(struct ss_node parent, const char *key, uint64_t low, uint64_t high, uint64_t *out,
-                       struct ss_error *error) {
-  struct ss_node node = ss_node_get(parent, key);
-  return !ss_node_present(node) || ss_node_count(node, low, high, out, error);
-}
-
 bool ss_bytes_read(struct ss_node node, uint64_t *out, struct ss_error *error) {
   double bytes;
   if (!ss_node_nonnegative(node, SS_BYTES, &bytes, error)) return false;
@@ -96,45 +83,45 @@ static bool read_tensors(struct ss_workload *w, struct ss_node node, struct ss_f
   return true;
 }
 
+static const struct ss_field_spec synth_fields[] = {SS_SYNTH_FIELDS, {NULL}};
+static const struct ss_object_spec synth_spec = {
+    .says = "lookups of its own that follow Zipf's law",
+    .field = synth_fields,
+    .rules = "{'anyOf': [{'required': ['lookups']}, {'required': ['tokens']}]}"};
+
 static bool read_synth(struct ss_node node, struct ss_module *m, enum ss_dtype dtype, struct ss_error *error) {
-  static const char *const known[] = {"lookups", "zipf", "hot", "hot_rows", "ids", "seed", NULL};
-  static const char *const ids[] = {"shuffled", "popularity", NULL};
   struct ss_synth *s = &m->feed.synth;
-  struct ss_node lookups, order = ss_node_get(node, "ids");
-  size_t choice;
+  struct ss_node needed;
   ss_synth_defaults(s);
-  choice = (size_t)s->ids;
   m->feed.kind = SS_FEED_SYNTH;
   s->tensor = m->name;
   s->rows = m->rows;
   s->row_width = m->row_width;
   s->dtype = dtype;
-  if (!ss_node_keys(node, known, error) || !ss_node_need(node, "lookups", &lookups, error) ||
-      !ss_node_count(lookups, 1, UINT64_C(1) << 40, &s->tokens, error) ||
-      !read_number(node, "zipf", SS_RATIO, &s->zipf, error) || !read_number(node, "hot", SS_RATIO, &s->hot, error) ||
-      !read_count(node, "hot_rows", 0, UINT32_MAX, &s->hot_rows, error) ||
-      (ss_node_present(order) && !ss_node_choice(order, ids, &choice, error)) ||
-      !read_count(node, "seed", 0, UINT64_C(1) << 53, &s->seed, error))
-    return false;
-  s->ids = (enum ss_ids)choice;
-  return true;
+  return ss_object_check_keys(&synth_spec, node, error) &&
+         (ss_node_present(ss_node_get(node, "tokens")) || ss_node_need(node, "lookups", &needed, error)) &&
+         ss_object_read(&synth_spec, node, s, error);
 }
 
+static const char *const overlaps[] = {"full", "none", "random", NULL};
+static const struct ss_field_spec count_fields[] = {
+    {"lookups", "of a rank in an iteration", SS_IS_COUNT(0, UINT32_MAX), .required = true,
+     SS_STORED(struct ss_feed, lookups)},
+    {"coalesced", "distinct rows among them", SS_IS_COUNT(0, UINT32_MAX), .required = true,
+     SS_STORED(struct ss_feed, coalesced)},
+    {"prior", "of these, rows that the next iteration looks up", SS_IS_COUNT(0, UINT32_MAX), .required = true,
+     SS_STORED(struct ss_feed, prior)},
+    {"overlap", "of the rows of ranks", SS_IS_CHOICE(overlaps), .usual = "random",
+     SS_STORED(struct ss_feed, overlap)},
+    {NULL}};
+static const struct ss_object_spec count_spec = {.says = "numbers of rows, as papers print them",
+                                                 .field = count_fields};
+
 static bool read_counts(struct ss_node node, struct ss_module *m, struct ss_error *error) {
-  static const char *const known[] = {"lookups", "coalesced", "prior", "overlap", NULL};
-  static const char *const overlaps[] = {"full", "none", "random", NULL};
+  const struct ss_node coalesced = ss_node_get(node, "coalesced");
   struct ss_feed *f = &m->feed;
-  struct ss_node lookups, coalesced, prior, overlap = ss_node_get(node, "overlap");
-  size_t choice = SS_OVERLAP_RANDOM;
   f->kind = SS_FEED_COUNTS;
-  if (!ss_node_keys(node, known, error) || !ss_node_need(node, "lookups", &lookups, error) ||
-      !ss_node_need(node, "coalesced", &coalesced, error) || !ss_node_need(node, "prior", &prior, error) ||
-      !ss_node_count(lookups, 0, UINT32_MAX, &f->lookups, error) ||
-      !ss_node_count(coalesced, 0, UINT32_MAX, &f->coalesced, error) ||
-      !ss_node_count(prior, 0, UINT32_MAX, &f->prior, error) ||
-      (ss_node_present(overlap) && !ss_node_choice(overlap, overlaps, &choice, error)))
-    return false;
-  f->overlap = (enum ss_overlap)choice;
+  if (!ss_object_read(&count_spec, node, f, error)) return false;
   if (f->coalesced > m->rows)
     return ss_node_fail(coalesced, error, "%llu distinct rows of a table of %llu", (unsigned long long)f->coalesced,
                         (unsigned long long)m->rows);
@@ -142,7 +129,8 @@ static bool read_counts(struct ss_node node, struct ss_module *m, struct ss_erro
     return ss_node_fail(coalesced, error, "%llu distinct rows in %llu lookups", (unsigned long long)f->coalesced,
                         (unsigned long long)f->lookups);
   if (f->prior > f->coalesced)
-    return ss_node_fail(prior, error, "%llu prior rows, but only %llu rows (\"coalesced\") have a gradient",
+    return ss_node_fail(ss_node_get(node, "prior"), error,
+                        "%llu prior rows, but only %llu rows (\"coalesced\") have a gradient",
                         (unsigned long long)f->prior, (unsigned long long)f->coalesced);
   return true;
 }
@@ -161,16 +149,12 @@ static bool read_feed(struct reading *r, struct ss_node node, struct ss_module *
 /* --- modules -------------------------------------------------------------------------------------------- */
 
 static bool read_table(struct reading *r, struct ss_node node, struct ss_module *m, struct ss_error *error) {
-  struct ss_node rows, width, bytes = ss_node_get(node, "bytes"), after = ss_node_get(node, "after");
+  const struct ss_node bytes = ss_node_get(node, "bytes"), after = ss_node_get(node, "after");
   const uint64_t element = ss_dtype_bytes(r->w->dtype);
-  uint64_t columns, table, given;
-  if (!ss_node_need(node, "rows", &rows, error) || !ss_node_need(node, "row_width", &width, error) ||
-      !ss_node_count(rows, 1, UINT32_MAX, &m->rows, error) || !ss_node_count(width, 1, UINT32_MAX, &columns, error))
-    return false;
-  m->row_width = (uint32_t)columns;
-  if (!ss_mul_u64(m->rows, columns * element, &table) || table > SS_TENSOR_BYTES_MAX)
-    return ss_node_fail(rows, error, "%llu rows of %u elements are more than 2^53 bytes", (unsigned long long)m->rows,
-                        m->row_width);
+  uint64_t table, given;
+  if (!ss_mul_u64(m->rows, m->row_width * element, &table) || table > SS_TENSOR_BYTES_MAX)
+    return ss_node_fail(ss_node_get(node, "rows"), error, "%llu rows of %u elements are more than 2^53 bytes",
+                        (unsigned long long)m->rows, m->row_width);
   m->bytes = table;
   if (ss_node_present(bytes)) {
     if (!ss_bytes_read(bytes, &given, error)) return false;
@@ -194,12 +178,44 @@ static bool read_dense(struct reading *r, struct ss_node node, struct ss_module 
                       (unsigned long long)m->bytes, ss_dtype_name(r->w->dtype), element);
 }
 
+static const char *const kinds[] = {"embedding", "dense", NULL}, *const embedding_kind[] = {"embedding", NULL},
+                         *const dense_kind[] = {"dense", NULL};
+static const struct ss_field_spec a_name = {NULL, NULL, SS_IS_NAME},
+                                  tensors[] = {
+                                      {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_LIST(&a_name, 1, 0)}, {NULL}};
+static const struct ss_object_spec source_spec = {
+    .name = "source",
+    .says = "field name to where its number comes from; a text that begins with \"estimated\" says how it was made",
+    .others = &a_name};
+#define MODULE_FIELDS(kind_)                                                                                         \
+  {"name", NULL, SS_IS_NAME, .required = true}, {"kind", NULL, SS_IS_CHOICE(kind_), .required = true},               \
+      {"bytes", "of its gradient; of a table, if given, rows * row_width * bytes of an element", SS_IS_BYTES},       \
+      {"forward_s", NULL, SS_IS_TIME, SS_STORED(struct ss_module, forward)},                                         \
+      {"backward_s", NULL, SS_IS_TIME, SS_STORED(struct ss_module, backward)},                                       \
+      {"after", "modules whose output it needs", SS_IS_LIST(&a_name, 0, 0)},                                         \
+      {"source", NULL, SS_IS_OBJECT(&source_spec)}, SS_SPEC_NOTES
+static const struct ss_field_spec embedding_fields[] = {
+    MODULE_FIELDS(embedding_kind),
+    {"rows", NULL, SS_IS_COUNT(1, UINT32_MAX), .required = true, SS_STORED(struct ss_module, rows)},
+    {"row_width", NULL, SS_IS_COUNT(1, UINT32_MAX), .required = true, SS_STORED(struct ss_module, row_width)},
+    {"tensor", "of the scenario's trace; several: one table that all of them look up", SS_IS_EITHER(tensors)},
+    {"synth", NULL, SS_IS_OBJECT(&synth_spec)},
+    {"counts", NULL, SS_IS_OBJECT(&count_spec)},
+    {NULL}};
+static const struct ss_field_spec dense_fields[] = {MODULE_FIELDS(dense_kind), {NULL}};
+static const struct ss_object_spec
+    embedding_spec = {.name = "embedding",
+                      .field = embedding_fields,
+                      .rules =
+                          "{'oneOf': [{'required': ['tensor']}, {'required': ['synth']}, {'required': ['counts']}], "
+                          "'allOf': [{'properties': {'after': {'maxItems': 0}}}]}"},
+    dense_spec = {.name = "dense", .field = dense_fields};
+static const struct ss_field_spec modules[] = {{NULL, NULL, SS_IS_OBJECT(&dense_spec)},
+                                               {NULL, NULL, SS_IS_OBJECT(&embedding_spec)},
+                                               {NULL}},
+                                  a_module = {NULL, NULL, SS_IS_EITHER(modules)};
+
 static bool read_module(struct reading *r, struct ss_node node, struct ss_module *m, struct ss_error *error) {
-  static const char *const kinds[] = {"embedding", "dense", NULL};
-  static const char *const of_tables[] = {"name",  "kind", "bytes",     "forward_s", "backward_s", "after",  "source",
-                                          "notes", "rows", "row_width", "tensor",    "synth",      "counts", NULL};
-  static const char *const of_dense[] = {"name",  "kind",   "bytes", "forward_s", "backward_s",
-                                         "after", "source", "notes", NULL};
   struct ss_node name, kind;
   size_t choice;
   if (!ss_node_is_object(node)) return ss_node_fail(node, error, "a module is an object with \"name\" and \"kind\"");
@@ -207,12 +223,9 @@ static bool read_module(struct reading *r, struct ss_node node, struct ss_module
       !ss_node_choice(kind, kinds, &choice, error) || !read_kept(r->w, name, &m->name, error))
     return false;
   m->embedding = choice == 0;
-  if (!ss_node_keys(node, m->embedding ? of_tables : of_dense, error) ||
-      !read_number(node, "forward_s", SS_TIME, &m->forward, error) ||
-      !read_number(node, "backward_s", SS_TIME, &m->backward, error))
-    return false;
-  if (!(m->embedding ? read_table(r, node, m, error) : read_dense(r, node, m, error))) return false;
-  return note_estimates(r, ss_node_get(node, "source"), m->name, error);
+  return ss_object_read(m->embedding ? &embedding_spec : &dense_spec, node, m, error) &&
+         (m->embedding ? read_table(r, node, m, error) : read_dense(r, node, m, error)) &&
+         note_estimates(r, ss_node_get(node, "source"), m->name, error);
 }
 
 /* --- what comes after what ------------------------------------------------------------------------------ */
@@ -332,31 +345,38 @@ static bool check_order(const struct reading *r, struct sorting *s, struct ss_er
 
 /* --- the whole ------------------------------------------------------------------------------------------ */
 
-/* Words a second follow from it: none, or more than doubles can count, are a slip. */
-static bool read_tokens(struct ss_node parent, double *out, struct ss_error *error) {
-  const struct ss_node node = ss_node_get(parent, "tokens");
-  *out = NAN;
-  if (!ss_node_present(node)) return true;
-  if (!ss_node_positive(node, SS_NUMBER, out, error)) return false;
-  return *out <= 0x1p53 || ss_node_fail(node, error, "so many words no rank processes in an iteration");
-}
+static const struct ss_field_spec workload_fields[] = {
+    {"name", NULL, SS_IS_NAME, .required = true},
+    SS_SPEC_SUMMARY,
+    {"dtype", "element of every gradient", SS_IS_CHOICE(ss_dtypes), .usual = "F32",
+     SS_STORED(struct ss_workload, dtype)},
+    {"tokens", "non-padding words that a rank processes in an iteration (as the trace says)", SS_IS_ABOVE_0,
+     .most = 0x1p53, SS_STORED(struct ss_workload, tokens)},
+    {"iterations", "different iterations of \"synth\" lookups (8, or the trace's)", SS_IS_COUNT(1, 1 << 20),
+     SS_STORED(struct ss_workload, iterations)},
+    {"modules", "in list order, which breaks ties of the forward order; backward passes go the other way",
+     SS_IS_LIST(&a_module, 1, SS_MODULES_MAX), .required = true},
+    {"source", NULL, SS_IS_OBJECT(&source_spec)},
+    SS_SPEC_NOTES,
+    {NULL}};
+const struct ss_object_spec ss_workload_fields = {
+    .name = "workload",
+    .title = "A workload: models/workloads/*.json, or inline in a scenario of train",
+    .says = "docs/training.md, \"Workloads\"",
+    .field = workload_fields};
 
 static bool read_head(struct ss_node node, struct ss_workload *w, struct ss_error *error) {
-  static const char *const known[] = {"name",    "summary", "dtype", "tokens", "iterations",
-                                      "modules", "source",  "notes", NULL};
-  struct ss_node name, summary = ss_node_get(node, "summary"), dtype = ss_node_get(node, "dtype");
-  size_t choice = SS_F32;
+  const struct ss_node summary = ss_node_get(node, "summary");
   if (!ss_node_is_object(node)) return ss_node_fail(node, error, "a workload is an object with \"modules\"");
-  if (!ss_node_keys(node, known, error) || !ss_node_need(node, "name", &name, error) ||
-      !read_kept(w, name, &w->name, error))
-    return false;
   w->summary = "";
-  if ((ss_node_present(summary) && !read_kept(w, summary, &w->summary, error)) ||
-      (ss_node_present(dtype) && !ss_node_choice(dtype, ss_dtypes, &choice, error)) ||
-      !read_tokens(node, &w->tokens, error) || !read_count(node, "iterations", 1, 1u << 20, &w->iterations, error))
+  w->tokens = NAN;
+  if (!ss_object_read(&ss_workload_fields, node, w, error) ||
+      !read_kept(w, ss_node_get(node, "name"), &w->name, error) ||
+      (ss_node_present(summary) && !read_kept(w, summary, &w->summary, error)))
     return false;
-  w->dtype = (enum ss_dtype)choice;
-  return true;
+  /* words a second follow from it: more than doubles can count are a slip */
+  return !(w->tokens > 0x1p53) ||
+         ss_node_fail(ss_node_get(node, "tokens"), error, "so many words no rank processes in an iteration");
 }
 
 static bool read_modules(struct reading *r, struct ss_node node, struct ss_error *error) {

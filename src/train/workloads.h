@@ -60,6 +60,7 @@ struct ss_workload {
 /* A whole number of bytes up to 2^53: below what products of them can hold. */
 bool ss_bytes_read(struct ss_node node, uint64_t *out, struct ss_error *error) SS_MUST_CHECK;
 
+extern const struct ss_object_spec ss_workload_fields;
 /* Reads a workload object; unknown keys, modules that nobody defines, cycles and negative times are errors. What
  * `out` holds is its own, to be freed also after a failure. */
 bool ss_workload_read(struct ss_node node, struct ss_workload *out, struct ss_error *error) SS_MUST_CHECK;

@@ -1,5 +1,6 @@
 /* The promises of base/{error,memory,units,json,file}.h. */
 #include "base/error.h"
+#include "base/fields.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/json_text.h"
@@ -1158,6 +1159,73 @@ static void numbers_are_written_exactly(void **state) {
   }
 }
 
+/* --- fields ---------------------------------------------------------------------------------------------- */
+
+struct sample {
+  const char *name;
+  char kind[4];
+  bool shared, second;
+  uint32_t count, choice;
+  uint64_t seed;
+  double time;
+};
+
+static const char *const words[] = {"first", "second", NULL};
+static const struct ss_field_spec sample_fields[] = {
+    {"name", NULL, SS_IS_NAME, .required = true, SS_STORED(struct sample, name)},
+    {"kind", NULL, SS_IS_TEXT, .usual = "any", SS_STORED(struct sample, kind)},
+    {"shared", NULL, SS_IS_FLAG, .usual = "true", SS_STORED(struct sample, shared)},
+    {"second", NULL, SS_IS_CHOICE(words), SS_STORED(struct sample, second)},
+    {"count", NULL, SS_IS_COUNT(1, 9), .usual = "3", .alias = "number", SS_STORED(struct sample, count)},
+    {"choice", NULL, SS_IS_CHOICE(words), .usual = "second", SS_STORED(struct sample, choice)},
+    {"seed", NULL, SS_IS_SEED, .nullable = true, SS_STORED(struct sample, seed)},
+    {"time", NULL, SS_IS_TIME, .usual = "5us", SS_STORED(struct sample, time)},
+    SS_SPEC_NOTES,
+    {NULL}};
+static const struct ss_object_spec sample_spec = {.title = "A sample", .field = sample_fields};
+
+static bool read_sample(const char *text, struct ss_doc **doc, struct sample *out, struct ss_error *error) {
+  *out = (struct sample){.seed = 7};
+  return ss_doc_parse("s.json", text, strlen(text), doc, error) &&
+         ss_object_read(&sample_spec, ss_doc_root(*doc), out, error);
+}
+
+static void fields_are_stored_where_the_table_says(void **state) {
+  (void)state;
+  SS_AUTO_DOC struct ss_doc *doc = NULL, *other = NULL;
+  struct sample s;
+  assert_true(read_sample("{\"name\": \"x\", \"notes\": 1, \"seed\": null}", &doc, &s, NULL));
+  assert_string_equal(s.name, "x");
+  assert_string_equal(s.kind, "any");
+  assert_true(s.shared && !s.second && s.count == 3 && s.choice == 1 && s.seed == 7);
+  assert_same(s.time, 5e-6);
+  assert_true(read_sample("{\"name\": \"y\", \"kind\": \"longer\", \"shared\": false, \"second\": \"second\", "
+                          "\"number\": \"9\", \"choice\": \"first\", \"seed\": 8, \"time\": \"1ms\"}",
+                          &other, &s, NULL));
+  assert_string_equal(s.kind, "lon");
+  assert_true(!s.shared && s.second && s.count == 9 && s.choice == 0 && s.seed == 8);
+  assert_same(s.time, 1e-3);
+}
+
+static void fields_that_do_not_fit_are_named(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {"{\"kind\": \"a\"}", "s.json: the key \"name\" is missing"},
+      {"{\"name\": \"x\", \"cuont\": 1}", "s.json: cuont: unknown key (did you mean \"count\"?)"},
+      {"{\"name\": \"x\", \"count\": 0}", "s.json: count: 0 is not a whole number from 1 to 9"},
+      {"{\"name\": \"x\", \"count\": 1, \"number\": 2}", "s.json: number: is another name of \"count\""},
+      {"{\"name\": \"x\", \"time\": -1}", "s.json: time: -1 is below zero"},
+      {"{\"name\": null}", "s.json: name: null is not a string"},
+      {"[]", "an array is not an object"}};
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    SS_AUTO_DOC struct ss_doc *doc = NULL;
+    struct ss_error error;
+    struct sample s;
+    assert_false(read_sample(cases[i][0], &doc, &s, &error));
+    assert_contains(error.text, cases[i][1]);
+  }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(lists_grow_and_keep_their_items),
     cmocka_unit_test(lower_bounds_are_those_of_a_plain_loop),
@@ -1206,6 +1274,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_full_disk_leaves_the_old_file),
     cmocka_unit_test(standard_output_stays_open),
     cmocka_unit_test(documents_are_read_from_files),
+    cmocka_unit_test(fields_are_stored_where_the_table_says),
+    cmocka_unit_test(fields_that_do_not_fit_are_named),
 };
 
 int main(void) {

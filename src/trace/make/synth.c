@@ -13,6 +13,8 @@ enum { DISTINCT_MAX = 256 }; /* each draw is held against those before it */
 /* Streams of random numbers under one seed. */
 enum { STREAM_LOOKUPS = 1, STREAM_SHUFFLE };
 
+const char *const ss_ids_names[] = {"shuffled", "popularity", NULL};
+
 void ss_synth_defaults(struct ss_synth *out) {
   *out = (struct ss_synth)SS_SYNTH_DEFAULTS;
 }

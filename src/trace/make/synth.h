@@ -4,11 +4,13 @@
 #ifndef SS_TRACE_MAKE_SYNTH_H
 #define SS_TRACE_MAKE_SYNTH_H
 
+#include "base/fields.h"
 #include "trace/file/trace.h"
 #include "trace/make/reuse.h"
 
 struct ss_drawn;
 
+extern const char *const ss_ids_names[]; /* by enum ss_ids; ends with NULL */
 enum ss_ids {
   SS_IDS_SHUFFLED,  /* popular rows lie anywhere: even ranges get even shares */
   SS_IDS_POPULARITY /* row 0 is the most popular: skewness as in a vocabulary sorted by frequency */
@@ -40,6 +42,17 @@ struct ss_synth {
     .tokens = 4096, .distinct = 1, .zipf = 1, .ids = SS_IDS_SHUFFLED, .seed = 1                                      \
   }
 void ss_synth_defaults(struct ss_synth *out);
+/* What a trace and an embedding both say of their lookups (base/fields.h). */
+#define SS_SYNTH_FIELDS                                                                                              \
+  {"lookups", "of a rank in an iteration", SS_IS_COUNT(1, UINT64_C(1) << 40), .alias = "tokens",                     \
+   SS_STORED(struct ss_synth, tokens)},                                                                              \
+      {"zipf", "exponent of Zipf's law, 0 (uniform) to 20", SS_IS_RATIO, SS_STORED(struct ss_synth, zipf)},          \
+      {"hot", "share of the lookups that go to the hot set", SS_IS_RATIO, SS_STORED(struct ss_synth, hot)},          \
+      {"hot_rows", "the most popular rows, looked up evenly", SS_IS_COUNT(0, UINT32_MAX),                            \
+       SS_STORED(struct ss_synth, hot_rows)},                                                                        \
+      {"ids", "popular rows lie anywhere, or first", SS_IS_CHOICE(ss_ids_names), SS_STORED(struct ss_synth, ids)}, { \
+    "seed", NULL, SS_IS_SEED, SS_STORED(struct ss_synth, seed)                                                       \
+  }
 
 /* A field out of range is an SS_BAD_INPUT error that names it. The trace's source says how it was made. */
 bool ss_trace_synth(const struct ss_synth *synth, struct ss_trace **out, struct ss_error *error) SS_MUST_CHECK;

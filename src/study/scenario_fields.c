@@ -1,0 +1,91 @@
+#include "study/scenario_fields.h"
+
+#include "machine/device.h"
+#include "schemes/select.h"
+#include "study/results.h"
+#include "study/sources.h"
+
+const struct ss_field_spec ss_name_field = {NULL, NULL, SS_IS_NAME};
+const struct ss_field_spec ss_texts_forms[] = {
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_LIST(&ss_name_field, 1, 0)}, {NULL}};
+
+static const struct ss_field_spec a_rank_count = {NULL, NULL, SS_IS_COUNT(1, SS_RANKS_MAX)};
+const struct ss_field_spec ss_ranks_forms[] = {
+    {NULL, NULL, SS_IS_COUNT(1, SS_RANKS_MAX)},
+    {NULL, NULL, SS_IS_LIST(&a_rank_count, 1, 0)},
+    {NULL, NULL, SS_IS_TEXT, .pattern = "^[0-9]+(\\.\\.[0-9]+)?(,[0-9]+(\\.\\.[0-9]+)?)*$"},
+    {NULL}};
+
+static const struct ss_field_spec iterations_forms[] = {
+    {NULL, NULL, SS_IS_COUNT(1, 0)}, {NULL, NULL, SS_IS_TEXT, .pattern = "^[0-9]*:?[0-9]*$"}, {NULL}};
+static const struct ss_field_spec a_scheme = {NULL, NULL, SS_IS_EITHER(ss_setting_forms)};
+static const char *const grains[] = {"row", "element", NULL}, *const sizes[] = {"free", "exchanged", NULL},
+                         *const hierarchies[] = {"none", "shard", "leader", NULL};
+
+/* --- expectations ------------------------------------------------------------------------------------------- */
+
+static const char *result_name(size_t number) {
+  return number < SS_RESULT_FIELDS ? ss_result_fields[number].name : NULL;
+}
+
+static const char *const relations[] = {"<", "<=", ">", ">=", "=", NULL};
+static const struct ss_field_spec than_forms[] = {{NULL, NULL, SS_IS_TEXT}, {NULL, NULL, SS_IS_NUMBER}, {NULL}};
+static const struct ss_field_spec any_value = {NULL, NULL, .kind = SS_SPEC_ANY};
+static const struct ss_object_spec at_spec = {.others = &any_value};
+static const struct ss_field_spec expect_fields[] = {
+    {"that", "a field of the result", .kind = SS_SPEC_CHOICE, .choice = result_name, .required = true},
+    {"of", "a label", SS_IS_NAME, .required = true},
+    {"is", NULL, SS_IS_CHOICE(relations), .required = true},
+    {"than", "a label, or a number", SS_IS_EITHER(than_forms), .required = true},
+    {"at", "where: ranks, paths of the sweep and other fields of a result, with their values; of a list, any of them",
+     SS_IS_OBJECT(&at_spec)},
+    {"tensor", "all tensors together by default", SS_IS_TEXT},
+    {"within", "\"=\" needs it: a share of the right side", SS_IS_RATIO},
+    SS_SPEC_NOTES,
+    {NULL}};
+static const struct ss_object_spec expect_spec = {
+    .name = "expectation",
+    .field = expect_fields,
+    .rules = "{'if': {'properties': {'is': {'const': '='}}, 'required': ['is']}, 'then': {'required': ['within']}}"};
+static const struct ss_field_spec an_expectation = {NULL, NULL, SS_IS_OBJECT(&expect_spec)};
+
+/* --- the whole ---------------------------------------------------------------------------------------------- */
+
+static const struct ss_field_spec values = {NULL, NULL, SS_IS_LIST(&any_value, 1, 0)};
+static const struct ss_object_spec sweep_spec = {.others = &values,
+                                                 .rules = "{'minProperties': 1, 'maxProperties': 8}"};
+static const struct ss_object_spec placement_object = {.open = true, .rules = "{'required': ['ranks', 'tables']}"};
+static const struct ss_field_spec placement_forms[] = {
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&placement_object)}, {NULL}};
+
+static const struct ss_field_spec fields[] = {
+    {"name", NULL, SS_IS_TEXT},
+    SS_SPEC_SUMMARY,
+    {"trace", "a file, or what to make", SS_IS_EITHER(ss_trace_forms)},
+    {"cluster", "a name in models/clusters, a path, or an object", SS_IS_EITHER(ss_cluster_forms)},
+    {"ranks", "rank counts: 16, [4, 8] or \"4..64\" (doubling); all of the trace's by default",
+     SS_IS_EITHER(ss_ranks_forms)},
+    {"device", "a name in models/devices, a path, an object, or \"none\"", SS_IS_EITHER(ss_device_forms)},
+    {"index_bytes", "of an index (4)", SS_IS_COUNT(0, 16)},
+    {"granularity", "what an index stands for (row)", SS_IS_CHOICE(grains)},
+    {"verify", "prove that every result is the sum (true)", SS_IS_FLAG},
+    {"sizes", "of messages: known for nothing, or exchanged first (free)", SS_IS_CHOICE(sizes)},
+    {"schemes", "those to be compared (all that can run)", SS_IS_LIST(&a_scheme, 1, 1024)},
+    {"iterations", "\"first:end\", or how many (all)", SS_IS_EITHER(iterations_forms)},
+    {"sweep", "a path and its values; the first is outermost", SS_IS_OBJECT(&sweep_spec)},
+    {"expect", "what check holds results against", SS_IS_LIST(&an_expectation, 0, 0)},
+    {"merge", "ranks to be made one (1)", SS_IS_COUNT(1, SS_RANKS_MAX)},
+    SS_SPEC_NOTES,
+    {"select", NULL, SS_IS_OBJECT(&ss_selection_fields)},
+    {"hierarchy", "what nodes do before the scheme runs between them (none)", SS_IS_CHOICE(hierarchies)},
+    {"tensors", "those of the trace that are played (all)", SS_IS_EITHER(ss_texts_forms)},
+    {"placement", "where tables live, of alltoall with partition placed: a path or an object",
+     SS_IS_EITHER(placement_forms)},
+    {"capacity", "a rank looks up a row at most ceil(capacity * lookups / rows) times; what is beyond is dropped",
+     SS_IS_SHARE, .most = 1e6},
+    {NULL}};
+const struct ss_object_spec ss_scenario_fields = {.name = "scenario",
+                                                  .title = "A scenario: the input of sparsync run, check and exec",
+                                                  .says = "docs/scenarios.md. Every field can also come from --set; "
+                                                          "\"trace\" and \"cluster\" must come from somewhere.",
+                                                  .field = fields};
