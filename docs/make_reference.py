@@ -15,8 +15,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEAD = """# Reference: schemes and their closed forms
 
 Written by `docs/make_reference.py` from `sparsync list schemes` and `models/costs/*.json`; a test holds it against both.
-[model.md](model.md) defines the schemes and the [symbols](model.md#symbols), and tells
-[how forms are evaluated](model.md#closed-forms).
+[model.md](model.md#schemes) defines the schemes, their options and the [symbols](model.md#symbols), and tells
+[how forms are evaluated](model.md#closed-forms). `sparsync list schemes` has a word on each option.
 
 *Exact* is what the schedule gives under the assumptions, on one flat class of links, or the bounds between which it lies:
 `sparsync check` plays them to 1e-9. *As printed* is the paper's own.
@@ -71,12 +71,12 @@ def notes(forms, key):
 
 def options(scheme):
     if not scheme["options"]:
-        return ["No options."]
-    lines = [row("option", "values, the default first", "meaning"), row("---", "---", "---")]
+        return "No options."
+    said = []
     for text in scheme["options"]:
-        name, values, meaning = re.fullmatch(r"(\S+): (.*?) \((.*)\)", text).groups()
-        lines.append(row(code(name), ", ".join(map(code, values.split("|"))) if "|" in values else values, cell(meaning)))
-    return lines
+        name, values = re.fullmatch(r"(\S+): (.*?) \(.*\)", text).groups()
+        said.append(f"{code(name)} ({', '.join(map(code, values.split('|'))) if '|' in values else values})")
+    return wrapped(f"Options, their defaults first: {'; '.join(said)}.")
 
 
 def closed_forms(forms):
@@ -102,7 +102,7 @@ def main(program):
         ends = "the exact sum" if scheme["lossless"] else "a part of the sum, or an estimate of it"
         ends += ", each rank of its slice of the table" if scheme["model_parallel"] else ""
         lines += ["", f"## {scheme['name']}", "", wrapped(f"{scheme['summary']} ({scheme['source']}). Ends with {ends}."), "",
-                  *options(scheme), "", *closed_forms(own)]
+                  options(scheme), "", *closed_forms(own)]
     print("\n".join(lines))
 
 

@@ -112,7 +112,7 @@ def cell(normal, other):
     """What became of the ranking, in few words."""
     turned = flips(normal, other)
     if not turned:
-        return "same"
+        return ""
     words = "; ".join(f"{b} passes {a}" for a, b in turned[:3]) + (f"; {len(turned) - 3} more" if len(turned) > 3 else "")
     return (f"**winner: {other[0][1]}**; " if (normal[0][1], other[0][1]) in turned else "") + words
 
@@ -122,27 +122,22 @@ def table(program, path):
     most = max(base["ranks"]) if isinstance(base["ranks"], list) else base["ranks"]
     base["ranks"] = [most]  # scale_overlap reads it
     normal = play(program, base)
-    lines = [f"### {path.stem}", "", f"{base['summary']}; {most} ranks.", "", "| workload | ranking, time of an iteration |", "|---|---|"]
-    for (workload, _), ranking in normal.items():
-        lines.append(f"| {workload} | {', '.join(f'{s} {duration(t)}' for t, s in ranking)} |")
-    rows = []
+    turned = {key: [] for key in normal}
     for name, change, applies in ESTIMATES:
         if not applies(base):
             continue
-        played = []
-        for factor in (0.5, 2):
+        for factor, word in ((0.5, "halved"), (2, "doubled")):
             scenario = copy.deepcopy(base)
             change(scenario, factor)
-            played.append(play(program, scenario))
+            played = play(program, scenario)
             print(f"{path.stem}: {name} x {factor}", file=sys.stderr)
-        for key, ranking in normal.items():
-            cells = [cell(ranking, result[key]) for result in played]
-            if cells != ["same", "same"]:
-                rows.append((list(normal).index(key), f"| {key[0]} | {name} | {cells[0]} | {cells[1]} |"))
-    if rows:
-        lines += ["", "| workload | estimate | halved | doubled |", "|---|---|---|---|", *(row for _, row in sorted(rows, key=lambda row: row[0]))]
-    else:
-        lines += ["", "No estimate turns a ranking."]
+            for key, ranking in normal.items():
+                what = cell(ranking, played[key])
+                turned[key] += [f"{name} {word}: {what}"] if what else []
+    lines = [f"### {path.stem}", "", f"{base['summary']}; {most} ranks.", "", "| workload | fastest | what turns |", "|---|---|---|"]
+    for (workload, ranks), ranking in normal.items():
+        first = ", ".join(f"{s} {duration(t)}" for t, s in ranking[:2])
+        lines.append(f"| {workload} | {first} | {'. '.join(turned[workload, ranks])} |")
     return "\n".join(lines)
 
 

@@ -189,10 +189,9 @@ static void cell(FILE *stream, const char *text, size_t length) {
 
 /* The reason's first clause, where ours is not what is printed; all of it is in the JSON and below the table. */
 static void short_reason(const struct ss_claim *c, FILE *stream) {
-  const bool wanted =
-      c->verdict == SS_CLAIM_NOT_REPRODUCED || c->verdict == SS_CLAIM_DEPENDS || c->verdict == SS_CLAIM_INCONSISTENT;
+  const bool wanted = c->verdict >= SS_CLAIM_DIRECTION && c->verdict <= SS_CLAIM_INCONSISTENT;
   if (c->loose) fprintf(stream, ", loose");
-  if (!isnan(c->factor)) fprintf(stream, " %.3g times", c->factor);
+  if (c->factor >= 1.005) fprintf(stream, ", off by %.3g times", c->factor); /* NaN: it is within the tolerance */
   if (!wanted) return;
   fputs(":", stream);
   cell(stream, c->why, strcspn(c->why, ";:("));
@@ -201,8 +200,6 @@ static void short_reason(const struct ss_claim *c, FILE *stream) {
 static void markdown_row(const struct ss_claim *c, FILE *stream) {
   char text[CELL];
   fprintf(stream, "| `%s` |", c->id);
-  cell(stream, c->claim, SIZE_MAX);
-  fputs(" |", stream);
   cell(stream, printed_text(text, c), SIZE_MAX);
   fputs(" |", stream);
   cell(stream, range_text(text, &c->ours, c->unit), SIZE_MAX);
@@ -215,10 +212,13 @@ static void markdown_head(const struct ss_claims *claims, FILE *stream) {
   size_t count[VERDICTS], loose = 0;
   fputs("# What the papers print, and what the model gives\n\n"
         "`scenarios/claims/replay.py build/sparsync` makes this page from `scenarios/claims/*.json`: edit those. "
-        "`sparsync claims`\ncomputes all anew, and ends with status 1 when a verdict differs from the one "
-        "pinned in its file. `sparsync claims ID`\ntells of a claim: its place in the paper, the whole reason, the "
-        "runs, the tolerance, and ours with each estimated input\nhalved and doubled. `--format json` and `csv` have "
-        "the same of all.\n\n"
+        "`sparsync claims`\ncomputes all anew, and ends with status 1 when a verdict differs from the one pinned in "
+        "its "
+        "file.\n\n`sparsync claims --list` has each claim in words. `sparsync claims ID` tells of one: its place in "
+        "the "
+        "paper, the whole\nreason, and ours with each estimated input halved and doubled. `--format json` and `csv` "
+        "have "
+        "runs and tolerances, too.\n\n"
         "| verdict | | claims |\n|---|---|---|\n",
         stream);
   count_verdicts(claims, count);
@@ -226,7 +226,7 @@ static void markdown_head(const struct ss_claims *claims, FILE *stream) {
   for (size_t v = 0; v < VERDICTS; v++)
     fprintf(stream, "| **%s** | %s | %zu |\n", ss_claim_verdicts[v], meanings[v], count[v]);
   fprintf(stream,
-          "\n%zu claims, of which %zu are *loose*: bounds that nearly anything passes. \"N times\" is the factor "
+          "\n%zu claims, of which %zu are *loose*: bounds that nearly anything passes. \"Off by\" is the factor "
           "between what is printed\nand ours, at the end that is farther off.\n\n",
           claims->count, loose);
   fputs("Tolerances follow from how the paper prints, by one rule that was fixed before anything was computed:\n\n"
@@ -247,7 +247,7 @@ bool ss_claims_markdown(const void *report, FILE *stream, struct ss_error *error
   for (size_t i = 0; i < claims->count; i++) {
     const struct ss_claim *c = &claims->claim[i];
     if (i == 0 || strcmp(c->paper, c[-1].paper) != 0)
-      fprintf(stream, "\n## %s\n\n| id | claim | printed | ours | verdict |\n|---|---|---|---|---|\n", c->title);
+      fprintf(stream, "\n## %s\n\n| id | printed | ours | verdict |\n|---|---|---|---|\n", c->title);
     markdown_row(c, stream);
   }
   return true;

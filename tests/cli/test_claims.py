@@ -379,7 +379,7 @@ def factors(folder):
     assert "2 claims, of which 2 are *loose*" in page
     for name, factor in zip(ids, (2, 3)):
         row = next(line for line in page.splitlines() if line.startswith(f"| `{name}` |"))
-        assert f"| **not reproduced**, loose {factor} times: " in row, row
+        assert f"| **not reproduced**, loose, off by {factor} times: " in row, row
     assert "not reproduced (3 times) (loose)" in call("claims", folder / "own.json").stdout
 
 
