@@ -247,3 +247,16 @@ size_t ss_csv_column(const struct ss_csv *csv, const char *name, size_t size) {
     if (strlen(csv->head[i]) == size && memcmp(csv->head[i], name, size) == 0) return i;
   return SIZE_MAX;
 }
+
+void ss_csv_put(const char *text, FILE *stream) {
+  if (strpbrk(text, ",\"\r\n") == NULL) {
+    fputs(text, stream);
+    return;
+  }
+  fputc('"', stream);
+  for (; *text != '\0'; text++) {
+    if (*text == '"') fputc('"', stream);
+    fputc(*text, stream);
+  }
+  fputc('"', stream);
+}

@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* The longest record, in bytes; no table has such. */
 enum { SS_RECORD_MAX = 1 << 20 };
@@ -64,5 +65,8 @@ static inline const char *ss_csv_text(const struct ss_csv *csv, size_t column) {
 
 /* Puts file and line of the record that was read last before the error; false. */
 bool ss_csv_fail(const struct ss_csv *csv, struct ss_error *error);
+
+/* Writes a field of CSV, quoted where it must be. */
+void ss_csv_put(const char *text, FILE *stream);
 
 #endif

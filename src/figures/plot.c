@@ -1,5 +1,6 @@
 #include "figures/plot.h"
 
+#include "base/csv.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/temporary.h"
@@ -37,15 +38,10 @@ bool ss_plot_add(struct ss_plot_panel *panel, const struct ss_plot_row *row, str
   return true;
 }
 
-/* A field of the table: with tabs, nothing in the text may break it; of CSV, it is quoted where it must be. */
+/* A field of the table: with tabs, nothing in the text may break it. */
 static void put_field(const char *text, bool tabs, FILE *stream) {
-  const bool quoted = !tabs && strpbrk(text, ",\"\r\n");
-  if (quoted) fputc('"', stream);
-  for (; *text; text++) {
-    if (quoted && *text == '"') fputc('"', stream);
-    fputc(tabs && (unsigned char)*text < ' ' ? ' ' : *text, stream);
-  }
-  if (quoted) fputc('"', stream);
+  if (!tabs) ss_csv_put(text, stream);
+  for (; tabs && *text; text++) fputc((unsigned char)*text < ' ' ? ' ' : *text, stream);
 }
 
 static void put_number(const char *text, double value, bool tabs, FILE *stream) {

@@ -42,3 +42,13 @@ void ss_html_json(const cJSON *value, FILE *stream) {
 void ss_html_lines(const char *text, FILE *stream) {
   put(text, true, stream);
 }
+
+void ss_html_texts(const char *look, const char *const *heads, FILE *stream) {
+  fprintf(stream, "<div class=\"scroll\" tabindex=\"0\"><table class=\"%s\">\n<thead><tr>", look);
+  for (; *heads; heads++) ss_html_between("<th scope=\"col\">", *heads, "</th>", stream);
+  fputs("</tr></thead>\n<tbody>\n", stream);
+}
+
+void ss_html_texts_end(FILE *stream) {
+  fputs("</tbody></table></div>\n", stream);
+}

@@ -178,10 +178,9 @@ static void write_section(const struct ss_page *page, const struct forms *forms,
   fputs(
       "<section id=\"formulas\">\n<h2>Closed forms</h2>\n<p>Evaluated with the trace's measured density and gamma on "
       "one flat class of links. What the simulation adds to them, skew and shared links, is \"off by\" in the "
-      "tables.</p>\n<div class=\"scroll\" tabindex=\"0\"><table class=\"texts\">\n<thead><tr>"
-      "<th scope=\"col\">scheme</th><th scope=\"col\">exact</th><th scope=\"col\">as printed</th></tr></thead>\n"
-      "<tbody>\n",
+      "tables.</p>\n",
       s);
+  ss_html_texts("texts", (const char *const[]){"scheme", "exact", "as printed", NULL}, s);
   for (size_t i = 0; i < forms->count; i++) {
     const struct ss_result *p = forms->form[i].point;
     const struct ss_cost *c = forms->form[i].cost;
@@ -192,7 +191,7 @@ static void write_section(const struct ss_page *page, const struct forms *forms,
     write_form(p->paper, c ? c->paper_low : NULL, c ? c->paper_high : NULL, s);
     fputs("</tr>\n", s);
   }
-  fputs("</tbody></table></div>\n", s);
+  ss_html_texts_end(s);
   write_remarks(forms, s);
   write_symbols(forms, s);
   fputs("</section>\n", s);

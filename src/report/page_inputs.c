@@ -73,12 +73,10 @@ static void write_model(const struct ss_page *page, const cJSON *entry, FILE *s)
   fprintf(s, "<h3>%s ", strcmp(kind, "device") == 0 ? "Device" : "Cluster");
   ss_html_between("", name ? name : "inline", "</h3>\n", s);
   if (summary) ss_html_between("<p class=\"soft\">", summary, "</p>\n", s);
-  fputs("<div class=\"scroll\" tabindex=\"0\"><table class=\"texts inputs\">\n<thead><tr><th scope=\"col\">field</th>"
-        "<th scope=\"col\">value</th><th scope=\"col\">source</th></tr></thead>\n<tbody>\n",
-        s);
+  ss_html_texts("texts inputs", (const char *const[]){"field", "value", "source", NULL}, s);
   for (const cJSON *f = model->child; f; f = f->next)
     if (is_input(f->string)) write_field(page, kind, f, source, s);
-  fputs("</tbody></table></div>\n", s);
+  ss_html_texts_end(s);
 }
 
 static bool same_trace(const struct ss_result *a, const struct ss_result *b) {
@@ -89,10 +87,7 @@ static void write_traces(const struct ss_results *points, FILE *s) {
   enum { NAMED = 100 };
   const struct ss_result *seen[NAMED];
   size_t count = 0;
-  fputs("<div class=\"scroll\" tabindex=\"0\"><table class=\"texts inputs\">\n<thead><tr><th scope=\"col\">trace</th>"
-        "<th scope=\"col\">hash of the file</th><th scope=\"col\">iterations</th><th scope=\"col\">seed</th></tr>"
-        "</thead>\n<tbody>\n",
-        s);
+  ss_html_texts("texts inputs", (const char *const[]){"trace", "hash of the file", "iterations", "seed", NULL}, s);
   for (size_t i = 0; i < points->count && count < NAMED; i++) {
     const struct ss_result *p = &points->point[i];
     size_t k = 0;
@@ -105,7 +100,7 @@ static void write_traces(const struct ss_results *points, FILE *s) {
     fprintf(s, "</td><td>%llu</td><td>%llu</td></tr>\n", (unsigned long long)p->iterations,
             (unsigned long long)p->seed);
   }
-  fputs("</tbody></table></div>\n", s);
+  ss_html_texts_end(s);
 }
 
 static bool any_estimate(const cJSON *models) {

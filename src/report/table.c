@@ -1,5 +1,6 @@
 #include "report/table.h"
 
+#include "base/csv.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "report/html.h"
@@ -260,19 +261,6 @@ bool ss_table_print(const struct ss_table *table, FILE *stream, struct ss_error 
   return check_written(stream, error);
 }
 
-static void put_csv_field(const char *text, FILE *stream) {
-  if (strpbrk(text, ",\"\r\n") == NULL) {
-    fputs(text, stream);
-    return;
-  }
-  fputc('"', stream);
-  for (; *text != '\0'; text++) {
-    if (*text == '"') fputc('"', stream);
-    fputc(*text, stream);
-  }
-  fputc('"', stream);
-}
-
 static bool put_csv(const struct ss_table *table, size_t from, FILE *stream, struct ss_error *error) {
   if (table == NULL || table->failed) return ss_fail_memory(error, "making a table");
   errno = 0;
@@ -280,7 +268,7 @@ static bool put_csv(const struct ss_table *table, size_t from, FILE *stream, str
   for (size_t row = from; row < rows; row++) {
     for (size_t column = 0; column < table->columns; column++) {
       if (column > 0) fputc(',', stream);
-      put_csv_field(cell_at(table, row, column), stream);
+      ss_csv_put(cell_at(table, row, column), stream);
     }
     fputc('\n', stream);
   }

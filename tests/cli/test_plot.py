@@ -628,6 +628,18 @@ def quick_figures_are_drawn_with_their_labels(folder):
 
 
 @test
+def small_margins_are_per_cent(folder):
+    """b takes 0.9% longer everywhere: what is compared is in ms, its margin is not."""
+    need_gnuplot()
+    points = [{"label": label, "ranks": ranks, "at": {"cluster.bandwidth": rate}, "time_s": 1e-3 * more}
+              for ranks in (2, 4) for rate in (1e9, 2e9) for label, more in (("a", 1), ("b", 1.009))]
+    (folder / "r.json").write_text(json.dumps({"points": points}))
+    call("plot", folder / "r.json", "--kind", "map", "-o", folder / "map.svg")
+    texts = texts_of(folder / "map.svg")
+    assert texts.count("1") == 4 and "900" not in texts, texts
+
+
+@test
 def keys_stand_below_the_middle(folder):
     """Four entries in two rows: names begin as far left of the middle as right of it, nearly."""
     need_gnuplot()

@@ -408,7 +408,7 @@ MUTANTS = [
     Mutant("a hot set's last row is never drawn", "src/trace/make/synth.c",
            "ss_below(ss_mix(key, 1), synth->hot_rows)",
            "ss_below(ss_mix(key, 1), synth->hot_rows - (synth->hot_rows > 1))", unit="trace_make"),
-    Mutant("CSV leaves a carriage return unquoted", "src/report/table.c",
+    Mutant("CSV leaves a carriage return unquoted", "src/base/csv.c",
            'strpbrk(text, ",\\"\\r\\n")',
            'strpbrk(text, ",\\"\\n")', unit="table_options"),
     Mutant("magnitudes 64 and 65 are one", "src/tensor/topk.c",
