@@ -16,16 +16,11 @@ static void close_network(struct ss_network *n) {
   ss_shares_close(&n->shares);
   ss_fair_heap_close(&n->computing);
   ss_fair_heap_close(&n->late);
-  free(n->end);
-  free(n->done);
   free(n->message);
   free(n->work);
-  free(n->queue);
-  free(n->stirred);
   free(n->ended);
-  free(n->path);
   free(n->past);
-  ss_fair_map_close(&n->map);
+  ss_arena_free(&n->map.arena);
   free(n);
 }
 
@@ -35,14 +30,12 @@ static bool open_parts(struct ss_network *n, const struct ss_cluster *cluster, u
   n->window = ss_cluster_window(cluster);
   n->uneven = ss_uneven_of(&n->cluster.jitter);
   n->free_message = n->free_work = SS_NONE;
-  n->end = ss_alloc_zero(endpoints, sizeof *n->end);
-  n->done = ss_alloc_zero(endpoints, sizeof *n->done);
-  n->queue = ss_alloc(n->map.queues, sizeof *n->queue);
-  n->stirred = ss_alloc(endpoints, sizeof *n->stirred);
+  struct ss_arena *arena = &n->map.arena;
   n->ended = ss_alloc(endpoints, sizeof *n->ended);
-  n->path = ss_alloc(n->map.path, sizeof *n->path);
-  if (!n->end || !n->done || !n->queue || !n->stirred || !n->ended || !n->path ||
-      !ss_fair_heap_reserve(&n->computing, endpoints) || !ss_shares_open(&n->shares, n->map.links, n->map.path))
+  if (!n->ended || !ss_take_zero(arena, n->end, endpoints) || !ss_take_zero(arena, n->done, endpoints) ||
+      !ss_take(arena, n->queue, n->map.queues) || !ss_take(arena, n->stirred, endpoints) ||
+      !ss_take(arena, n->path, n->map.path) || !ss_fair_heap_reserve(&n->computing, endpoints) ||
+      !ss_shares_open(&n->shares, n->map.links, n->map.path))
     return false;
   ss_fair_capacities(&n->map, cluster, n->shares.link);
   return true;

@@ -1,10 +1,6 @@
 /* Which links a cluster has, and which of them a message crosses. */
 #include "machine/fair_links.h"
 
-#include "base/memory.h"
-
-#include <stdlib.h>
-
 enum { INTER, EXCHANGE, INTRA, CLASSES };
 
 /* A class without segments is one that reaches everywhere. */
@@ -26,9 +22,7 @@ static bool make_kinds(struct ss_fair_map *map, const struct ss_cluster *c) {
   map->segments[EXCHANGE] = c->has_exchange ? pieces_of(&c->exchange, &c->exchange_segments) : map->segments[INTER];
   map->segments[INTRA] = inside ? pieces_of(&c->intra, &c->intra_segments) : map->segments[INTER];
   const uint32_t most = CLASSES * SS_SEGMENTS_MAX * (map->levels + 1);
-  map->kind = ss_alloc(most, sizeof *map->kind);
-  map->latency = ss_alloc(most, sizeof *map->latency);
-  if (!map->kind || !map->latency) return false;
+  if (!ss_take(&map->arena, map->kind, most) || !ss_take(&map->arena, map->latency, most)) return false;
   for (uint32_t k = 0; k < CLASSES; k++) {
     map->kind_of[k] = map->kind_count;
     for (uint32_t s = 0; s < map->segments[k].count; s++) {
@@ -83,22 +77,11 @@ bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *c, uint3
   map->path = 2 * ((uint32_t)map->cards + map->levels); /* between nodes; a bus is crossed inside them */
   if (map->bus && map->path == 0) map->path = 1;
   map->path += 2 * (uint32_t)map->ports;
-  map->node = ss_alloc(map->endpoints, sizeof *map->node);
-  map->card = ss_alloc(map->endpoints, sizeof *map->card);
-  if (!map->node || !map->card || !make_kinds(map, c)) {
-    ss_fair_map_close(map);
+  if (!ss_take(&map->arena, map->node, map->endpoints) || !ss_take(&map->arena, map->card, map->endpoints) ||
+      !make_kinds(map, c))
     return false;
-  }
   place_endpoints(map, c);
   return true;
-}
-
-void ss_fair_map_close(struct ss_fair_map *map) {
-  free(map->node);
-  free(map->card);
-  free(map->kind);
-  free(map->latency);
-  *map = (struct ss_fair_map){0};
 }
 
 static void give(struct ss_shares_link *links, uint32_t first, uint32_t count, double capacity) {

@@ -2,6 +2,7 @@
 #ifndef SS_MACHINE_FAIR_LINKS_H
 #define SS_MACHINE_FAIR_LINKS_H
 
+#include "base/memory.h"
 #include "machine/network.h"
 #include "machine/shares.h"
 
@@ -19,6 +20,7 @@ struct ss_fair_level {
 
 /* Links by number: first those that are shared, as ss_fair_name tells them, then ports. */
 struct ss_fair_map {
+  struct ss_arena arena;                                /* of its arrays */
   uint32_t ranks, endpoints, nodes, nics, levels, path; /* path: the most links of a message */
   bool cards, ports, bus;
   uint32_t out, in, buses, outer, inner; /* numbers of the first link of each sort; outer and inner: ports by class */
@@ -34,8 +36,8 @@ struct ss_fair_map {
   bool has_exchange;
 };
 
+/* Whoever opens it frees its arena, also where memory was short. */
 bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers);
-void ss_fair_map_close(struct ss_fair_map *map);
 /* B/s of each link of the map. */
 void ss_fair_capacities(const struct ss_fair_map *map, const struct ss_cluster *cluster,
                         struct ss_shares_link *links);

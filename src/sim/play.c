@@ -4,39 +4,25 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 bool ss_play_open(struct ss_play *play, struct ss_player *player, uint32_t ranks, uint32_t servers,
                   struct ss_error *error) {
   uint32_t capacity = ranks > servers ? ranks : servers;
   *play = (struct ss_play){.player = player, .ranks = ranks, .servers = servers, .capacity = capacity};
-  play->from = ss_alloc(capacity, sizeof *play->from);
-  play->to = ss_alloc(capacity, sizeof *play->to);
-  play->bytes = ss_alloc(capacity, sizeof *play->bytes);
-  play->payload = ss_alloc(capacity, sizeof *play->payload);
-  play->sent = ss_alloc(capacity, sizeof *play->sent);
-  play->given = ss_alloc(capacity, sizeof *play->given);
-  play->kernel = ss_alloc((size_t)ranks + servers, sizeof *play->kernel);
-  play->after = ss_alloc(capacity, sizeof *play->after);
-  play->stream = ss_alloc_zero((size_t)ranks + servers, sizeof *play->stream);
-  if (play->from && play->to && play->bytes && play->payload && play->sent && play->given && play->kernel &&
-      play->after && play->stream)
+  const size_t endpoints = (size_t)ranks + servers;
+  if (ss_take(&play->own, play->from, capacity) && ss_take(&play->own, play->to, capacity) &&
+      ss_take(&play->own, play->bytes, capacity) && ss_take(&play->own, play->payload, capacity) &&
+      ss_take(&play->own, play->sent, capacity) && ss_take(&play->own, play->given, capacity) &&
+      ss_take(&play->own, play->kernel, endpoints) && ss_take(&play->own, play->after, capacity) &&
+      ss_take_zero(&play->own, play->stream, endpoints))
     return true;
   ss_play_close(play);
   return ss_fail_memory(error, "making room for a round");
 }
 
 void ss_play_close(struct ss_play *play) {
-  free(play->from);
-  free(play->to);
-  free(play->bytes);
-  free(play->payload);
-  free(play->sent);
-  free(play->given);
-  free(play->kernel);
-  free(play->after);
-  free(play->stream);
+  ss_arena_free(&play->own);
   ss_sum_scratch_free(&play->scratch);
 }
 

@@ -80,7 +80,7 @@ struct ss_play {
   struct ss_arena *arena; /* lives as long as the iteration */
   struct ss_sum_scratch scratch;
 
-  /* arrays for one round of at most `capacity` messages */
+  struct ss_arena own; /* of the following: arrays for one round of at most `capacity` messages */
   uint32_t capacity;
   uint32_t *from, *to;
   uint64_t *bytes;

@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *const ss_collective_names[] = {"allreduce", "allgather", "reduce_scatter", "alltoall", "sendrecv",
@@ -22,6 +21,7 @@ struct tree_place {
 struct ss_pattern_stage {
   const struct ss_pattern_call *call;
   struct ss_player *player;
+  struct ss_arena arena; /* of its arrays */
   uint32_t ranks, rings;
   uint32_t gpus_per_node;
   uint32_t chunks;
@@ -319,14 +319,6 @@ enum ss_collective ss_collective_of(const char *name) {
 
 /* --- playing ----------------------------------------------------------------------------------------------- */
 
-static void close_stage(struct ss_pattern_stage *s) {
-  free(s->from);
-  free(s->to);
-  free(s->order);
-  free(s->tree);
-  free(s->kernel);
-}
-
 static bool open_stage(struct ss_pattern_stage *s, const struct ss_pattern_call *call, uint32_t gpus_per_node,
                        struct ss_error *error) {
   const uint32_t rings = call->algorithm->rings && call->rings > 1 ? call->rings : 1;
@@ -335,13 +327,12 @@ static bool open_stage(struct ss_pattern_stage *s, const struct ss_pattern_call 
                                  .rings = rings,
                                  .gpus_per_node = gpus_per_node,
                                  .chunks = call->chunks > 0 ? call->chunks : 1};
-  s->from = ss_alloc((size_t)endpoints_of(s) * 4, sizeof *s->from);
-  s->to = ss_alloc((size_t)endpoints_of(s) * 4, sizeof *s->to);
-  s->order = ss_alloc(s->ranks, sizeof *s->order);
-  s->tree = ss_alloc((size_t)s->ranks * 2, sizeof *s->tree);
-  s->kernel = ss_alloc(endpoints_of(s), sizeof *s->kernel);
-  if (s->from && s->to && s->order && s->tree && s->kernel) return true;
-  close_stage(s);
+  const size_t endpoints = endpoints_of(s);
+  if (ss_take(&s->arena, s->from, 4 * endpoints) && ss_take(&s->arena, s->to, 4 * endpoints) &&
+      ss_take(&s->arena, s->order, s->ranks) && ss_take(&s->arena, s->tree, (size_t)s->ranks * 2) &&
+      ss_take(&s->arena, s->kernel, endpoints))
+    return true;
+  ss_arena_free(&s->arena);
   return ss_fail_memory(error, "playing a collective");
 }
 
@@ -384,7 +375,7 @@ bool ss_pattern_times(const struct ss_cluster *const *clusters, uint32_t count, 
     list[i] = &wide[i];
   }
   const bool ok = play_on(&s, list, count, seconds, error);
-  close_stage(&s);
+  ss_arena_free(&s.arena);
   return ok;
 }
 
@@ -427,7 +418,7 @@ uint32_t ss_pattern_sizes(const struct ss_pattern_call *call, uint32_t gpus_per_
   n.per_node = gpus_per_node * s.rings;
   s.player = &n.player;
   const bool ok = play_call(&s, NULL);
-  close_stage(&s);
+  ss_arena_free(&s.arena);
   return ok ? n.count : 0;
 }
 
@@ -454,6 +445,6 @@ double ss_pattern_messages(const struct ss_pattern_call *call, uint32_t gpus_per
   if (!open_stage(&s, call, gpus_per_node, NULL)) return 0;
   s.player = &c.player;
   const bool ok = play_call(&s, NULL);
-  close_stage(&s);
+  ss_arena_free(&s.arena);
   return ok ? c.messages : 0;
 }
