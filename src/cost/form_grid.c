@@ -174,13 +174,46 @@ static bool read_uniform_axes(const struct ss_cost *cost, struct axes *axes, str
          (!ss_node_present(multiple) || ss_node_count(multiple, 1, 1u << 20, &axes->multiple, error));
 }
 
+#define LISTED(field) SS_IS_LIST(&(field), 1, LIST_MAX)
+static const char *const bounds[] = {"low", "high", NULL}, *const overlap_names[] = {"full", "none", "random", NULL};
+static const struct ss_field_spec a_rank_count = {NULL, NULL, SS_IS_COUNT(2, 65536)},
+                                  a_share = {NULL, NULL, SS_IS_SHARE},
+                                  a_size = {NULL, NULL, .kind = SS_SPEC_POSITIVE, .dimension = SS_BYTES},
+                                  a_time = {NULL, NULL, SS_IS_TIME},
+                                  an_overlap = {NULL, NULL, SS_IS_CHOICE(overlap_names)},
+                                  a_gradient = {NULL, NULL, SS_IS_OBJECT(&gradient_spec)},
+                                  a_count = {NULL, NULL, SS_IS_COUNT(1, UINT32_MAX)};
+static const struct ss_object_spec options_spec = {.open = true};
+static const struct ss_field_spec some_options = {NULL, NULL, SS_IS_OBJECT(&options_spec)};
+static const struct ss_field_spec entry_fields[] = {
+    {"P", NULL, LISTED(a_rank_count), .required = true},
+    {"d", NULL, LISTED(a_share)},
+    {"M", NULL, LISTED(a_size)},
+    {"alpha", NULL, LISTED(a_time), .required = true},
+    {"beta", "s/B", LISTED(a_share), .required = true},
+    {"row_width", NULL, SS_IS_COUNT(1, 1 << 20)},
+    {"overlap", "random: where there are only bounds", LISTED(an_overlap)},
+    {"multiple", "divides the rows and the non-zero rows of every part", SS_IS_COUNT(1, 1 << 20)},
+    {"gradient", "instead of uniform inputs (d, M, row_width, overlap, multiple): synthetic gradients",
+     SS_IS_LIST(&a_gradient, 1, 0)},
+    {"n", "elements of the gradients", LISTED(a_count)},
+    {"iterations", "played one after the other, with residuals (1)", SS_IS_COUNT(1, 4096)},
+    {"touches", "the bound that the last iteration must reach", SS_IS_CHOICE(bounds)},
+    {"options", "of the scheme", SS_IS_LIST(&some_options, 1, 0)},
+    {NULL}};
+const struct ss_object_spec ss_grid_entry_fields = {
+    .name = "entry",
+    .field = entry_fields,
+    .rules =
+        "{'oneOf': [{'required': ['d', 'M', 'row_width'], 'not': {'anyOf': [{'required': ['gradient']}, {'required': "
+        "['n']}]}}, {'required': ['gradient', 'n'], 'not': {'anyOf': [{'required': ['d']}, {'required': ['M']}, "
+        "{'required': ['row_width']}, {'required': ['overlap']}, {'required': ['multiple']}]}}]}"};
+
 static bool read_axes(const struct ss_cost *cost, struct axes *axes, struct ss_error *error) {
-  static const char *const keys[] = {"P",        "d",        "M", "alpha",      "beta",    "row_width", "overlap",
-                                     "multiple", "gradient", "n", "iterations", "touches", "options",   NULL};
-  static const char *const bounds[] = {"low", "high", NULL};
   struct ss_node iterations = ss_node_get(axes->entry, "iterations"), touches = ss_node_get(axes->entry, "touches");
   size_t choice;
-  if (!ss_node_keys(axes->entry, keys, error) || !read_list(axes->entry, "P", SS_NUMBER, &axes->P, error) ||
+  if (!ss_object_check_keys(&ss_grid_entry_fields, axes->entry, error) ||
+      !read_list(axes->entry, "P", SS_NUMBER, &axes->P, error) ||
       !(ss_node_present(ss_node_get(axes->entry, "gradient")) ? read_gradient_axes(axes, error)
                                                               : read_uniform_axes(cost, axes, error)) ||
       !read_list(axes->entry, "alpha", SS_TIME, &axes->alpha, error) ||

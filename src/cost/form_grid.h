@@ -13,6 +13,9 @@ uint64_t ss_common_multiple(uint64_t a, uint64_t b);
  * (NULL-terminated) may stand there. */
 bool ss_gradient_read(const struct ss_object_spec *spec, struct ss_node node, struct ss_gradient *out,
                       struct ss_error *error) SS_MUST_CHECK;
+/* An entry of a cost model's "grid". */
+extern const struct ss_object_spec ss_grid_entry_fields;
+
 #define SS_GRADIENT_FIELDS(layers_most)                                                                              \
   {"seed", NULL, SS_IS_SEED, SS_STORED(struct ss_gradient, seed)},                                                   \
       {"rho", "what ranks have in common (0.5)", SS_IS_RATIO, .most = 1, SS_STORED(struct ss_gradient, rho)},        \

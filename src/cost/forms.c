@@ -4,6 +4,7 @@
 
 #include "base/data.h"
 #include "base/units.h"
+#include "cost/form_grid.h"
 #include "schemes/registry.h"
 
 #include <cjson/cJSON.h>
@@ -13,24 +14,61 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const keys[] = {"scheme",     "summary", "when",      "where",      "exact",      "exact_low",
-                                   "exact_high", "paper",   "paper_low", "paper_high", "printed_in", "assumes",
-                                   "erratum",    "grid",    "notes",     "pattern",    NULL};
+static bool read_pattern(struct ss_node node, void *pattern, struct ss_error *error);
 
-static bool read_pattern(struct ss_node node, enum ss_pattern *out, struct ss_error *error) {
-  static const char *const names[] = {"ring", "exchange", "doubling", "halving", "servers", NULL};
+static const char *const patterns[] = {"ring", "exchange", "doubling", "halving", "servers", NULL};
+static const struct ss_field_spec values[] = {{NULL, NULL, SS_IS_TEXT},
+                                              {NULL, NULL, SS_IS_NUMBER},
+                                              {NULL, NULL, SS_IS_FLAG},
+                                              {NULL}},
+                                  a_value = {NULL, NULL, SS_IS_EITHER(values)},
+                                  some_values[] = {{NULL, NULL, SS_IS_EITHER(values)},
+                                                   {NULL, NULL, SS_IS_LIST(&a_value, 1, 0)},
+                                                   {NULL}},
+                                  option_values = {NULL, NULL, SS_IS_EITHER(some_values)};
+static const struct ss_object_spec when_spec = {.others = &option_values};
+static const struct ss_field_spec an_entry = {NULL, NULL, SS_IS_OBJECT(&ss_grid_entry_fields)};
+static const struct ss_field_spec grids[] = {
+    {NULL, NULL, SS_IS_OBJECT(&ss_grid_entry_fields)}, {NULL, NULL, SS_IS_LIST(&an_entry, 1, 0)}, {NULL}};
+#define FORM(member) SS_IS_TEXT, .nullable = true, SS_STORED(struct ss_cost, member)
+static const struct ss_field_spec fields[] = {
+    {"scheme", "one of `sparsync list schemes`", SS_IS_NAME, .required = true},
+    SS_SPEC_SUMMARY,
+    {"when", "the options for which the form holds; a list: any of these values", SS_IS_OBJECT(&when_spec)},
+    {"where",
+     "a formula of P, L, Q, q, f, S and what the setting says (D, k, b, c, r): the form holds where it is not zero",
+     FORM(where)},
+    {"exact", "what the schedule gives, in seconds; a formula of muParser", FORM(exact)},
+    {"exact_low", "what the time is never below", FORM(exact_low)},
+    {"exact_high", "what it is never above", FORM(exact_high)},
+    {"paper", "as printed", FORM(paper)},
+    {"paper_low", NULL, FORM(paper_low)},
+    {"paper_high", NULL, FORM(paper_high)},
+    {"printed_in", NULL, FORM(printed_in)},
+    {"assumes", NULL, FORM(assumes)},
+    {"erratum", "where the printed form is wrong, loose or silent", FORM(erratum)},
+    {"grid", "where sparsync check plays it: one entry, or several", SS_IS_EITHER(grids)},
+    SS_SPEC_NOTES,
+    {"pattern", "who sends to whom: what nodes and shared cards make of the form follows from it",
+     SS_IS_CHOICE(patterns), .read = read_pattern, SS_STORED(struct ss_cost, pattern)},
+    {NULL}};
+const struct ss_object_spec ss_cost_fields = {
+    .title = "A cost model: models/costs/*.json",
+    .says = "Symbols and functions of formulas: docs/model.md, \"Closed forms\"",
+    .field = fields,
+    .rules =
+        "{'allOf': [{'if': {'properties': {'exact': {'type': 'string'}}, 'required': ['exact']}, 'then': "
+        "{'required': "
+        "['grid']}}, {'if': {'properties': {'exact_low': {'type': 'string'}}, 'required': ['exact_low']}, 'then': "
+        "{'required': ['exact_high', 'grid']}}, {'if': {'properties': {'exact_high': {'type': 'string'}}, "
+        "'required': "
+        "['exact_high']}, 'then': {'required': ['exact_low']}}]}"};
+
+static bool read_pattern(struct ss_node node, void *pattern, struct ss_error *error) {
   size_t choice;
-  *out = SS_PATTERN_NONE;
-  if (!ss_node_present(node)) return true;
-  if (!ss_node_choice(node, names, &choice, error)) return false;
-  *out = (enum ss_pattern)(choice + SS_PATTERN_RING);
+  if (!ss_node_choice(node, patterns, &choice, error)) return false;
+  *(enum ss_pattern *)pattern = (enum ss_pattern)(choice + SS_PATTERN_RING);
   return true;
-}
-
-static bool optional_text(struct ss_node node, const char *key, const char **out, struct ss_error *error) {
-  struct ss_node text = ss_node_get(node, key);
-  *out = NULL;
-  return !ss_node_present(text) || ss_node_is_null(text) || ss_node_text(text, out, error);
 }
 
 static const struct ss_option *option_of(const struct ss_scheme *scheme, const char *name) {
@@ -101,27 +139,14 @@ static bool check_bounds(struct ss_node root, const struct ss_cost *cost, struct
 }
 
 static bool read_cost(struct ss_doc *doc, struct ss_cost *out, struct ss_error *error) {
-  struct ss_node root = ss_doc_root(doc), scheme;
+  const struct ss_node root = ss_doc_root(doc), scheme = ss_node_get(root, "scheme");
   const char *name;
-  *out = (struct ss_cost){.file = ss_doc_name(doc)};
-  if (!ss_node_keys(root, keys, error) || !ss_node_need(root, "scheme", &scheme, error) ||
-      !ss_node_text(scheme, &name, error))
-    return false;
+  *out = (struct ss_cost){
+      .file = ss_doc_name(doc), .when = ss_node_get(root, "when"), .grid = ss_node_get(root, "grid")};
+  if (!ss_object_read(&ss_cost_fields, root, out, error) || !ss_node_text(scheme, &name, error)) return false;
   out->scheme = ss_scheme_find(name);
   if (!out->scheme) return ss_node_fail(scheme, error, "no scheme is called \"%s\"", name);
-  out->when = ss_node_get(root, "when");
-  out->grid = ss_node_get(root, "grid");
-  return optional_text(root, "where", &out->where, error) && optional_text(root, "exact", &out->exact, error) &&
-         optional_text(root, "exact_low", &out->exact_low, error) &&
-         optional_text(root, "exact_high", &out->exact_high, error) &&
-         optional_text(root, "paper", &out->paper, error) &&
-         optional_text(root, "paper_low", &out->paper_low, error) &&
-         optional_text(root, "paper_high", &out->paper_high, error) &&
-         optional_text(root, "printed_in", &out->printed_in, error) &&
-         optional_text(root, "assumes", &out->assumes, error) &&
-         optional_text(root, "erratum", &out->erratum, error) &&
-         read_pattern(ss_node_get(root, "pattern"), &out->pattern, error) && check_bounds(root, out, error) &&
-         check_when(out, error) && try_settings(out, error);
+  return check_bounds(root, out, error) && check_when(out, error) && try_settings(out, error);
 }
 
 bool ss_costs_open(const char *const *files, size_t count, struct ss_costs *out, struct ss_error *error) {

@@ -28,6 +28,8 @@ struct ss_cost {
   struct ss_node when, grid;
 };
 
+extern const struct ss_object_spec ss_cost_fields; /* of a file of models/costs */
+
 /* All of models/costs, or the given files (paths or names). Strings live as long as the set. */
 struct ss_costs {
   struct ss_cost *cost;
