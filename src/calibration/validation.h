@@ -6,6 +6,8 @@
 #include "calibration/fit.h"
 #include "calibration/observations.h"
 
+struct cJSON;
+
 enum ss_leave_out {
   SS_LEAVE_COLLECTIVES,
   SS_LEAVE_NODES,
@@ -51,5 +53,21 @@ struct ss_ranked_pairs {
 };
 bool ss_validation_rank(const struct ss_validation *v, const struct ss_observation *list, struct ss_ranked_pairs *out,
                         struct ss_error *error) SS_MUST_CHECK;
+
+/* A validation, and what it is of. */
+struct ss_validation_report {
+  const struct ss_validation *validation;
+  const struct ss_observations *observations;
+  enum ss_leave_out left_out;
+  const char *title; /* of the picture: whose times they are */
+};
+/* {"errors": [of all, and by collective, algorithm, nodes and size], "left_out", "not_predicted", "pairs",
+ * "pairs_right", "times": [measured and predicted]}, and its lists; the caller's. Lists are NULL when memory is
+ * short.
+ */
+bool ss_validation_tree(const struct ss_validation_report *report, struct cJSON **out,
+                        struct ss_error *error) SS_MUST_CHECK;
+struct cJSON *ss_validation_errors(const struct ss_validation_report *report);
+struct cJSON *ss_validation_times(const struct ss_validation_report *report);
 
 #endif

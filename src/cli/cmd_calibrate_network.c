@@ -22,9 +22,6 @@
 struct arguments {
   struct ss_call call;
   const char *device, *figure;
-  const char **fit_on;
-  size_t fit_ons;
-  bool validate;
   uint32_t repeats;
   unsigned printed;                      /* of `formats` */
   struct ss_calibrate_question question; /* what the fields say */
@@ -34,12 +31,8 @@ static const char *const leave_out[] = {"collectives", "nodes", "nothing", NULL}
 static const char *const formats[] = {"table", "markdown", "json", "csv", NULL};
 
 static bool check(const struct arguments *a, struct ss_error *error) {
-  if (a->validate) return true;
-  if (a->fit_ons > 0) return ss_fail(error, SS_BAD_INPUT, "--fit-on is for --validate");
-  if (a->figure || a->printed != 0)
-    return ss_fail(error, SS_BAD_INPUT, "--figure and --format are for --validate: a cluster file is JSON");
-  return a->question.left_out != SS_LEAVE_NODES ||
-         ss_fail(error, SS_BAD_INPUT, "--leave-out nodes is for --validate (of a cluster, each is left out in turn)");
+  return a->question.validate || (!a->figure && a->printed == 0) ||
+         ss_fail(error, SS_BAD_INPUT, "--figure and --format are for --validate: a cluster file is JSON");
 }
 
 static void tell_notice(void *context, const char *text) {
@@ -79,52 +72,14 @@ static bool draw(const struct arguments *a, const struct ss_validation_report *r
           ss_picture_write(&bytes, a->figure, error));
 }
 
-/* Whether "collective=allreduce,nodes=8" is true of an observation. */
-static bool is_true(const char *conditions, const struct ss_observation *o, bool *out, struct ss_error *error) {
-  char text[256], *state = NULL;
-  (void)snprintf(text, sizeof text, "%s", conditions);
-  *out = true;
-  for (char *one = strtok_r(text, ",", &state); one; one = strtok_r(NULL, ",", &state)) {
-    char *value = strchr(one, '='), number[32];
-    if (value) *value++ = '\0';
-    const bool of_nodes = strcmp(one, "nodes") == 0, of_gpus = strcmp(one, "gpus_per_node") == 0;
-    (void)snprintf(number, sizeof number, "%" PRIu32, of_nodes ? o->nodes : o->per_node);
-    if (value && (of_nodes || of_gpus)) *out = *out && strcmp(value, number) == 0;
-    else if (value && strcmp(one, "collective") == 0)
-      *out = *out && ss_collective_of(value) == o->algorithm->collective;
-    else if (value && strcmp(one, "algorithm") == 0) *out = *out && strcmp(value, o->algorithm->name) == 0;
-    else
-      return ss_fail(error, SS_BAD_INPUT,
-                     "--fit-on: \"%s\" is none of collective=, algorithm=, nodes=, gpus_per_node= with a value", one);
-  }
-  return true;
-}
-
-/* Those of which one of --fit-on is true. */
-static bool choose_fitted(const struct arguments *a, const struct ss_observations *all, bool *fitted,
-                          struct ss_error *error) {
-  for (size_t i = 0; i < all->count; i++) {
-    fitted[i] = false;
-    for (size_t k = 0; k < a->fit_ons && !fitted[i]; k++)
-      if (!is_true(a->fit_on[k], &all->list[i], &fitted[i], error)) return false;
-  }
-  return true;
-}
-
 static bool validate(const struct arguments *a, const struct ss_observations *all, struct ss_error *error) {
   static ss_printer *const printers[] = {ss_validation_table, ss_validation_markdown, ss_validation_json,
                                          ss_validation_csv};
-  struct ss_validation validation;
-  char title[128];
-  ss_calibration_name(a->question.name, all, title, sizeof title);
-  const enum ss_leave_out what = a->fit_ons > 0 ? SS_LEAVE_OTHERS : a->question.left_out;
-  const struct ss_validation_report report = {&validation, all, what, title};
-  SS_AUTO_FREE bool *fitted = ss_alloc(all->count, sizeof *fitted);
-  if (!fitted) return ss_fail_memory(error, "judging a calibration");
-  if (!choose_fitted(a, all, fitted, error)) return false;
-  bool ok = ss_validate(all, &a->question.fit, what, fitted, &validation, error);
-  ok = ok && ss_output_write(a->call.output, printers[a->printed], &report, error) && draw(a, &report, error);
-  ss_validation_free(&validation);
+  struct ss_validated v;
+  const bool ok = ss_calibrate_question_validate(&a->question, all, &v, error) &&
+                  ss_output_write(a->call.output, printers[a->printed], &v.report, error) &&
+                  draw(a, &v.report, error);
+  ss_validation_free(&v.validation);
   return ok;
 }
 
@@ -217,13 +172,12 @@ static bool time_messages(const struct arguments *a, struct ss_error *error) {
 
 static const struct ss_option_spec options[] = {
     {"", SS_FIELDS("logs")},
-    {"--validate", SS_FLAG(struct arguments, validate),
-     .help = "no cluster, but how far off predictions are of what was left out of the fit"},
+    {"--validate", SS_FIELD, .help = "no cluster, but how far off predictions are of what was left out of the fit"},
     {"--leave-out", SS_FIELD, .choices = leave_out,
      .help =
          "what is left out, one after the other (collectives); nothing without --validate: the cluster comes sooner, "
          "unjudged"},
-    {"--fit-on", SS_TEXTS(struct arguments, fit_on, fit_ons), .value = "WHAT",
+    {"--fit-on", SS_FIELDS("fit_on"), .value = "WHAT",
      .help = "with --validate, fit to these alone and predict all others (repeatable): --fit-on "
              "collective=allreduce,nodes=8"},
     {"--figure", SS_TEXT(struct arguments, figure), .value = "FILE",
@@ -265,7 +219,7 @@ static bool fit_logs(struct arguments *a, struct ss_error *error) {
   struct ss_observations all = {0};
   const bool ok = check(a, error) && ss_output_place(a->figure, error) && ss_output_place(a->device, error) &&
                   ss_calibrate_question_observe(&a->question, &notice, &all, error) &&
-                  (a->validate ? validate(a, &all, error) : calibrate(a, &all, error));
+                  (a->question.validate ? validate(a, &all, error) : calibrate(a, &all, error));
   ss_observations_free(&all);
   return ok;
 }

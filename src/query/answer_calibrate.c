@@ -12,20 +12,31 @@ static bool check(const struct ss_calibrate_question *q, struct ss_node object, 
   for (size_t i = 0; i < q->logs.count; i++)
     if (strcmp(q->logs.text[i], "-") == 0)
       return ss_node_fail(logs, error, "a question cannot read standard input: name files");
-  return q->left_out != SS_LEAVE_NODES || ss_node_fail(ss_node_get(object, "leave_out"), error,
-                                                       "\"nothing\" can be left out, else it is each in turn");
+  return true;
 }
 
-static bool fit(struct ss_calibrate_question *q, struct ss_request *request, struct ss_error *error) {
-  struct ss_observations all;
+static bool fit(struct ss_calibrate_question *q, const struct ss_observations *all, struct cJSON **out,
+                struct ss_error *error) {
   struct ss_calibration calibration;
+  if (!ss_calibrate(all, &q->fit, q->name, &calibration, error)) return false;
+  *out = ss_calibrated_cluster(&calibration.is);
+  ss_calibration_free(&calibration);
+  return true;
+}
+
+static bool validate(const struct ss_calibrate_question *q, const struct ss_observations *all, struct cJSON **out,
+                     struct ss_error *error) {
+  struct ss_validated v;
+  const bool ok = ss_calibrate_question_validate(q, all, &v, error) && ss_validation_tree(&v.report, out, error);
+  ss_validation_free(&v.validation);
+  return ok;
+}
+
+static bool answer(struct ss_calibrate_question *q, struct ss_request *request, struct ss_error *error) {
+  struct ss_observations all;
   const bool ok = ss_calibrate_question_observe(q, request->notice, &all, error) &&
                   ss_watcher_goes_on(request->run.watcher, error) &&
-                  ss_calibrate(&all, &q->fit, q->name, &calibration, error);
-  if (ok) {
-    request->answer = ss_calibrated_cluster(&calibration.is);
-    ss_calibration_free(&calibration);
-  }
+                  (q->validate ? validate(q, &all, &request->answer, error) : fit(q, &all, &request->answer, error));
   ss_observations_free(&all);
   return ok;
 }
@@ -33,7 +44,7 @@ static bool fit(struct ss_calibrate_question *q, struct ss_request *request, str
 bool ss_answer_calibrate(struct ss_node object, struct ss_request *request, struct ss_error *error) {
   struct ss_calibrate_question q;
   const bool ok =
-      ss_calibrate_question_read(object, &q, error) && check(&q, object, error) && fit(&q, request, error);
+      ss_calibrate_question_read(object, &q, error) && check(&q, object, error) && answer(&q, request, error);
   ss_calibrate_question_close(&q);
   return ok;
 }

@@ -1,6 +1,9 @@
 #include "query/calibrate_question.h"
 
+#include "calibration/calibrated.h"
+
 #include <cjson/cJSON.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,8 +64,10 @@ static bool read_lists(struct ss_node object, struct ss_calibrate_question *q, s
   struct ss_texts where, suppose;
   if (!ss_node_texts(ss_node_get(object, "logs"), &q->arena, &q->logs, error) ||
       !ss_node_texts(ss_node_get(object, "where"), &q->arena, &where, error) ||
-      !ss_node_texts(ss_node_get(object, "suppose"), &q->arena, &suppose, error))
+      !ss_node_texts(ss_node_get(object, "suppose"), &q->arena, &suppose, error) ||
+      !ss_node_texts(ss_node_get(object, "fit_on"), &q->arena, &q->fit_on, error))
     return false;
+  q->fit_on_node = ss_node_get(object, "fit_on");
   q->reading.where = where.text;
   q->reading.wheres = where.count;
   q->reading.suppose = suppose.text;
@@ -74,12 +79,14 @@ static bool read_rest(struct ss_node object, struct ss_calibrate_question *q, st
   static const char *const left_out[] = {"collectives", "nodes", "nothing", NULL}; /* by enum ss_leave_out */
   const struct ss_node tool = ss_node_get(object, "tool"), name = ss_node_get(object, "name"),
                        latency = ss_node_get(object, "latency"), in_place = ss_node_get(object, "in_place"),
-                       messages = ss_node_get(object, "messages"), leave_out = ss_node_get(object, "leave_out");
+                       messages = ss_node_get(object, "messages"), leave_out = ss_node_get(object, "leave_out"),
+                       validate = ss_node_get(object, "validate");
   size_t chosen = SS_LEAVE_COLLECTIVES;
   if ((ss_node_present(tool) && !ss_node_text(tool, &q->reading.tool, error)) ||
       (ss_node_present(name) && !ss_node_text(name, &q->name, error)) ||
       (ss_node_present(latency) && !ss_node_nonnegative(latency, SS_TIME, &q->fit.latency, error)) ||
       (ss_node_present(in_place) && !ss_node_flag(in_place, &q->reading.in_place, error)) ||
+      (ss_node_present(validate) && !ss_node_flag(validate, &q->validate, error)) ||
       (ss_node_present(messages) && !ss_node_nonnegative(messages, SS_BYTES, &q->least_message, error)) ||
       (ss_node_present(leave_out) && !ss_node_choice(leave_out, left_out, &chosen, error)))
     return false;
@@ -88,14 +95,26 @@ static bool read_rest(struct ss_node object, struct ss_calibrate_question *q, st
   return true;
 }
 
+/* What only a validation has. */
+static bool check(struct ss_node object, const struct ss_calibrate_question *q, struct ss_error *error) {
+  char validate[32];
+  (void)ss_doc_field(object.doc, "validate", validate, sizeof validate);
+  if (q->validate) return true;
+  if (q->fit_on.count > 0) return ss_node_fail(q->fit_on_node, error, "is for %s", validate);
+  return q->left_out != SS_LEAVE_NODES ||
+         ss_node_fail(ss_node_get(object, "leave_out"), error,
+                      "nodes is for %s (of a cluster, each is left out in turn)", validate);
+}
+
 bool ss_calibrate_question_read(struct ss_node object, struct ss_calibrate_question *out, struct ss_error *error) {
-  static const char *const keys[] = {"logs",    "name",  "gpus_per_node", "nics",      "window",
-                                     "latency", "ranks", "tool",          "in_place",  "where",
-                                     "suppose", "sizes", "messages",      "leave_out", NULL};
+  static const char *const keys[] = {"logs",     "name",      "gpus_per_node", "nics",   "window",  "latency",
+                                     "ranks",    "tool",      "in_place",      "where",  "suppose", "sizes",
+                                     "messages", "leave_out", "validate",      "fit_on", NULL};
   *out = (struct ss_calibrate_question){.fit = {.latency = NAN}, .reading = {.most = INFINITY}};
   return ss_node_keys(object, keys, error) && read_lists(object, out, error) && read_counts(object, out, error) &&
          read_window(ss_node_get(object, "window"), &out->fit.window, error) &&
-         read_sizes(ss_node_get(object, "sizes"), &out->reading, error) && read_rest(object, out, error);
+         read_sizes(ss_node_get(object, "sizes"), &out->reading, error) && read_rest(object, out, error) &&
+         check(object, out, error);
 }
 
 void ss_calibrate_question_close(struct ss_calibrate_question *question) {
@@ -120,4 +139,49 @@ bool ss_calibrate_question_observe(const struct ss_calibrate_question *question,
   drop_small(question->least_message, out);
   return out->count > 0 ||
          ss_fail(error, SS_BAD_INPUT, "%s: no times are left of those asked for", question->logs.text[0]);
+}
+
+/* --- judging -------------------------------------------------------------------------------------------------- */
+
+/* Whether "collective=allreduce,nodes=8" is true of an observation. */
+static bool is_true(const struct ss_calibrate_question *q, size_t k, const struct ss_observation *o, bool *out,
+                    struct ss_error *error) {
+  char text[256], *state = NULL;
+  (void)snprintf(text, sizeof text, "%s", q->fit_on.text[k]);
+  *out = true;
+  for (char *one = strtok_r(text, ",", &state); one; one = strtok_r(NULL, ",", &state)) {
+    char *value = strchr(one, '='), number[32];
+    if (value) *value++ = '\0';
+    const bool of_nodes = strcmp(one, "nodes") == 0, of_gpus = strcmp(one, "gpus_per_node") == 0;
+    (void)snprintf(number, sizeof number, "%" PRIu32, of_nodes ? o->nodes : o->per_node);
+    if (value && (of_nodes || of_gpus)) *out = *out && strcmp(value, number) == 0;
+    else if (value && strcmp(one, "collective") == 0)
+      *out = *out && ss_collective_of(value) == o->algorithm->collective;
+    else if (value && strcmp(one, "algorithm") == 0) *out = *out && strcmp(value, o->algorithm->name) == 0;
+    else
+      return ss_node_fail(q->fit_on_node, error,
+                          "\"%s\" is none of collective=, algorithm=, nodes=, gpus_per_node= with a value", one);
+  }
+  return true;
+}
+
+/* Those of which one of "fit_on" is true. */
+static bool choose_fitted(const struct ss_calibrate_question *q, const struct ss_observations *all, bool *fitted,
+                          struct ss_error *error) {
+  for (size_t i = 0; i < all->count; i++) {
+    fitted[i] = false;
+    for (size_t k = 0; k < q->fit_on.count && !fitted[i]; k++)
+      if (!is_true(q, k, &all->list[i], &fitted[i], error)) return false;
+  }
+  return true;
+}
+
+bool ss_calibrate_question_validate(const struct ss_calibrate_question *q, const struct ss_observations *all,
+                                    struct ss_validated *out, struct ss_error *error) {
+  const enum ss_leave_out what = q->fit_on.count > 0 ? SS_LEAVE_OTHERS : q->left_out;
+  SS_AUTO_FREE bool *fitted = ss_alloc(all->count, sizeof *fitted);
+  *out = (struct ss_validated){.report = {&out->validation, all, what, out->title}};
+  ss_calibration_name(q->name, all, out->title, sizeof out->title);
+  if (!fitted) return ss_fail_memory(error, "judging a calibration");
+  return choose_fitted(q, all, fitted, error) && ss_validate(all, &q->fit, what, fitted, &out->validation, error);
 }

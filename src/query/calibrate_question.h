@@ -11,12 +11,14 @@ struct ss_notice;
 
 /* Texts are the document's, lists are owned. */
 struct ss_calibrate_question {
-  struct ss_texts logs;
+  struct ss_texts logs, fit_on;
   struct ss_reading reading;
   struct ss_cluster_fit_options fit; /* without a watcher */
   double least_message;              /* B: only observations whose largest message has as many; 0: all */
   enum ss_leave_out left_out;        /* by which the fit is judged */
-  const char *name;                  /* of the cluster; NULL: that of the first log */
+  bool validate;                     /* no cluster, but how well what was left out is predicted */
+  struct ss_node fit_on_node;
+  const char *name; /* of the cluster; NULL: that of the first log */
   struct ss_arena arena;
 };
 
@@ -29,5 +31,14 @@ void ss_calibrate_question_close(struct ss_calibrate_question *question);
  * out; NULL: nobody does. */
 bool ss_calibrate_question_observe(const struct ss_calibrate_question *question, const struct ss_notice *notice,
                                    struct ss_observations *out, struct ss_error *error) SS_MUST_CHECK;
+
+/* Predicts what is left out; all of it is to be freed, also after a failure. */
+struct ss_validated {
+  struct ss_validation validation;
+  char title[128];
+  struct ss_validation_report report;
+};
+bool ss_calibrate_question_validate(const struct ss_calibrate_question *question, const struct ss_observations *all,
+                                    struct ss_validated *out, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

@@ -7,13 +7,6 @@
 #include "figures/plot.h"
 #include "report/flat.h"
 
-struct ss_validation_report {
-  const struct ss_validation *validation;
-  const struct ss_observations *observations;
-  enum ss_leave_out left_out;
-  const char *title; /* of the picture: whose times they are */
-};
-
 /* Of a struct ss_validation_report. CSV: a row an observation. */
 ss_printer ss_validation_table, ss_validation_markdown, ss_validation_json, ss_validation_csv;
 

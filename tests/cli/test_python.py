@@ -87,6 +87,10 @@ def answers_are_those_of_the_command(folder):
         near(sparsync.calibrate(log, **fields), json.loads(subprocess.run(
             [PROGRAM, "calibrate", "network", log, "--quiet", *options], capture_output=True, text=True, check=True).stdout))
     assert len(sparsync.calibrate(log, sizes="1KiB:", leave_out="nothing")["notes"]["fit"]) > 0
+    near(sparsync.calibrate(log, validate=True, fit_on=["nodes=2"]), json.loads(subprocess.run(
+        [PROGRAM, "calibrate", "network", log, "--validate", "--fit-on", "nodes=2", "--format", "json"],
+        capture_output=True, text=True, check=True).stdout))
+    fails("fit_on: is for \"validate\"", sparsync.calibrate, log, fit_on=["nodes=2"])
     near(sparsync.stats(str(ROOT / bible), iterations="3:9", ranks=4, tensors="embedding").document,
          json.loads(subprocess.run([PROGRAM, "trace", "stats", ROOT / bible, "--iterations", "3:9", "--ranks", "4", "--tensor", "embedding",
                                     "--format", "json"], capture_output=True, text=True, check=True).stdout))
@@ -182,7 +186,7 @@ def traces_of_lists_and_arrays(folder):
 
 def errors_have_the_words_of_the_program(_):
     reason = fails('no scheme is called "zenn"', sparsync.run, SMALL, schemes=["zenn"])
-    assert reason.status == "bad input"
+    assert (reason.status, reason.field) == ("bad input", "schemes[0]"), reason.field
     fails("no/such.json", sparsync.run, "no/such.json")
     fails('did you mean "demo"?', sparsync.run, "demoo")
     fails("unknown key", sparsync.run, {**SMALL, "rank": 3})

@@ -10,18 +10,20 @@ STATUS = {1: "unproven", BAD_INPUT: "bad input", MACHINE: "machine", CANCELLED: 
 
 class Error(Exception):
     """What the library refuses or fails at, in its own words. `status`: "bad input", "unproven" (a scheme's sum was found
-    wrong), "machine" (memory or disk) or "cancelled"."""
+    wrong), "machine" (memory or disk) or "cancelled". `field`: the path of the field that is wrong, or ""."""
 
-    def __init__(self, text, status="bad input"):
+    def __init__(self, text, status="bad input", field=""):
         super().__init__(text)
         self.status = status
+        self.field = field
 
 
 class ErrorValue(ctypes.Structure):
     _fields_ = [("status", c_int), ("text", c_char * 872), ("field", c_char * 128)]
 
     def raised(self):
-        return Error(self.text.decode("utf-8", "replace"), STATUS.get(self.status, "machine"))
+        return Error(self.text.decode("utf-8", "replace"), STATUS.get(self.status, "machine"),
+                     self.field.decode("utf-8", "replace"))
 
 
 class TensorIds(ctypes.Structure):

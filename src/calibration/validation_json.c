@@ -1,0 +1,132 @@
+/* A validation as the tree that programs and --format json get: errors by what times are of, and all times. */
+#include "calibration/validation.h"
+
+#include "base/json_text.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LINES_MAX = 256, SIZES = 4 };
+
+/* What a line of the table is of; those of it that are not set count all. */
+struct of {
+  char name[64];
+  int collective; /* -1: any */
+  const struct ss_algorithm *algorithm;
+  uint32_t nodes, per_node;
+  uint64_t low, high; /* B: vectors in [low, high) */
+};
+
+struct lines {
+  struct of line[LINES_MAX];
+  size_t count;
+};
+
+static bool is_in(const struct ss_observation *o, uint64_t message, const void *context) {
+  const struct of *of = context;
+  (void)message;
+  return (of->collective < 0 || (int)o->algorithm->collective == of->collective) &&
+         (!of->algorithm || o->algorithm == of->algorithm) && (of->nodes == 0 || o->nodes == of->nodes) &&
+         (of->per_node == 0 || o->per_node == of->per_node) && o->bytes >= of->low && o->bytes < of->high;
+}
+
+static void add_line(struct lines *l, struct of of) {
+  for (size_t i = 0; i < l->count; i++)
+    if (strcmp(l->line[i].name, of.name) == 0) return;
+  if (l->count < LINES_MAX) l->line[l->count++] = of;
+}
+
+static void add_of(struct lines *l, const struct ss_observation *o, int what) {
+  struct of of = {.collective = -1, .high = UINT64_MAX};
+  const char *collective = ss_collective_names[o->algorithm->collective];
+  if (what == 0) {
+    of.collective = (int)o->algorithm->collective;
+    (void)snprintf(of.name, sizeof of.name, "%s", collective);
+  } else if (what == 1) {
+    of.algorithm = o->algorithm;
+    (void)snprintf(of.name, sizeof of.name, "%s %s", collective, o->algorithm->name);
+  } else {
+    of.nodes = o->nodes;
+    of.per_node = o->per_node;
+    (void)snprintf(of.name, sizeof of.name, "%" PRIu32 " node%s of %" PRIu32, o->nodes, o->nodes > 1 ? "s" : "",
+                   o->per_node);
+  }
+  add_line(l, of);
+}
+
+/* All, then by collective, algorithm, nodes, and size of the vector. */
+static void list_lines(const struct ss_validation_report *r, struct lines *l) {
+  static const struct of sizes[SIZES] = {{"vectors up to 64 KiB", -1, NULL, 0, 0, 0, 65537},
+                                         {"64 KiB to 1 MiB", -1, NULL, 0, 0, 65537, 1048577},
+                                         {"1 MiB to 64 MiB", -1, NULL, 0, 0, 1048577, 67108865},
+                                         {"above 64 MiB", -1, NULL, 0, 0, 67108865, UINT64_MAX}};
+  add_line(l, (struct of){.name = "all", .collective = -1, .high = UINT64_MAX});
+  for (int what = 0; what < 3; what++)
+    for (size_t i = 0; i < r->observations->count; i++) add_of(l, &r->observations->list[i], what);
+  for (int i = 0; i < SIZES; i++) add_line(l, sizes[i]);
+}
+
+static bool has_times(const struct ss_validation_report *r, const struct of *of) {
+  for (size_t i = 0; i < r->validation->count; i++)
+    if ((r->left_out != SS_LEAVE_OTHERS || isfinite(r->validation->predicted[i])) &&
+        is_in(&r->observations->list[i], 0, of))
+      return true;
+  return false;
+}
+
+static cJSON *time_json(const struct ss_validation_report *r, size_t i) {
+  const struct ss_observation *o = &r->observations->list[i];
+  cJSON *item = cJSON_CreateObject();
+  ss_json_add_text(item, "source", r->observations->source[o->source]);
+  ss_json_add_number(item, "line", o->line);
+  ss_json_add_text(item, "collective", ss_collective_names[o->algorithm->collective]);
+  ss_json_add_text(item, "algorithm", o->algorithm->name);
+  ss_json_add_number(item, "nodes", o->nodes);
+  ss_json_add_number(item, "gpus_per_node", o->per_node);
+  ss_json_add_number(item, "bytes", (double)o->bytes);
+  ss_json_add_number(item, "message_bytes", (double)r->validation->message[i]);
+  ss_json_add_number(item, "measured_s", o->seconds);
+  ss_json_add_number(item, "predicted_s", r->validation->predicted[i]);
+  return item;
+}
+
+cJSON *ss_validation_times(const struct ss_validation_report *r) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < r->validation->count; i++) cJSON_AddItemToArray(list, time_json(r, i));
+  return list;
+}
+
+cJSON *ss_validation_errors(const struct ss_validation_report *r) {
+  struct lines l = {.count = 0};
+  cJSON *list = cJSON_CreateArray();
+  list_lines(r, &l);
+  for (size_t i = 0; i < l.count; i++) {
+    const struct ss_error_spread j = ss_validation_judge(r->validation, r->observations->list, is_in, &l.line[i]);
+    if (!has_times(r, &l.line[i])) continue;
+    cJSON *item = cJSON_CreateObject();
+    ss_json_add_text(item, "of", l.line[i].name);
+    ss_json_add_number(item, "count", (double)j.count);
+    ss_json_add_number(item, "median_error", j.median);
+    ss_json_add_number(item, "p90_error", j.p90);
+    ss_json_add_number(item, "worst_error", j.worst);
+    cJSON_AddItemToArray(list, item);
+  }
+  return list;
+}
+
+bool ss_validation_tree(const struct ss_validation_report *r, cJSON **out, struct ss_error *error) {
+  static const char *const left[] = {"collectives", "nodes", "nothing", "others"};
+  struct ss_ranked_pairs pairs;
+  if (!ss_validation_rank(r->validation, r->observations->list, &pairs, error)) return false;
+  cJSON *root = *out = cJSON_CreateObject();
+  cJSON_AddItemToObject(root, "errors", ss_validation_errors(r));
+  ss_json_add_text(root, "left_out", left[r->left_out]);
+  ss_json_add_number(root, "not_predicted", r->validation->unfit);
+  ss_json_add_number(root, "pairs", (double)pairs.pairs);
+  ss_json_add_number(root, "pairs_right", (double)pairs.right);
+  cJSON_AddItemToObject(root, "times", ss_validation_times(r));
+  return root || ss_fail_memory(error, "judging a calibration");
+}
