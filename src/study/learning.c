@@ -3,6 +3,7 @@
 #include "base/estimate.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/work.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -43,6 +44,7 @@ bool ss_learning_open(const struct ss_learning_source *source, struct ss_learnin
 
 /* Who sees every step. */
 struct seeing {
+  struct ss_learning *learning;
   const struct ss_watcher *watcher;
   struct ss_learn_watch capture;
   bool captures;
@@ -60,24 +62,17 @@ static bool see(void *context, uint64_t step, const struct ss_gradients *gradien
 }
 
 /* Steps that a training which diverged left out are done too. */
-static bool learn_all(struct ss_learning *l, struct seeing *seeing, struct ss_error *error) {
-  const struct ss_learning_source *s = &l->source;
-  const struct ss_learn_watch watch = {seeing, see};
-  size_t failed = s->settings;
-#pragma omp parallel for schedule(dynamic, 1) if (s->settings > 1)
-  for (size_t i = 0; i < s->settings; i++) {
-    struct ss_error mine;
-    const bool ok = ss_learn(&l->task, &s->setting[i], &watch, &l->curve[i], &mine);
-    omp_set_lock(&seeing->lock);
-    if (!ok && i < failed) {
-      failed = i; /* the first in order, whatever the threads did */
-      if (error) *error = mine;
-    }
-    const uint64_t left = l->task.steps - l->curve[i].steps;
-    if (left > 0) ss_watcher_advance(seeing->watcher, left, (double)left, seeing->steps);
-    omp_unset_lock(&seeing->lock);
-  }
-  return failed == s->settings;
+static bool learn_one(void *context, void *worker, size_t item, struct ss_error *error) {
+  struct seeing *s = context;
+  struct ss_learning *l = s->learning;
+  const struct ss_learn_watch watch = {s, see};
+  (void)worker;
+  if (!ss_learn(&l->task, &l->source.setting[item], &watch, &l->curve[item], error)) return false;
+  const uint64_t left = l->task.steps - l->curve[item].steps;
+  omp_set_lock(&s->lock);
+  if (left > 0) ss_watcher_advance(s->watcher, left, (double)left, s->steps);
+  omp_unset_lock(&s->lock);
+  return true;
 }
 
 /* The tables of a scheme's training, and what its optimiser keeps of each element. */
@@ -92,7 +87,8 @@ static bool fits(const struct ss_learning *l, struct ss_error *error) {
 
 bool ss_learning_run(struct ss_learning *l, unsigned jobs, const struct ss_watcher *watcher, struct ss_error *error) {
   const struct ss_learning_source *s = &l->source;
-  struct seeing seeing = {.watcher = watcher,
+  struct seeing seeing = {.learning = l,
+                          .watcher = watcher,
                           .capture = ss_capture_watch(&l->capture),
                           .captures = s->captures,
                           .steps = (double)s->settings * (double)l->task.steps};
@@ -102,7 +98,9 @@ bool ss_learning_run(struct ss_learning *l, unsigned jobs, const struct ss_watch
   omp_init_lock(&seeing.lock);
   ss_watcher_begin(watcher, "steps", s->settings * l->task.steps);
   if (jobs) omp_set_num_threads((int)jobs);
-  const bool ok = learn_all(l, &seeing, error);
+  const struct ss_work work = {
+      .context = &seeing, .count = s->settings, .jobs = (unsigned)omp_get_max_threads(), .compute = learn_one};
+  const bool ok = ss_work_run(&work, error);
   omp_set_num_threads(threads);
   omp_destroy_lock(&seeing.lock);
   ss_watcher_end(watcher);

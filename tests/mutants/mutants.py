@@ -327,6 +327,7 @@ MUTANTS = [
     Mutant("an expectation of less is met by more", "src/query/verdict.c", "case SS_LESS_EQUAL: return (struct ss_bounds){-INFINITY, against, open};",
            "case SS_LESS_EQUAL: return (struct ss_bounds){against, INFINITY, open};", unit="check"),
     Mutant("a Gbit is a GiB/s", "src/base/units.c", '{"bps", 1, 8}', '{"bps", 1, 1}', unit="sim"),
+    Mutant("work fails as the last item did", "src/base/work.c", "if (!ok && i < r->failed) {", "if (!ok) {", unit="base"),
     Mutant("kB is KiB", "src/base/units.c", '{"k", 1e3, 1}', '{"k", 0x1p10, 1}', unit="base"),
     # --- training iterations
     Mutant("of equal keys the later task goes first, of one instant the later event", "src/train/events.c",

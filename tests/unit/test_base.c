@@ -2,12 +2,14 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "base/file.h"
+#include "base/identity.h"
 #include "base/json.h"
 #include "base/json_text.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/units.h"
+#include "base/work.h"
 
 #include <cjson/cJSON.h>
 #include <dirent.h>
@@ -1226,7 +1228,112 @@ static void fields_that_do_not_fit_are_named(void **state) {
   }
 }
 
+/* --- work ------------------------------------------------------------------------------------------------- */
+
+enum { ITEMS = 500 };
+
+struct toil {
+  size_t first; /* item that fails, as do those behind it */
+  bool patient;
+  volatile bool begun[ITEMS + 2];
+  int open;    /* workers */
+  size_t told; /* of items that are finished */
+  bool busy;
+};
+
+static void *open_toiler(void *context, unsigned threads) {
+  struct toil *toil = context;
+  assert_int_equal(threads, 4);
+#pragma omp atomic
+  toil->open++;
+  return &toil->open;
+}
+
+static void close_toiler(void *worker) {
+#pragma omp atomic
+  --*(int *)worker;
+}
+
+/* The first two that fail are under way together, if there are threads for both; one of them fails later. */
+static bool toil_on(void *context, void *worker, size_t item, struct ss_error *error) {
+  struct toil *toil = context;
+  const bool first = item == toil->first, second = item == toil->first + 1;
+  toil->begun[item] = worker == &toil->open;
+  for (int i = 0; (first || second) && i < 50 && !toil->begun[first ? item + 1 : item - 1]; i++) usleep(1000);
+  if ((first && toil->patient) || (second && !toil->patient)) usleep(5000);
+  return item < toil->first || ss_fail(error, SS_BAD_INPUT, "%zu", item);
+}
+
+static bool toiled(void *context, size_t item, struct ss_error *error) {
+  struct toil *toil = context;
+  (void)error;
+  assert_true(toil->begun[item] && !toil->busy);
+  toil->busy = true;
+  toil->told++;
+  toil->busy = false;
+  return true;
+}
+
+/* Whatever threads do: every item once, told one at a time, and the error of the first that failed. */
+static void work_fails_as_one_thread_would(void **state) {
+  (void)state;
+  for (size_t first = 0; first <= ITEMS; first += 50) {
+    static struct toil toil;
+    const struct ss_work work = {.context = &toil,
+                                 .count = ITEMS,
+                                 .jobs = 4,
+                                 .open_worker = open_toiler,
+                                 .close_worker = close_toiler,
+                                 .compute = toil_on,
+                                 .finished = toiled};
+    struct ss_error error = {.text = ""};
+    toil = (struct toil){.first = first, .patient = first % 100 == 0};
+    assert_int_equal(ss_work_run(&work, &error), first == ITEMS);
+    assert_int_equal(toil.open, 0);
+    assert_true(toil.told <= first && (first < ITEMS || toil.told == ITEMS));
+    if (first < ITEMS) assert_int_equal(strtoull(error.text, NULL, 10), first);
+  }
+}
+
+/* --- identities ------------------------------------------------------------------------------------------- */
+
+static struct ss_identity identity_of(const char *text) {
+  cJSON *tree = cJSON_Parse(text);
+  assert_non_null(tree);
+  const struct ss_identity identity = ss_identity_of(tree);
+  cJSON_Delete(tree);
+  return identity;
+}
+
+/* Texts in a row say the same; those of other rows do not. */
+static void an_identity_is_of_what_is_said(void **state) {
+  static const char *const rows[][3] = {
+      {"{\"a\": 1, \"b\": [2]}", "{\"b\":[2.0],\"a\":1}", "{\"b\": [\"2\"], \"a\": \"1\"}"},
+      {"1.25e9", "\"10Gbps\"", "\"1.25GB/s\""},
+      {"0", "-0.0", "\"0\""},
+      {"{\"a\": 2, \"b\": [1]}"},
+      {"{\"a\": 1, \"b\": 2}"},
+      {"{\"a\": {\"b\": [2]}}"},
+      {"[1, 2]"},
+      {"[2, 1]"},
+      {"[[1], 2]"},
+      {"[]"},
+      {"{}"},
+      {"null"},
+      {"\"\""},
+      {"\"a\""},
+      {"true"},
+      {"false"}};
+  (void)state;
+  for (size_t i = 0; i < COUNT(rows); i++)
+    for (size_t k = 0; k < COUNT(rows); k++)
+      for (size_t m = 0; m < 3 && rows[k][m]; m++)
+        assert_int_equal(ss_identity_same(identity_of(rows[i][0]), identity_of(rows[k][m])), i == k);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(work_fails_as_one_thread_would),
+    cmocka_unit_test(an_identity_is_of_what_is_said),
     cmocka_unit_test(lists_grow_and_keep_their_items),
     cmocka_unit_test(lower_bounds_are_those_of_a_plain_loop),
     cmocka_unit_test(heaps_give_the_least_first),
