@@ -1,4 +1,4 @@
-"""Asking the program, as tests of placements and of pooling do. Arguments: the program, the source tree."""
+"""Asking the program. Arguments: the program, the source tree."""
 import json
 import os
 import pathlib
@@ -11,18 +11,30 @@ PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve(
 ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
 
 
-def call(*arguments, status=0):
+def ask(*arguments, status=0, cwd=ROOT, environment=ENVIRONMENT, before=()):
+    """The process when it is over; with `status` None, however it ended. `before`: words before the program's name."""
+    done = subprocess.run([*before, PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=cwd,
+                          env=environment)
+    assert status is None or done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:800]!r}"
+    return done
+
+
+def call(*arguments, **options):
+    """What it printed, and what it said beside."""
+    done = ask(*arguments, **options)
+    return done.stdout, done.stderr
+
+
+def told(*arguments, status=0):
     """What it printed; of a failure, why."""
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT,
-                          env=ENVIRONMENT)
-    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
+    done = ask(*arguments, status=status)
     return done.stdout if status == 0 else done.stderr
 
 
 def points(*arguments):
-    return json.loads(call("run", *arguments, "--format", "json", "--per-rank", "--quiet"))["points"]
+    return json.loads(told("run", *arguments, "--format", "json", "--per-rank", "--quiet"))["points"]
 
 
 def refused(says, *arguments):
-    error = call(*arguments, status=2)
+    error = told(*arguments, status=2)
     assert says in error, f"{error!r} does not say {says!r}"

@@ -5,12 +5,12 @@ dicts too, and a scheme is a function that returns the rounds it plays and what 
 Times are those of ordered ports; where ranks share a card, tests/unit/fair_reference.c and tests/peer judge them."""
 import functools
 import itertools
-import json
 import math
-import random
 import statistics
 import struct
 from fractions import Fraction
+
+import traces
 
 
 M64 = 2**64 - 1
@@ -24,24 +24,9 @@ class Trace:
     """`lookups[t][r]`: the row ids that rank r looks up in iteration t, duplicates kept."""
 
     def __init__(self, path):
-        data = path.read_bytes()
-        size, = struct.unpack("<Q", data[:8])
-        header, body = json.loads(data[8:8 + size]), data[8 + size:]
-        about = header["__metadata__"]
-        tensor, = json.loads(about["tensors"])
+        tensor, self.lookups = traces.lookups(path)
         self.name, self.rows, self.width = tensor["name"], tensor["rows"], tensor["row_width"]
         self.bytes = {"F32": 4, "F16": 2, "BF16": 2}[tensor["dtype"]]
-        ranks, iterations = int(about["ranks"]), int(about["iterations"])
-        offsets = self.numbers(header, body, "offsets")
-        ids = self.numbers(header, body, "rows")
-        self.lookups = [[ids[offsets[t * ranks + r]:offsets[t * ranks + r + 1]] for r in range(ranks)]
-                        for t in range(iterations)]
-
-    def numbers(self, header, body, which):
-        entry = header[f"{self.name}.{which}"]
-        begin, end = entry["data_offsets"]
-        letter = {"I64": "q", "I32": "i", "U32": "I"}[entry["dtype"]]
-        return struct.unpack(f"<{entry['shape'][0]}{letter}", body[begin:end])
 
 
 def share(n, parts, j):
@@ -303,14 +288,8 @@ class Rows:
         self.rows, self.width, self.bytes, self.lookups = self.trace.rows, self.trace.width, self.trace.bytes, self.trace.lookups
         self.ranks, self.iterations = len(self.lookups[0]), len(self.lookups)
         self.values = None
-        data = path.read_bytes()
-        size, = struct.unpack("<Q", data[:8])
-        header, body = json.loads(data[8:8 + size]), data[8 + size:]
-        entry = header.get(f"{self.trace.name}.values")
-        if entry:
-            assert entry["dtype"] == "F32"
-            begin, end = entry["data_offsets"]
-            flat = struct.unpack(f"<{(end - begin) // 4}f", body[begin:end])
+        flat = traces.load(path)[1].get(f"{self.trace.name}.values")
+        if flat is not None:
             largest = max((abs(x) for x in flat), default=0.0)
             power = 10 - math.frexp(largest)[1] if largest else 0
             self.values = [round(math.ldexp(x, power) * UNIT) for x in flat]

@@ -11,6 +11,15 @@ import time
 HANG = 1200  # seconds for one call, the one limit: guards against what never ends, at 20 times the longest, and measures nothing
 
 
+TESTS = []
+
+
+def test(function):
+    """A decorator: the function is one of the file's tests."""
+    TESTS.append(function)
+    return function
+
+
 class Skip(Exception):
     """What a test raises when this machine lacks what it needs."""
 
@@ -51,10 +60,10 @@ def state(process):
         return "X"
 
 
-def run(tests, missing=None):
-    """The exit status: 1 when a test failed. Tests are functions, or pairs of a name and a function; `missing` says why
+def run(tests=None, missing=None):
+    """The exit status: 1 when a test failed. Tests are functions, or pairs of a name and a function, else those marked so; `missing` says why
     none can run here. Arguments behind the program and the source tree name the tests to run; none: all."""
-    failed, tests = 0, [test if isinstance(test, tuple) else (test.__name__.replace("_", " "), test) for test in tests]
+    failed, tests = 0, [one if isinstance(one, tuple) else (one.__name__.replace("_", " "), one) for one in tests or TESTS]
     if wanted := sys.argv[3:]:
         assert set(wanted) <= {name for name, _ in tests}, f"no test is called {' or '.join(set(wanted) - {name for name, _ in tests})}"
         tests = [(name, function) for name, function in tests if name in wanted]

@@ -3,26 +3,18 @@
 with noise and outliers; the fit must find them again. Arguments: the program, the source tree; with --write, anew
 tests/cli/data/*.log. Prints TAP."""
 import json
-import os
-import pathlib
 import random
 import subprocess
 import sys
 
 import mpi
 import tap
+from asking import ENVIRONMENT, PROGRAM, ROOT, ask
+from tap import test
 
-PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 DATA = ROOT / "tests" / "cli" / "data"
-ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
-TESTS = []
 NOISE = 0.03  # of every time: normal, relative
 SIGMAS, ERROR_MAX = 3, 0.05  # a fit must lie within so many of its own standard errors, and these must be small
-
-
-def test(function):
-    TESTS.append(function)
-    return function
 
 
 # --- logs -------------------------------------------------------------------------------------------------------------
@@ -122,14 +114,8 @@ if "--write" in sys.argv:
 # --- calls ------------------------------------------------------------------------------------------------------------
 
 
-def call(*arguments, status=0):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT)
-    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
-    return done
-
-
 def calibrate(path, *options):
-    return json.loads(call("calibrate", "network", path, *options).stdout)
+    return json.loads(ask("calibrate", "network", path, *options).stdout)
 
 
 def near(cluster, alpha, bandwidth, what):
@@ -147,7 +133,7 @@ def refused(folder, text, says, *options):
         path.write_bytes(text)
     else:
         path.write_text(text)
-    done = call("calibrate", "network", path, *options, status=2)
+    done = ask("calibrate", "network", path, *options, status=2)
     assert done.stdout == "" and "bad.log" in done.stderr and says in done.stderr, f"said {done.stderr!r}, not {says!r}"
 
 
@@ -230,7 +216,7 @@ def one_size_range(folder):
 def tool_from_bandwidths(folder):
     """Without its name, an all-reduce is known by busbw; which of three others it is must be said."""
     near(calibrate(DATA / "all_reduce_perf-old.log"), *NCCL["all_reduce_perf"][:2], "unnamed")
-    assert "--tool" in call("calibrate", "network", DATA / "all_gather_perf-old.log", status=2).stderr
+    assert "--tool" in ask("calibrate", "network", DATA / "all_gather_perf-old.log", status=2).stderr
 
 
 @test
@@ -245,8 +231,8 @@ def noise_of_launchers(folder):
 
 @test
 def cluster_runs(folder):
-    call("calibrate", "network", DATA / "all_reduce_perf.log", "-o", folder / "mine.json", "--name", "mine")
-    done = call("run", "--trace", ROOT / "traces" / "bible-kjv-16.safetensors", "--scheme", "allreduce", "--iterations", "1",
+    ask("calibrate", "network", DATA / "all_reduce_perf.log", "-o", folder / "mine.json", "--name", "mine")
+    done = ask("run", "--trace", ROOT / "traces" / "bible-kjv-16.safetensors", "--scheme", "allreduce", "--iterations", "1",
                 "--cluster", folder / "mine.json", "--format", "json")
     assert json.loads(done.stdout)["points"][0]["cluster"].endswith("mine")
 
@@ -276,7 +262,7 @@ def processes_of_mpirun(folder):
     assert link["latency"] >= 0 and link["bandwidth"] > 1e6 and cluster["gpus_per_node"] == 3
     for fit in (cluster["notes"]["fit"], cluster["notes"]["ping_pong"]):
         assert fit[0]["valid"][0] == 64 and fit[-1]["valid"][1] == 1 << 22 and sum(f["samples"] for f in fit) == 17
-    call("run", "--trace", ROOT / "traces" / "bible-kjv-16.safetensors", "--scheme", "allgather", "--iterations", "1", "--cluster",
+    ask("run", "--trace", ROOT / "traces" / "bible-kjv-16.safetensors", "--scheme", "allgather", "--iterations", "1", "--cluster",
          folder / "c.json")
 
 
@@ -293,7 +279,7 @@ def one_process_is_too_few(folder):
 def a_log_is_fitted_once(folder):
     """Under mpirun as without: one rank reads and writes, and it alone speaks."""
     log = DATA / "all_reduce_perf.log"
-    alone = call("calibrate", "network", log, "--name", "mine")
+    alone = ask("calibrate", "network", log, "--name", "mine")
     done = under_mpirun(3, log, "--name", "mine")
     assert done.returncode == 0 and done.stdout == alone.stdout and done.stderr == alone.stderr, done
     done = under_mpirun(2, folder / "none.log")
@@ -326,7 +312,7 @@ def sums_are_charged_by_name(folder):
     (folder / "s.json").write_text(json.dumps({
         "trace": {"uniform": {"rows": 64, "row_width": 4, "density": "1/8", "overlap": "none"}}, "ranks": 4, "iterations": 1,
         "cluster": {"latency": 0, "bandwidth": 1e9}, "device": "d.json", "schemes": ["allreduce", "allgather", {"name": "ps", "dense": True}]}))
-    points = json.loads(call("run", folder / "s.json", "--format", "json").stdout)["points"]
+    points = json.loads(ask("run", folder / "s.json", "--format", "json").stdout)["points"]
     kernels = {p["scheme"]: p["kernels"] for p in points}
     packed = 0.5 + 2 * 8 * 20 * 1e-3  # one list, read and written; not in the file, so as long as a dense add of so many bytes
     wanted = {("allreduce", "dense_add"): 3 * (0.5 + 3 * 256 * 1e-3), ("allgather", "merge_sum"): 3e-3 + (4 * 8 + 32) * 20 * 1e-6, ("allgather", "pack"): packed}
@@ -366,7 +352,7 @@ def kernels_are_timed(folder):
         wide = name in ("merge_sum", "pack") or "encode" in name or name.endswith(("bitmap_decode", "block_decode"))
         assert line["samples"] == (24 if wide else 12), f"{name}: {line}"  # of wide rows, too
         assert 0 < line["valid"][0] < line["valid"][1] and name in done.stderr
-    call("run", "--trace", ROOT / "traces" / "bible-kjv-16.safetensors", "--scheme", "allgather", "--iterations", "1", "--cluster",
+    ask("run", "--trace", ROOT / "traces" / "bible-kjv-16.safetensors", "--scheme", "allgather", "--iterations", "1", "--cluster",
          "rtx3090-1gbe", "--device", path)
 
 
@@ -438,8 +424,8 @@ def wrong_usage(folder):
                             (["network", "x", "--nics", "3", "--gpus-per-node", "8"], "divide"), (["network", "x", "--suppose", "allreduce"], "x: "),
                             (["network", folder / "none"], "none"), (["network", "x", "--sizes", "4"], "range"),
                             (["network", "x", "--latency", "fast"], "--latency"), (["network", "x", "--ranks", "1"], "--ranks")):
-        done = call("calibrate", *arguments, status=2)
+        done = ask("calibrate", *arguments, status=2)
         assert says in done.stderr and not done.stdout, done.stderr
 
 
-sys.exit(tap.run(TESTS))
+sys.exit(tap.run())

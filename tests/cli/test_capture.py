@@ -13,16 +13,11 @@ import subprocess
 import sys
 
 import tap
+from tap import test
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 LSTM, HOOK = ROOT / "traces" / "lstm-bible-4.safetensors", ROOT / "traces" / "capture_pytorch.py"
 TABLE, GRADIENT = "encoder.weight", "lstm.weight_hh_l0.grad"
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
 
 
 def call(*arguments, status=0, **options):
@@ -180,4 +175,4 @@ def trains_on_four_processes(folder):
     assert segments(load(folder / "small")[1], TABLE) == segments(load(folder / "read")[1], "embedding")[4:]
 
 
-sys.exit(tap.run(TESTS))
+sys.exit(tap.run())

@@ -5,36 +5,22 @@ import csv
 import io
 import json
 import math
-import os
-import pathlib
 import re
 import subprocess
 import sys
 
 import tap
+from asking import ENVIRONMENT, PROGRAM, ROOT, ask
+from tap import test
 
 try:
     import jsonschema
 except ImportError:
     jsonschema = None
 
-PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
 SHIPPED = sorted((ROOT / "scenarios" / "claims").glob("*.json"))
 VERDICTS = {"reproduced", "reproduced, depends on estimate", "direction only", "not reproduced", "depends on estimate",
             "paper inconsistent", "arithmetic holds", "input"}
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def call(*arguments, status=0, cwd=ROOT):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=cwd, env=ENVIRONMENT)
-    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:800]!r}"
-    return done
 
 
 def fits(name, document):
@@ -46,7 +32,7 @@ def fits(name, document):
 
 
 def claims(*arguments, **options):
-    document = json.loads(call("claims", *arguments, "--format", "json", **options).stdout)
+    document = json.loads(ask("claims", *arguments, "--format", "json", **options).stdout)
     fits("claims", document)
     return {claim["id"]: claim for claim in document["claims"]}
 
@@ -241,13 +227,13 @@ def a_changed_verdict_ends_with_1(folder):
     document["claims"] = list({c["id"]: c for c in document["claims"]}.values())
     flipped["verdict"] = "direction only"
     (folder / "embrace.json").write_text(json.dumps(document))
-    done = call("claims", folder / "embrace.json", "--format", "json", status=1)
+    done = ask("claims", folder / "embrace.json", "--format", "json", status=1)
     assert 'embrace-t1-ratio-lm is "arithmetic holds" and pinned as "direction only"' in done.stderr and "1 verdict has changed" in done.stderr
     assert len(json.loads(done.stdout)["claims"]) == len(document["claims"])
-    assert "arithmetic holds (CHANGED)" in call("claims", folder / "embrace.json", status=1).stdout
+    assert "arithmetic holds (CHANGED)" in ask("claims", folder / "embrace.json", status=1).stdout
     flipped["verdict"] = "arithmetic holds"
     (folder / "embrace.json").write_text(json.dumps(document))
-    call("claims", folder / "embrace.json")
+    ask("claims", folder / "embrace.json")
 
 
 # --- choosing and printing ------------------------------------------------------------------------------------------------
@@ -261,7 +247,7 @@ def words_choose(folder):
     assert list(both) == ["embrace-t1-ratio-lm", "s2-table1-sparsity"], "the order is that of the files"
     assert set(claims(own(folder))) == {"own-claim"}
     assert set(claims(own(folder), "embrace-t1-ratio-lm")) == {"own-claim", "embrace-t1-ratio-lm"}
-    listed = call("claims", "--list", "s2").stdout.splitlines()
+    listed = ask("claims", "--list", "s2").stdout.splitlines()
     assert listed and all(line.startswith("s2-") for line in listed)
 
 
@@ -279,7 +265,7 @@ def many_questions_are_answered_side_by_side(folder):
 
     def run(*options, status=0):
         path.write_text(json.dumps({"paper": "own", "title": "Own", "inputs": inputs, "claims": entries}))
-        done = call("claims", path, "--format", "json", *options, status=status)
+        done = ask("claims", path, "--format", "json", *options, status=status)
         return done.stdout, done.stderr
 
     alone = {}
@@ -298,7 +284,7 @@ def many_questions_are_answered_side_by_side(folder):
 
 @test
 def list_claims(folder):
-    document = json.loads(call("list", "claims", "--format", "json").stdout)
+    document = json.loads(ask("list", "claims", "--format", "json").stdout)
     fits("list", document)
     assert {entry["name"]: entry["verdict"] for entry in document["claims"]} == {n: c["verdict"] for n, c in everything().items()}
 
@@ -306,15 +292,15 @@ def list_claims(folder):
 @test
 def formats(folder):
     one = "zen-breakdown-llama"
-    rows = list(csv.DictReader(io.StringIO(call("claims", one, "--format", "csv").stdout)))
+    rows = list(csv.DictReader(io.StringIO(ask("claims", one, "--format", "csv").stdout)))
     assert rows[0]["id"] == one and rows[0]["verdict"] == "paper inconsistent" and rows[0]["printed"] == "2.02 times"
-    table = call("claims", one).stdout
+    table = ask("claims", one).stdout
     assert "1 claim: 1 paper inconsistent" in table and "1.53·1.34 = 2.05" in table
-    page = call("claims", one, "--format", "markdown").stdout
+    page = ask("claims", one, "--format", "markdown").stdout
     assert f"| `{one}` |" in page and "## ZEN (OSDI 2025)" in page and "**paper inconsistent**" in page
-    call("claims", one, "--format", "markdown", "-o", folder / "page.md")
+    ask("claims", one, "--format", "markdown", "-o", folder / "page.md")
     assert (folder / "page.md").read_text() == page
-    assert call("claims", one, "--jobs", "1").stdout == table == call("claims", one, "--jobs", "2", "--quiet").stdout
+    assert ask("claims", one, "--jobs", "1").stdout == table == ask("claims", one, "--jobs", "2", "--quiet").stdout
 
 
 # --- verdicts ---------------------------------------------------------------------------------------------------------------
@@ -375,12 +361,12 @@ def factors(folder):
     document = json.loads(own(folder, verdict="not reproduced", loose="anything goes").read_text())
     document["claims"] = [{**document["claims"][0], "id": name, "ours": ours} for name, ours in zip(ids, (2, 12))]
     (folder / "own.json").write_text(json.dumps(document))
-    page = call("claims", folder / "own.json", "--format", "markdown").stdout
+    page = ask("claims", folder / "own.json", "--format", "markdown").stdout
     assert "2 claims, of which 2 are *loose*" in page
     for name, factor in zip(ids, (2, 3)):
         row = next(line for line in page.splitlines() if line.startswith(f"| `{name}` |"))
         assert f"| **not reproduced**, loose, off by {factor} times: " in row, row
-    assert "not reproduced (3 times) (loose)" in call("claims", folder / "own.json").stdout
+    assert "not reproduced (3 times) (loose)" in ask("claims", folder / "own.json").stdout
 
 
 FLAT = {"latency": 1e-5, "bandwidth": 1e9}
@@ -459,7 +445,7 @@ def trainings(folder):
 def training_of(folder, scenario, **scale):
     (folder / "t.json").write_text(json.dumps(scenario))
     sets = [word for name, factor in scale.items() for word in ("--set", f"scale.{name}={factor}")]
-    return json.loads(call("train", folder / "t.json", *sets, "--format", "json", "--quiet").stdout)["training"]
+    return json.loads(ask("train", folder / "t.json", *sets, "--format", "json", "--quiet").stdout)["training"]
 
 
 @test
@@ -497,7 +483,7 @@ def runs_that_are_simulated_at_once(folder):
         times = {}
         for edit in [None, *((path, number * factor) for path, number in edits for factor in (0.5, 2))]:
             sets = ["--set", f"{edit[0]}={edit[1]!r}"] if edit else []
-            points = json.loads(call("run", folder / "r.json", *sets, "--format", "json", "--quiet").stdout)["points"]
+            points = json.loads(ask("run", folder / "r.json", *sets, "--format", "json", "--quiet").stdout)["points"]
             times[edit] = {(p["label"], p["ranks"], p["tensor"], json.dumps(p["at"] or {})): p["time_s"] for p in points}
         for label, ranks, tensor, at in times[None]:
             pick = {"from": "r", "of": label, "ranks": ranks, "at": {"tensor": tensor, **json.loads(at)}}
@@ -513,7 +499,7 @@ def what_is_learned(folder):
     (folder / "text.txt").write_text("in the beginning was the word and the word was with us " * 200)
     learn = {"l": {"learn": {"text": str(folder / "text.txt"), "ranks": 2, "steps": 9, "batch": 2, "seq": 8, "schemes": ["allgather", "topka"],
                              "optimizer": "sgd"}}}
-    points = json.loads(call("train", "--learn", "--text", folder / "text.txt", "--ranks", 2, "--steps", 9, "--batch", 2, "--seq", 8,
+    points = json.loads(ask("train", "--learn", "--text", folder / "text.txt", "--ranks", 2, "--steps", 9, "--batch", 2, "--seq", 8,
                              "--scheme", "allgather,topka", "--optimizer", "sgd", "--format", "json").stdout)["curves"]
     losses = next(p["loss"] for p in points if p["label"] == "allgather")
     for pick, value in (({"array": "loss", "reduce": "sum"}, math.fsum(losses)), ({"array": "loss", "range": [0, 1]}, losses[0]), ({"value": "loss_end"}, losses[-1]),
@@ -528,12 +514,12 @@ def what_is_learned(folder):
 
 @test
 def wrong_words(folder):
-    assert 'no paper or claim is called "zenn" (did you mean "zen"?)' in call("claims", "zenn", status=2).stderr
-    assert 'did you mean "zen-fig8-gamma"' in call("claims", "zen-fig8-gama", status=2).stderr
-    assert "--format" in call("claims", "--format", "xml", status=2).stderr
-    assert "sparsync list claims" in call("claims", "--list", "--format", "json", status=2).stderr
-    assert "did you mean --list" in call("claims", "--lst", status=2).stderr
-    assert "absent.json" in call("claims", folder / "absent.json", status=2).stderr
+    assert 'no paper or claim is called "zenn" (did you mean "zen"?)' in ask("claims", "zenn", status=2).stderr
+    assert 'did you mean "zen-fig8-gamma"' in ask("claims", "zen-fig8-gama", status=2).stderr
+    assert "--format" in ask("claims", "--format", "xml", status=2).stderr
+    assert "sparsync list claims" in ask("claims", "--list", "--format", "json", status=2).stderr
+    assert "did you mean --list" in ask("claims", "--lst", status=2).stderr
+    assert "absent.json" in ask("claims", folder / "absent.json", status=2).stderr
     (folder / "models").mkdir()
     bare = subprocess.run([PROGRAM, "claims"], capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT, env={**ENVIRONMENT, "SPARSYNC_DATA": str(folder)})
     assert bare.returncode == 2 and "no scenarios/claims" in bare.stderr, bare.stderr
@@ -576,16 +562,16 @@ def wrong_files(folder):
             ({"let": {"v": {"from": "e", "path": "x"}}, "inputs": {"e": {"learn": {"text": "x", "schemes": ["zen"], "stps": 4}}}}, "inputs.e", "steps"),
             ({"let": {"v": {"from": "e", "path": "x"}}, "inputs": {"e": {"stats": {"trace": {"uniform": {"rows": 4, "density": 1}}}}}}, "inputs.e", "no lookups")):
         inputs = fields.pop("inputs", RUN)
-        done = call("claims", own(folder, inputs=inputs, **fields), status=2)
+        done = ask("claims", own(folder, inputs=inputs, **fields), status=2)
         assert "own.json: " + where in done.stderr and what in done.stderr, f"{fields}: {done.stderr!r}"
         assert done.stdout == "", "nothing is printed of a file that is wrong"
     (folder / "list.json").write_text('{"paper": "own", "title": "Own", "claims": {}}')
-    assert "claims: expected a list" in call("claims", folder / "list.json", status=2).stderr
+    assert "claims: expected a list" in ask("claims", folder / "list.json", status=2).stderr
     twice = json.loads(own(folder).read_text())
     twice["claims"] *= 2
     (folder / "own.json").write_text(json.dumps(twice))
-    assert 'two claims are called "own-claim"' in call("claims", folder / "own.json", status=2).stderr
+    assert 'two claims are called "own-claim"' in ask("claims", folder / "own.json", status=2).stderr
     assert list(folder.glob("x")) == []
 
 
-sys.exit(tap.run(TESTS))
+sys.exit(tap.run())

@@ -1,24 +1,17 @@
 #!/usr/bin/python3
 """`sparsync collective` against closed forms. Arguments: the program, the source tree. Prints TAP."""
 import csv
+import functools
 import io
 import json
-import os
-import pathlib
 import subprocess
 import sys
 
 import tap
+from asking import ENVIRONMENT, PROGRAM, ask
 
-PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
 ALPHA, RATE = 5e-6, 10e9
-
-
-def call(*arguments, status=0):
-    done = subprocess.run([PROGRAM, "collective", *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT)
-    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
-    return done
+call = functools.partial(ask, "collective")
 
 
 def flat(folder):

@@ -10,34 +10,20 @@ import re
 import shutil
 import resource
 import signal
-import struct
 import subprocess
 import sys
 from xml.etree import ElementTree
 
 import tap
+import traces
+from asking import ENVIRONMENT, PROGRAM, ROOT, call
+from tap import test
 
-PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE = ROOT / "traces" / "bible-kjv-16.safetensors"
-ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
 COMMANDS = ("run", "plan", "train", "learn", "cost", "crossover", "check", "trace", "exec", "calibrate", "export", "plot", "report",
             "claims", "list")
 FLAT = {"name": "flat", "latency": "10us", "bandwidth": "1GB/s"}
 ALPHA, BETA = 10e-6, 1e-9
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def call(*arguments, status=0, cwd=ROOT):
-    """Runs the program and returns its standard output and error."""
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=cwd,
-                          env=ENVIRONMENT)
-    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
-    return done.stdout, done.stderr
 
 
 def points(*arguments, **options):
@@ -683,20 +669,9 @@ def merged_ranks(folder):
     near(merged[1]["bytes_total"], plain[1]["bytes_total"] * 3 / 15, "dense traffic")
 
 
-def write_trace(path, tensors, iterations=1):
-    """Of tensors (name, rows, row width, segments), two ranks, in the format of docs/traces.md."""
-    header, data = {}, b""
-    about = {"sparsync.version": "1", "iterations": str(iterations), "ranks": "2", "tensors": json.dumps(
-        [{"name": n, "rows": rows, "row_width": width, "dtype": "F32"} for n, rows, width, _ in tensors])}
-    for name, _, _, ids in tensors:
-        flat = [i for segment in ids for i in segment]
-        offsets = [sum(len(s) for s in ids[:k]) for k in range(len(ids) + 1)]
-        for key, dtype, letter, numbers in (("offsets", "I64", "q", offsets), ("rows", "I32", "i", flat)):
-            raw = struct.pack(f"<{len(numbers)}{letter}", *numbers)
-            header[f"{name}.{key}"] = {"dtype": dtype, "shape": [len(numbers)], "data_offsets": [len(data), len(data) + len(raw)]}
-            data += raw
-    text = json.dumps({"__metadata__": about, **header}).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+def write_trace(path, tensors):
+    """Of tensors (name, rows, row width, segments), two ranks."""
+    traces.write(path, [(traces.tensor(*table), segments) for *table, segments in tensors], 2)
 
 
 def two_tensors(path):
@@ -707,7 +682,7 @@ def two_tensors(path):
 def iterations_without_rows(folder):
     """They have no balance, and are not in its mean. Halves of 16 rows: all pushed to one (2), 1 and 2 of 3 (4/3); the
     unions lie 5 + 0 (2) and 2 + 2 (1)."""
-    write_trace(folder / "ragged.safetensors", [("T", 16, 4, [[1, 2, 3], [4, 5], [], [], [1], [7, 8, 9]])], iterations=3)
+    write_trace(folder / "ragged.safetensors", [("T", 16, 4, [[1, 2, 3], [4, 5], [], [], [1], [7, 8, 9]])])
     p, = points("run", on_bible(folder, trace=str(folder / "ragged.safetensors"), ranks=2, iterations=3,
                                 schemes=["sparcml-split"]))
     assert (p["push_imbalance"], p["pull_imbalance"]) == (2, 1.5), p
@@ -1265,4 +1240,4 @@ def shipped_scenarios_hold(folder):
         call("check", path)
 
 
-sys.exit(tap.run(TESTS))
+sys.exit(tap.run())

@@ -8,15 +8,10 @@ import subprocess
 import sys
 
 import tap
+from tap import test
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT), "TERM": "dumb"}
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
 
 
 def bash(folder, *words):
@@ -151,4 +146,4 @@ def zsh_offers_the_same(folder):
         assert found >= set(least), (line, found)
 
 
-sys.exit(tap.run(TESTS))
+sys.exit(tap.run())

@@ -1,31 +1,18 @@
 #!/usr/bin/python3
 """`sparsync crossover` against crossings by hand and by brute force. Arguments: the program, the source tree. Prints TAP."""
 import csv
+import functools
 import io
 import json
 import math
-import os
-import pathlib
-import subprocess
 import sys
 
 import tap
+from asking import ask
+from tap import test
 
-PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
-TESTS = []
 ALPHA, RATE, MIB = 25e-6, 25e9 / 8, 2 ** 20
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def call(*arguments, status=0):
-    done = subprocess.run([PROGRAM, "crossover", *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT, env=ENVIRONMENT)
-    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr!r}"
-    return done
+call = functools.partial(ask, "crossover")
 
 
 def find(*arguments):
@@ -343,4 +330,4 @@ def wrong_inputs(folder):
         assert says in done.stderr and done.stderr.count("\n") == 1 and not done.stdout, f"{arguments}: {done.stderr!r}"
 
 
-sys.exit(tap.run([(f.__name__.replace("_", " "), f) for f in TESTS]))
+sys.exit(tap.run())

@@ -11,7 +11,6 @@ import pathlib
 import random
 import re
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ import zlib
 
 import mpi
 import tap
+import traces
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE = ROOT / "traces" / "bible-kjv-16.safetensors"
@@ -42,23 +42,7 @@ def lookups(iteration, rank):
 
 
 def write_trace(path, dtype="F32"):
-    segments = [lookups(t, r) for t in range(ITERATIONS) for r in range(RANKS)]
-    offsets = [0]
-    for segment in segments:
-        offsets.append(offsets[-1] + len(segment))
-    data = struct.pack(f"<{len(offsets)}q", *offsets)
-    ids = struct.pack(f"<{offsets[-1]}i", *sum(segments, []))
-    tensor = {"name": "T", "rows": ROWS, "row_width": WIDTH, "dtype": dtype}
-    header = {
-        "__metadata__": {"sparsync.version": "1", "iterations": str(ITERATIONS), "ranks": str(RANKS),
-                         "tensors": json.dumps([tensor]), "source": "test_exec.py"},
-        "T.offsets": {"dtype": "I64", "shape": [len(offsets)], "data_offsets": [0, len(data)]},
-        "T.rows": {"dtype": "I32", "shape": [offsets[-1]], "data_offsets": [len(data), len(data) + len(ids)]},
-    }
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data + ids)
-    return path
+    return traces.write(path, [(traces.tensor("T", ROWS, WIDTH, dtype), [lookups(t, r) for t in range(ITERATIONS) for r in range(RANKS)])], RANKS)
 
 
 def execute(ranks, *arguments, status=0):

@@ -12,14 +12,14 @@ import tempfile
 
 import goal
 import tap
+from asking import ENVIRONMENT, PROGRAM
+from tap import test
 
 try:
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 except ImportError:
     descriptor_pb2 = None
 
-PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
 ALPHA, BETA = 10e-6, 1e-9
 FLAT = {"name": "flat", "model": "alpha-beta", "latency": ALPHA, "bandwidth": 1 / BETA}
 NODES = {**FLAT, "name": "nodes", "gpus_per_node": 2, "intra": {"latency": 2e-6, "bandwidth": 7e9}}
@@ -30,12 +30,6 @@ BAGS = pathlib.Path(SHARED.name) / "bags.safetensors"
 NEARLY_EMPTY = os.path.join(SHARED.name, "few.safetensors")  # two ranks that look up one row each
 ASTRASIM = os.environ.get("SPARSYNC_ASTRASIM")
 LOGGOPSIM, TXT2BIN = os.environ.get("SPARSYNC_LOGGOPSIM"), os.environ.get("SPARSYNC_TXT2BIN")
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
 
 
 def call(*arguments, status=0, **options):
@@ -504,7 +498,7 @@ def main():
     make_bags()
     call("trace", "synth", "--rows", "600", "--ranks", "8", "--iterations", "3", "--tokens", "90", "--row-width", "6", "-o", WORDS)
     call("trace", "synth", "--rows", "600", "--ranks", "2", "--iterations", "1", "--tokens", "1", "--row-width", "6", "-o", NEARLY_EMPTY)
-    return tap.run(TESTS)
+    return tap.run()
 
 
 sys.exit(main())

@@ -17,15 +17,11 @@ import subprocess
 import sys
 
 import tap
+import traces
+from tap import test
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-TESTS = []
 MASK = (1 << 64) - 1
-
-
-def test(function):
-    TESTS.append(function)
-    return function
 
 
 def imported(*arguments, status=0, **options):
@@ -44,23 +40,14 @@ def refused(folder, *arguments, says, **options):
 
 def read_trace(path):
     """Metadata, and of each tensor the ids of each segment."""
-    data = path.read_bytes()
-    length, = struct.unpack_from("<Q", data)
-    header, body = json.loads(data[8:8 + length]), data[8 + length:]
-    metadata, segments = header.pop("__metadata__"), {}
-    tensors = json.loads(metadata["tensors"])
-
-    def numbers(name):
-        kind, (begin, end) = header[name]["dtype"], header[name]["data_offsets"]
-        return struct.unpack(f"<{header[name]['shape'][0]}{ {'I64': 'q', 'I32': 'i', 'U32': 'I'}[kind]}", body[begin:end])
-
-    for tensor in tensors:
-        rows, offsets = numbers(tensor["name"] + ".rows"), numbers(tensor["name"] + ".offsets")
-        segments[tensor["name"]] = [list(rows[a:b]) for a, b in zip(offsets, offsets[1:])]
-        if f"{tensor['name']}.bags" in header:
-            first, of = numbers(tensor["name"] + ".bags"), numbers(tensor["name"] + ".bag_offsets")
-            tensor["bags"] = [[list(rows[of[b]:of[b + 1]]) for b in range(*part)] for part in zip(first, first[1:])]
-    return metadata, {t["name"]: t for t in tensors}, segments
+    metadata, entries = traces.load(path)
+    segments = {}
+    for tensor in metadata["tensors"]:
+        rows, name = entries[f"{tensor['name']}.rows"], tensor["name"]
+        segments[name] = traces.parts(rows, entries[f"{name}.offsets"])
+        if f"{name}.bags" in entries:
+            tensor["bags"] = traces.parts(traces.parts(rows, entries[f"{name}.bag_offsets"]), entries[f"{name}.bags"])
+    return metadata, {t["name"]: t for t in metadata["tensors"]}, segments
 
 
 def xxh64(data):
@@ -622,4 +609,4 @@ def tables_of_unequal_widths(folder):
     assert len(json.loads(sparsync("train", folder / "s.json", "--format", "json", "--quiet"))["training"]) == 2
 
 
-sys.exit(tap.run(TESTS))
+sys.exit(tap.run())

@@ -4,32 +4,16 @@ source tree. Prints TAP."""
 import csv
 import io
 import json
-import os
-import pathlib
-import subprocess
 import sys
 
 import mpi
 import tap
+from asking import ROOT, call
 from second_train import mix
-from tap import write_json
+from tap import test, write_json
 
-PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
 SLOW = [[0, 0.36], [0.06, 0.43], [0.06, 0.99], [1, 1.01]]
 FAN = ("time_p5_s", "time_p50_s", "time_p95_s")
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def call(*arguments, status=0, before=(), env=ENVIRONMENT):
-    done = subprocess.run([*before, PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT, env=env)
-    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
-    return done.stdout, done.stderr
 
 
 def scenario(folder, jitter, name="s.json", **fields):
@@ -110,7 +94,7 @@ def draws_depend_on_no_order(folder):
         assert points(path, "--set", "cluster.jitter.draws=13")[3]["draw_s"][:12] == wanted[3]["draw_s"]
         assert points(path, "--set", "cluster.jitter.seed=2")[3]["draw_s"] != wanted[3]["draw_s"]
     if mpi.MPIRUN:
-        together = call("run", path, "--format", "json", "--quiet", before=mpi.with_mpirun(2), env=mpi.environment(ROOT))[0]
+        together = call("run", path, "--format", "json", "--quiet", before=mpi.with_mpirun(2), environment=mpi.environment(ROOT))[0]
         assert json.loads(together)["points"] == wanted
 
 
@@ -208,4 +192,4 @@ def bad_jitter_is_refused(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(tap.run(TESTS))
+    sys.exit(tap.run())

@@ -9,11 +9,12 @@ import pathlib
 import random
 import re
 import shutil
-import struct
 import subprocess
 import sys
 
 import tap
+import traces
+from tap import test
 
 try:
     import jsonschema
@@ -26,12 +27,6 @@ TRACE = ROOT / "traces" / "learn-kjv-8.safetensors"
 COMMAND = ["learn"]
 LOSSLESS = ["allreduce", "allgather", "ps", "alltoall", "sparcml-rd", "sparcml-split", "sparcml-dsar", "omnireduce", "zen", "design"]
 SPARDL = [{"name": "spardl", "residuals": mode, "label": mode} for mode in ("global", "partial", "local")]
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
 
 
 def call(*arguments, status=0, text=None, environment=None):
@@ -246,18 +241,7 @@ def diverging_is_said(folder):
 # --- captures -----------------------------------------------------------------------------------------------------------
 
 def read_trace(path):
-    data = path.read_bytes()
-    size = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + size])
-    letters = {"I64": "q", "I32": "i", "F32": "f"}
-    entries = {}
-    for name, entry in header.items():
-        if name == "__metadata__":
-            continue
-        low, high = entry["data_offsets"]
-        raw = data[8 + size + low:8 + size + high]
-        entries[name] = struct.unpack(f"<{entry['shape'][0]}{letters[entry['dtype']]}", raw)
-    return header["__metadata__"], entries
+    return traces.load(path)
 
 
 @test
@@ -392,4 +376,4 @@ def help_has_examples(folder):
     assert "examples:" in out and "--split" in out and "--capture" in out
 
 
-sys.exit(tap.run(TESTS))
+sys.exit(tap.run())

@@ -14,16 +14,11 @@ import sys
 import termios
 
 import tap
-from asking import ENVIRONMENT, PROGRAM, ROOT, call, points, refused
-from tap import write_json
+import traces
+from asking import ENVIRONMENT, PROGRAM, ROOT, told, points, refused
+from tap import test, write_json
 
 CLUSTER = "rtx3090-100g-ib"
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
 
 
 # --- traces -----------------------------------------------------------------------------------------------------------
@@ -31,25 +26,8 @@ def test(function):
 
 def make_trace(path, ranks, tables, lookups, iterations=1, dtypes=None):
     """`tables`: (name, rows, width); lookups[name][t][r] lists rows."""
-    header, body = {}, b""
-    for name, _, _ in tables:
-        offsets, rows = [0], []
-        for t in range(iterations):
-            for r in range(ranks):
-                rows += lookups[name][t][r]
-                offsets.append(len(rows))
-        for key, kind, form, values in (("offsets", "I64", "q", offsets), ("rows", "I32", "i", rows)):
-            data = struct.pack(f"<{len(values)}{form}", *values)
-            header[f"{name}.{key}"] = {"dtype": kind, "shape": [len(values)], "data_offsets": [len(body), len(body) + len(data)]}
-            body += data
-    header["__metadata__"] = {
-        "sparsync.version": "1", "iterations": str(iterations), "ranks": str(ranks), "source": "test_placement.py",
-        "tensors": json.dumps([{"name": name, "rows": rows, "row_width": width, "dtype": (dtypes or {}).get(name, "F32")}
-                               for name, rows, width in tables])}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + body)
-    return path
+    return traces.write(path, [(traces.tensor(*table, (dtypes or {}).get(table[0], "F32")), sum(lookups[table[0]][:iterations], []))
+                               for table in tables], ranks)
 
 
 def some_lookups(dice, ranks, tables, iterations=1):
@@ -178,10 +156,10 @@ def links_of_one_exchange_are_told(folder):
     dice = random.Random(1)
     tables = [("a", 40, 8), ("b", 30, 4)]
     path = make_trace(folder / "t.safetensors", 4, tables, some_lookups(dice, 4, tables))
-    table = call("run", "--trace", path, "--cluster", CLUSTER, "--scheme", "alltoall,alltoall:partition=table", "--links")
-    told = [line.split()[:2] for line in table.split("all tensors together")[1].splitlines() if re.search("  [ei]n?gress  ", line)]
-    assert told == [["alltoall:partition=table", "egress"], ["alltoall:partition=table", "ingress"]], (told, table)
-    alone = call("run", "--trace", path, "--cluster", CLUSTER, "--scheme", "alltoall", "--links").split("all tensors together")[1]
+    table = told("run", "--trace", path, "--cluster", CLUSTER, "--scheme", "alltoall,alltoall:partition=table", "--links")
+    busy = [line.split()[:2] for line in table.split("all tensors together")[1].splitlines() if re.search("  [ei]n?gress  ", line)]
+    assert busy == [["alltoall:partition=table", "egress"], ["alltoall:partition=table", "ingress"]], (busy, table)
+    alone = told("run", "--trace", path, "--cluster", CLUSTER, "--scheme", "alltoall", "--links").split("all tensors together")[1]
     assert not re.search("  [ei]n?gress  ", alone), alone
 
 
@@ -198,10 +176,10 @@ def plan_weighs_one_exchange_of_all_against_each_table_with_its_own(folder):
 
     def plan(**changes):
         file = write_json(folder, {**scenario, **changes})
-        rows = json.loads(call("plan", file, "--model-parallel", "--format", "json"))["plan"]
+        rows = json.loads(told("plan", file, "--model-parallel", "--format", "json"))["plan"]
         assert all(row["margin"] is None or row["margin"] >= 0 for row in rows), rows
         assert len(rows) == 1 or [row["tensor"] for row in rows] == ["a", "b", "c", "*"], rows
-        return rows[-1], call("plan", file, "--model-parallel")
+        return rows[-1], told("plan", file, "--model-parallel")
 
     row, text = plan()
     assert (row["label"], row["next"]) == ("placed", "alltoall") and row["lossless"] is True, row
@@ -234,7 +212,7 @@ def plan_tries_whole_tables_where_there_are_several(folder):
 
     def plan(tables, *options, dtypes=None):
         path = make_trace(folder / "t.safetensors", 4, tables, some_lookups(dice, 4, tables), dtypes=dtypes)
-        return json.loads(call("plan", "--trace", path, "--cluster", flat, "--format", "json", "--quiet", *options))["plan"]
+        return json.loads(told("plan", "--trace", path, "--cluster", flat, "--format", "json", "--quiet", *options))["plan"]
     row = plan(tables, "--model-parallel")[-1]
     assert (row["tensor"], row["scheme"], row["label"]) == ("*", "alltoall", "alltoall table"), row
     assert math.isclose(row["time_s"], 6e-3, rel_tol=1e-6), row
@@ -320,7 +298,7 @@ def plan_places_largest_first_and_run_takes_what_it_writes(folder):
                for k, (name, rows, _) in enumerate(tables)}
     path = make_trace(folder / "t.safetensors", ranks, tables, lookups)
     common = ("--trace", path, "--cluster", CLUSTER)
-    call("plan", "--place", *common, "--format", "json", "-o", folder / "place.json")
+    told("plan", "--place", *common, "--format", "json", "-o", folder / "place.json")
     plan = json.loads((folder / "place.json").read_text())
     by_name = {row["placement"]: row for row in plan["plan"]}
     assert list(by_name) == ["columns", "rows", "tables", "greedy", "mixed"]
@@ -351,13 +329,13 @@ def plan_places_largest_first_and_run_takes_what_it_writes(folder):
     greedy_place = {"ranks": ranks, "tables": {name: {"partition": "table", "ranks": ranks_of} for name, ranks_of in home.items()}}
     point, = points(*common, "--placement", write_json(folder, greedy_place, "greedy.json"), "--scheme", "alltoall:partition=placed")
     assert point["time_s"] == by_name["greedy"]["time_s"]
-    text = call("plan", "--place", *common)
+    text = told("plan", "--place", *common)
     for word in ("is fastest", "bottleneck", "max/mean", *(name for name, _, _ in tables), *by_name):
         assert word in text, word
     # lookups are means over iterations: of t0 80 in the first, 160 in the second
     twice = {name: [part, [segment * 2 for segment in part]] for name, (part,) in lookups.items()}
     path = make_trace(folder / "two.safetensors", ranks, tables, twice, 2)
-    [line] = [line.split() for line in call("plan", "--place", "--trace", path, "--cluster", CLUSTER).splitlines() if line.startswith("t0 ")]
+    [line] = [line.split() for line in told("plan", "--place", "--trace", path, "--cluster", CLUSTER).splitlines() if line.startswith("t0 ")]
     assert line[1:4] == ["900", "16", "120"], line
 
 
@@ -405,13 +383,13 @@ def tables_keep_to_the_width_of_a_terminal(folder):
     tables = [("user", 60, 8), ("an item with a long name", 20, 4)]
     path = make_trace(folder / "t.safetensors", 4, tables, some_lookups(dice, 4, tables))
     command = ("plan", "--place", "--trace", path, "--cluster", CLUSTER)
-    whole, wide = cells(call(*command))
+    whole, wide = cells(told(*command))
     assert wide > 100 and len(whole) > 50, (wide, whole)
     for columns in (60, 80, wide - 1):
         narrow, width = cells(in_terminal(columns, *command))
         assert width <= columns and narrow == whole, (columns, width, set(narrow.items()) ^ set(whole.items()))
     for columns in (wide, 300):
-        assert in_terminal(columns, *command) == call(*command)
+        assert in_terminal(columns, *command) == told(*command)
     assert cells(in_terminal(12, *command))[0].keys() == whole.keys(), "a column at least stands in each piece"
 
 
@@ -475,4 +453,4 @@ def wrong_placements_are_told(folder):
     refused("one number of ranks", "plan", "--place", "--trace", path, "--cluster", CLUSTER, "--ranks", "1,2")
 
 
-sys.exit(tap.run(TESTS))
+sys.exit(tap.run())

@@ -3,39 +3,23 @@
 import csv
 import io
 import json
-import os
-import pathlib
 import re
 import struct
-import subprocess
 import sys
 
 import tap
+from asking import ROOT, call
+from tap import test
 
 try:
     import jsonschema
 except ImportError:
     jsonschema = None
 
-PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE = ROOT / "traces" / "bible-kjv-16.safetensors"
-ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
 FLAT = {"name": "flat", "latency": "10us", "bandwidth": "1GB/s"}
 NODES = {**FLAT, "name": "nodes", "gpus_per_node": 4, "nic": "per-node", "intra": {"latency": "1us", "bandwidth": "50GB/s"}}
 GRADIENT = {"gradient": {"elements": 4096, "iterations": 2}}
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def call(*arguments, status=0):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT,
-                          env=ENVIRONMENT)
-    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
-    return done.stdout, done.stderr
 
 
 def once(pairs):
@@ -283,4 +267,4 @@ def wrong_inputs(folder):
         assert out == "" and all(part in err for part in says), f"{arguments}: {err}"
 
 
-sys.exit(tap.run(TESTS))
+sys.exit(tap.run())

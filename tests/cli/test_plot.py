@@ -6,34 +6,20 @@ import functools
 import io
 import json
 import math
-import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as xml
 
 import tap
+from asking import ENVIRONMENT, ROOT, call
+from tap import test
 
-PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 FIGURES = ROOT / "scenarios" / "figures"
-ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
 GNUPLOT = shutil.which("gnuplot")
 KJV = ROOT / "traces" / "bible-kjv-16.safetensors"
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def call(*arguments, status=0, environment=ENVIRONMENT):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT, env=environment)
-    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
-    return done.stdout, done.stderr
 
 
 @functools.cache
@@ -824,4 +810,4 @@ def every_figure_has_what_lists_need(folder):
     assert all(f["source"] for f in listed if f["name"] in named)
 
 
-sys.exit(tap.run(TESTS))
+sys.exit(tap.run())

@@ -4,20 +4,14 @@ alone; and traces keep them. Arguments: the program, the source tree. Prints TAP
 import json
 import math
 import random
-import struct
 import sys
 
 import tap
-from asking import call, points, refused
-from tap import write_json
+import traces
+from asking import told, points, refused
+from tap import test, write_json
 
 CLUSTER = "rtx3090-100g-ib"
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
 
 
 # --- traces -----------------------------------------------------------------------------------------------------------
@@ -25,7 +19,7 @@ def test(function):
 
 def make_trace(path, ranks, tables, bags, iterations=1, without=(), change=None):
     """`tables`: (name, rows, width); bags[name][t][r] lists bags of rows; `without`: tables that do not say which make one."""
-    header, body = {}, b""
+    entries = {}
     for name, _, _ in tables:
         offsets, rows, first, bag_offsets = [0], [], [0], [0]
         for t in range(iterations):
@@ -35,42 +29,23 @@ def make_trace(path, ranks, tables, bags, iterations=1, without=(), change=None)
                     bag_offsets.append(len(rows))
                 offsets.append(len(rows))
                 first.append(len(bag_offsets) - 1)
-        entries = [("offsets", "I64", "q", offsets), ("bags", "I64", "q", first), ("bag_offsets", "I64", "q", bag_offsets),
-                   ("rows", "I32", "i", rows)]
-        for key, kind, form, values in entries:
+        for key, kind, values in (("offsets", "I64", offsets), ("bags", "I64", first), ("bag_offsets", "I64", bag_offsets), ("rows", "I32", rows)):
             if name in without and key.startswith("bag"):
                 continue
             if change:
                 kind, values = change(f"{name}.{key}", kind, values)
-            if kind is None:
-                continue
-            data = struct.pack(f"<{len(values)}{form if kind != 'I32' else 'i'}", *values)
-            header[f"{name}.{key}"] = {"dtype": kind, "shape": [len(values)], "data_offsets": [len(body), len(body) + len(data)]}
-            body += data
-    header["__metadata__"] = {
-        "sparsync.version": "1", "iterations": str(iterations), "ranks": str(ranks), "source": "test_pooling.py",
-        "tensors": json.dumps([{"name": name, "rows": rows, "row_width": width, "dtype": "F32"} for name, rows, width in tables])}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + body)
-    return path
+            if kind is not None:
+                entries[f"{name}.{key}"] = kind, values
+    return traces.save(path, traces.about([traces.tensor(*table) for table in tables], ranks, iterations), entries)
 
 
 def read_bags(path):
     """{name: [bags of each segment]}, and how many ranks."""
-    data = path.read_bytes()
-    length, = struct.unpack_from("<Q", data)
-    header = json.loads(data[8:8 + length])
-    about = header.pop("__metadata__")
+    about, entries = traces.load(path)
 
-    def entry(name):
-        begin, end = header[name]["data_offsets"]
-        return struct.unpack(f"<{header[name]['shape'][0]}{ {'I64': 'q', 'I32': 'i'}[header[name]['dtype']]}", data[8 + length + begin:8 + length + end])
-    found = {}
-    for name in (tensor["name"] for tensor in json.loads(about["tensors"])):
-        first, offsets, rows = entry(f"{name}.bags"), entry(f"{name}.bag_offsets"), entry(f"{name}.rows")
-        found[name] = [[list(rows[offsets[b]:offsets[b + 1]]) for b in range(first[s], first[s + 1])] for s in range(len(first) - 1)]
-    return found, int(about["ranks"])
+    def bags(name):
+        return traces.parts(traces.parts(entries[f"{name}.rows"], entries[f"{name}.bag_offsets"]), entries[f"{name}.bags"])
+    return {tensor["name"]: bags(tensor["name"]) for tensor in about["tensors"]}, about["ranks"]
 
 
 def some_bags(dice, ranks, tables, iterations=1):
@@ -253,7 +228,7 @@ def plan_places_by_what_bags_move(folder):
     path = make_trace(folder / "t.safetensors", 4, tables, bags)
     common = ("plan", "--place", "--trace", path, "--cluster", CLUSTER, "--format", "json", "--quiet")
     for pooling in ("sum", "padded"):
-        plan = json.loads(call(*common, "--scheme", f"alltoall:pooling={pooling}"))
+        plan = json.loads(told(*common, "--scheme", f"alltoall:pooling={pooling}"))
         by_name = {row["placement"]: row for row in plan["plan"]}
         assert math.isclose(by_name["greedy"]["served_imbalance"], 1), by_name["greedy"]
         placement = {"ranks": 4, "tables": plan["tables"]}
@@ -261,7 +236,7 @@ def plan_places_by_what_bags_move(folder):
                         "--scheme", f"alltoall:partition=placed,pooling={pooling}")
         assert point["time_s"] == by_name[plan["chosen"]]["time_s"]
         agrees(point, count(4, tables, bags, placement), pooling)
-    unpooled = {row["placement"]: row for row in json.loads(call(*common))["plan"]}
+    unpooled = {row["placement"]: row for row in json.loads(told(*common))["plan"]}
     assert unpooled["greedy"]["served_imbalance"] > 2, unpooled["greedy"]
     refused("say alltoall:pooling=sum", *common, "--scheme", "alltoall:exchange=lookups")
 
@@ -277,10 +252,10 @@ def merging_and_saving_keep_bags(folder):
     slices = [range(0, 2), range(2, 5)]
     for k, ranks in enumerate(slices):
         make_trace(folder / f"{k}.safetensors", len(ranks), tables, {name: [part[ranks.start:ranks.stop] for part in bags[name]] for name in bags}, 3)
-    call("trace", "merge", folder / "0.safetensors", folder / "1.safetensors", "-o", folder / "all.safetensors")
+    told("trace", "merge", folder / "0.safetensors", folder / "1.safetensors", "-o", folder / "all.safetensors")
     found, ranks = read_bags(folder / "all.safetensors")
     assert ranks == 5 and found == {name: [segment for part in bags[name] for segment in part] for name in bags}
-    call("trace", "merge", folder / "all.safetensors", "--tensor", "b", "-o", folder / "b.safetensors")
+    told("trace", "merge", folder / "all.safetensors", "--tensor", "b", "-o", folder / "b.safetensors")
     assert read_bags(folder / "b.safetensors")[0] == {"b": found["b"]}
     make_trace(folder / "1.safetensors", 3, tables, {name: [part[2:] for part in bags[name]] for name in bags}, 3, without=["b"])
     refused("whether b has bags", "trace", "merge", folder / "0.safetensors", folder / "1.safetensors", "-o", folder / "all.safetensors")
@@ -289,17 +264,17 @@ def merging_and_saving_keep_bags(folder):
 @test
 def info_and_stats_count_bags(folder):
     path, bags = by_hand(folder)
-    tensor, = json.loads(call("trace", "info", path, "--format", "json"))["tensors"]
+    tensor, = json.loads(told("trace", "info", path, "--format", "json"))["tensors"]
     assert (tensor["bags"], tensor["lookups"], tensor["pooling"]) == (4, 6, 1.5), tensor
-    assert "lookups/bag" in call("trace", "info", path)
-    tensor, = json.loads(call("trace", "stats", path, "--ranks", "1", "--format", "json"))["tensors"]
+    assert "lookups/bag" in told("trace", "info", path)
+    tensor, = json.loads(told("trace", "stats", path, "--ranks", "1", "--format", "json"))["tensors"]
     assert (tensor["bags"], tensor["pooling"]) == (3, 1), tensor
-    assert "lookups/bag" in call("trace", "stats", path)
+    assert "lookups/bag" in told("trace", "stats", path)
     make_trace(path, 2, [("a", 4, 2)], bags, without=["a"])
     for command in ("info", "stats"):
-        tensor, = json.loads(call("trace", command, path, "--format", "json"))["tensors"]
+        tensor, = json.loads(told("trace", command, path, "--format", "json"))["tensors"]
         assert (tensor["bags"], tensor["pooling"]) == (None, None), tensor
-        assert "lookups/bag" not in call("trace", command, path)
+        assert "lookups/bag" not in told("trace", command, path)
 
 
 @test
@@ -341,4 +316,4 @@ def pooling_without_bags_is_refused(folder):
     refused("pooling", "cost", "alltoall:pooling=sum", "--M", "1MB", "--density", "1%")
 
 
-sys.exit(tap.run(TESTS))
+sys.exit(tap.run())

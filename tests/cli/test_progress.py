@@ -1,7 +1,6 @@
 """The progress bar of every command that may take long. The program that is run is hurried.c's, for which half a second passes
 between any two looks at the clock, so that no test has to wait."""
 import fcntl
-import json
 import os
 import pathlib
 import pty
@@ -12,18 +11,13 @@ import sys
 import termios
 
 import tap
+from tap import test
 
 PROGRAM, ROOT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 HURRIED = PROGRAM.parent / "tests" / "hurried"
 ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT), "OMP_NUM_THREADS": "2", "TERM": "xterm"}
 UNIFORM = {"uniform": {"rows": 4096, "row_width": 4, "density": "1/64", "overlap": "random"}}
 SCENARIO = {"trace": UNIFORM, "cluster": {"latency": "10us", "bandwidth": "1GB/s"}, "ranks": [2, 4, 8, 16], "iterations": 1, "schemes": ["allgather", "zen", "ps"]}
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
 
 
 def shown(folder, *arguments, width=100, terminal=True, status=0, **environment):
@@ -123,4 +117,4 @@ def a_bar_fits_its_terminal_and_has_no_colour(folder):
         assert max(map(len, lines)) <= min(width - 1, 79) and len(lines) > 3 and "\x1b" not in "".join(lines), (width, lines)
 
 
-sys.exit(tap.run(TESTS))
+sys.exit(tap.run())

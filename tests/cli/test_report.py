@@ -6,7 +6,6 @@ import html.parser
 import itertools
 import json
 import os
-import pathlib
 import re
 import shutil
 import struct
@@ -15,25 +14,13 @@ import sys
 import zlib
 
 import tap
+from asking import ENVIRONMENT, PROGRAM, ROOT, call
+from tap import test
 
-PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
 GNUPLOT = shutil.which("gnuplot")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 KJV = ROOT / "traces" / "bible-kjv-16.safetensors"
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def call(*arguments, status=0, environment=ENVIRONMENT, cwd=ROOT):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=cwd, env=environment)
-    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
-    return done.stdout, done.stderr
 
 
 def without_gnuplot(folder):
@@ -535,7 +522,7 @@ def browser_test(name, *arguments, wide_looked_at=False):
         for width, dark in ((1280, False), (390, True)):
             measured = check_in_browser(folder, page, width, dark, wide_looked_at or width < 1000)
         assert measured["wide"] > 0, "no table had to scroll in 390 pixels: this test proves nothing"
-    TESTS.append((f"{name} in a browser, wide and light, narrow and dark", run))
+    tap.TESTS.append((f"{name} in a browser, wide and light, narrow and dark", run))
 
 
 browser_test("the demo", "scenarios/demo.json")
@@ -543,4 +530,4 @@ browser_test("the demo", "scenarios/demo.json")
 browser_test("llm-8x8", "scenarios/llm-8x8.json", "--ranks", "16", "--set", "trace.gradient.elements=8192", "--set", "expect=[]")
 browser_test("a map of winners", *SMALL, "--ranks", "4..16", *sweep(BANDWIDTH), wide_looked_at=True)
 
-sys.exit(tap.run(TESTS))
+sys.exit(tap.run())

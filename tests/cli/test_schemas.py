@@ -4,12 +4,11 @@ Arguments: the program, the source tree. Prints TAP."""
 import copy
 import functools
 import json
-import os
-import pathlib
-import subprocess
 import sys
 
 import tap
+from asking import ROOT, ask
+from tap import test
 
 try:
     import jsonschema
@@ -17,26 +16,12 @@ except ImportError:
     print("1..0 # SKIP python3-jsonschema is not installed")
     sys.exit(0)
 
-PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 SCHEMAS = ROOT / "docs" / "schemas"
 BIBLE = str(ROOT / "traces" / "bible-kjv-16.safetensors")
-ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def call(*arguments, status=0, cwd=ROOT):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=cwd, env=ENVIRONMENT)
-    assert status is None or done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
-    return done
 
 
 def output(*arguments, **options):
-    return json.loads(call(*arguments, "--format", "json", **options).stdout)
+    return json.loads(ask(*arguments, "--format", "json", **options).stdout)
 
 
 @functools.cache
@@ -138,7 +123,7 @@ def run_schema_notices(folder):
 @test
 def baselines_print_what_they_say(folder):
     run = ["run", "--trace", BIBLE, "--cluster", "p3.16xlarge-25g", "--iterations", "1", "--scheme", "ps,zen"]
-    call(*run, "--ranks", "2,16", "--save-baseline", folder / "b.json")
+    ask(*run, "--ranks", "2,16", "--save-baseline", folder / "b.json")
     fits("run", json.loads((folder / "b.json").read_text()), "a stored baseline")
     same = output(*run, "--ranks", "2,16", "--baseline", folder / "b.json")
     fits("baseline", same, "nothing moved")
@@ -157,7 +142,7 @@ def cost_prints_what_it_says(folder):
     for arguments in ([], ["--row-width", "64", "--ranks", "1,2,5", "--gamma", "full"], ["ps", "--servers", "3"],
                       ["allgather", "--index-bytes", "0", "--cluster", "h100-8x8-400g", "--gamma", "1,2,2.5"]):
         if "1,2,5" in arguments:  # forms are for P >= 2; below, a refusal or a result, but never anything else
-            done = call("cost", *arguments, *size, "--format", "json", status=None)
+            done = ask("cost", *arguments, *size, "--format", "json", status=None)
             assert done.returncode in (0, 2)
             if done.returncode == 2:
                 continue
@@ -238,13 +223,13 @@ def training_scenarios_fit(folder):
         fits("train-scenario", json.loads(path.read_text()), path.name)
     for device, right in DEVICES:
         (folder / "s.json").write_text(json.dumps({**scenario, "device": device}))
-        call("train", folder / "s.json", status=0 if right else 2)
+        ask("train", folder / "s.json", status=0 if right else 2)
         assert validator("train-scenario").is_valid({**scenario, "device": device}) == right, device
     for path, value in ((["schemes"], ["zen"]), (["iterations"], "0:50"), (["iterations"], 1), (["jitter"], 0.1), (["jitter", "lognormal"], -1),
                         (["scale"], 2), (["scale", "latncy"], 2), (["scale", "latency"], 0), (["scale", "latency"], "fast"),
                         (["workload"], 3), (["systems"], []), (["trace"], {"uniform": {"rows": 4, "density": 1}})):
         (folder / "s.json").write_text(json.dumps(changed(scenario, path, value)))
-        call("train", folder / "s.json", status=2)
+        ask("train", folder / "s.json", status=2)
         misfits("train-scenario", changed(scenario, path, value), f"{path} = {value!r}")
 
 
@@ -279,7 +264,7 @@ def trace_prints_what_it_says(folder):
 @test
 def calibrate_writes_a_cluster(folder):
     for log in ("all_reduce_perf", "osu_latency"):
-        done = call("calibrate", "network", ROOT / "tests" / "cli" / "data" / f"{log}.log")
+        done = ask("calibrate", "network", ROOT / "tests" / "cli" / "data" / f"{log}.log")
         fits("cluster", json.loads(done.stdout), f"calibrate network {log}")
 
 
@@ -301,7 +286,7 @@ def measured_devices_alike(folder):
     for wanted, path, value in cases:
         document = changed(device, path, value)
         (folder / "m.json").write_text(json.dumps(document))
-        done = call("run", "--trace", BIBLE, "--iterations", "1", "--scheme", "ps", "--cluster", "rtx3090-1gbe", "--device",
+        done = ask("run", "--trace", BIBLE, "--iterations", "1", "--scheme", "ps", "--cluster", "rtx3090-1gbe", "--device",
                     folder / "m.json", status=0 if wanted else 2)
         assert wanted or "m.json" in done.stderr, done.stderr
         assert validator("device").is_valid(document) == wanted, f"the schema on {path} = {value!r}"
@@ -411,7 +396,7 @@ def schemes_own(path, value):
 
 def program_takes(folder, document):
     (folder / "s.json").write_text(json.dumps(document))
-    done = call("run", folder / "s.json", status=None)
+    done = ask("run", folder / "s.json", status=None)
     assert done.returncode in (0, 1, 2), done
     return done.returncode != 2, done.stderr
 
@@ -477,7 +462,7 @@ def models_alike(folder):
         command = {"cluster": [*run, folder / "m.json"], "device": [*run, "rtx3090-1gbe", "--device", folder / "m.json"],
                    "cost-model": ["check", folder / "m.json"]}[kind]
         fits(kind, document, kind)
-        done = call(*command, status=None)
+        done = ask(*command, status=None)
         what = f"{kind} with {'.'.join(path)} = {value!r}"
         if done.returncode != 2 or "m.json" not in done.stderr:
             wrong.append(f"the program: status {done.returncode} for a {what}: {done.stderr.strip()}")
@@ -486,4 +471,4 @@ def models_alike(folder):
     assert not wrong, "\n".join(wrong)
 
 
-sys.exit(tap.run(TESTS))
+sys.exit(tap.run())

@@ -13,19 +13,13 @@ import tempfile
 
 import mpi
 import tap
-from tap import write_json
+from tap import test, write_json
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE, WORDNET = (str(ROOT / "traces" / f"{name}.safetensors") for name in ("bible-kjv-16", "wordnet-64"))
 ENVIRONMENT = mpi.environment(ROOT)
 # mpirun waits for a second, and not for none, before it ends ranks by a signal, and again before it kills them.
 SLOWLY = {**ENVIRONMENT, "OMPI_MCA_odls_base_sigkill_timeout": "1"}
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
 
 
 def call(ranks, *arguments, status=0, cwd=ROOT):
@@ -311,4 +305,4 @@ def a_killed_rank_that_mpirun_survives(folder):
 
 
 mpi.on_one_core()
-sys.exit(tap.run(TESTS, mpi.why_not(PROGRAM)))
+sys.exit(tap.run(tap.TESTS, mpi.why_not(PROGRAM)))

@@ -17,26 +17,12 @@ import sys
 import time
 
 import tap
-from tap import write_json
+from asking import ENVIRONMENT, PROGRAM, ROOT, call
+from tap import test, write_json
 
-PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE, WORDNET = (str(ROOT / "traces" / f"{name}.safetensors") for name in ("bible-kjv-16", "wordnet-64"))
-ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
 # Names and places: they differ by what a run says of itself.
 PLACE = ("at", "point_hash", "result_hash")
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def call(*arguments, status=0, cwd=ROOT):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=cwd,
-                          env=ENVIRONMENT)
-    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
-    return done.stdout, done.stderr
 
 
 def fails(*arguments, says, status=2, cwd=ROOT):
@@ -641,4 +627,4 @@ def forms_that_are_bounds(folder):
 
 # What a shell starts in the background ignores interrupts, and so would all that is started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.exit(tap.run(TESTS))
+sys.exit(tap.run())

@@ -15,15 +15,10 @@ import subprocess
 import sys
 
 import tap
+from tap import test
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE, WORDNET = (ROOT / "traces" / name for name in ("bible-kjv-16.safetensors", "wordnet-64.safetensors"))
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
 
 
 def trace(*arguments, status=0, **options):
@@ -314,4 +309,4 @@ def no_place_to_write(folder):
     refused(folder, "stats", BIBLE, "-o", folder, says="directory")
 
 
-sys.exit(tap.run(TESTS))
+sys.exit(tap.run())

@@ -10,30 +10,20 @@ import pathlib
 import re
 import shlex
 import shutil
-import struct
 import subprocess
 import sys
 
 import tap
+import traces
+from asking import ask
+from tap import test
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE, WORDNET = (ROOT / "traces" / name for name in ("bible-kjv-16.safetensors", "wordnet-64.safetensors"))
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def call(*arguments, status=0, **options):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, **options)
-    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr!r}"
-    return done
 
 
 def fit(trace, *options):
-    document = json.loads(call("trace", "fit", trace, "--format", "json", *options).stdout)
+    document = json.loads(ask("trace", "fit", trace, "--format", "json", *options).stdout)
     return document["tensors"][0]
 
 
@@ -45,7 +35,7 @@ def estimate(trace, start, ranks, *options):
 
 
 def stats(trace, ranks):
-    return json.loads(call("trace", "stats", trace, "--ranks", ranks, "--format", "json").stdout)["tensors"][0]
+    return json.loads(ask("trace", "stats", trace, "--ranks", ranks, "--format", "json").stdout)["tensors"][0]
 
 
 def held_out(trace, start, ranks, within, misses=()):
@@ -67,42 +57,13 @@ def held_out(trace, start, ranks, within, misses=()):
 
 def read_segments(path):
     """Rows of the table, and [iteration][rank] sets of row ids, of a trace with one tensor."""
-    data = path.read_bytes()
-    size, = struct.unpack("<Q", data[:8])
-    header, data = json.loads(data[8:8 + size]), data[8 + size:]
-    metadata = header["__metadata__"]
-    tensor, = json.loads(metadata["tensors"])
-
-    def array(key):
-        entry = header[f"{tensor['name']}.{key}"]
-        low, high = entry["data_offsets"]
-        letter = {"I64": "q", "I32": "i", "U32": "I"}[entry["dtype"]]
-        return struct.unpack(f"<{entry['shape'][0]}{letter}", data[low:high])
-
-    offsets, rows = array("offsets"), array("rows")
-    iterations, ranks = int(metadata["iterations"]), int(metadata["ranks"])
-    sets = [set(rows[offsets[i]:offsets[i + 1]]) for i in range(iterations * ranks)]
-    return tensor["rows"], [sets[t * ranks:(t + 1) * ranks] for t in range(iterations)]
+    tensor, segments = traces.lookups(path)
+    return tensor["rows"], [[set(ids) for ids in iteration] for iteration in segments]
 
 
 def write_trace(path, rows, segments):
     """A trace of [iteration][rank] lists of row ids."""
-    flat = [segment for iteration in segments for segment in iteration]
-    offsets = [0]
-    for segment in flat:
-        offsets.append(offsets[-1] + len(segment))
-    ids = [row for segment in flat for row in segment]
-    data = struct.pack(f"<{len(offsets)}q", *offsets) + struct.pack(f"<{len(ids)}i", *ids)
-    split = 8 * len(offsets)
-    tensor = [{"name": "T", "rows": rows, "row_width": 4, "dtype": "F32"}]
-    header = json.dumps({
-        "__metadata__": {"sparsync.version": "1", "iterations": str(len(segments)), "ranks": str(len(segments[0])),
-                         "tensors": json.dumps(tensor)},
-        "T.offsets": {"dtype": "I64", "shape": [len(offsets)], "data_offsets": [0, split]},
-        "T.rows": {"dtype": "I32", "shape": [len(ids)], "data_offsets": [split, len(data)]},
-    }).encode()
-    path.write_bytes(struct.pack("<Q", len(header)) + header + data)
-    return path
+    return traces.write(path, [(traces.tensor("T", rows, 4), sum(segments, []))], len(segments[0]))
 
 
 def plug_in(path, start, ranks):
@@ -145,7 +106,7 @@ def a_book_on_64_ranks(folder):
     text.write_bytes(b"\n".join(line.split(b" ", 1)[-1] for line in said.split(b"\n")))
     for layout in (["sentence", "--batch", "16", "--iterations", "30"], ["stream", "--batch", "16", "--seq", "32", "--iterations", "20"]):
         trace = folder / "book.safetensors"
-        call("trace", "import", text, "--layout", *layout, "--ranks", 64, "-o", trace)
+        ask("trace", "import", text, "--layout", *layout, "--ranks", 64, "-o", trace)
         error = held_out(trace, 16, 64, 0.10)
         plain = plug_in(trace, 16, 64) / stats(trace, 64)["gamma"][63] - 1
         assert abs(error) < 0.7 * abs(plain), f"no better than the plug-in: {error} against {plain}"
@@ -154,7 +115,7 @@ def a_book_on_64_ranks(folder):
 @test
 def rows_drawn_evenly_follow_the_closed_form(folder):
     trace = folder / "even.safetensors"
-    call("trace", "synth", "--zipf", 0, "--rows", 20000, "--tokens", 2000, "--ranks", 16, "--iterations", 6, "-o", trace)
+    ask("trace", "synth", "--zipf", 0, "--rows", 20000, "--tokens", 2000, "--ranks", 16, "--iterations", 6, "-o", trace)
     chance = 1 - (1 - 1 / 20000) ** 2000
     for ranks in (32, 128):
         wanted = (1 - (1 - chance) ** ranks) / chance
@@ -200,7 +161,7 @@ def nobody_looks_anything_up(folder):
     tensor = fit(trace, "--ranks", "4,8")
     assert tensor["model"] is None and tensor["points"][0]["measured"]["gamma"] is None
     assert tensor["points"][1]["extrapolated"]["gamma"] == {"value": None, "low": None, "high": None}
-    assert "nothing to extrapolate" in call("trace", "fit", trace).stdout
+    assert "nothing to extrapolate" in ask("trace", "fit", trace).stdout
 
 
 # --- what it prints ---------------------------------------------------------------------------------------------------
@@ -217,9 +178,9 @@ def measured_and_extrapolated_never_look_alike(folder):
             assert abs(p["measured"]["gamma"] / wanted["gamma"][p["ranks"] - 1] - 1) < 1e-12
             assert abs(p["measured"]["nnz"] / wanted["coalesced"] - 1) < 1e-12
             assert abs(p["measured"]["density"] / wanted["density"] - 1) < 1e-12
-    table = call("trace", "fit", BIBLE, "--ranks", "4,16,64").stdout
+    table = ask("trace", "fit", BIBLE, "--ranks", "4,16,64").stdout
     assert re.search(r"^ *~64 +~\d", table, re.M) and re.search(r"^ *16 +\d", table, re.M) and "low..high" in table
-    rows = list(csv.DictReader(io.StringIO(call("trace", "fit", BIBLE, "--ranks", "16,64", "--format", "csv").stdout)))
+    rows = list(csv.DictReader(io.StringIO(ask("trace", "fit", BIBLE, "--ranks", "16,64", "--format", "csv").stdout)))
     assert rows[0]["gamma"] and not rows[0]["gamma.extrapolated"] and not rows[0]["gamma.low"]
     assert rows[1]["gamma.extrapolated"] and rows[1]["gamma.low"] and not rows[1]["gamma"]
 
@@ -227,7 +188,7 @@ def measured_and_extrapolated_never_look_alike(folder):
 @test
 def defaults_parts_and_places(folder):
     out = folder / "fit.json"
-    call("trace", "fit", BIBLE, "--iterations", "0:10", "--format", "json", "-o", out)
+    ask("trace", "fit", BIBLE, "--iterations", "0:10", "--format", "json", "-o", out)
     document = json.loads(out.read_text())
     assert document["iterations"] == 10 and document["from_ranks"] == 16
     tensor, = document["tensors"]
@@ -237,20 +198,20 @@ def defaults_parts_and_places(folder):
     wide = [p["extrapolated"]["gamma"] for p in tensor["points"][1:]]
     assert all(a["high"] / a["low"] < b["high"] / b["low"] for a, b in zip(wide, wide[1:])), "bars do not widen"
     one = {**os.environ, "OMP_NUM_THREADS": "1"}
-    assert json.loads(call("trace", "fit", BIBLE, "--iterations", "0:10", "--format", "json", env=one).stdout) == document
+    assert json.loads(ask("trace", "fit", BIBLE, "--iterations", "0:10", "--format", "json", environment=one).stdout) == document
 
 
 @test
 def the_error_of_run_names_a_command_that_works(folder):
-    said = call("run", "--trace", BIBLE, "--cluster", "rtx3090-10gbe", "--scheme", "zen", "--ranks", "64", status=2, cwd=ROOT).stderr
+    said = ask("run", "--trace", BIBLE, "--cluster", "rtx3090-10gbe", "--scheme", "zen", "--ranks", "64", status=2, cwd=ROOT).stderr
     command = re.search(r"sparsync (trace fit \S+ --ranks \d+)", said)
     assert command, said
-    found = json.loads(call(*shlex.split(command.group(1)), "--format", "json", cwd=ROOT).stdout)
+    found = json.loads(ask(*shlex.split(command.group(1)), "--format", "json", cwd=ROOT).stdout)
     assert found["tensors"][0]["points"][0]["extrapolated"]["gamma"]["value"] > 10
     made = re.search(r"sparsync (trace synth --ranks \d+)", said)
     assert made, said
-    call(*shlex.split(made.group(1)), "--iterations", 1, "-o", folder / "wide.safetensors")
-    assert json.loads(call("trace", "info", folder / "wide.safetensors", "--format", "json").stdout)["ranks"] == 64
+    ask(*shlex.split(made.group(1)), "--iterations", 1, "-o", folder / "wide.safetensors")
+    assert json.loads(ask("trace", "info", folder / "wide.safetensors", "--format", "json").stdout)["ranks"] == 64
 
 
 @test
@@ -262,8 +223,8 @@ def wrong_inputs(folder):
             ([BIBLE, "--iterations", "40:60"], "not within its 0:50"), ([BIBLE, "--iterations", "5"], "is not a range"),
             ([BIBLE, "--tensor", "embeding"], "did you mean \"embedding\""), ([BIBLE, "--format", "xml"], "not table, json, csv or markdown"),
             ([folder / "absent"], "absent"), ([BIBLE, "--form", "json"], "--form")):
-        done = call("trace", "fit", *arguments, status=2)
+        done = ask("trace", "fit", *arguments, status=2)
         assert says in done.stderr and done.stderr.count("\n") == 1 and not done.stdout, f"{arguments}: {done.stderr!r}"
 
 
-sys.exit(tap.run([(f.__name__.replace("_", " "), f) for f in TESTS]))
+sys.exit(tap.run())

@@ -2,40 +2,26 @@
 """sparsync train against a second implementation of its timelines, against `run` for how long tasks last, and against
 wrong input. Arguments: the program, the source tree. Prints TAP."""
 import json
-import os
-import pathlib
 import random
 import re
 import shutil
-import struct
 import subprocess
 import sys
 
 import second_train
 import tap
+import traces
+from asking import ENVIRONMENT, PROGRAM, ROOT, ask
+from tap import test
 
-PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE = str(ROOT / "traces" / "bible-kjv-16.safetensors")
-ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
 FLAT = {"name": "flat", "latency": "10us", "bandwidth": "10Gbps"}
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def call(*arguments, status=0, cwd=ROOT):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=cwd, env=ENVIRONMENT)
-    assert status is None or done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
-    return done
 
 
 def train(folder, scenario, *arguments, **options):
     path = folder / "scenario.json"
     path.write_text(json.dumps(scenario))
-    return call("train", path, *arguments, **options)
+    return ask("train", path, *arguments, **options)
 
 
 def results(folder, scenario, *arguments):
@@ -153,36 +139,11 @@ def and_with_jitter(folder):
 # --- how long tasks last ------------------------------------------------------------------------------------------------
 
 def read_trace(path):
-    data = pathlib.Path(path).read_bytes()
-    length = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + length])
-    about = header["__metadata__"]
-
-    def array(name, letter, width):
-        begin, end = header[name]["data_offsets"]
-        return struct.unpack(f"<{(end - begin) // width}{letter}", data[8 + length + begin:8 + length + end])
-
-    offsets, rows = array("embedding.offsets", "q", 8), array("embedding.rows", "i", 4)
-    ranks, iterations = int(about["ranks"]), int(about["iterations"])
-    return json.loads(about["tensors"])[0], [[list(rows[offsets[t * ranks + r]:offsets[t * ranks + r + 1]]) for r in range(ranks)]
-                                             for t in range(iterations)]
+    return traces.lookups(path)
 
 
 def write_trace(path, tensor, lists):
-    ranks = len(lists[0])
-    offsets, rows = [0], []
-    for iteration in lists:
-        for rank in iteration:
-            rows += rank
-            offsets.append(len(rows))
-    body = struct.pack(f"<{len(offsets)}q", *offsets) + struct.pack(f"<{len(rows)}i", *rows)
-    header = {"__metadata__": {"sparsync.version": "1", "iterations": str(len(lists)), "ranks": str(ranks), "tensors": json.dumps([tensor]),
-                               "source": "a test"},
-              "embedding.offsets": {"dtype": "I64", "shape": [len(offsets)], "data_offsets": [0, 8 * len(offsets)]},
-              "embedding.rows": {"dtype": "I32", "shape": [len(rows)], "data_offsets": [8 * len(offsets), len(body)]}}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + body)
+    traces.write(path, [(tensor, sum(lists, []))], len(lists[0]))
 
 
 def table_workload(tensor):
@@ -191,7 +152,7 @@ def table_workload(tensor):
 
 
 def by_run(trace, scheme, ranks, *arguments):
-    out = call("run", "--trace", trace, "--cluster", "rtx3090-100g-ib", "--ranks", ranks, "--set", f"schemes={json.dumps([scheme])}",
+    out = ask("run", "--trace", trace, "--cluster", "rtx3090-100g-ib", "--ranks", ranks, "--set", f"schemes={json.dumps([scheme])}",
                "--per-iteration", "--no-verify", "--format", "json", *arguments).stdout
     return json.loads(out)["points"][0]["iteration_s"]
 
@@ -226,7 +187,7 @@ def coalescing_is_charged_as_in_run(folder):
     found = {task["kind"]: task["times_s"] for task in point["tasks"]}
     for kind, exchange in (("gradient", "gradients"), ("lookups", "lookups")):
         assert all_close(found[kind], by_run(BIBLE, {"name": "alltoall", "exchange": exchange}, 4, "--device", "quick")), kind
-        out = call("run", "--trace", BIBLE, "--cluster", "rtx3090-100g-ib", "--ranks", 4, "--device", "quick", "--iterations", "0:1",
+        out = ask("run", "--trace", BIBLE, "--cluster", "rtx3090-100g-ib", "--ranks", 4, "--device", "quick", "--iterations", "0:1",
                    "--set", f'schemes=[{{"name":"alltoall","exchange":"{exchange}"}}]', "--format", "json").stdout
         assert ("coalesce" in json.loads(out)["points"][0]["kernels"]) == (exchange == "gradients"), exchange
 
@@ -553,4 +514,4 @@ def wrong_input_is_refused_in_words(folder):
         assert done.stdout == "" and done.stderr.count("\n") == 1, done.stderr
 
 
-sys.exit(tap.run(TESTS))
+sys.exit(tap.run())

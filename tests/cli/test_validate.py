@@ -3,38 +3,25 @@
 their own and with noise; the fit must find them again, and tell how good it is. Arguments: the program, the source
 tree. Prints TAP."""
 import csv
+import functools
 import io
 import json
 import math
-import os
-import pathlib
 import random
 import statistics
 import subprocess
 import sys
 
 import tap
+from asking import ENVIRONMENT, PROGRAM, ROOT, ask
+from tap import test
 
-PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
-TESTS = []
 NOISE = 0.03
 
 # A machine of one task a node: links by pieces, (up to, latency, bandwidth); s a byte that is added; s a byte of new pages.
 PIECES = [(8192, 2e-6, 1.5e9), (math.inf, 9e-6, 12e9)]
 SUM, PAGE, KEPT = 1.5e-10, 4e-10, 32 << 20
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def call(*arguments, status=0):
-    done = subprocess.run([PROGRAM, "calibrate", "network", *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG,
-                          env=ENVIRONMENT)
-    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:800]!r}"
-    return done
+call = functools.partial(ask, "calibrate", "network")
 
 
 # --- what the machine would take --------------------------------------------------------------------------------------
@@ -413,4 +400,4 @@ def suppositions_can_be_said(folder):
         assert says in call(folder / "x.log", "--suppose", wish, status=2).stderr
 
 
-sys.exit(tap.run(TESTS))
+sys.exit(tap.run())

@@ -10,15 +10,10 @@ import subprocess
 import sys
 
 import tap
+from tap import test
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 MIB = 1 << 20
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
 
 
 def load(folder):
@@ -371,4 +366,4 @@ def sampled_workloads_are_a_share(folder):
                 assert all(thin.get(key) == module.get(key) for key in ("name", "after", "rows", "synth", "forward_s", "backward_s")), thin["name"]
 
 
-sys.exit(tap.run(TESTS))
+sys.exit(tap.run())
