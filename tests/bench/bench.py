@@ -50,12 +50,11 @@ ABOUT_SIMGRID = """\
 SimGrid and sparsync simulate the same schedule here: in round s rank r sends to (r+s) mod P, one message out and one
 in at a time, both ends ready before it starts. Where no link carries two flows at once a message takes latency plus
 bytes over bandwidth in both, so the two must agree to rounding, for equal sizes and for ragged ones; a difference
-above 1e-9 is a fault in one of them and a MISS above. SimGrid models more than we do: flows that share a link divide
-it max-min fairly, along routes through hosts, switches and links; it can correct for TCP (windows, slow start,
-headers), all switched off here; and its actors compute, block and choose. We do not: a port serves its messages one
-after the other, and the network between the ports is never short. So the two must differ as soon as a rank has
-several messages under way (posted all at once, the exchange pays one latency on SimGrid instead of P-1), and where
-an oversubscribed switch stands between the ports, which slows SimGrid's flows and not ours."""
+above 1e-9 is a fault in one of them and a MISS above. Where flows share cards, buses and oversubscribed switches, both
+divide links max-min fairly; tests/peer holds every scheme against SimGrid there. SimGrid models more than we do: routes
+through hosts and switches of any shape, TCP's windows, slow start and headers (all switched off here), and actors that
+compute, block and choose. Posted all at once, as a cluster's "window": "all" has it, the exchange pays one latency instead
+of P-1."""
 
 
 class Table:
