@@ -11,7 +11,7 @@ import struct
 from fractions import Fraction
 
 import traces
-
+from hashes import mix, xxh64
 
 M64 = 2**64 - 1
 UNIT = 2.0**20
@@ -191,32 +191,6 @@ def largest(amounts, kind):
 # --- hashing and synthetic gradients ------------------------------------------------------------------------------------
 
 
-def rotl(x, r):
-    return (x << r | x >> 64 - r) & M64
-
-
-def xxh64(data, seed):
-    """XXH64 of fewer than 32 bytes."""
-    p1, p2, p3, p4, p5 = (11400714785074694791, 14029467366897019727, 1609587929392839161, 9650029242287828579,
-                          2870177450012600261)
-    assert len(data) < 32
-    h = (seed + p5 + len(data)) & M64
-    while len(data) >= 8:
-        lane, = struct.unpack("<Q", data[:8])
-        h ^= rotl(lane * p2 & M64, 31) * p1 & M64
-        h = (rotl(h, 27) * p1 + p4) & M64
-        data = data[8:]
-    if len(data) >= 4:
-        lane, = struct.unpack("<I", data[:4])
-        h = (rotl(h ^ lane * p1 & M64, 23) * p2 + p3) & M64
-        data = data[4:]
-    for byte in data:
-        h = rotl(h ^ byte * p5 & M64, 11) * p1 & M64
-    h = (h ^ h >> 33) * p2 & M64
-    h = (h ^ h >> 29) * p3 & M64
-    return h ^ h >> 32
-
-
 @functools.lru_cache(None)
 def hash64(i, seed):
     return xxh64(struct.pack("<Q", i), seed)
@@ -224,15 +198,6 @@ def hash64(i, seed):
 
 def mulhi(x, n):
     return x * n >> 64
-
-
-def mix(a, b):
-    z = (b + (a + 1) * 0x9e3779b97f4a7c15) & M64
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9 & M64
-    z = (z ^ z >> 27) * 0x94d049bb133111eb & M64
-    z ^= z >> 31
-    z = (z ^ z >> 33) * 0xff51afd7ed558ccd & M64
-    return z ^ z >> 32
 
 
 NORMAL = statistics.NormalDist().inv_cdf

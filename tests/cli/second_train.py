@@ -6,18 +6,9 @@ then the clock moves to the next end. Nothing here was translated from the progr
 import math
 import statistics
 
+from hashes import mix
+
 INFINITY = math.inf
-MASK = (1 << 64) - 1
-
-
-def mix(a, b):
-    """base/random.h, ss_mix: a published finaliser (splitmix64), twice."""
-    z = (b + (a + 1) * 0x9E3779B97F4A7C15) & MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-    z ^= z >> 31
-    z = ((z ^ (z >> 33)) * 0xFF51AFD7ED558CCD) & MASK
-    return z ^ (z >> 32)
 
 
 def jitter(seed, sigma, iteration, rank):

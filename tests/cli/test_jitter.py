@@ -9,7 +9,7 @@ import sys
 import mpi
 import tap
 from asking import ROOT, call
-from second_train import mix
+from hashes import mix
 from tap import test, write_json
 
 SLOW = [[0, 0.36], [0.06, 0.43], [0.06, 0.99], [1, 1.01]]

@@ -16,6 +16,7 @@ import termios
 import tap
 import traces
 from asking import ENVIRONMENT, PROGRAM, ROOT, told, points, refused
+from placements import agrees, owners, some_placement
 from tap import test, write_json
 
 CLUSTER = "rtx3090-100g-ib"
@@ -41,27 +42,7 @@ def some_tables(dice):
     return [(f"t{k}", dice.randrange(1, 60), dice.randrange(1, 20)) for k in range(dice.randrange(1, 6))]
 
 
-def some_placement(dice, ranks, tables):
-    def of(rows, width):
-        partition = dice.choice(("table", "row", "column"))
-        most = min(ranks, {"table": 1, "row": rows, "column": width}[partition])
-        return {"partition": partition, "ranks": dice.sample(range(ranks), dice.randrange(1, most + 1))}
-    return {"ranks": ranks, "tables": {name: of(rows, width) for name, rows, width in tables}}
-
-
 # --- the count --------------------------------------------------------------------------------------------------------
-
-
-def share(n, parts, k):
-    return range(k * n // parts, (k + 1) * n // parts)
-
-
-def owners(placed, rows, width):
-    """Of each shard: its rank, its rows, how many columns."""
-    ranks = placed["ranks"]
-    for k, rank in enumerate(ranks):
-        yield (rank, share(rows, len(ranks), k) if placed["partition"] == "row" else range(rows),
-               len(share(width, len(ranks), k)) if placed["partition"] == "column" else width)
 
 
 def count(ranks, tables, lookups, placement, t=0, exchange="both", ids=False, index_bytes=4):
@@ -82,14 +63,6 @@ def count(ranks, tables, lookups, placement, t=0, exchange="both", ids=False, in
                     sent[r][owner] += 8 * len(all_of)
     phases = (exchange in ("both", "tokens")) + 1 + ids
     return sent, phases * ranks * (ranks - 1)
-
-
-def agrees(point, sent, messages, words):
-    ranks = len(sent)
-    assert point["exact"] is True, words
-    assert point["rank_bytes_sent"] == [sum(row) for row in sent], (words, point["rank_bytes_sent"], sent)
-    assert point["rank_bytes_received"] == [sum(row[j] for row in sent) for j in range(ranks)], words
-    assert point["messages"] == messages, words
 
 
 def spread(ranks, tables):

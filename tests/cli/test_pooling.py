@@ -9,6 +9,7 @@ import sys
 import tap
 import traces
 from asking import told, points, refused
+from placements import agrees, owners, some_placement
 from tap import test, write_json
 
 CLUSTER = "rtx3090-100g-ib"
@@ -59,19 +60,7 @@ def some_tables(dice):
     return [(f"t{k}", dice.randrange(1, 40), dice.randrange(1, 20)) for k in range(dice.randrange(1, 5))]
 
 
-def some_placement(dice, ranks, tables):
-    def of(rows, width):
-        partition = dice.choice(("table", "row", "column"))
-        most = min(ranks, {"table": 1, "row": rows, "column": width}[partition])
-        return {"partition": partition, "ranks": dice.sample(range(ranks), dice.randrange(1, most + 1))}
-    return {"ranks": ranks, "tables": {name: of(rows, width) for name, rows, width in tables}}
-
-
 # --- the count --------------------------------------------------------------------------------------------------------
-
-
-def share(n, parts, k):
-    return range(k * n // parts, (k + 1) * n // parts)
 
 
 def alike(ranks, tables, partition):
@@ -89,11 +78,7 @@ def count(ranks, tables, bags, placement, t=0, exchange="both", ids=False, padde
     """bytes[i][j] from rank i to rank j."""
     sent = [[0] * ranks for _ in range(ranks)]
     for name, rows, width in tables:
-        placed = placement["tables"][name]
-        parts = len(placed["ranks"])
-        for k, owner in enumerate(placed["ranks"]):
-            mine = share(rows, parts, k) if placed["partition"] == "row" else range(rows)
-            columns = len(share(width, parts, k)) if placed["partition"] == "column" else width
+        for owner, mine, columns in owners(placement["tables"][name], rows, width):
             for r in range(ranks):
                 if r == owner or columns == 0:
                     continue
@@ -103,12 +88,6 @@ def count(ranks, tables, bags, placement, t=0, exchange="both", ids=False, padde
                 if ids:
                     sent[r][owner] += 8 * (sum(row in mine for bag in bags[name][t][r] for row in bag) + len(bags[name][t][r]))
     return sent
-
-
-def agrees(point, sent, words):
-    assert point["exact"] is True, (words, point)
-    assert point["rank_bytes_sent"] == [sum(row) for row in sent], (words, point["rank_bytes_sent"], sent)
-    assert point["rank_bytes_received"] == [sum(column) for column in zip(*sent)], (words, point["rank_bytes_received"], sent)
 
 
 # --- exchanges --------------------------------------------------------------------------------------------------------
@@ -158,7 +137,7 @@ def vectors_are_those_of_a_count(folder):
                                            "placement": placement}))
         for scheme, point in zip(schemes, found, strict=True):
             where = placement if scheme["partition"] == "placed" else alike(ranks, tables, "table")
-            agrees(point, count(ranks, tables, bags, where, 1, scheme["exchange"], scheme["gather_ids"], scheme["pooling"] == "padded"),
+            agrees(point, count(ranks, tables, bags, where, 1, scheme["exchange"], scheme["gather_ids"], scheme["pooling"] == "padded"), None,
                    (case, scheme["label"]))
 
 
@@ -176,7 +155,7 @@ def each_table_alone_by_columns_and_by_rows(folder):
             table = [t for t in tables if t[0] == point["tensor"]]
             if table:
                 partition, exchange = point["label"].split()
-                agrees(point, count(ranks, table, bags, alike(ranks, table, partition), exchange=exchange), (case, point["label"]))
+                agrees(point, count(ranks, table, bags, alike(ranks, table, partition), exchange=exchange), None, (case, point["label"]))
 
 
 @test
@@ -202,7 +181,7 @@ def ranks_that_are_merged_have_the_bags_of_both(folder):
     path = make_trace(folder / "t.safetensors", 8, tables, bags)
     joined = {name: [[part[2 * r] + part[2 * r + 1] for r in range(4)] for part in bags[name]] for name, _, _ in tables}
     point, = points("--trace", path, "--cluster", CLUSTER, "--set", "merge=2", "--scheme", "alltoall:partition=table,pooling=sum")
-    agrees(point, count(4, tables, joined, alike(4, tables, "table")), "merged")
+    agrees(point, count(4, tables, joined, alike(4, tables, "table")), None, "merged")
 
 
 @test
@@ -235,7 +214,7 @@ def plan_places_by_what_bags_move(folder):
         point, = points("--trace", path, "--cluster", CLUSTER, "--placement", write_json(folder, placement, "p.json"),
                         "--scheme", f"alltoall:partition=placed,pooling={pooling}")
         assert point["time_s"] == by_name[plan["chosen"]]["time_s"]
-        agrees(point, count(4, tables, bags, placement), pooling)
+        agrees(point, count(4, tables, bags, placement), None, pooling)
     unpooled = {row["placement"]: row for row in json.loads(told(*common))["plan"]}
     assert unpooled["greedy"]["served_imbalance"] > 2, unpooled["greedy"]
     refused("say alltoall:pooling=sum", *common, "--scheme", "alltoall:exchange=lookups")
