@@ -286,8 +286,10 @@ static void random_fabric(struct dice *d, struct ss_cluster *c) {
 static struct ss_quantiles random_quantiles(struct dice *d) {
   struct ss_quantiles q = {.count = dice_one_in(d, 3) ? 0 : dice_between(d, 2, 5)};
   double factor = 0.2;
-  for (uint32_t i = 0; i < q.count; i++, factor += 0.5 * dice_below(d, 3))
+  for (uint32_t i = 0; i < q.count; i++) {
     q.point[i] = (struct ss_quantile){(double)i / (q.count - 1), factor};
+    factor += 0.5 * dice_below(d, 3);
+  }
   return q;
 }
 

@@ -60,7 +60,7 @@ static bool carries(const struct ss_payload *payload) {
 }
 
 static bool has_marks(const struct ss_chunk *c) {
-  return c->count > 0 && ss_chunk_marked(c);
+  return c->count > 0 && ss_chunk_marked(c) && (c->rows || c->kind != SS_CHUNK_CONTRIBUTIONS);
 }
 static bool alike(const struct ss_payload *a, const struct ss_payload *b) {
   if (a->count != b->count) return false;

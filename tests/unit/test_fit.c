@@ -137,7 +137,7 @@ static void test_fit_finds_phi(void **state) {
   static const double phis[] = {5, 80};
   for (size_t i = 0; i < 6; i++) {
     const uint32_t n = 16;
-    const double a = -0.5, b = 3, phi = phis[i % 2], all = (double)iterations[i / 2], step = 1e-3;
+    const double a = -0.5, b = 3, phi = phis[i % 2], all = (double)iterations[i >> 1], step = 1e-3;
     double once[17] = {0}, ever[17] = {0};
     struct ss_popularity found;
     for (int u = 0; u < 30000; u++) { /* q = exp(-u / 1000), dq = q du / 1000 */

@@ -54,7 +54,7 @@ static enum ss_claim_verdict judge(const char *printed, const char *tolerance, d
   if (!ss_claims_library_add(&library, path, &error) || !ss_claims_choose(&library, NULL, 0, &claims, &error) ||
       !ss_claims_judge(&claims, 1, NULL, NULL, &error))
     fail_msg("%s", error.text);
-  const enum ss_claim_verdict verdict = claims.claim[0].verdict;
+  const enum ss_claim_verdict verdict = claims.claim ? claims.claim[0].verdict : (enum ss_claim_verdict) - 1;
   ss_claims_free(&claims);
   ss_claims_library_close(&library);
   (void)unlink(path);

@@ -900,7 +900,7 @@ static void curves_end_in_their_last_tenth(void **state) {
 static void a_smaller_vocabulary_keeps_its_words(void **state) {
   enum { VOCAB = 30, WORDS_MAX = 4096 };
   static const char path[] = "traces/bible-kjv-16.safetensors";
-  struct ss_trace *whole, *cut;
+  struct ss_trace *whole = NULL, *cut = NULL;
   struct ss_error error = {0};
   static uint32_t was[WORDS_MAX], is[WORDS_MAX];
   uint64_t last = 0, rarer = 0;

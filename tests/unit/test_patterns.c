@@ -106,7 +106,7 @@ static void doublings(void **state) {
       near(flat(SS_ALLGATHER, "recursive_doubling", P, M), rounds * ALPHA + halved * BETA, "doubling", P, M);
     near(flat(SS_ALLGATHER, "bruck", P, M), log_up(P) * ALPHA + (P - 1) * share(M, P) * BETA, "bruck", P, M);
     if (P % 2 == 0)
-      near(flat(SS_ALLGATHER, "neighbor_exchange", P, M), P / 2 * ALPHA + (P - 1) * share(M, P) * BETA, "neighbors",
+      near(flat(SS_ALLGATHER, "neighbor_exchange", P, M), 0.5 * P * ALPHA + (P - 1) * share(M, P) * BETA, "neighbors",
            P, M);
   }
 }

@@ -85,7 +85,7 @@ static void noise_hides_a_slope(void **state) {
   for (size_t k = 0; k < COUNT(slopes); k++) {
     struct ss_error error = {0};
     for (int i = 0; i < 2 * SIZES; i++) {
-      const double bytes = 1000.0 * (1 + i / 2);
+      const double bytes = 1000.0 * (1 + (i >> 1));
       sample[i] = (struct ss_line_sample){0, bytes, (T0 + slopes[k] * bytes) * (1 + (i % 2 ? noise : -noise))};
     }
     const double wanted = error_of_slope(sample, 2 * SIZES, slopes[k], noise);
@@ -160,10 +160,12 @@ static void a_line_is_cut_where_it_bends(void **state) {
   (void)state;
   for (int bends = 0; bends < 2; bends++) {
     size_t n = 0;
-    for (double bytes = MOST; bytes >= 4096; bytes /= 2) { /* the largest first: they are sorted */
+    double bytes = MOST;
+    while (bytes >= 4096) { /* the largest first: they are sorted */
       const double slope = bends && bytes > BEND ? 4 * PER_BYTE : PER_BYTE;
       sample[n] = (struct ss_line_sample){bytes / 8, bytes, (T0 + slope * bytes) * (1 + (n % 2 ? 0.05 : -0.05))};
       n++;
+      bytes /= 2;
     }
     assert_true(ss_lines_fit(sample, n, &lines, &error));
     assert_true(lines.all.residuals.samples == n && lines.all.low == 4096 && lines.all.high == MOST);
