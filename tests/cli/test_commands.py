@@ -976,41 +976,6 @@ SETTINGS = [
 ]
 
 
-@test
-def uniform_times_are_closed_forms(folder):
-    for p in (2, 4, 8, 16):
-        for overlap, gamma in (("full", 1), ("none", p)):
-            found = points("run", on_bible(folder, trace=uniform(4096, 64, "1/16", overlap), ranks=p, iterations=1,
-                                           schemes=SETTINGS, cluster=FLAT))
-            forms = closed_forms(p, 4096, 64, 256, gamma, ALPHA, BETA, 2)
-            assert len(found) == len(forms)
-            for point in found:
-                where = f"{point['label']} on {p} ranks, overlap {overlap}"
-                near(point["time_s"], forms[point["label"]], where)
-                near(point["formula_s"], point["time_s"], f"{where}: formula_s against time_s")
-                assert point["exact"] is True and point["formula"], where
-                near(point["gamma"], gamma, where)
-
-
-@test
-def granularity_and_index_bytes(folder):
-    """By elements, a row of w is w entries, each with its own index."""
-    common = {"trace": uniform(), "iterations": 1, "schemes": ["allgather"]}
-    row, element, eight, bare = (points("run", on_bible(folder, **common, **fields))[0] for fields in (
-        {}, {"granularity": "element"}, {"index_bytes": 8}, {"index_bytes": 0}))
-    for point, entry in ((row, 256 + 4), (element, 64 * 8), (eight, 256 + 8), (bare, 256)):
-        assert point["bytes_total"] == 4 * 3 * 96 * entry, point["options"]
-
-
-@test
-def exchanged_sizes(folder):
-    """Sizes cost a Bruck all-gather of 8 bytes a rank."""
-    common = {"trace": uniform(), "iterations": 1, "schemes": ["allgather"]}
-    free, told = (points("run", on_bible(folder, **common, sizes=s))[0] for s in ("free", "exchanged"))
-    near(told["time_s"] - free["time_s"], 2 * ALPHA + 3 * 8 * BETA, "two rounds of Bruck on 4 ranks", 1e-6)
-    assert told["rounds"] == free["rounds"] + 2 and told["bytes_total"] == free["bytes_total"] + 4 * 3 * 8
-
-
 # --- cost -------------------------------------------------------------------------------------------------------------
 
 

@@ -103,13 +103,6 @@ def embrace_fig4_follows_the_closed_forms(folder):
 
 
 @test
-def s2_fig6_follows_the_closed_forms(folder):
-    for (_, series, x), row in table("s2-fig6").items():
-        wanted = 15 * (10e-6 + x / 10e9) if series == "AllGather" else 30 * (10e-6 + x / 16 / 10e9)
-        near(row["y"], wanted, f"{series} of {x} B")
-
-
-@test
 def spardl_table1_is_as_calculated_by_hand(folder):
     rows = table("spardl-table1")
     printed = {"Dense": (8, 187.5), "TopkA": (4, 30), "TopkDSA": (24, (3.75, 95.625)), "gTopk": (8, 16), "Ok-Topk": (40, (1.875, 5.625)),
@@ -127,31 +120,6 @@ def spardl_table1_is_as_calculated_by_hand(folder):
                 near(row["high"], words[1], f"{method}, most words {series}")
             else:
                 near(row["y"], words, f"{method}, words {series}")
-
-
-@test
-def zen_fig8_follows_density_and_densification(folder):
-    rows = table("zen-fig8")
-    at = lambda series, P: rows["", series, P]["y"]
-    for P in (4, 8, 16, 32, 64, 128):
-        # (P-1) 2dM / (2(P-1)/P M) = dP; as the lists go round, each step waits for the largest
-        assert 0.98 * 0.0247 * P < at("AGsparse", P) < 1.1 * 0.0247 * P, f"AGsparse at {P}: {at('AGsparse', P)}"
-        near(at("BP without index", P) * 2, at("Balanced Parallelism", P), f"indices at {P}", 0.01)
-    # d + d^128; the trace was fitted to this
-    near(at("Balanced Parallelism", 128), 0.0247 * (1 + 24.9), "Balanced Parallelism at 128", 0.03)
-    assert at("AGsparse", 32) < 1 < at("AGsparse", 64), "AGsparse does not meet AllReduce at about 40 GPUs"
-    assert at("SparCML", 64) < 1 < at("SparCML", 128), "SparCML does not get worse than AllReduce"
-    assert at("OmniReduce", 4) < 0.2 and 0.7 < at("OmniReduce", 64) < at("OmniReduce", 128) < 1, "OmniReduce's gain"
-
-
-@test
-def zen_fig17a_follows_its_formulas(folder):
-    for (_, series, d), row in table("zen-fig17a").items():
-        wanted = {"COO": 2 * d, "bitmap": d + 16 / 32, "hash bitmap": d + 1 / 32, "blocks, scattered": (1 - (1 - d) ** 256) * (1 + 1 / 256),
-                  "blocks, whole rows": d * (1 + 1 / 256)}[series]
-        # density of a random draw: of 2048 whole rows four standard deviations, of 2^20 elements far less
-        spread = 4 * math.sqrt(d * (1 - d) / 2048) if series == "blocks, whole rows" else 0.005
-        assert abs(row["y"] - wanted) <= spread + 1e-3, f"{series} at {d}: {row['y']}, not {wanted}"
 
 
 @test
@@ -205,25 +173,6 @@ def s2_error_falls_with_the_root_of_lambda(folder):
     for x, value in errors.items():
         assert abs(value / mean - 1) < 0.1, f"lambda {x}: {value} against {mean}"
     assert all(abs(row["y"]) < 0.3 for (panel, _, _), row in rows.items() if panel == "(b)"), "there is a bias"
-
-
-@test
-def spardl_fig5_stays_between_the_bounds(folder):
-    for (_, series, x), row in table(shrunk("spardl-fig5", folder, elements=60000, iterations=6)).items():
-        D = 3 if "3 teams" in series else 2
-        if not series.startswith("B-SAG"):
-            near(row["y"], 2 * 5 / 6, f"{series}, iteration {x}", 1e-6)  # 4k(P-1)/P words, two an entry
-        else:
-            low, high = (6 * D + 6 - 2 * D) / (6 * D), (D * D + 12 - 3 * D) / 6
-            assert low - 1e-6 <= row["y"] <= high + 1e-6, f"{series}: {row['y']} is not within {low}..{high}"
-
-
-@test
-def spardl_fig7_scales_to_the_whole_model(folder):
-    rows = table(shrunk("spardl-fig7", folder, iterations=1, kernels=False))
-    k = 147200
-    near(rows["", "time", "no SAG"]["y"], 2 * 3 * 50e-6 + 4 * k * 5 / 6 * 4 / 125e6, "no SAG", 1e-3)
-    near(rows["", "time", "R-SAG, d = 2"]["y"], (2 * 2 + 1) * 50e-6 + 2 * k * (8 / 6 + 2 / 6) * 4 / 125e6, "R-SAG", 1e-3)
 
 
 @test

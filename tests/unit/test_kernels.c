@@ -270,39 +270,6 @@ static void parts_keep_their_own_topk(void **state) {
   ss_arena_free(&arena);
 }
 
-/* SparDL's Fig. 3: six blocks; rank 1's bags are {2}, {3, 4} and {5, 6}. The bags are runs of blocks, so what a bag
- * carries is a slice of the block-wise selection, with its blocks' quotas and nothing of its neighbours'. */
-static void bags_are_slices_of_the_selected_blocks(void **state) {
-  (void)state;
-  enum { EACH = 10, BLOCKS = 6, QUOTA = 2 };
-  static const uint32_t bag_first[] = {1, 2, 4}, bag_blocks[] = {1, 2, 2};
-  struct ss_arena arena = {0};
-  struct ss_error error;
-  uint32_t rows[EACH * BLOCKS];
-  uint64_t marks[EACH * BLOCKS];
-  for (uint32_t i = 0; i < EACH * BLOCKS; i++) {
-    rows[i] = i;
-    marks[i] = (i / EACH + 1) * 1000 + i * 7 % EACH; /* later blocks are larger: a whole top-k would be all theirs */
-  }
-  const struct ss_chunk from = {.rows = rows,
-                                .marks = marks,
-                                .kind = SS_CHUNK_VALUES,
-                                .count = EACH * BLOCKS,
-                                .high = EACH * BLOCKS,
-                                .width = 1,
-                                .stride = 1};
-  struct ss_chunk got;
-  assert_true(ss_topk_parts(&from, (uint64_t)QUOTA * BLOCKS, BLOCKS, &arena, &got, &error));
-  for (uint32_t bag = 0; bag < 3; bag++) {
-    const uint64_t first = (uint64_t)bag_first[bag] * EACH, end = first + (uint64_t)bag_blocks[bag] * EACH;
-    const struct ss_chunk slice = ss_chunk_slice(&got, first, end);
-    assert_int_equal(slice.count, QUOTA * bag_blocks[bag]);
-    for (uint64_t i = 0; i < slice.count; i++) /* 7i mod 10 is 9 and 8 at i = 7 and 4 */
-      assert_int_equal(slice.rows[i], first + i / QUOTA * EACH + (i % QUOTA ? 7 : 4));
-  }
-  ss_arena_free(&arena);
-}
-
 /* --- blocks ---------------------------------------------------------------------------------------------- */
 
 struct norm {
@@ -905,30 +872,6 @@ static void sketches_are_sums_by_hash(void **state) {
   for (uint64_t seed = 1; seed <= 4; seed++) sketch_once(seed, 3300000);              /* in several rounds */
 }
 
-/* For one hash and any g, E[|decoded - g|^2 / |g|^2] = (n - 1) / buckets. */
-static void sketches_err_as_they_should(void **state) {
-  (void)state;
-  enum { N = 2000, BUCKETS = 800, SEEDS = 100 };
-  uint32_t row = 0;
-  const struct ss_sketch_rows rows = {&row, 1, N};
-  struct dice d = {.seed = 3};
-  int64_t values[N], buckets[BUCKETS];
-  double decoded[N], errors[SEEDS], mean = 0, variance = 0, length = 0;
-  for (uint32_t i = 0; i < N; i++) values[i] = (int64_t)dice_below(&d, 1u << 20) - (1 << 19);
-  for (uint32_t i = 0; i < N; i++) length += (double)values[i] * (double)values[i];
-  for (uint32_t s = 0; s < SEEDS; s++) {
-    const struct ss_sketch shape = {1, BUCKETS, 2 * s};
-    memset(buckets, 0, sizeof buckets);
-    ss_sketch_add(&shape, &rows, values, buckets);
-    ss_sketch_decode(&shape, &rows, buckets, decoded);
-    errors[s] = 0;
-    for (uint32_t i = 0; i < N; i++) errors[s] += pow(decoded[i] - (double)values[i], 2) / length;
-    mean += errors[s] / SEEDS;
-  }
-  for (uint32_t s = 0; s < SEEDS; s++) variance += pow(errors[s] - mean, 2) / (SEEDS - 1);
-  assert_true(fabs(mean - (N - 1.0) / BUCKETS) < 4 * sqrt(variance / SEEDS));
-}
-
 /* --- sets ------------------------------------------------------------------------------------------------ */
 
 /* Two chunks over the same range: alike, of very different lengths, empty, equal. */
@@ -1091,7 +1034,6 @@ int main(void) {
       cmocka_unit_test(topk_breaks_ties_by_row),
       cmocka_unit_test(topk_keeps_no_more_than_k),
       cmocka_unit_test(parts_keep_their_own_topk),
-      cmocka_unit_test(bags_are_slices_of_the_selected_blocks),
       cmocka_unit_test(blocks_of_largest_norm_are_kept),
       cmocka_unit_test(norms_are_compared_exactly),
       cmocka_unit_test(floats_are_selected_by_the_same_rule),
@@ -1106,7 +1048,6 @@ int main(void) {
       cmocka_unit_test(the_strawman_loses_what_collides),
       cmocka_unit_test(many_keys_hash_as_one),
       cmocka_unit_test(sketches_are_sums_by_hash),
-      cmocka_unit_test(sketches_err_as_they_should),
       cmocka_unit_test(sets_equal_those_of_a_plain_loop),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
