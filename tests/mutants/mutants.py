@@ -164,7 +164,7 @@ MUTANTS = [
            "e->received[ss_message_from(m, i)] += bytes;", unit="sim"),
     # --- chunks, sums, wire
     Mutant("shares round to the nearest", "src/tensor/chunk.h", "(unsigned __int128)n * j / p",
-           "((unsigned __int128)n * j + p / 2) / p", cli="second"),
+           "((unsigned __int128)n * j + p / 2) / p", unit="chunk"),
     Mutant("few entries run into the next block", "src/tensor/sum.c", "for (; e < end && c->rows[e] < limit; e++)",
            "for (; e < end; e++)", unit="chunk"),
     Mutant("sums overwrite marks", "src/tensor/sum.c", "a->marks[at] += c->marks[e];",

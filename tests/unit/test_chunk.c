@@ -304,6 +304,7 @@ static void shares_are_even_and_complete(void **state) {
     for (uint64_t p = 1; p < 20; p++)
       for (uint64_t j = 0; j <= p; j++) assert_int_equal(ss_share(n, p, j), j * n / p);
   assert_true(ss_share(UINT64_MAX, 3, 2) == UINT64_MAX / 3 * 2); /* j*n does not fit in 64 bits */
+  assert_true(ss_share(UINT64_MAX, 4, 2) == UINT64_MAX / 2);     /* rounded down there too */
 }
 
 static void chunks_are_equal_by_rows_and_marks(void **state) {
