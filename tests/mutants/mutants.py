@@ -314,7 +314,7 @@ MUTANTS = [
            "number < a->wire[head - a->block - 1]", unit="cuda_loop"),
     # --- hierarchies
     Mutant("shards: every team works on the first range", "src/schemes/hierarchy.c",
-           ".low = run->low + ss_share(rows, h->shards, shard),", ".low = run->low,", unit="schemes"),
+           ".low = run->low + ss_share(rows, h->shards, shard),", ".low = run->low,", cli="second"),
     Mutant("shards: k is not shared out", "src/schemes/hierarchy.c", ".shards = h->shards,", ".shards = 1,", unit="values"),
     # --- terms of their closed forms
     Mutant("zen's bitmap has no bits", "models/costs/zen-hash-bitmap.json", "(x + gamma*y + R/8)*beta",
