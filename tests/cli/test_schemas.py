@@ -75,9 +75,9 @@ def schemas_are_the_programs(folder):
     for name in listed:
         validator(name)
         written = (SCHEMAS / f"{name}.schema.json").read_text()
-        assert call("list", "schema", name).stdout == written, f"{name}: write it anew: ./dev schemas"
+        assert ask("list", "schema", name).stdout == written, f"{name}: write it anew: ./dev schemas"
     assert {path.name.removesuffix(".schema.json") for path in SCHEMAS.glob("*.json")} >= set(listed)
-    assert "did you mean" in call("list", "schema", "clustr", status=2).stderr
+    assert "did you mean" in ask("list", "schema", "clustr", status=2).stderr
 
 
 @test
