@@ -1,5 +1,5 @@
-/* What happens when. Ends of latencies stand in one queue for each latency, ends of flows and computations in heaps;
- * what happens at one instant happens together, and rates are worked out once for all of it. */
+/* Lets time pass. Ends of latencies stand in one queue for each latency, ends of flows and computations in heaps. All
+ * that happens at one instant happens together, and rates are worked out once for all of it. */
 #include "machine/fair_time.h"
 
 #include <math.h>

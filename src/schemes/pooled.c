@@ -82,9 +82,8 @@ bool ss_pooled_gradients(const struct ss_pooled *b, uint32_t k, uint32_t of, str
   return ok;
 }
 
-/* These very bags came, each once, with what was sent of them where that can be told: no sum has what is of empty
- * bags.
- */
+/* Whether exactly the bags that were due came, each once, with the content that was sent where both sides know it. A
+ * sum does not show whether empty bags came. */
 static bool all_came(const struct ss_chunk *got, const struct ss_chunk *due) {
   const struct ss_aside aside = ss_aside_begin();
   bool same = got->count == due->count;

@@ -35,7 +35,7 @@ static struct ss_chunk cut(const struct ss_dense_sum *sum, const struct ss_chunk
   return view;
 }
 
-/* Receivers add what they got, as soon as they have it: they read two operands and write one. */
+/* A round whose receivers add what they get as soon as they have it: an add reads two operands and writes one. */
 static bool play_sums(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t count, bool dependent,
                       struct ss_error *error) {
   struct ss_round round = {

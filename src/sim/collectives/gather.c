@@ -48,7 +48,7 @@ static uint32_t rank_of(const struct ss_gather *g, uint32_t position) {
   return g->rank ? g->rank[position] : position;
 }
 
-/* A member that holds a block as it should not have come passes it on as it came. */
+/* A block that reached a member other than it was sent is passed on as it came. */
 static bool put(struct ss_play *play, struct ss_gather *g, uint32_t at, const struct ss_move *m,
                 struct ss_error *error) {
   play->from[at] = rank_of(g, m->from);

@@ -77,7 +77,8 @@ static bool sum_sparse(struct ss_owners *o, uint32_t part, struct ss_error *erro
   return ok;
 }
 
-/* Its own share the owner has as it is; what came lists all that travelled. */
+/* Charges the owner for the sum. Its own share counts by the entries that it has; a share that came counts by the
+ * entries that its format carried, zeros of blocks too. */
 static void note_sum(struct ss_owners *o, uint32_t part, const struct ss_chunk *sum) {
   const uint32_t owner = ss_owners_endpoint(o, part);
   if (!ss_play_notes(o->play) || o->play->ranks < 2) return;

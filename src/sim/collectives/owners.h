@@ -42,10 +42,9 @@ uint32_t ss_owners_endpoint(const struct ss_owners *owners, uint32_t part);
 bool ss_owners_push(struct ss_owners *owners, struct ss_error *error) SS_MUST_CHECK;
 /* Every owner adds up what it got: aggregate[]. Watches the imbalances. */
 bool ss_owners_sum(struct ss_owners *owners, struct ss_error *error) SS_MUST_CHECK;
-/* Other ways to the owners, parts = ranks; both end with the sums in aggregate[]. What is passed on is summed on the
- * way
- * (`incremental`), or not, and then owners sum. Ring: as in a ring reduce-scatter, step s: r sends part (r - s) mod P
- * to r + 1. Halving: partners exchange what they have of each other's half; on any P the odd rank of a folded pair
+/* Other ways to the owners, for parts = ranks; both end with the sums in aggregate[]. `incremental`: ranks add up
+ * what they pass on; else owners add up everything. Ring: step s, r sends part (r - s) mod P to r + 1. Halving:
+ * partners exchange what they have of each other's half; where P is no power of two, the odd rank of a folded pair
  * stands for the parts of both, and sends the even one its sum in the end. Parts are encoded one by one. */
 bool ss_owners_push_ring(struct ss_owners *owners, bool incremental, struct ss_error *error) SS_MUST_CHECK;
 bool ss_owners_push_halving(struct ss_owners *owners, bool incremental, struct ss_error *error) SS_MUST_CHECK;

@@ -73,7 +73,7 @@ static bool add_family(struct ss_running *x, const uint32_t *rank, uint32_t coun
   for (uint32_t i = 0; i < count; i++) {
     const uint32_t r = rank[i];
     if (x->came[r].part == 0) {
-      /* what it ends with outlives the running all the same */
+      /* nothing came: what it has is copied, as results outlive the running sums */
       if (x->last && x->play->payloads && ss_play_resident(x->play, r) &&
           !ss_chunk_sum(&(struct ss_operands){&before[r], 1, x->low, x->high}, x->play->arena, &x->play->scratch,
                         &x->held[r], error))
