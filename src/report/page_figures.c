@@ -120,43 +120,45 @@ static cJSON *list_records(const struct figures *m, size_t *most) {
   return list;
 }
 
+/* Of bars; `most`: schemes at a place. */
+static void caption_bars(const struct figures *m, struct figure *f, size_t most) {
+  snprintf(f->caption, sizeof f->caption, "Time of one synchronisation%s%s%s.",
+           m->places->several_tensors ? ", all tensors together" : "",
+           f->plot.panel->y.scale == SS_SCALE_LOG ? "; the axis is logarithmic" : "",
+           most > BARS_MAX ? "; the first 40 schemes only" : "");
+}
+
+/* Of lines and maps. */
+static void caption_axes(const struct figures *m, struct figure *f, size_t most, size_t left_out) {
+  const char *behind = left_out ? "; other places stand in the tables only." : ".";
+  if (m->y)
+    snprintf(f->caption, sizeof f->caption,
+             "The fastest scheme over %.100s and %.100s; the number is what the next takes longer, in per cent%s",
+             m->x->word, m->y->word, behind);
+  else
+    snprintf(f->caption, sizeof f->caption, "Time of one synchronisation over %.100s%s%s", m->x->word,
+             most > LINES_MAX ? "; only the twelve schemes that come nearest to the winner somewhere" : "", behind);
+}
+
 /* A map of winners over two numeric axes, lines over one; else bars in groups: a group a place and a bar a scheme,
  * or, of many schemes, the other way round. */
 static bool fill_times(struct figures *m, struct figure *f, struct ss_error *error) {
-  const struct ss_page_places *places = m->places;
   size_t most, left_out = 0;
   cJSON *list = list_records(m, &most);
-  const bool by_place = places->deciding > 1 && most <= TOGETHER_MAX;
-  const struct ss_plot_options options = {.file = "the page",
-                                          .kind = m->y   ? "map"
-                                                  : m->x ? "lines"
-                                                         : "bars",
-                                          .x = m->x       ? m->x->name
-                                               : by_place ? "place"
-                                                          : "label",
-                                          .y = m->y ? m->y->name : "time_s",
-                                          .z = "time_s",
-                                          .series = m->x || by_place ? "label" : "place",
-                                          .left_out = &left_out};
+  const bool by_place = m->places->deciding > 1 && most <= TOGETHER_MAX;
+  struct ss_plot_options options = {.file = "the page", .y = "time_s", .z = "time_s", .left_out = &left_out};
+  options.kind = m->y ? "map" : m->x ? "lines" : "bars";
+  options.x = m->x ? m->x->name : by_place ? "place" : "label";
+  if (m->y) options.y = m->y->name;
+  options.series = m->x || by_place ? "label" : "place";
   const bool ok = ss_figure_plot_results(&options, list, NULL, &f->plot, error);
   cJSON_Delete(list);
   f->plot.note = NULL; /* the caption says it */
   name_axes(m, &f->plot);
   fit_scales(&f->plot);
-  const char *and = m->y ? " and " : "", *over = m->y ? m->y->word : "";
-  if (!m->x) {
-    f->crowded = (by_place ? places->deciding : most) > CROWD;
-    snprintf(f->caption, sizeof f->caption, "Time of one synchronisation%s%s%s.",
-             places->several_tensors ? ", all tensors together" : "",
-             f->plot.panel->y.scale == SS_SCALE_LOG ? "; the axis is logarithmic" : "",
-             most > BARS_MAX ? "; the first 40 schemes only" : "");
-    return ok;
-  }
-  snprintf(f->caption, sizeof f->caption, "%s %.100s%s%.100s%s%s%s",
-           m->y ? "The fastest scheme over" : "Time of one synchronisation over", m->x->word, and, over,
-           m->y ? "; the number is what the next takes longer, in per cent" : "",
-           !m->y && most > LINES_MAX ? "; only the twelve schemes that come nearest to the winner somewhere" : "",
-           left_out ? "; other places stand in the tables only." : ".");
+  f->crowded = !m->x && (by_place ? m->places->deciding : most) > CROWD;
+  if (m->x) caption_axes(m, f, most, left_out);
+  else caption_bars(m, f, most);
   return ok;
 }
 
