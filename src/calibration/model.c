@@ -35,7 +35,8 @@ static uint32_t cards_of(const struct ss_measured_cluster *m, uint32_t per_node)
   return cards < per_node ? (uint32_t)cards : per_node;
 }
 
-struct ss_cluster ss_measured_as_cluster(const struct ss_measured_cluster *m, uint32_t per_node) {
+/* For runs that use `per_node` GPUs of each node; 0: all of them. */
+static struct ss_cluster as_cluster(const struct ss_measured_cluster *m, uint32_t per_node) {
   struct ss_cluster c = {.model = "fair", .nic_per_node = true};
   c.gpus_per_node = per_node > 0 ? per_node : m->gpus_per_node;
   c.nics = cards_of(m, c.gpus_per_node);
@@ -70,7 +71,7 @@ static double stream_time(const struct ss_measured_cluster *m, const struct ss_o
 bool ss_observation_predict(const struct ss_measured_cluster *m, const struct ss_observation *o, double *seconds,
                             struct ss_error *error) {
   const struct ss_pattern_call call = call_of(m, o);
-  const struct ss_cluster cluster = ss_measured_as_cluster(m, o->per_node);
+  const struct ss_cluster cluster = as_cluster(m, o->per_node);
   const struct ss_cluster *const one = &cluster;
   if (o->stream) {
     *seconds = stream_time(m, o);
@@ -181,7 +182,7 @@ static bool link_terms(const struct ss_measured_cluster *m, const struct ss_obse
   double time[CLUSTERS], by[SS_PATTERN_SIZES], beta;
   const struct ss_pattern_call call = call_of(m, o);
   const uint32_t count = ss_pattern_sizes(&call, o->per_node, sizes), clusters = 1 + count + LINK_KINDS;
-  cluster[0] = ss_measured_as_cluster(m, o->per_node);
+  cluster[0] = as_cluster(m, o->per_node);
   spell_out(&cluster[0]);
   for (uint32_t i = 0; i < clusters; i++) {
     cluster[i] = cluster[0];
@@ -207,7 +208,7 @@ static bool memory_term(const struct ss_measured_cluster *m, const struct ss_obs
   struct ss_pattern_call call = call_of(m, o);
   double *beta = which == 0 ? &call.sum_beta : &call.page_beta, after;
   const double by = STEP * seconds / (double)(o->bytes > 0 ? o->bytes : 1);
-  const struct ss_cluster cluster = ss_measured_as_cluster(m, o->per_node);
+  const struct ss_cluster cluster = as_cluster(m, o->per_node);
   const struct ss_cluster *const one = &cluster;
   if ((which == 1 && !o->mpi) || o->bytes == 0) return true;
   *beta += by;

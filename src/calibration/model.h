@@ -40,8 +40,6 @@ struct ss_measured_cluster {
 /* The piece that covers a message, or a vector, of so many bytes; of exchanges without pieces, that between nodes. */
 const struct ss_cost_piece *ss_cost_piece_of(const struct ss_measured_cluster *m, enum ss_cost_kind kind,
                                              uint64_t bytes);
-/* As clusters are, for runs that use `per_node` GPUs of each node; 0: all of them. */
-struct ss_cluster ss_measured_as_cluster(const struct ss_measured_cluster *m, uint32_t per_node);
 
 /* s; a failure is SS_MACHINE. */
 bool ss_observation_predict(const struct ss_measured_cluster *m, const struct ss_observation *o, double *seconds,

@@ -3,6 +3,7 @@
 #include "base/suggest.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,17 @@ bool ss_trace_keep(struct ss_trace *trace, const char *const *names, size_t coun
   if (count > 0) memcpy(trace->tensor, kept, count * sizeof *kept);
   if (count > 0) trace->tensors = count;
   return true;
+}
+
+bool ss_trace_window(const struct ss_trace *trace, uint64_t first, uint64_t *end, uint32_t *ranks,
+                     struct ss_error *error) {
+  if (*end == 0) *end = trace->iterations;
+  if (*ranks == 0) *ranks = trace->ranks;
+  if (first >= *end || *end > trace->iterations)
+    return ss_fail(error, SS_BAD_INPUT, "%s: iterations %" PRIu64 ":%" PRIu64 " are not within its 0:%" PRIu64,
+                   trace->name, first, *end, trace->iterations);
+  return *ranks <= trace->ranks ||
+         ss_fail(error, SS_BAD_INPUT, "%s: has %" PRIu32 " ranks, not %" PRIu32, trace->name, trace->ranks, *ranks);
 }
 
 void ss_trace_close(struct ss_trace *trace) {

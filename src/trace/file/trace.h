@@ -64,6 +64,10 @@ bool ss_trace_find(const struct ss_trace *trace, const char *name, size_t *out, 
 /* Leaves these tensors only, in the order of their names here; of no names, all. */
 bool ss_trace_keep(struct ss_trace *trace, const char *const *names, size_t count,
                    struct ss_error *error) SS_MUST_CHECK;
+/* A part of the trace: iterations from `first` to *end, and the first *ranks ranks. Zeros become all there are; one
+ * that is not within the trace is an error. */
+bool ss_trace_window(const struct ss_trace *trace, uint64_t first, uint64_t *end, uint32_t *ranks,
+                     struct ss_error *error) SS_MUST_CHECK;
 size_t ss_trace_dense_count(const struct ss_trace *trace);
 const struct ss_dense *ss_trace_dense(const struct ss_trace *trace, size_t i);
 /* Tokens that rank r processed in iteration t (non-padding words), 0 when the trace does not say. */

@@ -186,17 +186,10 @@ static bool fit_tensor(const struct ss_trace *trace, const struct ss_fit_options
 
 static bool check_options(const struct ss_trace *trace, const struct ss_fit_options *options, struct ss_fit *fit,
                           struct ss_error *error) {
-  const uint64_t iterations = ss_trace_iterations(trace);
-  const uint32_t ranks = ss_trace_ranks(trace);
   fit->first = options->first;
-  fit->end = options->end ? options->end : iterations;
-  fit->ranks = options->ranks ? options->ranks : ranks;
-  if (fit->first >= fit->end || fit->end > iterations)
-    return ss_fail(error, SS_BAD_INPUT, "%s: iterations %" PRIu64 ":%" PRIu64 " are not within its 0:%" PRIu64,
-                   ss_trace_name(trace), fit->first, fit->end, iterations);
-  if (fit->ranks > ranks)
-    return ss_fail(error, SS_BAD_INPUT, "%s: has %" PRIu32 " ranks, not %" PRIu32 " to fit on", ss_trace_name(trace),
-                   ranks, fit->ranks);
+  fit->end = options->end;
+  fit->ranks = options->ranks;
+  if (!ss_trace_window(trace, fit->first, &fit->end, &fit->ranks, error)) return false;
   if (fit->ranks < SS_FIT_RANKS_MIN)
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: %" PRIu32 " ranks are too few to tell how wrong an estimate may be (at least %d)",

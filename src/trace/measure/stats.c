@@ -4,7 +4,6 @@
 #include "base/random.h"
 #include "trace/measure/rank_sets.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -249,20 +248,6 @@ static bool tensor_init(struct ss_stats *stats, const struct ss_tensor *tensor, 
   return true;
 }
 
-static bool check_window(const struct ss_trace *trace, struct ss_stats_window *window, struct ss_error *error) {
-  const uint64_t iterations = ss_trace_iterations(trace);
-  const uint32_t ranks = ss_trace_ranks(trace);
-  if (window->end == 0) window->end = iterations;
-  if (window->ranks == 0) window->ranks = ranks;
-  if (window->first >= window->end || window->end > iterations)
-    return ss_fail(error, SS_BAD_INPUT, "%s: iterations %" PRIu64 ":%" PRIu64 " are not within its 0:%" PRIu64,
-                   ss_trace_name(trace), window->first, window->end, iterations);
-  if (window->ranks > ranks)
-    return ss_fail(error, SS_BAD_INPUT, "%s: has %" PRIu32 " ranks, not %" PRIu32, ss_trace_name(trace), ranks,
-                   window->ranks);
-  return true;
-}
-
 /* Where the trace has the i-th of those that are asked for. */
 static size_t tensor_at(const struct ss_stats_window *asked, size_t i) {
   return asked->tensors > 0 ? asked->tensor[i] : i;
@@ -288,7 +273,7 @@ static bool measure(const struct ss_trace *trace, const struct ss_stats_window *
 
 bool ss_trace_stats(const struct ss_trace *trace, struct ss_stats_window window, struct ss_stats **out,
                     struct ss_error *error) {
-  if (!check_window(trace, &window, error)) return false;
+  if (!ss_trace_window(trace, window.first, &window.end, &window.ranks, error)) return false;
   struct ss_stats *stats = ss_alloc_zero(1, sizeof *stats);
   if (!stats) return ss_fail_memory(error, "measuring a trace");
   stats->first = window.first;
