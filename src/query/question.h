@@ -1,5 +1,5 @@
 /* Questions: a JSON object says what is to be computed, and is answered in this process, as a tree of the same shape
- * that the command of that name prints (docs/scenarios.md, "Questions"):
+ * that the command of that name prints (docs/scenarios.md, "Requests"):
  *
  *   {"run": SCENARIO}, {"plan": SCENARIO}, {"train": SCENARIO}: an object or the path of a file, with
  *     "set": {PATH: VALUE}, "per_rank" and "per_iteration" beside it
