@@ -235,7 +235,7 @@ def training_scenarios_fit(folder):
 
 @test
 def list_prints_what_it_says(folder):
-    for things in ("schemes", "costs", "clusters", "devices", "workloads", "systems", "figures", "claims", "scenarios"):
+    for things in ("schemes", "costs", "clusters", "devices", "workloads", "systems", "figures", "claims", "scenarios", "schemas"):
         fits("list", output("list", things), f"list {things}")
     document = output("list", "schemes")
     misfits("list", changed(document, ["schemes", 0, "name"], drop=True), "a scheme without a name")
