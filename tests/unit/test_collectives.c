@@ -269,7 +269,7 @@ static void carry_set(struct script *s, const struct world *w, uint64_t set) {
 }
 
 static void script_doubling(struct script *s, const struct world *w) {
-  uint32_t P = w->size, core[MOST], Q = core_of(P, core), q = P - Q;
+  uint32_t P = w->size, core[MOST] = {0}, Q = core_of(P, core), q = P - Q;
   uint64_t held[MOST] = {0}, before[MOST];
   for (uint32_t r = 0; r < P; r++) held[r] = UINT64_C(1) << r;
   for (uint32_t even = 0; even < 2 * q; even += 2) {
@@ -806,7 +806,7 @@ static uint64_t half_of(uint32_t Q, uint32_t p, uint32_t step) {
 }
 
 static void script_rabenseifner(struct script *s, const struct dense_world *d) {
-  uint32_t P = d->w->size, core[MOST], Q = core_of(P, core);
+  uint32_t P = d->w->size, core[MOST] = {0}, Q = core_of(P, core);
   uint64_t held[MOST] = {0}, before[MOST];
   script_fold(s, d, P - Q, true);
   for (uint32_t p = 0; p < Q; p++) held[p] = ~UINT64_C(0);
