@@ -1,5 +1,5 @@
 /* Claims as files (scenarios/claims/PAPER.json; docs/schemas/claims-file.schema.json says what may stand there), and
- * their verdicts: questions are asked (query/question.h), numbers picked from the answers, expressions evaluated. */
+ * their verdicts: requests are answered (query/cache.h), numbers picked from the answers, expressions evaluated. */
 #ifndef SS_CLAIMS_CLAIMS_H
 #define SS_CLAIMS_CLAIMS_H
 

@@ -3,8 +3,8 @@
 
 #include "base/memory.h"
 #include "base/watcher.h"
+#include "query/cache.h"
 #include "query/pick.h"
-#include "query/question.h"
 #include "query/verdict.h"
 
 #include <cjson/cJSON.h>
@@ -55,13 +55,13 @@ static bool changes_input(const struct estimates *e, size_t i, struct ss_node in
 
 /* Calls ss_query_ask, or ss_query_expect when no answer is wanted. */
 static bool ask(const struct judging *j, struct ss_node from, const cJSON **answer, struct ss_error *error) {
-  struct ss_question_change change[ESTIMATES_MAX];
-  struct ss_question question = {.change = change};
-  if (!ss_question_named(j->file->inputs, from, &question.node, error)) return false;
+  struct ss_query_change change[ESTIMATES_MAX];
+  struct ss_query_request request = {.change = change};
+  if (!ss_request_named(j->file->inputs, from, &request.node, error)) return false;
   for (size_t i = 0; i < j->estimates.count; i++)
-    if (changes_input(&j->estimates, i, question.node))
-      change[question.changes++] = (struct ss_question_change){j->estimates.path[i], j->estimates.value[i]};
-  return answer ? ss_query_ask(j->query, &question, answer, error) : ss_query_expect(j->query, &question, error);
+    if (changes_input(&j->estimates, i, request.node))
+      change[request.changes++] = (struct ss_query_change){j->estimates.path[i], j->estimates.value[i]};
+  return answer ? ss_query_ask(j->query, &request, answer, error) : ss_query_expect(j->query, &request, error);
 }
 
 /* --- one evaluation ------------------------------------------------------------------------------------------- */
@@ -314,7 +314,7 @@ static bool asks_no_model(const struct judging *j) {
   for (struct ss_node n = ss_node_first(let); ss_node_present(n); n = ss_node_next(n)) {
     struct ss_node from = ss_node_get(n, "from"), input;
     struct ss_error ignored;
-    if (ss_node_present(from) && ss_question_named(j->file->inputs, from, &input, &ignored) &&
+    if (ss_node_present(from) && ss_request_named(j->file->inputs, from, &input, &ignored) &&
         !ss_node_present(ss_node_get(input, "file")))
       return false;
   }

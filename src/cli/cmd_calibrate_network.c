@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "cli/command.h"
 #include "query/answers.h"
-#include "query/calibrate_question.h"
+#include "query/calibrate_request.h"
 #include "report/calibration.h"
 #include "report/validation_table.h"
 #include "share/share.h"
@@ -23,15 +23,15 @@ struct arguments {
   struct ss_call call;
   const char *device, *figure;
   uint32_t repeats;
-  unsigned printed;                      /* of `formats` */
-  struct ss_calibrate_question question; /* what the fields say */
+  unsigned printed;                   /* of `formats` */
+  struct ss_calibrate_request wanted; /* what the fields say */
 };
 
 static const char *const leave_out[] = {"collectives", "nodes", "nothing", NULL};
 static const char *const formats[] = {"table", "markdown", "json", "csv", NULL};
 
 static bool check(const struct arguments *a, struct ss_error *error) {
-  return a->question.validate || (!a->figure && a->printed == 0) ||
+  return a->wanted.validate || (!a->figure && a->printed == 0) ||
          ss_fail(error, SS_BAD_INPUT, "--figure and --format are for --validate: a cluster file is JSON");
 }
 
@@ -57,7 +57,7 @@ static bool write_cluster(const struct arguments *a, const struct ss_calibrated 
 
 static bool calibrate(const struct arguments *a, const struct ss_observations *all, struct ss_error *error) {
   struct ss_calibration calibration;
-  if (!ss_calibrate(all, &a->question.fit, a->question.name, &calibration, error)) return false;
+  if (!ss_calibrate(all, &a->wanted.fit, a->wanted.name, &calibration, error)) return false;
   const bool ok = write_device(a, &calibration.is, error) && write_cluster(a, &calibration.is, error);
   if (ok && !a->call.quiet) ss_calibrated_tell(&calibration.is, stderr);
   ss_calibration_free(&calibration);
@@ -76,7 +76,7 @@ static bool validate(const struct arguments *a, const struct ss_observations *al
   static ss_printer *const printers[] = {ss_validation_table, ss_validation_markdown, ss_validation_json,
                                          ss_validation_csv};
   struct ss_validated v;
-  const bool ok = ss_calibrate_question_validate(&a->question, all, &v, error) &&
+  const bool ok = ss_calibrate_request_validate(&a->wanted, all, &v, error) &&
                   ss_output_write(a->call.output, printers[a->printed], &v.report, error) &&
                   draw(a, &v.report, error);
   ss_validation_free(&v.validation);
@@ -98,10 +98,10 @@ static const double LARGEST = 0x1p30;
 
 static bool check_processes(const struct ss_communicator *comm, const struct arguments *a, struct ss_error *error) {
   if (comm->size < 2) return fail_alone(error);
-  if (a->question.reading.ranks || a->question.reading.tool || a->question.reading.in_place)
+  if (a->wanted.reading.ranks || a->wanted.reading.tool || a->wanted.reading.in_place)
     return ss_fail(error, SS_BAD_INPUT,
                    "--ranks, --tool and --in-place are for logs: mpirun says how many there are");
-  if (a->question.reading.most > LARGEST)
+  if (a->wanted.reading.most > LARGEST)
     return ss_fail(error, SS_BAD_INPUT, "--sizes: messages of more than 1 GiB are not timed");
   return true;
 }
@@ -110,14 +110,14 @@ static bool check_processes(const struct ss_communicator *comm, const struct arg
 static bool write_measured(const struct arguments *a, struct ss_observations *exchange, struct ss_observations *ping,
                            struct ss_error *error) {
   struct ss_cluster_fit fit, alone = {0};
-  const struct ss_calibrated c = {a->question.name ? a->question.name : "mpirun",
+  const struct ss_calibrated c = {a->wanted.name ? a->wanted.name : "mpirun",
                                   "pairwise exchange over MPI (mpirun)",
                                   &fit,
                                   exchange,
-                                  a->question.fit.latency,
+                                  a->wanted.fit.latency,
                                   {{.count = 0}}};
-  bool ok = ss_cluster_fit(exchange->list, exchange->count, &a->question.fit, NULL, &fit, error) &&
-            ss_cluster_fit(ping->list, ping->count, &a->question.fit, NULL, &alone, error);
+  bool ok = ss_cluster_fit(exchange->list, exchange->count, &a->wanted.fit, NULL, &fit, error) &&
+            ss_cluster_fit(ping->list, ping->count, &a->wanted.fit, NULL, &alone, error);
   if (!ok) (void)ss_fail_prefix(error, "calibrate network");
   cJSON *root = ok ? ss_calibrated_cluster(&c) : NULL,
         *pieces = root ? ss_calibrated_pieces(&alone, SS_COST_INTER) : NULL;
@@ -137,8 +137,8 @@ static bool measure(const struct ss_communicator *comm, const struct arguments *
   uint32_t nodes;
   if (!ss_ping_nodes(comm, &nodes, error)) ss_communicator_abort(comm, error);
   ping.list = timed[1];
-  uint64_t bytes = (uint64_t)fmax(a->question.reading.least, 1);
-  for (; (double)bytes <= a->question.reading.most && exchange.count < SIZES_MAX; bytes *= 2) {
+  uint64_t bytes = (uint64_t)fmax(a->wanted.reading.least, 1);
+  for (; (double)bytes <= a->wanted.reading.most && exchange.count < SIZES_MAX; bytes *= 2) {
     struct ss_ping took;
     if (!ss_ping_measure(comm, bytes, a->repeats, &took, error)) return false;
     exchange.list[exchange.count++] = (struct ss_observation){.algorithm = ss_algorithm_of(SS_ALLTOALL, "pairwise"),
@@ -157,7 +157,7 @@ static bool measure(const struct ss_communicator *comm, const struct arguments *
 
 static bool time_messages(struct arguments *a, struct ss_error *error) {
   const struct ss_communicator *comm = a->call.request.run.comm;
-  if (isinf(a->question.reading.most)) a->question.reading.most = fmax(0x1p22, 64 * a->question.reading.least);
+  if (isinf(a->wanted.reading.most)) a->wanted.reading.most = fmax(0x1p22, 64 * a->wanted.reading.least);
   return ss_communicator_agree(comm, check_processes(comm, a, error), error) && measure(comm, a, error);
 }
 
@@ -218,8 +218,8 @@ static bool fit_logs(struct arguments *a, struct ss_error *error) {
   const struct ss_notice notice = {tell_notice, &a->call};
   struct ss_observations all = {0};
   const bool ok = check(a, error) && ss_output_place(a->figure, error) && ss_output_place(a->device, error) &&
-                  ss_calibrate_question_observe(&a->question, &notice, &all, error) &&
-                  (a->question.validate ? validate(a, &all, error) : calibrate(a, &all, error));
+                  ss_calibrate_request_observe(&a->wanted, &notice, &all, error) &&
+                  (a->wanted.validate ? validate(a, &all, error) : calibrate(a, &all, error));
   ss_observations_free(&all);
   return ok;
 }
@@ -227,7 +227,7 @@ static bool fit_logs(struct arguments *a, struct ss_error *error) {
 /* Logs are fitted once, by rank 0. */
 static bool fit(struct arguments *a, struct ss_error *error) {
   const struct ss_call *call = &a->call;
-  a->question.fit.watcher = call->request.run.watcher;
+  a->wanted.fit.watcher = call->request.run.watcher;
   if (cJSON_HasObjectItem(call->edits, "logs"))
     return !ss_processes_first(call->request.run.comm) || fit_logs(a, error);
   return call->request.run.comm ? time_messages(a, error) : fail_alone(error);
@@ -237,8 +237,8 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   struct arguments *a = (struct arguments *)call;
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   if (!ss_request_object(&call->request, "calibrate", &doc, error)) return false;
-  const bool ok = ss_calibrate_question_read(ss_doc_root(doc), &a->question, error) && fit(a, error);
-  ss_calibrate_question_close(&a->question);
+  const bool ok = ss_calibrate_request_read(ss_doc_root(doc), &a->wanted, error) && fit(a, error);
+  ss_calibrate_request_close(&a->wanted);
   return ok;
 }
 

@@ -4,7 +4,7 @@
 #include "cli/command.h"
 #include "exec/launch.h"
 #include "query/answers.h"
-#include "query/learn_question.h"
+#include "query/learn_request.h"
 #include "report/curves_table.h"
 #include "trace/make/import.h"
 
@@ -96,26 +96,26 @@ static const struct ss_option_spec options[] = {
     SS_OPTION_JOBS,
     {.name = NULL}};
 
-static bool read(const struct arguments *a, struct ss_doc **doc, struct ss_learn_question *question,
+static bool read(const struct arguments *a, struct ss_doc **doc, struct ss_learn_request *wanted,
                  struct ss_error *error) {
   if (!ss_request_object(&a->call.request, "learn", doc, error) ||
-      !ss_learn_question_read(ss_doc_root(*doc), question, error))
+      !ss_learn_request_read(ss_doc_root(*doc), wanted, error))
     return false;
-  return !a->capture || question->source.settings == 1 ||
+  return !a->capture || wanted->source.settings == 1 ||
          ss_fail(error, SS_BAD_INPUT, "--capture writes the gradients of one training: name one scheme, not %zu",
-                 question->source.settings);
+                 wanted->source.settings);
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {
   const struct arguments *a = (const struct arguments *)call;
   if (ss_launch_read().rank != 0) return true; /* started by mpirun: one process does it */
   SS_AUTO_DOC struct ss_doc *doc = NULL;
-  SS_AUTO_FREE struct ss_learn_question *question = ss_alloc(1, sizeof *question);
-  if (!question) return ss_fail_memory(error, "reading options");
-  if (!read(a, &doc, question, error) || !ss_output_place(a->capture, error) || !ss_output_place(a->plot_data, error))
+  SS_AUTO_FREE struct ss_learn_request *wanted = ss_alloc(1, sizeof *wanted);
+  if (!wanted) return ss_fail_memory(error, "reading options");
+  if (!read(a, &doc, wanted, error) || !ss_output_place(a->capture, error) || !ss_output_place(a->plot_data, error))
     return false;
-  question->source.captures = a->capture != NULL;
-  return learn(a, &question->source, error);
+  wanted->source.captures = a->capture != NULL;
+  return learn(a, &wanted->source, error);
 }
 
 const struct ss_command ss_command_learn = {

@@ -57,13 +57,13 @@ static bool add_point(cJSON *points, const struct ss_cost *cost, const struct ss
   return true;
 }
 
-static bool wanted(const struct ss_costs_question *q, const struct ss_cost *cost) {
+static bool wanted(const struct ss_costs_request *q, const struct ss_cost *cost) {
   for (size_t i = 0; i < q->schemes; i++)
     if (strcmp(q->scheme[i], cost->scheme->name) == 0) return true;
   return q->schemes == 0 && (q->design || strcmp(cost->scheme->name, "design") != 0);
 }
 
-static bool add_costs(const struct ss_costs *costs, const struct ss_costs_question *q, uint32_t ranks, cJSON *points,
+static bool add_costs(const struct ss_costs *costs, const struct ss_costs_request *q, uint32_t ranks, cJSON *points,
                       struct ss_error *error) {
   for (size_t i = 0; i < costs->count; i++) {
     const struct ss_cost *cost = &costs->cost[i];
@@ -81,7 +81,7 @@ static bool add_costs(const struct ss_costs *costs, const struct ss_costs_questi
 }
 
 /* What is no scheme's name says which of a scheme's forms is meant, or with which options. */
-static bool add_side(const struct ss_costs *costs, const struct ss_costs_question *q, const char *text, cJSON *points,
+static bool add_side(const struct ss_costs *costs, const struct ss_costs_request *q, const char *text, cJSON *points,
                      struct ss_error *error) {
   struct ss_duel_side side = {0};
   bool ok = ss_duel_side_read(costs, q->with, text, &side, error), any = false;
@@ -108,7 +108,7 @@ cJSON *ss_supposed_links_json(const struct ss_cluster *cluster) {
   return links;
 }
 
-cJSON *ss_costs_json(const struct ss_costs *costs, const struct ss_costs_question *q, struct ss_error *error) {
+cJSON *ss_costs_json(const struct ss_costs *costs, const struct ss_costs_request *q, struct ss_error *error) {
   cJSON *root = cJSON_CreateObject(), *points;
   bool ok = true;
   ss_json_add_text(root, "overlap", ss_gamma_names[q->with->kind]);

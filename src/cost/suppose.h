@@ -38,7 +38,7 @@ bool ss_suppose(const struct ss_supposition *supposition, const struct ss_settin
                 struct ss_error *error) SS_MUST_CHECK;
 
 /* Which closed forms, and where. */
-struct ss_costs_question {
+struct ss_costs_request {
   const struct ss_supposition *with;
   const struct ss_cluster *cluster;
   const uint32_t *ranks; /* [rank_counts] */
@@ -53,7 +53,7 @@ struct ss_costs_question {
 struct cJSON *ss_supposed_links_json(const struct ss_cluster *cluster);
 /* {"overlap", "links", "points": [...]}: the tree that `cost --format json` prints, the caller's; NULL: an error,
  * also where no form holds. */
-struct cJSON *ss_costs_json(const struct ss_costs *costs, const struct ss_costs_question *question,
+struct cJSON *ss_costs_json(const struct ss_costs *costs, const struct ss_costs_request *wanted,
                             struct ss_error *error) SS_MUST_CHECK;
 
 #endif

@@ -6,9 +6,9 @@
 #include "base/memory.h"
 #include "base/notice.h"
 #include "base/watcher.h"
+#include "query/cache.h"
 #include "query/field.h"
 #include "query/pick.h"
-#include "query/question.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -21,10 +21,10 @@ bool ss_is_figure(struct ss_doc *doc) {
   return ss_node_present(ss_node_get(ss_doc_root(doc), "panels"));
 }
 
-/* Who answers a figure's questions, and what it calls by a name. */
+/* Who answers a figure's requests, and what it calls by a name. */
 struct asking {
   struct ss_query *query;
-  struct ss_node inputs;            /* questions by name */
+  struct ss_node inputs;            /* requests by name */
   struct ss_picked let;             /* numbers by name */
   const struct ss_watcher *watcher; /* NULL: nobody */
   const cJSON *given;               /* what all entries are about, which ask nothing then; NULL: they ask */
@@ -104,9 +104,9 @@ bool ss_figure_fail_empty(const char *what, struct ss_error *error) {
 
 static bool ask_input(const struct asking *asking, struct ss_node from, const cJSON **answer,
                       struct ss_error *error) {
-  struct ss_question question = {0};
-  return ss_question_named(asking->inputs, from, &question.node, error) &&
-         ss_query_ask(asking->query, &question, answer, error);
+  struct ss_query_request request = {0};
+  return ss_request_named(asking->inputs, from, &request.node, error) &&
+         ss_query_ask(asking->query, &request, answer, error);
 }
 
 /* "let": numbers by name, each picked from what an input gave, or an expression over those before it. */
@@ -127,28 +127,28 @@ static bool read_let(struct ss_node let, struct asking *asking, struct ss_error 
 }
 
 /* What the entry asks, or the input that it names; an absent node: it neither asks nor needs an answer. */
-static bool question_of(struct ss_node entry, const struct asking *asking, bool needed, struct ss_question *out,
-                        struct ss_error *error) {
+static bool request_of(struct ss_node entry, const struct asking *asking, bool needed, struct ss_query_request *out,
+                       struct ss_error *error) {
   const struct ss_node from = ss_node_get(entry, "from");
-  const bool asks = ss_question_asks(entry);
-  *out = (struct ss_question){0};
+  const bool asks = ss_request_asks(entry);
+  *out = (struct ss_query_request){0};
   if (!ss_node_present(from)) {
     if (asks || needed) out->node = entry;
     return true;
   }
   return asks ? ss_node_fail(from, error, "names an input, and the entry asks something itself: one of the two")
-              : ss_question_named(asking->inputs, from, &out->node, error);
+              : ss_request_named(asking->inputs, from, &out->node, error);
 }
 
-static bool records_of(const struct asking *asking, const struct ss_question *question, const cJSON **list,
+static bool records_of(const struct asking *asking, const struct ss_query_request *request, const cJSON **list,
                        struct ss_error *error) {
   const cJSON *answer;
   char place[200];
-  if (!ss_query_ask(asking->query, question, &answer, error)) return false;
+  if (!ss_query_ask(asking->query, request, &answer, error)) return false;
   *list = ss_records(answer);
   if (*list && (*list)->child) return true;
-  (void)ss_figure_fail_empty(ss_node_path(question->node, place, sizeof place), error);
-  return ss_fail_prefix(error, "%s", ss_doc_name(question->node.doc));
+  (void)ss_figure_fail_empty(ss_node_path(request->node, place, sizeof place), error);
+  return ss_fail_prefix(error, "%s", ss_doc_name(request->node.doc));
 }
 
 /* Does a row of it stand for something in an answer, not for numbers and words of its own? */
@@ -183,19 +183,19 @@ static bool add_entry(struct ss_node entry, const struct ss_figure_mapping *of_p
                                     "series", "where", "printed", "notes", "from", NULL};
   const struct ss_figure_record alone = {0};
   struct ss_figure_mapping m = *of_panel;
-  struct ss_question question;
+  struct ss_query_request request;
   const cJSON *list;
   struct ss_figure_search search = {0};
   m.also_where = ss_node_get(entry, "where");
-  if (!ss_question_keys(entry, own, error) || !read_mapping(entry, f->asking, &m, error) ||
-      !question_of(entry, f->asking, needs_answer(&m), &question, error))
+  if (!ss_request_keys(entry, own, error) || !read_mapping(entry, f->asking, &m, error) ||
+      !request_of(entry, f->asking, needs_answer(&m), &request, error))
     return false;
   if (f->asking->given) {
     if (!add_results(f->asking->given, &m, f, &search, error)) return false;
-  } else if (!ss_node_present(question.node)) {
+  } else if (!ss_node_present(request.node)) {
     m.where = (struct ss_node){0}; /* the panel's is for answers */
     if (!ss_figure_add_record(&alone, &m, f->plot, f->panel, &search, error)) return false;
-  } else if (!records_of(f->asking, &question, &list, error) || !add_results(list, &m, f, &search, error)) {
+  } else if (!records_of(f->asking, &request, &list, error) || !add_results(list, &m, f, &search, error)) {
     return false;
   }
   return search.rows > 0 || ss_figure_fail_search(&search, error);
@@ -213,11 +213,11 @@ static bool read_rounds(struct ss_node node, struct ss_query *query, struct ss_p
       !ss_node_need(node, "data", &data, error))
     return false;
   for (struct ss_node entry = ss_node_first(data); ss_node_present(entry); entry = ss_node_next(entry)) {
-    const struct ss_question question = {.node = entry};
-    if (!ss_question_keys(entry, own, error)) return false;
+    const struct ss_query_request request = {.node = entry};
+    if (!ss_request_keys(entry, own, error)) return false;
     if (!ss_node_present(ss_node_get(entry, "rounds")))
       return ss_node_fail(entry, error, "of this kind asks {\"rounds\": SCENARIO}");
-    if (!ss_query_ask(query, &question, &answer, error) || !ss_rounds_add(plot, title, answer, error)) return false;
+    if (!ss_query_ask(query, &request, &answer, error) || !ss_rounds_add(plot, title, answer, error)) return false;
   }
   return ss_node_present(ss_node_first(data)) || ss_node_fail(data, error, "is no list of entries");
 }
@@ -301,7 +301,7 @@ static bool tell_busy(double busy, const struct ss_notice *notice, struct ss_plo
   return plot->note ? true : ss_fail_memory(error, "reading a figure");
 }
 
-static size_t questions_in(struct ss_node panels) {
+static size_t requests_in(struct ss_node panels) {
   size_t count = 0;
   for (struct ss_node at = ss_node_first(panels); ss_node_present(at); at = ss_node_next(at))
     count += ss_node_size(ss_node_get(at, "data"));
@@ -315,9 +315,9 @@ static bool read_panels(struct ss_node root, struct asking *asking, double *busy
   if (ss_node_size(panels) == 0 || ss_node_size(panels) > SS_PLOT_PANELS)
     return ss_node_fail(panels, error, "is not a list of 1 to %d panels", SS_PLOT_PANELS);
   if (ss_node_present(asking->inputs) && !ss_node_is_object(asking->inputs))
-    return ss_node_fail(asking->inputs, error, "expected an object of questions by name");
-  const size_t questions = ss_node_present(asking->inputs) ? ss_node_size(asking->inputs) : 0;
-  ss_query_watch(asking->query, asking->watcher, questions_in(panels) + questions);
+    return ss_node_fail(asking->inputs, error, "expected an object of requests by name");
+  const size_t requests = ss_node_present(asking->inputs) ? ss_node_size(asking->inputs) : 0;
+  ss_query_watch(asking->query, asking->watcher, requests_in(panels) + requests);
   ss_watcher_begin(asking->watcher, "panels", ss_node_size(panels));
   bool ok = read_let(ss_node_get(root, "let"), asking, error);
   for (struct ss_node at = ss_node_first(panels); ok && ss_node_present(at); at = ss_node_next(at)) {

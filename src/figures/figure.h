@@ -1,6 +1,6 @@
 /* Figures: what a file of scenarios/figures says is computed and becomes a plot; so do result files.
  *
- * A figure is data: panels, each with entries that ask a question (query/question.h), and
+ * A figure is data: panels, each with entries that make a request (query/cache.h), and
  * which fields of the answers are x, y and series (docs/figures.md). */
 #ifndef SS_FIGURES_FIGURE_H
 #define SS_FIGURES_FIGURE_H

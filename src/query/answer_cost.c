@@ -1,4 +1,4 @@
-/* Closed forms: the object of a question says what is supposed of the tensor, and where. */
+/* Closed forms: the object of a request says what is supposed of the tensor, and where. */
 #include "base/memory.h"
 #include "query/query_internal.h"
 #include "query/supposed.h"
@@ -26,19 +26,19 @@ static bool evaluate(struct ss_node object, struct ss_arena *texts, struct ss_re
   struct ss_supposed_files files = {.count = 0};
   struct ss_cluster cluster;
   struct ss_costs costs;
-  struct ss_costs_question question = {.with = with, .cluster = &cluster, .ranks = ranks, .scheme = names};
+  struct ss_costs_request wanted = {.with = with, .cluster = &cluster, .ranks = ranks, .scheme = names};
   if (!with) return ss_fail_memory(error, "evaluating costs");
   *with = (struct ss_supposition)SS_SUPPOSITION_DEFAULTS;
-  if (!read_schemes(ss_node_get(object, "schemes"), texts, names, &question.schemes, error) ||
+  if (!read_schemes(ss_node_get(object, "schemes"), texts, names, &wanted.schemes, error) ||
       !ss_supposed_read(object, true, true, with, error) || !ss_supposed_files(object, &files, error) ||
       !ss_supposed_cluster(object, request, &cluster, error))
     return false;
   const bool counted = ss_node_present(counts)
-                           ? ss_ranks_read(counts, 0, ranks, RANKS_MAX, &question.rank_counts, error)
-                           : ss_ranks_parse("4..64", ranks, RANKS_MAX, &question.rank_counts, error);
-  question.design = files.count > 0;
+                           ? ss_ranks_read(counts, 0, ranks, RANKS_MAX, &wanted.rank_counts, error)
+                           : ss_ranks_parse("4..64", ranks, RANKS_MAX, &wanted.rank_counts, error);
+  wanted.design = files.count > 0;
   if (!counted || !ss_costs_open(files.name, files.count, &costs, error)) return false;
-  request->answer = ss_costs_json(&costs, &question, error);
+  request->answer = ss_costs_json(&costs, &wanted, error);
   ss_costs_close(&costs);
   return request->answer;
 }

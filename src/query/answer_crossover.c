@@ -1,4 +1,4 @@
-/* Where two schemes cost the same: the object of a question says which, over what, and what is supposed of the
+/* Where two schemes cost the same: the object of a request says which, over what, and what is supposed of the
  * tensor. */
 #include "base/memory.h"
 #include "query/query_internal.h"
@@ -10,7 +10,7 @@
 
 enum { PROBES_MOST = 65536, RANKS_MOST = 65536 };
 
-struct question {
+struct reading {
   struct ss_node object;
   struct ss_supposition with;
   struct ss_supposed_files files;
@@ -26,7 +26,7 @@ static bool read_end(struct ss_node node, const struct ss_axis *axis, double *ou
   return true;
 }
 
-/* "LOW..HIGH" as a list of two: an object like the question's, to be freed. */
+/* "LOW..HIGH" as a list of two: an object like the request's, to be freed. */
 static bool read_words(struct ss_node range, struct ss_doc **out, struct ss_error *error) {
   const char *text;
   if (!ss_node_text(range, &text, error)) return false;
@@ -44,14 +44,14 @@ static bool read_words(struct ss_node range, struct ss_doc **out, struct ss_erro
   return true;
 }
 
-static bool read_ends(struct question *q, struct ss_node list, const struct ss_axis *axis, struct ss_error *error) {
+static bool read_ends(struct reading *q, struct ss_node list, const struct ss_axis *axis, struct ss_error *error) {
   const struct ss_node low = ss_node_first(list);
   if (!ss_node_is_array(list) || ss_node_size(list) != 2)
     return ss_node_fail(list, error, "expected a list of two: the least and the largest value");
   return read_end(low, axis, &q->study.low, error) && read_end(ss_node_next(low), axis, &q->study.high, error);
 }
 
-static bool read_range(struct question *q, const struct ss_axis *axis, struct ss_error *error) {
+static bool read_range(struct reading *q, const struct ss_axis *axis, struct ss_error *error) {
   const struct ss_node range = ss_node_get(q->object, "range");
   SS_AUTO_DOC struct ss_doc *words = NULL;
   q->study.low = axis->low;
@@ -64,7 +64,7 @@ static bool read_range(struct question *q, const struct ss_axis *axis, struct ss
 }
 
 /* What varies is not said twice; what does not must be. */
-static bool read_axis(struct question *q, struct ss_error *error) {
+static bool read_axis(struct reading *q, struct ss_error *error) {
   static const char *const names[] = {
       [SS_OVER_DENSITY] = "density", [SS_OVER_RANKS] = "ranks", [SS_OVER_BANDWIDTH] = "bandwidth",
       [SS_OVER_LATENCY] = "latency", [SS_OVER_M] = "M",         [SS_OVERS] = NULL};
@@ -81,7 +81,7 @@ static bool read_axis(struct question *q, struct ss_error *error) {
          ss_supposed_read(q->object, chosen != SS_OVER_M, chosen != SS_OVER_DENSITY, &q->with, error);
 }
 
-static bool read_ways(struct question *q, struct ss_error *error) {
+static bool read_ways(struct reading *q, struct ss_error *error) {
   const struct ss_node form = ss_node_get(q->object, "form"), simulate = ss_node_get(q->object, "simulate"),
                        probes = ss_node_get(q->object, "probes"), ranks = ss_node_get(q->object, "ranks");
   uint64_t places = 0, count = 16;
@@ -99,7 +99,7 @@ static bool read_ways(struct question *q, struct ss_error *error) {
   return ss_supposed_can_be_played(q->object, &q->with, error);
 }
 
-static bool read_sides(struct question *q, const char *side[2], struct ss_error *error) {
+static bool read_sides(struct reading *q, const char *side[2], struct ss_error *error) {
   static const char *const keys[] = {"a", "b"};
   for (size_t i = 0; i < 2; i++) {
     struct ss_node node;
@@ -109,7 +109,7 @@ static bool read_sides(struct question *q, const char *side[2], struct ss_error 
   return true;
 }
 
-static bool search(struct question *q, struct ss_request *request, struct ss_error *error) {
+static bool search(struct reading *q, struct ss_request *request, struct ss_error *error) {
   const char *side[2];
   struct ss_costs costs;
   if (!read_axis(q, error) || !read_ways(q, error) || !read_sides(q, side, error) ||
@@ -130,7 +130,7 @@ static bool search(struct question *q, struct ss_request *request, struct ss_err
 bool ss_answer_crossover(struct ss_node object, struct ss_request *request, struct ss_error *error) {
   static const char *const keys[] = {"a", "b", "over", "range", "form", "simulate", "probes", SS_SUPPOSED_KEYS, NULL};
   if (!ss_node_keys(object, keys, error)) return false;
-  SS_AUTO_FREE struct question *q = ss_alloc_zero(1, sizeof *q);
+  SS_AUTO_FREE struct reading *q = ss_alloc_zero(1, sizeof *q);
   if (!q) return ss_fail_memory(error, "searching for crossovers");
   q->object = object;
   q->with = (struct ss_supposition)SS_SUPPOSITION_DEFAULTS;

@@ -1,4 +1,4 @@
-/* The trace of a question, and what was measured on it. */
+/* The trace of a request, and what was measured on it. */
 #include "base/memory.h"
 #include "query/query_internal.h"
 #include "study/trace_json.h"
@@ -8,8 +8,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
-bool ss_question_trace(struct ss_node object, const struct ss_request *request, struct ss_sources *sources,
-                       const struct ss_trace **out, struct ss_error *error) {
+bool ss_request_trace(struct ss_node object, const struct ss_request *request, struct ss_sources *sources,
+                      const struct ss_trace **out, struct ss_error *error) {
   const struct ss_source *source;
   struct ss_node node;
   sources->like = request->traces;
@@ -42,7 +42,7 @@ bool ss_answer_stats(struct ss_node object, struct ss_request *request, struct s
   struct ss_stats_window window = {.watcher = request->run.watcher};
   const struct ss_trace *trace;
   struct ss_stats *stats = NULL;
-  const bool ok = ss_node_keys(object, keys, error) && ss_question_trace(object, request, &sources, &trace, error) &&
+  const bool ok = ss_node_keys(object, keys, error) && ss_request_trace(object, request, &sources, &trace, error) &&
                   read_window(object, trace, &window, error) && ss_trace_stats(trace, window, &stats, error);
   if (ok) request->answer = ss_trace_stats_json(trace, stats);
   ss_stats_free(stats);

@@ -16,7 +16,7 @@
 
 enum { FILE_BYTES = 1 << 30 };
 
-bool ss_question_path(const char *text, char *path, size_t size, struct ss_error *error) {
+bool ss_request_path(const char *text, char *path, size_t size, struct ss_error *error) {
   struct ss_error ignored;
   if (access(text, F_OK) != 0 && text[0] != '/' && ss_data_file(text, path, size, &ignored)) return true;
   return snprintf(path, size, "%s", text) < (int)size || ss_fail(error, SS_BAD_INPUT, "%.40s...: is too long", text);
@@ -53,7 +53,7 @@ static bool tell_plan(struct ss_request *request, const struct ss_results *resul
 /* All at once: most of what they send is the same. */
 static bool answer_studies(struct ss_request *const *request, size_t count, bool plan, struct ss_error *error) {
   struct played p = {ss_alloc_zero(count, sizeof *p.study), ss_alloc_zero(count, sizeof *p.results)};
-  bool ok = (p.study && p.results) || ss_fail_memory(error, "answering a question");
+  bool ok = (p.study && p.results) || ss_fail_memory(error, "answering a request");
   ok = ok && open_studies(request, count, plan, &p, error) &&
        ss_studies_run(p.study, count, &request[0]->run, p.results, error);
   for (size_t i = 0; ok && i < count; i++)
@@ -133,7 +133,7 @@ static bool play_trainings(struct ss_request *const *request, size_t count, stru
                            struct ss_error *error) {
   const struct ss_run_options *run = &request[0]->run;
   SS_AUTO_FREE struct ss_durations **durations = ss_alloc(count, sizeof *durations);
-  if (!durations) return ss_fail_memory(error, "answering a question");
+  if (!durations) return ss_fail_memory(error, "answering a request");
   size_t simulations = 0;
   for (size_t i = 0; i < count; i++) {
     durations[i] = &study[i].training.durations;
@@ -154,7 +154,7 @@ static bool play_trainings(struct ss_request *const *request, size_t count, stru
 /* All at once: most of what they send is the same. */
 static bool answer_train(struct ss_request *const *request, size_t count, struct ss_error *error) {
   SS_AUTO_FREE struct ss_train_study *study = ss_alloc_zero(count, sizeof *study);
-  if (!study) return ss_fail_memory(error, "answering a question");
+  if (!study) return ss_fail_memory(error, "answering a request");
   const bool ok = open_trainings(request, count, study, error) && play_trainings(request, count, study, error);
   for (size_t i = count; i-- > 0;) ss_train_study_close(&study[i]); /* those behind look rows up in those before */
   return ok;
@@ -220,7 +220,7 @@ bool ss_requests_answer(const struct ss_request_kind *kind, struct ss_request *c
   for (size_t i = 0; i < count; i++) {
     if (kind->one && !kind->one(request[i], error)) return false;
     if (kind->object && !answer_object(request[i], kind, error)) return false;
-    if (!request[i]->answer) return ss_fail_memory(error, "answering a question");
+    if (!request[i]->answer) return ss_fail_memory(error, "answering a request");
   }
   return true;
 }

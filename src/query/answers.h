@@ -1,4 +1,4 @@
-/* What comes of a request (study/study.h): one kind of answer for each command. The cache of questions (question.h)
+/* What comes of a request (study/study.h): one kind of answer for each command. The cache of requests (cache.h)
  * asks here, and the library. */
 #ifndef SS_QUERY_ANSWERS_H
 #define SS_QUERY_ANSWERS_H

@@ -90,7 +90,7 @@ static bool of_trace(struct ss_node node, const struct ss_request *request, bool
   struct ss_sources sources = {0};
   struct histogram h = {0};
   const struct ss_trace *trace;
-  bool ok = ss_question_trace(node, request, &sources, &trace, error) &&
+  bool ok = ss_request_trace(node, request, &sources, &trace, error) &&
             need_count(node, pairs ? "bins" : "parts", 1, pairs ? 1000 : PARTS_MAX, &h.bins, error);
   if (ok) {
     h.count = ss_alloc_zero(h.bins, sizeof *h.count);

@@ -1,4 +1,4 @@
-/* What the object of a question supposes of a tensor and of the links, where there is no trace: cost and crossover.
+/* What the object of a request supposes of a tensor and of the links, where there is no trace: cost and crossover.
  */
 #ifndef SS_QUERY_SUPPOSED_H
 #define SS_QUERY_SUPPOSED_H

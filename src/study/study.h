@@ -55,8 +55,8 @@ struct ss_run_options {
   double patience;                  /* s: a process that is silent for longer is lost */
 };
 
-/* A document, edits of it, and who works and is told. The commands, the library and the questions of claims and
- * figures make one each. All that it points to is the asker's, and outlives what is made of it. */
+/* A document, edits of it, and who works and is told. The commands, the library, and claims and figures
+ * make one each. All that it points to is the asker's, and outlives what is made of it. */
 struct ss_request {
   const char *file;             /* NULL: none */
   const struct cJSON *document; /* copied; NULL: what `file` holds, or an empty object */

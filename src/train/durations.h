@@ -1,4 +1,4 @@
-/* How long each task lasts: its scheme, simulated with the rows that it carries. Every question is asked once,
+/* How long each task lasts: its scheme, simulated with the rows that it carries. Everything is simulated once,
  * however many systems ask it. */
 #ifndef SS_TRAIN_DURATIONS_H
 #define SS_TRAIN_DURATIONS_H

@@ -252,7 +252,7 @@ def words_choose(folder):
 
 
 @test
-def many_questions_are_answered_side_by_side(folder):
+def many_requests_are_answered_side_by_side(folder):
     """As one by one, to the last bit; errors and warnings, too."""
     inputs, entries, scheme = {}, [], ["allgather", "zen"]
     for i in range(9):

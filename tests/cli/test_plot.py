@@ -308,7 +308,7 @@ def numbers_are_picked_from_inputs(folder):
                           (lambda f: entry(f).update(file="x.json"), "asks something itself"), (lambda f: entry(f).pop("from"), "asks nothing"),
                           (lambda f: entry(f)["x"].update(factor="stop"), "stop"), (lambda f: f["let"].update(step={"of": "B"}), '"from"'),
                           (lambda f: f["let"].update(step={"from": "times"}), "2 points fit, not one"), (lambda f: f["let"].update(both="twice"), "twice"),
-                          (lambda f: f.update(let=[]), "numbers by name"), (lambda f: f.update(inputs=3), "questions by name"),
+                          (lambda f: f.update(let=[]), "numbers by name"), (lambda f: f.update(inputs=3), "requests by name"),
                           (lambda f: f["inputs"]["times"].update(color="red"), "color"), (lambda f: entry(f, 1)["y"].pop("value"), "asks nothing")):
         message = drawn(change, 2)
         assert words in message, f"{words!r} is not in {message!r}"

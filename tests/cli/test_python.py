@@ -209,7 +209,7 @@ def notices_are_warnings_and_settings_are_taken(_):
     assert abs(points[0]["time_s"] - 2 * (1e-5 + 131072e-9 / 2)) < 1e-12, points[0]["time_s"]
 
 
-def progress_is_told_and_what_it_raises_ends_the_question(_):
+def progress_is_told_and_what_it_raises_ends_the_request(_):
     told = []
     sparsync.run({**SMALL, "trace": {"gradient": {"elements": 1 << 14, "iterations": 40}}, "schemes": ["topka", "oktopk"]},
                  progress=lambda what, done: told.append((what, done)))
@@ -227,7 +227,7 @@ def progress_is_told_and_what_it_raises_ends_the_question(_):
         raise AssertionError("what a progress function raises is lost")
 
 
-def control_c_ends_a_question(_):
+def control_c_ends_a_request(_):
     script = ("import sparsync, json, sys\n"
               "try:\n"
               "    print('begins', flush=True)\n"
@@ -296,6 +296,6 @@ def pip_installs_the_package(folder):
 
 TESTS = [answers_are_those_of_the_command, placements_checks_exports_and_imports_are_the_commands, calibrated_clusters_and_rows_are_plain_data, traces_of_lists_and_arrays,
          errors_have_the_words_of_the_program, notices_are_warnings_and_settings_are_taken,
-         progress_is_told_and_what_it_raises_ends_the_question, control_c_ends_a_question, frames_where_pandas_is,
+         progress_is_told_and_what_it_raises_ends_the_request, control_c_ends_a_request, frames_where_pandas_is,
          notebook_runs_and_shows_what_it_says, pip_installs_the_package]
 sys.exit(tap.run(TESTS))

@@ -303,22 +303,22 @@ def shipped_files_fit(folder):
         assert paths or files == "tests/bench", f"no files in {files}"
         for path in paths:
             fits(name, json.loads(path.read_text()), path.relative_to(ROOT))
-    questions = []
-    kinds = {next(iter(way["required"])) for way in validator("question").schema["oneOf"]}
+    requests = []
+    kinds = {next(iter(way["required"])) for way in validator("request").schema["oneOf"]}
     for path in (ROOT / "scenarios" / "figures").glob("*.json"):
         document = json.loads(path.read_text())
         entries = [entry for panel in document["panels"] for entry in panel["data"] if kinds & set(entry)]
-        questions += [(path.name, question) for question in [*document.get("inputs", {}).values(), *entries]]
+        requests += [(path.name, request) for request in [*document.get("inputs", {}).values(), *entries]]
     for path in (ROOT / "scenarios" / "claims").glob("*.json"):
         document = json.loads(path.read_text())
         fits("claims-file", document, path.name)
-        questions += [(path.name, question) for question in document.get("inputs", {}).values()]
-    assert len(questions) > 100
-    for name, question in questions:
-        fits("question", question, name)
+        requests += [(path.name, request) for request in document.get("inputs", {}).values()]
+    assert len(requests) > 100
+    for name, request in requests:
+        fits("request", request, name)
         for kind, schema in (("run", "scenario"), ("train", "train-scenario")):
-            if isinstance(question.get(kind), dict):
-                fits(schema, question[kind], name)
+            if isinstance(request.get(kind), dict):
+                fits(schema, request[kind], name)
     for path in (ROOT / "tests" / "cli" / "golden").glob("*.json"):
         if not path.name.endswith(".result.json"):
             fits("scenario", json.loads(path.read_text()), path.name)

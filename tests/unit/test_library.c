@@ -447,11 +447,11 @@ static void test_bad_ids_are_told(void **state) {
 
 /* --- what is refused ----------------------------------------------------------------------------------------- */
 
-typedef bool question(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
+typedef bool asking(struct ss_request *request, struct ss_answer **out, struct ss_error *error);
 
 static const struct {
   const char *json;
-  question *ask;
+  asking *ask;
   const char *says;
 } bad_documents[] = {
     {"{\"ranks\": [2, 4", NULL, "request: "},
@@ -472,14 +472,14 @@ static const struct {
     {"{\"M\": 8, \"density\": 1, \"files\": \"x\"}", ss_request_cost, "request: files: expected a list"},
     {"{\"schemes\": [\"zen\"]}", ss_request_learn, "say \"text\" (a file) or \"trace\" (of one)"},
     {"{\"text\": \"x\", \"trace\": \"y\"}", ss_request_learn, ", not both"},
-    {"{\"text\": \"-\"}", ss_request_learn, "request: text: a question cannot read standard input"},
+    {"{\"text\": \"-\"}", ss_request_learn, "request: text: a request cannot read standard input"},
     {"{\"trace\": \"x\", \"seq\": 8}", ss_request_learn, "request: seq: "},
     {"{\"text\": \"x\", \"schemes\": [\"zen\", \"ps,zen\"]}", ss_request_learn, "two schemes are called \"zen\""},
     {"{\"text\": \"x\", \"schemes\": []}", ss_request_learn, "request: schemes: expected a list"},
     {"{\"logs\": [\"x\"], \"sizes\": \"4\"}", ss_request_calibrate, "request: sizes: \"4\" is not a range"},
     {"{\"logs\": [\"x\"], \"leave_out\": \"nodes\"}", ss_request_calibrate, "request: leave_out: "},
     {"{\"logs\": []}", ss_request_calibrate, "names no log"},
-    {"{\"logs\": \"-\"}", ss_request_calibrate, "request: logs: a question cannot read standard input"},
+    {"{\"logs\": \"-\"}", ss_request_calibrate, "request: logs: a request cannot read standard input"},
     {"{}", ss_request_stats, "request: "},
     {"{}", ss_request_train, "request: "}};
 
@@ -683,7 +683,7 @@ struct asker {
   struct ss_error error;
 };
 
-static char *keep(struct ss_request *request, question *ask, struct ss_error *error) {
+static char *keep(struct ss_request *request, asking *ask, struct ss_error *error) {
   struct ss_answer *answer;
   char *copy = NULL;
   if (ask(request, &answer, error)) {
@@ -729,7 +729,7 @@ static void test_two_threads_at_once(void **state) {
   ask_all(&asker[THREADS]); /* alone */
   for (int i = 0; i <= THREADS; i++)
     for (int k = 0; k < 3; k++) {
-      if (!asker[i].json[k]) fail_msg("thread %d, question %d: %s", i, k, asker[i].error.text);
+      if (!asker[i].json[k]) fail_msg("thread %d, request %d: %s", i, k, asker[i].error.text);
       assert_string_equal(asker[i].json[k], asker[0].json[k]);
     }
   for (int i = 0; i <= THREADS; i++)

@@ -12,7 +12,7 @@ Every function takes fields of its document by name, and these:
     threads   that work at once (0: one a core); answers do not depend on it
     progress  None: a bar in terminals and notebooks; True, False, or a function of what is done and how far (0 to 1)
 
-Ctrl-C ends a question. Errors are sparsync.Error; what a user should know of an answer is a sparsync.Notice, a warning.
+Ctrl-C ends a request. Errors are sparsync.Error; what a user should know of an answer is a sparsync.Notice, a warning.
 Times are in s, sizes in B, rates in B/s (docs/python.md)."""
 import ctypes
 import json
@@ -147,9 +147,9 @@ def _carry_out(call, give_up, document, fields, set=None, threads=0, progress=No
         raise error.raised()
 
 
-def _ask(question, document, **how):
+def _ask(kind, document, **how):
     """The answer's document."""
-    answer, ask = ctypes.c_void_p(), getattr(lib, f"ss_request_{question}")
+    answer, ask = ctypes.c_void_p(), getattr(lib, f"ss_request_{kind}")
     _carry_out(lambda request, error: ask(request, ctypes.byref(answer), error), lambda: lib.ss_answer_free(answer), document, **how)
     try:
         written = lib.ss_answer_json(answer)
@@ -170,8 +170,8 @@ def _wait(worker, done):
             pass
 
 
-def _rows(question, key, document, fields):
-    answer = _ask(question, document, **fields)
+def _rows(kind, key, document, fields):
+    answer = _ask(kind, document, **fields)
     return Rows(answer.get(key, []), answer)
 
 

@@ -39,7 +39,7 @@ TOLD = ctypes.CFUNCTYPE(None, c_void_p, POINTER(ProgressValue))
 HEARD = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
 
 # What is asked of a request.
-QUESTIONS = ("run", "plan", "place", "check", "train", "cost", "crossover", "learn", "stats", "calibrate")
+KINDS = ("run", "plan", "place", "check", "train", "cost", "crossover", "learn", "stats", "calibrate")
 
 
 def _load():
@@ -73,7 +73,7 @@ def _declare(lib):
         ("ss_request_watch", None, c_void_p, TOLD, c_void_p),
         ("ss_request_hear", None, c_void_p, HEARD, c_void_p),
         ("ss_request_cancel", None, c_void_p),
-        *((f"ss_request_{question}", c_bool, c_void_p, POINTER(c_void_p), error) for question in QUESTIONS),
+        *((f"ss_request_{kind}", c_bool, c_void_p, POINTER(c_void_p), error) for kind in KINDS),
         ("ss_request_export", c_bool, c_void_p, c_char_p, c_char_p, error),
         ("ss_request_import", c_bool, c_void_p, c_char_p, POINTER(c_void_p), error),
         ("ss_answer_free", None, c_void_p),

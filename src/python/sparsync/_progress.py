@@ -1,4 +1,4 @@
-"""How far a question is, shown in terminals and notebooks once it takes longer than a second."""
+"""How far a request is, shown in terminals and notebooks once it takes longer than a second."""
 import sys
 import time
 

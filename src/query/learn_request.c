@@ -1,4 +1,4 @@
-#include "query/learn_question.h"
+#include "query/learn_request.h"
 
 #include "base/units.h"
 #include "schemes/registry.h"
@@ -11,7 +11,7 @@
 
 /* --- schemes ------------------------------------------------------------------------------------------------- */
 
-static bool add_setting(struct ss_learn_question *q, struct ss_node node, struct ss_error *error) {
+static bool add_setting(struct ss_learn_request *q, struct ss_node node, struct ss_error *error) {
   const struct ss_setting defaults = {.index_bytes = 4};
   if (q->source.settings == SS_LEARN_SETTINGS_MAX)
     return ss_node_fail(node, error, "more than %d schemes", SS_LEARN_SETTINGS_MAX);
@@ -36,7 +36,7 @@ static bool read_words(struct ss_node node, struct ss_doc **out, struct ss_error
 }
 
 /* "lossless" stands for all schemes that are. */
-static bool add_lossless(struct ss_learn_question *q, struct ss_node node, struct ss_error *error) {
+static bool add_lossless(struct ss_learn_request *q, struct ss_node node, struct ss_error *error) {
   for (const struct ss_scheme *const *s = ss_schemes(); *s; s++) {
     SS_AUTO_DOC struct ss_doc *doc = NULL;
     if (!ss_scheme_lossless(*s)) continue;
@@ -47,12 +47,12 @@ static bool add_lossless(struct ss_learn_question *q, struct ss_node node, struc
   return true;
 }
 
-static bool add_item(struct ss_learn_question *q, struct ss_node node, struct ss_error *error) {
+static bool add_item(struct ss_learn_request *q, struct ss_node node, struct ss_error *error) {
   const bool all = ss_node_is_text(node) && strcmp(node.at->valuestring, "lossless") == 0;
   return all ? add_lossless(q, node, error) : add_setting(q, node, error);
 }
 
-static bool add_text(struct ss_learn_question *q, struct ss_node text, struct ss_error *error) {
+static bool add_text(struct ss_learn_request *q, struct ss_node text, struct ss_error *error) {
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   if (!read_words(text, &doc, error)) return false;
   const struct ss_node root = ss_doc_root(doc);
@@ -64,7 +64,7 @@ static bool add_text(struct ss_learn_question *q, struct ss_node text, struct ss
 }
 
 /* A text, or a list of texts and objects; without them allreduce. */
-static bool read_schemes(struct ss_node schemes, struct ss_learn_question *q, struct ss_error *error) {
+static bool read_schemes(struct ss_node schemes, struct ss_learn_request *q, struct ss_error *error) {
   SS_AUTO_DOC struct ss_doc *usual = NULL;
   if (ss_node_is_text(schemes)) return add_text(q, schemes, error);
   if (!ss_node_present(schemes))
@@ -80,7 +80,7 @@ static bool read_schemes(struct ss_node schemes, struct ss_learn_question *q, st
 /* --- the rest ------------------------------------------------------------------------------------------------ */
 
 /* Whole numbers, where each goes and how large it may be. */
-static bool read_counts(struct ss_node object, struct ss_learn_question *q, struct ss_error *error) {
+static bool read_counts(struct ss_node object, struct ss_learn_request *q, struct ss_error *error) {
   struct ss_model_shape *shape = &q->source.task.shape;
   const struct {
     const char *key;
@@ -115,7 +115,7 @@ static bool read_select(struct ss_node node, struct ss_selection *select, struct
 }
 
 /* The text, or the trace of one, and how a text is cut. */
-static bool read_text(struct ss_node object, struct ss_learn_question *q, struct ss_error *error) {
+static bool read_text(struct ss_node object, struct ss_learn_request *q, struct ss_error *error) {
   struct ss_import *import = &q->source.import;
   const struct ss_node source = ss_node_get(object, "source"), layout = ss_node_get(object, "layout"),
                        seq = ss_node_get(object, "seq");
@@ -140,7 +140,7 @@ static bool read_text(struct ss_node object, struct ss_learn_question *q, struct
                                   : ss_node_text(q->trace, &q->source.trace, error);
 }
 
-static bool read_task(struct ss_node object, struct ss_learn_question *q, struct ss_error *error) {
+static bool read_task(struct ss_node object, struct ss_learn_request *q, struct ss_error *error) {
   const struct ss_node optimizer = ss_node_get(object, "optimizer"), rate = ss_node_get(object, "lr"),
                        split = ss_node_get(object, "split");
   size_t kind = SS_ADAGRAD;
@@ -153,11 +153,11 @@ static bool read_task(struct ss_node object, struct ss_learn_question *q, struct
   return !ss_node_present(rate) || ss_node_positive(rate, SS_NUMBER, &q->source.task.optimizer.rate, error);
 }
 
-bool ss_learn_question_read(struct ss_node object, struct ss_learn_question *out, struct ss_error *error) {
+bool ss_learn_request_read(struct ss_node object, struct ss_learn_request *out, struct ss_error *error) {
   static const char *const keys[] = {"text",  "trace",  "schemes",       "ranks",     "layout", "batch",   "seq",
                                      "steps", "vocab",  "width",         "context",   "seed",   "samples", "lr",
                                      "split", "select", "gpus_per_node", "optimizer", "source", NULL};
-  *out = (struct ss_learn_question){.source = SS_LEARNING_DEFAULTS};
+  *out = (struct ss_learn_request){.source = SS_LEARNING_DEFAULTS};
   out->source.setting = out->setting;
   return ss_node_keys(object, keys, error) && read_text(object, out, error) &&
          read_schemes(ss_node_get(object, "schemes"), out, error) && read_counts(object, out, error) &&

@@ -1,7 +1,7 @@
-/* What a cluster is to be fitted to, and how, as a question's object says it, or the options of `calibrate network`.
+/* What a cluster is to be fitted to, and how, as a request's object says it, or the options of `calibrate network`.
  */
-#ifndef SS_QUERY_CALIBRATE_QUESTION_H
-#define SS_QUERY_CALIBRATE_QUESTION_H
+#ifndef SS_QUERY_CALIBRATE_REQUEST_H
+#define SS_QUERY_CALIBRATE_REQUEST_H
 
 #include "base/json.h"
 #include "base/memory.h"
@@ -10,7 +10,7 @@
 struct ss_notice;
 
 /* Texts are the document's, lists are owned. */
-struct ss_calibrate_question {
+struct ss_calibrate_request {
   struct ss_texts logs, fit_on;
   struct ss_reading reading;
   struct ss_cluster_fit_options fit; /* without a watcher */
@@ -23,14 +23,14 @@ struct ss_calibrate_question {
 };
 
 /* Logs may be missing here. To be closed, also after a failure; errors name the field. */
-bool ss_calibrate_question_read(struct ss_node object, struct ss_calibrate_question *out,
-                                struct ss_error *error) SS_MUST_CHECK;
-void ss_calibrate_question_close(struct ss_calibrate_question *question);
+bool ss_calibrate_request_read(struct ss_node object, struct ss_calibrate_request *out,
+                               struct ss_error *error) SS_MUST_CHECK;
+void ss_calibrate_request_close(struct ss_calibrate_request *request);
 
 /* What of its logs is asked for, at least one time; to be freed, also after a failure. `notice` hears what was left
  * out; NULL: nobody does. */
-bool ss_calibrate_question_observe(const struct ss_calibrate_question *question, const struct ss_notice *notice,
-                                   struct ss_observations *out, struct ss_error *error) SS_MUST_CHECK;
+bool ss_calibrate_request_observe(const struct ss_calibrate_request *request, const struct ss_notice *notice,
+                                  struct ss_observations *out, struct ss_error *error) SS_MUST_CHECK;
 
 /* Predicts what is left out; all of it is to be freed, also after a failure. */
 struct ss_validated {
@@ -38,7 +38,7 @@ struct ss_validated {
   char title[128];
   struct ss_validation_report report;
 };
-bool ss_calibrate_question_validate(const struct ss_calibrate_question *question, const struct ss_observations *all,
-                                    struct ss_validated *out, struct ss_error *error) SS_MUST_CHECK;
+bool ss_calibrate_request_validate(const struct ss_calibrate_request *request, const struct ss_observations *all,
+                                   struct ss_validated *out, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

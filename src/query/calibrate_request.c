@@ -1,4 +1,4 @@
-#include "query/calibrate_question.h"
+#include "query/calibrate_request.h"
 
 #include "calibration/calibrated.h"
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool read_counts(struct ss_node object, struct ss_calibrate_question *q, struct ss_error *error) {
+static bool read_counts(struct ss_node object, struct ss_calibrate_request *q, struct ss_error *error) {
   const struct {
     const char *key;
     uint64_t low, high;
@@ -60,7 +60,7 @@ static bool read_sizes(struct ss_node range, struct ss_reading *reading, struct 
          read_size(range, text + colon + 1, &reading->most, error);
 }
 
-static bool read_lists(struct ss_node object, struct ss_calibrate_question *q, struct ss_error *error) {
+static bool read_lists(struct ss_node object, struct ss_calibrate_request *q, struct ss_error *error) {
   struct ss_texts where, suppose;
   if (!ss_node_texts(ss_node_get(object, "logs"), &q->arena, &q->logs, error) ||
       !ss_node_texts(ss_node_get(object, "where"), &q->arena, &where, error) ||
@@ -75,7 +75,7 @@ static bool read_lists(struct ss_node object, struct ss_calibrate_question *q, s
   return true;
 }
 
-static bool read_rest(struct ss_node object, struct ss_calibrate_question *q, struct ss_error *error) {
+static bool read_rest(struct ss_node object, struct ss_calibrate_request *q, struct ss_error *error) {
   static const char *const left_out[] = {"collectives", "nodes", "nothing", NULL}; /* by enum ss_leave_out */
   const struct ss_node tool = ss_node_get(object, "tool"), name = ss_node_get(object, "name"),
                        latency = ss_node_get(object, "latency"), in_place = ss_node_get(object, "in_place"),
@@ -96,7 +96,7 @@ static bool read_rest(struct ss_node object, struct ss_calibrate_question *q, st
 }
 
 /* What only a validation has. */
-static bool check(struct ss_node object, const struct ss_calibrate_question *q, struct ss_error *error) {
+static bool check(struct ss_node object, const struct ss_calibrate_request *q, struct ss_error *error) {
   char validate[32];
   (void)ss_doc_field(object.doc, "validate", validate, sizeof validate);
   if (q->validate) return true;
@@ -106,19 +106,19 @@ static bool check(struct ss_node object, const struct ss_calibrate_question *q, 
                       "nodes is for %s (of a cluster, each is left out in turn)", validate);
 }
 
-bool ss_calibrate_question_read(struct ss_node object, struct ss_calibrate_question *out, struct ss_error *error) {
+bool ss_calibrate_request_read(struct ss_node object, struct ss_calibrate_request *out, struct ss_error *error) {
   static const char *const keys[] = {"logs",     "name",      "gpus_per_node", "nics",   "window",  "latency",
                                      "ranks",    "tool",      "in_place",      "where",  "suppose", "sizes",
                                      "messages", "leave_out", "validate",      "fit_on", NULL};
-  *out = (struct ss_calibrate_question){.fit = {.latency = NAN}, .reading = {.most = INFINITY}};
+  *out = (struct ss_calibrate_request){.fit = {.latency = NAN}, .reading = {.most = INFINITY}};
   return ss_node_keys(object, keys, error) && read_lists(object, out, error) && read_counts(object, out, error) &&
          read_window(ss_node_get(object, "window"), &out->fit.window, error) &&
          read_sizes(ss_node_get(object, "sizes"), &out->reading, error) && read_rest(object, out, error) &&
          check(object, out, error);
 }
 
-void ss_calibrate_question_close(struct ss_calibrate_question *question) {
-  ss_arena_free(&question->arena);
+void ss_calibrate_request_close(struct ss_calibrate_request *request) {
+  ss_arena_free(&request->arena);
 }
 
 /* Only those whose largest message is large enough. */
@@ -129,22 +129,22 @@ static void drop_small(double least, struct ss_observations *all) {
   all->count = kept;
 }
 
-bool ss_calibrate_question_observe(const struct ss_calibrate_question *question, const struct ss_notice *notice,
-                                   struct ss_observations *out, struct ss_error *error) {
-  struct ss_reading reading = question->reading;
+bool ss_calibrate_request_observe(const struct ss_calibrate_request *request, const struct ss_notice *notice,
+                                  struct ss_observations *out, struct ss_error *error) {
+  struct ss_reading reading = request->reading;
   reading.notice = notice;
   *out = (struct ss_observations){0};
-  for (size_t i = 0; i < question->logs.count; i++)
-    if (!ss_observations_read(question->logs.text[i], &reading, out, error)) return false;
-  drop_small(question->least_message, out);
+  for (size_t i = 0; i < request->logs.count; i++)
+    if (!ss_observations_read(request->logs.text[i], &reading, out, error)) return false;
+  drop_small(request->least_message, out);
   return out->count > 0 ||
-         ss_fail(error, SS_BAD_INPUT, "%s: no times are left of those asked for", question->logs.text[0]);
+         ss_fail(error, SS_BAD_INPUT, "%s: no times are left of those asked for", request->logs.text[0]);
 }
 
 /* --- judging -------------------------------------------------------------------------------------------------- */
 
 /* Whether "collective=allreduce,nodes=8" is true of an observation. */
-static bool is_true(const struct ss_calibrate_question *q, size_t k, const struct ss_observation *o, bool *out,
+static bool is_true(const struct ss_calibrate_request *q, size_t k, const struct ss_observation *o, bool *out,
                     struct ss_error *error) {
   char text[256], *state = NULL;
   (void)snprintf(text, sizeof text, "%s", q->fit_on.text[k]);
@@ -166,7 +166,7 @@ static bool is_true(const struct ss_calibrate_question *q, size_t k, const struc
 }
 
 /* Those of which one of "fit_on" is true. */
-static bool choose_fitted(const struct ss_calibrate_question *q, const struct ss_observations *all, bool *fitted,
+static bool choose_fitted(const struct ss_calibrate_request *q, const struct ss_observations *all, bool *fitted,
                           struct ss_error *error) {
   for (size_t i = 0; i < all->count; i++) {
     fitted[i] = false;
@@ -176,8 +176,8 @@ static bool choose_fitted(const struct ss_calibrate_question *q, const struct ss
   return true;
 }
 
-bool ss_calibrate_question_validate(const struct ss_calibrate_question *q, const struct ss_observations *all,
-                                    struct ss_validated *out, struct ss_error *error) {
+bool ss_calibrate_request_validate(const struct ss_calibrate_request *q, const struct ss_observations *all,
+                                   struct ss_validated *out, struct ss_error *error) {
   const enum ss_leave_out what = q->fit_on.count > 0 ? SS_LEAVE_OTHERS : q->left_out;
   SS_AUTO_FREE bool *fitted = ss_alloc(all->count, sizeof *fitted);
   *out = (struct ss_validated){.report = {&out->validation, all, what, out->title}};

@@ -24,7 +24,7 @@ struct entry {
   size_t kind;
   cJSON *subject, *set; /* the document or the path of a file; {PATH: VALUE}, changes included */
   char path[PATH_MAX];  /* of the file, or of what relative paths are looked for beside */
-  char *family, *key;   /* JSON of the question without what is set, and of all of it */
+  char *family, *key;   /* JSON of the request without what is set, and of all of it */
   struct ss_node place;
 };
 
@@ -34,7 +34,7 @@ struct ss_query {
   const struct ss_watcher *watcher; /* NULL: nobody */
   struct ss_drawn *drawn;           /* NULL: memory was short */
   struct entry **entry;
-  size_t count, questions; /* that are known; that there will be */
+  size_t count, requests; /* that are known; that there will be */
 };
 
 struct ss_query *ss_query_new(unsigned jobs, const struct ss_notice *notice) {
@@ -47,9 +47,9 @@ struct ss_query *ss_query_new(unsigned jobs, const struct ss_notice *notice) {
   return query;
 }
 
-void ss_query_watch(struct ss_query *query, const struct ss_watcher *watcher, size_t questions) {
+void ss_query_watch(struct ss_query *query, const struct ss_watcher *watcher, size_t requests) {
   query->watcher = watcher;
-  query->questions = questions;
+  query->requests = requests;
 }
 
 static void free_entry(struct entry *e) {
@@ -72,7 +72,7 @@ void ss_query_free(struct ss_query *query) {
 
 /* --- reading ------------------------------------------------------------------------------------------------ */
 
-bool ss_question_keys(struct ss_node node, const char *const *others, struct ss_error *error) {
+bool ss_request_keys(struct ss_node node, const char *const *others, struct ss_error *error) {
   const char *keys[64] = {NULL};
   size_t n = 0;
   for (size_t i = 0; ss_request_kinds[i].name; i++) keys[n++] = ss_request_kinds[i].name;
@@ -81,19 +81,19 @@ bool ss_question_keys(struct ss_node node, const char *const *others, struct ss_
   return ss_node_keys(node, keys, error);
 }
 
-bool ss_question_asks(struct ss_node node) {
+bool ss_request_asks(struct ss_node node) {
   bool asks = false;
   for (size_t i = 0; ss_request_kinds[i].name; i++)
     asks = asks || ss_node_present(ss_node_get(node, ss_request_kinds[i].name));
   return asks;
 }
 
-bool ss_question_named(struct ss_node inputs, struct ss_node name, struct ss_node *out, struct ss_error *error) {
+bool ss_request_named(struct ss_node inputs, struct ss_node name, struct ss_node *out, struct ss_error *error) {
   static const char *const notes[] = {"notes", NULL};
   const char *text, *names[256] = {NULL};
   if (!ss_node_text(name, &text, error)) return false;
   *out = ss_node_get(inputs, text);
-  if (ss_node_present(*out)) return ss_question_keys(*out, notes, error);
+  if (ss_node_present(*out)) return ss_request_keys(*out, notes, error);
   size_t known = 0;
   for (struct ss_node n = ss_node_first(inputs); ss_node_present(n) && known < 255; n = ss_node_next(n))
     names[known++] = ss_node_key(n);
@@ -115,15 +115,15 @@ static bool read_kind(struct ss_node node, struct entry *e, struct ss_error *err
   return ss_node_fail(node, error, "asks %s: say one of %s", found ? "several things" : "nothing", names);
 }
 
-/* Does the question say so already? Then it is shared with others that do not mention it. A sweep may put another
+/* Does the request say so already? Then it is shared with others that do not mention it. A sweep may put another
  * value there. */
-static bool says(const struct entry *e, const struct ss_question_change *change) {
+static bool says(const struct entry *e, const struct ss_query_change *change) {
   const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->set, change->path);
   if (!own && !cJSON_GetObjectItemCaseSensitive(e->subject, "sweep")) own = ss_field_find(e->subject, change->path);
   return own && cJSON_IsNumber(own) && own->valuedouble == change->value;
 }
 
-static bool add_change(struct entry *e, const struct ss_question_change *change) {
+static bool add_change(struct entry *e, const struct ss_query_change *change) {
   if (says(e, change)) return true;
   cJSON *value = cJSON_CreateNumber(change->value);
   cJSON_DeleteItemFromObjectCaseSensitive(e->set, change->path);
@@ -155,7 +155,7 @@ static bool fill_request(struct entry *e, struct ss_error *error) {
   r->edits = e->set;
   if (cJSON_IsString(e->subject)) {
     r->file = e->path;
-    return ss_question_path(e->subject->valuestring, e->path, sizeof e->path, error);
+    return ss_request_path(e->subject->valuestring, e->path, sizeof e->path, error);
   }
   if (!cJSON_IsObject(e->subject))
     return ss_fail(error, SS_BAD_INPUT, "%s: expected an object, or the path of one", kind);
@@ -165,8 +165,8 @@ static bool fill_request(struct entry *e, struct ss_error *error) {
   return ss_data_path("scenarios", e->path, sizeof e->path, error);
 }
 
-static bool read(const struct ss_question *question, struct entry *e, struct ss_error *error) {
-  const struct ss_node node = question->node, set = ss_node_get(node, "set");
+static bool read(const struct ss_query_request *request, struct entry *e, struct ss_error *error) {
+  const struct ss_node node = request->node, set = ss_node_get(node, "set");
   e->place = node;
   if (!read_kind(node, e, error) || !read_flag(node, "per_rank", &e->request.run.per_rank, error) ||
       !read_flag(node, "per_iteration", &e->request.run.per_iteration, error))
@@ -176,19 +176,19 @@ static bool read(const struct ss_question *question, struct entry *e, struct ss_
   e->subject = cJSON_Duplicate(ss_node_get(node, ss_request_kinds[e->kind].name).at, true);
   e->set = ss_node_present(set) ? cJSON_Duplicate(set.at, true) : cJSON_CreateObject();
   bool ok = e->subject && e->set && (e->family = key_of(e, NULL));
-  for (size_t i = 0; ok && i < question->changes; i++) ok = add_change(e, &question->change[i]);
+  for (size_t i = 0; ok && i < request->changes; i++) ok = add_change(e, &request->change[i]);
   ok = ok && (e->key = key_of(e, e->set));
-  return ok ? fill_request(e, error) : ss_fail_memory(error, "reading a question");
+  return ok ? fill_request(e, error) : ss_fail_memory(error, "reading a request");
 }
 
 /* --- the cache ---------------------------------------------------------------------------------------------- */
 
-/* The entry of the question, which is added if there is none. */
-static bool find(struct ss_query *query, const struct ss_question *question, struct entry **out,
+/* The entry of the request, which is added if there is none. */
+static bool find(struct ss_query *query, const struct ss_query_request *request, struct entry **out,
                  struct ss_error *error) {
   struct entry *e = ss_alloc_zero(1, sizeof *e);
-  if (!e) return ss_fail_memory(error, "reading a question");
-  if (!read(question, e, error)) {
+  if (!e) return ss_fail_memory(error, "reading a request");
+  if (!read(request, e, error)) {
     free_entry(e);
     return false;
   }
@@ -200,7 +200,7 @@ static bool find(struct ss_query *query, const struct ss_question *question, str
   }
   if (!ss_grow_by_one(query->entry, query->count)) {
     free_entry(e);
-    return ss_fail_memory(error, "reading a question");
+    return ss_fail_memory(error, "reading a request");
   }
   e->request.notice = query->notice;
   e->request.drawn = query->drawn;
@@ -209,10 +209,10 @@ static bool find(struct ss_query *query, const struct ss_question *question, str
   return true;
 }
 
-/* Questions that are one computation. */
+/* Requests that are one computation. */
 static bool compute(const struct ss_query *query, size_t kind, struct ss_request *const *request, size_t count,
                     struct ss_error *error) {
-  const size_t all = query->questions > query->count ? query->questions : query->count;
+  const size_t all = query->requests > query->count ? query->requests : query->count;
   struct ss_watched_step step = {query->watcher, (double)count, (double)all, 0};
   const struct ss_watcher watcher = ss_watched_step_watcher(&step);
   request[0]->run.watcher = &watcher;
@@ -230,11 +230,11 @@ static bool compute_all(const struct ss_query *query, size_t kind, struct ss_req
   return true;
 }
 
-/* The question, and all expected ones that differ from it only in what is set. */
+/* The request, and all expected ones that differ from it only in what is set. */
 static bool answer(struct ss_query *query, struct entry *e, struct ss_error *error) {
   SS_AUTO_FREE struct ss_request **request = ss_alloc(query->count, sizeof *request);
   size_t count = 0;
-  if (!request) return ss_fail_memory(error, "answering a question");
+  if (!request) return ss_fail_memory(error, "answering a request");
   for (size_t i = 0; i < query->count; i++) {
     struct entry *other = query->entry[i];
     if (strcmp(other->family, e->family) == 0 && !other->request.answer) request[count++] = &other->request;
@@ -246,7 +246,7 @@ static bool answer(struct ss_query *query, struct entry *e, struct ss_error *err
 
 /* --- families side by side ---------------------------------------------------------------------------------- */
 
-/* What a family was told, to be passed on when all are through: one after the other, in the order of questions. */
+/* What a family was told, to be passed on when all are through: one after the other, in the order of requests. */
 struct told {
   char **text;
   size_t count;
@@ -319,7 +319,7 @@ static bool family_answered(void *context, size_t item, struct ss_error *error) 
   return true;
 }
 
-/* What fails is asked again, and fails again, by who asks the question. */
+/* What fails is asked again, and fails again, by who asks the request. */
 void ss_query_answer_expected(struct ss_query *query, void (*answered)(void *context, size_t done, size_t all),
                               void *context) {
   const unsigned threads = query->jobs ? query->jobs : (unsigned)omp_get_num_procs();
@@ -344,15 +344,15 @@ void ss_query_answer_expected(struct ss_query *query, void (*answered)(void *con
 
 /* ------------------------------------------------------------------------------------------------------------ */
 
-bool ss_query_expect(struct ss_query *query, const struct ss_question *question, struct ss_error *error) {
+bool ss_query_expect(struct ss_query *query, const struct ss_query_request *request, struct ss_error *error) {
   struct entry *e;
-  return find(query, question, &e, error);
+  return find(query, request, &e, error);
 }
 
-bool ss_query_ask(struct ss_query *query, const struct ss_question *question, const cJSON **out,
+bool ss_query_ask(struct ss_query *query, const struct ss_query_request *request, const cJSON **out,
                   struct ss_error *error) {
   struct entry *e;
-  if (!find(query, question, &e, error) || (!e->request.answer && !answer(query, e, error))) return false;
+  if (!find(query, request, &e, error) || (!e->request.answer && !answer(query, e, error))) return false;
   *out = e->request.answer;
   return true;
 }

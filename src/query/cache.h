@@ -1,4 +1,4 @@
-/* Questions: a JSON object says what is to be computed, and is answered in this process, as a tree of the same shape
+/* Requests: a JSON object says what is to be computed, and is answered in this process, as a tree of the same shape
  * that the command of that name prints (docs/scenarios.md, "Requests"):
  *
  *   {"run": SCENARIO}, {"plan": SCENARIO}, {"train": SCENARIO}: an object or the path of a file, with
@@ -7,8 +7,8 @@
  *
  * Paths are looked for from here, then in the data folder. Answers are kept: what claims or panels share is computed
  * once. */
-#ifndef SS_QUERY_QUESTION_H
-#define SS_QUERY_QUESTION_H
+#ifndef SS_QUERY_CACHE_H
+#define SS_QUERY_CACHE_H
 
 #include "base/json.h"
 
@@ -21,42 +21,42 @@ struct ss_watcher;
 struct ss_query *ss_query_new(unsigned jobs, const struct ss_notice *notice);
 void ss_query_free(struct ss_query *query);
 /* Who is told how far the answers are, which are all the work of something longer: that begins, ends and counts its
- * steps. About so many `questions` will be asked, or those that are expected by then. The watcher outlives the query.
+ * steps. About so many `requests` will be asked, or those that are expected by then. The watcher outlives the query.
  */
-void ss_query_watch(struct ss_query *query, const struct ss_watcher *watcher, size_t questions);
+void ss_query_watch(struct ss_query *query, const struct ss_watcher *watcher, size_t requests);
 
 /* A number to be put at a path of what is asked: of the scenario, or of the object. */
-struct ss_question_change {
+struct ss_query_change {
   const char *path;
   double value;
 };
 
-struct ss_question {
-  struct ss_node node; /* the object, which may have other keys than a question's */
-  const struct ss_question_change *change;
+struct ss_query_request {
+  struct ss_node node; /* the object, which may have other keys than a request's */
+  const struct ss_query_change *change;
   size_t changes;
 };
 
-/* An error unless all keys of the object are a question's, or among `others` (NULL-terminated). */
-bool ss_question_keys(struct ss_node node, const char *const *others, struct ss_error *error) SS_MUST_CHECK;
+/* An error unless all keys of the object are a request's, or among `others` (NULL-terminated). */
+bool ss_request_keys(struct ss_node node, const char *const *others, struct ss_error *error) SS_MUST_CHECK;
 /* Does the object ask anything? */
-bool ss_question_asks(struct ss_node node);
-/* The question that the text `name` names among the members of the object `inputs`, as files of claims and figures
+bool ss_request_asks(struct ss_node node);
+/* The request that the text `name` names among the members of the object `inputs`, as files of claims and figures
  * have it. An error suggests the nearest one. */
-bool ss_question_named(struct ss_node inputs, struct ss_node name, struct ss_node *out,
-                       struct ss_error *error) SS_MUST_CHECK;
+bool ss_request_named(struct ss_node inputs, struct ss_node name, struct ss_node *out,
+                      struct ss_error *error) SS_MUST_CHECK;
 
-/* Says that the question will be asked. It is then answered together with others that differ from it only in what is
+/* Says that the request will be asked. It is then answered together with others that differ from it only in what is
  * set: trainings that send the same over other links are simulated in one go. */
-bool ss_query_expect(struct ss_query *query, const struct ss_question *question,
+bool ss_query_expect(struct ss_query *query, const struct ss_query_request *request,
                      struct ss_error *error) SS_MUST_CHECK;
-/* Answers all that is expected, if it is enough to keep all threads busy: families of questions side by side, each on
+/* Answers all that is expected, if it is enough to keep all threads busy: families of requests side by side, each on
  * one thread. The first that cannot be answered ends it: whoever asks for what is left is told why. `answered` (may
  * be NULL) hears after each family, one at a time, from any thread, how many are done. */
 void ss_query_answer_expected(struct ss_query *query, void (*answered)(void *context, size_t done, size_t all),
                               void *context);
-/* The answer, which stays the query's. An error names the question's place. */
-bool ss_query_ask(struct ss_query *query, const struct ss_question *question, const struct cJSON **answer,
+/* The answer, which stays the query's. An error names the request's place. */
+bool ss_query_ask(struct ss_query *query, const struct ss_query_request *request, const struct cJSON **answer,
                   struct ss_error *error) SS_MUST_CHECK;
 
 #endif

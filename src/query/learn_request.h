@@ -1,6 +1,6 @@
-/* What is to be learned, as a question's object says it, or the options of `learn`. */
-#ifndef SS_QUERY_LEARN_QUESTION_H
-#define SS_QUERY_LEARN_QUESTION_H
+/* What is to be learned, as a request's object says it, or the options of `learn`. */
+#ifndef SS_QUERY_LEARN_REQUEST_H
+#define SS_QUERY_LEARN_REQUEST_H
 
 #include "base/json.h"
 #include "study/learning.h"
@@ -8,14 +8,13 @@
 enum { SS_LEARN_SETTINGS_MAX = 64 };
 
 /* Not to be moved. `source` points into the object, and to what is owned here. */
-struct ss_learn_question {
+struct ss_learn_request {
   struct ss_learning_source source; /* its text or trace as the object names it */
   struct ss_setting setting[SS_LEARN_SETTINGS_MAX];
   struct ss_node text, trace; /* one of them is there */
 };
 
 /* Errors name the field. */
-bool ss_learn_question_read(struct ss_node object, struct ss_learn_question *out,
-                            struct ss_error *error) SS_MUST_CHECK;
+bool ss_learn_request_read(struct ss_node object, struct ss_learn_request *out, struct ss_error *error) SS_MUST_CHECK;
 
 #endif
