@@ -126,6 +126,35 @@ bool ss_object_read_known(const struct ss_object_spec *spec, struct ss_node node
   return true;
 }
 
+/* What may stand in the field's place and have members; NULL: nothing. */
+static const struct ss_object_spec *members_of(const struct ss_field_spec *f) {
+  const struct ss_object_spec *found = f->kind == SS_SPEC_OBJECT ? f->object : NULL;
+  if (f->kind == SS_SPEC_LIST) return members_of(f->item);
+  for (const struct ss_field_spec *way = f->item; f->kind == SS_SPEC_EITHER && !found && way->kind; way++)
+    found = members_of(way);
+  return found;
+}
+
+void ss_object_forget_other_name(const struct ss_object_spec *spec, cJSON *object, const char *path) {
+  const size_t n = strcspn(path, ".");
+  const struct ss_field_spec *f = spec->field;
+  char name[40];
+  snprintf(name, sizeof name, "%.*s", (int)n, path);
+  while (is_one(f) && strcmp(f->name, name) != 0 && (!f->alias || strcmp(f->alias, name) != 0)) f++;
+  if (!is_one(f)) return;
+  if (!path[n] && f->alias)
+    cJSON_DeleteItemFromObjectCaseSensitive(object, strcmp(f->name, name) == 0 ? f->alias : f->name);
+  cJSON *inside = cJSON_GetObjectItemCaseSensitive(object, name);
+  const char *rest = path + n + (path[n] != '\0');
+  const struct ss_object_spec *members = members_of(f);
+  if (cJSON_IsArray(inside) && *rest) {
+    inside = cJSON_GetArrayItem(inside, (int)strtol(rest, NULL, 10));
+    rest += strcspn(rest, ".");
+    rest += *rest != '\0';
+  }
+  if (*rest && members && inside) ss_object_forget_other_name(members, inside, rest);
+}
+
 /* --- schemas ------------------------------------------------------------------------------------------------- */
 
 #define UNSIGNED "([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?"

@@ -13,6 +13,8 @@
 
 #include "base/json.h"
 
+struct cJSON;
+
 enum ss_spec_kind {
   SS_SPEC_ANY,         /* nothing is said of it */
   SS_SPEC_TEXT,        /* stored as const char *, the document's, or cut to fit a char[] */
@@ -100,6 +102,10 @@ bool ss_object_read_known(const struct ss_object_spec *spec, struct ss_node node
 /* Only that its fields are known. */
 bool ss_object_check_keys(const struct ss_object_spec *spec, struct ss_node node,
                           struct ss_error *error) SS_MUST_CHECK;
+
+/* Of a field that the path (a.b.2.c) leads to, the object loses what it says under the field's other name: so that an
+ * edit by one name replaces the other. */
+void ss_object_forget_other_name(const struct ss_object_spec *spec, struct cJSON *object, const char *path);
 
 /* A JSON Schema (2020-12) for all that the table says; the caller's. NULL: memory was short. */
 struct cJSON *ss_object_schema(const struct ss_object_spec *spec);

@@ -36,7 +36,8 @@ static const struct ss_option_spec options[] = {
     {"--rows", COUNT(rows, 1, UINT32_MAX), .help = "rows of the table (default 100000)"},
     {"--ranks", SS_COUNT32(struct arguments, synth.ranks, 1, SS_RANKS_MAX), .value = "P", .help = "(default 16)"},
     {"--iterations", COUNT(iterations, 1, 0x1p53), .help = "(default 10)"},
-    {"--tokens", COUNT(tokens, 1, 0x1p53), .help = "lookups of a rank in an iteration (default 4096)"},
+    {"--lookups", COUNT(lookups, 1, 0x1p53), .help = "of a rank in an iteration (default 4096)"},
+    {"--tokens", COUNT(lookups, 1, 0x1p53)}, /* as --lookups was called before */
     {"--distinct", COUNT(distinct, 1, 256),
      .help = "each N lookups in a row are of different rows: the N experts of a token (default 1)"},
     {"--zipf", SS_QUANTITY(struct arguments, synth.zipf, SS_RATIO, 0, 20), .value = "S",
@@ -70,7 +71,7 @@ const struct ss_command ss_command_trace_synth = {
                 "  sparsync trace synth --rows 1000000 --ranks 64 --zipf 1.1 -o z.safetensors\n"
                 "  sparsync trace synth --rows 64 --distinct 2 --zipf 0.6 --tensor experts -o moe.safetensors\n"
                 "  sparsync trace synth --zipf 0 --hot 30% --hot-rows 2000 --ids popularity -o hot.safetensors\n"
-                "  sparsync trace synth --reuse reuse.txt --rows 4000000 --tokens 65536 --row-width 128 -o "
+                "  sparsync trace synth --reuse reuse.txt --rows 4000000 --lookups 65536 --row-width 128 -o "
                 "meta.safetensors\n",
     .options = options,
     .size = sizeof(struct arguments),

@@ -50,8 +50,8 @@ static bool read_option(struct ss_node node, const struct ss_option *option, uin
   return false;
 }
 
-static const char *const grains[] = {"row", "element", NULL}, *const sizes[] = {"free", "exchanged", NULL},
-                         *const hierarchies[] = {"none", "shard", "leader", NULL};
+const char *const ss_grains[] = {"row", "element", NULL}, *const ss_size_ways[] = {"free", "exchanged", NULL},
+                  *const ss_hierarchies[] = {"none", "shard", "leader", NULL};
 static const struct ss_field_spec common_fields[] = {SS_SETTING_FIELDS, {NULL}};
 static const struct ss_object_spec common_spec = {.field = common_fields};
 
@@ -276,8 +276,8 @@ cJSON *ss_setting_own_json(const struct ss_setting *s, bool all) {
 cJSON *ss_setting_json(const struct ss_setting *s) {
   cJSON *options = ss_setting_own_json(s, true);
   cJSON_AddNumberToObject(options, "index_bytes", s->index_bytes);
-  cJSON_AddStringToObject(options, "granularity", s->element ? "element" : "row");
-  cJSON_AddStringToObject(options, "sizes", s->exchange_sizes ? "exchanged" : "free");
-  cJSON_AddStringToObject(options, "hierarchy", hierarchies[s->hierarchy]);
+  cJSON_AddStringToObject(options, "granularity", ss_grains[s->element]);
+  cJSON_AddStringToObject(options, "sizes", ss_size_ways[s->exchange_sizes]);
+  cJSON_AddStringToObject(options, "hierarchy", ss_hierarchies[s->hierarchy]);
   return options;
 }

@@ -42,15 +42,16 @@ struct ss_setting {
   enum ss_hierarchy hierarchy;
 };
 
-/* What a scheme and a scenario may both say. */
+/* What a scheme and a scenario may both say; the names end with NULL. */
+extern const char *const ss_grains[], *const ss_size_ways[], *const ss_hierarchies[];
 #define SS_SETTING_FIELDS                                                                                            \
   {"index_bytes", "of an index (4)", SS_IS_COUNT(0, 16), SS_STORED(struct ss_setting, index_bytes)},                 \
-      {"granularity", "what an index stands for (row)", SS_IS_CHOICE(grains),                                        \
+      {"granularity", "what an index stands for (row)", SS_IS_CHOICE(ss_grains),                                     \
        SS_STORED(struct ss_setting, element)},                                                                       \
-      {"sizes", "of messages: known for nothing, or exchanged first (free)", SS_IS_CHOICE(sizes),                    \
+      {"sizes", "of messages: known for nothing, or exchanged first (free)", SS_IS_CHOICE(ss_size_ways),             \
        SS_STORED(struct ss_setting, exchange_sizes)},                                                                \
   {                                                                                                                  \
-    "hierarchy", "what nodes do before the scheme runs between them (none)", SS_IS_CHOICE(hierarchies),              \
+    "hierarchy", "what nodes do before the scheme runs between them (none)", SS_IS_CHOICE(ss_hierarchies),           \
         SS_STORED(struct ss_setting, hierarchy)                                                                      \
   }
 /* The ways to name a scheme: for fields that are either. */

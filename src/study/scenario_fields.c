@@ -19,8 +19,6 @@ const struct ss_field_spec ss_ranks_forms[] = {
 static const struct ss_field_spec iterations_forms[] = {
     {NULL, NULL, SS_IS_COUNT(1, 0)}, {NULL, NULL, SS_IS_TEXT, .pattern = "^[0-9]*:?[0-9]*$"}, {NULL}};
 static const struct ss_field_spec a_scheme = {NULL, NULL, SS_IS_EITHER(ss_setting_forms)};
-static const char *const grains[] = {"row", "element", NULL}, *const sizes[] = {"free", "exchanged", NULL},
-                         *const hierarchies[] = {"none", "shard", "leader", NULL};
 
 /* --- expectations ------------------------------------------------------------------------------------------- */
 
@@ -66,10 +64,8 @@ static const struct ss_field_spec fields[] = {
     {"ranks", "rank counts: 16, [4, 8] or \"4..64\" (doubling); all of the trace's by default",
      SS_IS_EITHER(ss_ranks_forms)},
     {"device", "a name in models/devices, a path, an object, or \"none\"", SS_IS_EITHER(ss_device_forms)},
-    {"index_bytes", "of an index (4)", SS_IS_COUNT(0, 16)},
-    {"granularity", "what an index stands for (row)", SS_IS_CHOICE(grains)},
+    SS_SETTING_FIELDS,
     {"verify", "prove that every result is the sum (true)", SS_IS_FLAG},
-    {"sizes", "of messages: known for nothing, or exchanged first (free)", SS_IS_CHOICE(sizes)},
     {"schemes", "those to be compared (all that can run)", SS_IS_LIST(&a_scheme, 1, 1024)},
     {"iterations", "\"first:end\", or how many (all)", SS_IS_EITHER(iterations_forms)},
     {"sweep", "a path and its values; the first is outermost", SS_IS_OBJECT(&sweep_spec)},
@@ -77,7 +73,6 @@ static const struct ss_field_spec fields[] = {
     {"merge", "ranks to be made one (1)", SS_IS_COUNT(1, SS_RANKS_MAX)},
     SS_SPEC_NOTES,
     {"select", NULL, SS_IS_OBJECT(&ss_selection_fields)},
-    {"hierarchy", "what nodes do before the scheme runs between them (none)", SS_IS_CHOICE(hierarchies)},
     {"tensors", "those of the trace that are played (all)", SS_IS_EITHER(ss_texts_forms)},
     {"placement", "where tables live, of alltoall with partition placed: a path or an object",
      SS_IS_EITHER(placement_forms)},

@@ -2,6 +2,7 @@
 
 #include "base/data.h"
 #include "base/list.h"
+#include "study/scenario_fields.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -126,8 +127,15 @@ static bool disown(struct ss_study *s, const char *path, struct ss_error *error)
 }
 
 /* Takes the value over. */
+static bool put_value(struct ss_study *s, const char *path, cJSON *value, struct ss_error *error) {
+  const struct ss_object_spec *const documents[] = {&ss_scenario_fields, &ss_training_fields};
+  if (!ss_doc_set_item(s->doc, path, value, error)) return false;
+  for (size_t i = 0; i < 2; i++) ss_object_forget_other_name(documents[i], ss_doc_root(s->doc).at, path);
+  return true;
+}
+
 static bool set_value(struct ss_study *s, const char *path, cJSON *value, struct ss_error *error) {
-  return ss_doc_set_item(s->doc, path, value, error) && disown(s, path, error);
+  return put_value(s, path, value, error) && disown(s, path, error);
 }
 
 /* {"cluster": ["a", "b"]} of "a,b", and behind it what `old` has of other axes; NULL when memory is short. */
@@ -237,7 +245,7 @@ static bool visit(struct ss_study *s, const struct axis *axes, size_t n, size_t 
   for (const cJSON *value = axes[depth].values->child; value; value = value->next) {
     cJSON *copy = cJSON_Duplicate(value, 1);
     if (!copy) return ss_fail_memory(error, "sweeping");
-    if (!ss_study_resolve(s, error) || !ss_doc_set_item(s->doc, axes[depth].path, copy, error)) return false;
+    if (!ss_study_resolve(s, error) || !put_value(s, axes[depth].path, copy, error)) return false;
     cJSON_DeleteItemFromObjectCaseSensitive(at, axes[depth].path);
     cJSON_AddItemToObject(at, axes[depth].path, plain(value));
     if (!visit(s, axes, n, depth + 1, at, error)) return false;

@@ -195,7 +195,7 @@ static bool from_counts(struct ss_lookups *l, struct ss_error *error) {
 }
 
 static bool same_synth(const struct ss_synth *a, const struct ss_synth *b) {
-  return a->rows == b->rows && a->row_width == b->row_width && a->dtype == b->dtype && a->tokens == b->tokens &&
+  return a->rows == b->rows && a->row_width == b->row_width && a->dtype == b->dtype && a->lookups == b->lookups &&
          a->zipf == b->zipf && a->hot == b->hot && a->hot_rows == b->hot_rows && a->ids == b->ids &&
          a->seed == b->seed;
 }

@@ -63,7 +63,7 @@ void ss_scale_workload(const struct ss_scale *scale, struct ss_workload *workloa
     if (!m->embedding) continue;
     if (m->feed.kind == SS_FEED_COUNTS) scale_counts(scale, m);
     if (m->feed.kind == SS_FEED_SYNTH && rows != 1)
-      m->feed.synth.tokens = scaled(m->feed.synth.tokens, rows, UINT64_MAX);
+      m->feed.synth.lookups = scaled(m->feed.synth.lookups, rows, UINT64_MAX);
   }
 }
 

@@ -938,6 +938,13 @@ def synthetic_traces(folder):
     found = points("run", on_bible(folder, trace=synth, iterations=2))
     assert all(p["exact"] is True and p["seed"] == 7 and p["ranks"] == 4 for p in found)
     assert found == points("run", on_bible(folder, trace=synth, iterations=2))
+    # an edit by one name of the lookups replaces the other, also where an axis makes it
+    sent = [(p["time_s"], p["bytes_total"]) for p in found]
+    for name, old in (("lookups", "tokens"), ("tokens", "lookups")):
+        other = {"synth": {**{k: v for k, v in synth["synth"].items() if k != "tokens"}, old: 9}}
+        for more, edits in (({}, ["--set", f"trace.synth.{name}=50"]), ({"sweep": {f"trace.synth.{name}": [50]}}, [])):
+            again = points("run", on_bible(folder, trace=other, iterations=2, **more), *edits)
+            assert [(p["time_s"], p["bytes_total"]) for p in again] == sent
 
 
 # --- times against arithmetic -----------------------------------------------------------------------------------------

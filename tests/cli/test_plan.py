@@ -224,7 +224,7 @@ def several_tensors(folder):
 
 @test
 def synthetic(folder):
-    call("trace", "synth", "--rows", 5000, "--row-width", 16, "--ranks", 8, "--iterations", 3, "--tokens", 200, "-o",
+    call("trace", "synth", "--rows", 5000, "--row-width", 16, "--ranks", 8, "--iterations", 3, "--lookups", 200, "-o",
          folder / "z.safetensors")
     file = scenario(folder, trace=str(folder / "z.safetensors"), ranks=8)
     agrees(plan(file), points(file, "--set", f"schemes={json.dumps(candidates())}"), "synthetic")

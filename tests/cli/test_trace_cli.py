@@ -221,7 +221,7 @@ def bad_usage(folder):
         (["synth", "--hot", "0.5", "--hot-rows", "1000000", "-o", out], "hot_rows"),
         (["synth", "--rows", "4294967296", "-o", out], "--rows"),
         (["synth", "--dtype", "F64", "-o", out], "F64"),
-        (["synth", "--tokens", "4611686018427387904", "-o", out], "tokens"),
+        (["synth", "--lookups", "4611686018427387904", "-o", out], "lookups"),
         (["merge", "-o", out], "name the traces"),
         (["merge", BIBLE], "-o FILE"),
     ):

@@ -208,11 +208,11 @@ static void test_synth_by_counter(void **state) {
   (void)state;
   struct ss_synth synth;
   ss_synth_defaults(&synth);
-  synth.tokens = 100;
+  synth.lookups = 100;
   struct ss_trace *large = synthetic(&synth);
   synth.ranks = 3;
   synth.iterations = 2;
-  synth.tokens = 50;
+  synth.lookups = 50;
   struct ss_trace *small = synthetic(&synth);
   for (uint64_t t = 0; t < 2; t++)
     for (uint32_t r = 0; r < 3; r++)
@@ -236,7 +236,7 @@ static void test_shuffle(void **state) {
     synth.rows = sizes[i];
     synth.ranks = 1;
     synth.iterations = 1;
-    synth.tokens = 4000;
+    synth.lookups = 4000;
     struct ss_trace *shuffled = synthetic(&synth);
     synth.ids = SS_IDS_POPULARITY;
     struct ss_trace *plain = synthetic(&synth);
@@ -244,7 +244,7 @@ static void test_shuffle(void **state) {
     int64_t to[129], from[129];
     memset(to, -1, sizeof to);
     memset(from, -1, sizeof from);
-    for (uint64_t draw = 0; draw < synth.tokens; draw++) {
+    for (uint64_t draw = 0; draw < synth.lookups; draw++) {
       if (to[b[draw]] < 0) to[b[draw]] = a[draw];
       if (from[a[draw]] < 0) from[a[draw]] = b[draw];
       assert_int_equal(to[b[draw]], a[draw]);
@@ -266,7 +266,7 @@ static void test_seeds_shuffle_otherwise(void **state) {
     synth.rows = 1000;
     synth.ranks = 1;
     synth.iterations = 1;
-    synth.tokens = 1;
+    synth.lookups = 1;
     synth.seed = seed + 1;
     struct ss_trace *trace = synthetic(&synth);
     first[seed] = ss_trace_rows_mapped(trace, 0, 0, 0)[0];
@@ -285,12 +285,12 @@ static void test_hot_set(void **state) {
   synth.ids = SS_IDS_POPULARITY;
   struct ss_trace *all_hot = synthetic(&synth);
   uint64_t drawn[3] = {0};
-  for (uint64_t i = 0; i < synth.tokens; i++) {
+  for (uint64_t i = 0; i < synth.lookups; i++) {
     const uint32_t row = ss_trace_rows_mapped(all_hot, 0, 0, 0)[i];
     assert_true(row < 3);
     drawn[row]++;
   }
-  for (int row = 0; row < 3; row++) assert_true(drawn[row] > synth.tokens / 6);
+  for (int row = 0; row < 3; row++) assert_true(drawn[row] > synth.lookups / 6);
   ss_trace_close(all_hot);
   ss_synth_defaults(&synth);
   synth.zipf = 0;
@@ -300,11 +300,11 @@ static void test_hot_set(void **state) {
   synth.ids = SS_IDS_POPULARITY;
   synth.ranks = 4;
   synth.iterations = 1;
-  synth.tokens = 10000;
+  synth.lookups = 10000;
   struct ss_trace *trace = synthetic(&synth);
   uint64_t hot = 0;
   for (uint32_t r = 0; r < 4; r++)
-    for (uint64_t i = 0; i < synth.tokens; i++) hot += ss_trace_rows_mapped(trace, 0, 0, r)[i] < 10;
+    for (uint64_t i = 0; i < synth.lookups; i++) hot += ss_trace_rows_mapped(trace, 0, 0, r)[i] < 10;
   assert_true(hot > 10000 - 450 && hot < 10000 + 450); /* five sigma */
   assert_non_null(strstr(ss_trace_source(trace), "by popularity"));
   assert_non_null(strstr(ss_trace_source(trace), "0.25 of the lookups in a common hot set of 10 rows"));
@@ -334,8 +334,8 @@ static void test_bad_synth(void **state) {
   REFUSED(rows, UINT64_C(1) << 32);
   REFUSED(ranks, 0);
   REFUSED(iterations, 0);
-  REFUSED(tokens, 0);
-  REFUSED(tokens, UINT64_C(1) << 62);
+  REFUSED(lookups, 0);
+  REFUSED(lookups, UINT64_C(1) << 62);
   ss_synth_defaults(&synth);
   REFUSED(distinct, 0);
   REFUSED(distinct, 257);
@@ -362,13 +362,13 @@ static void neighbours_differ_where_asked(void **state) {
     synth.rows = 6;
     synth.ranks = 3;
     synth.iterations = 2;
-    synth.tokens = sizeof rows / sizeof *rows;
+    synth.lookups = sizeof rows / sizeof *rows;
     synth.zipf = exponents[i];
     synth.distinct = 4;
     assert_true(ss_trace_synth(&synth, &trace, &error));
     for (uint32_t s = 0; s < 6; s++) {
       ss_trace_rows(trace, 0, s / 3, s % 3, rows);
-      for (uint32_t k = 0; k < synth.tokens; k++)
+      for (uint32_t k = 0; k < synth.lookups; k++)
         for (uint32_t before = k / 4 * 4; before < k; before++) assert_int_not_equal(rows[before], rows[k]);
     }
     ss_trace_close(trace);
@@ -386,7 +386,7 @@ static uint64_t drawn_as_without(struct ss_synth synth, struct ss_drawn *drawn) 
   for (uint64_t t = 0; t < synth.iterations; t++)
     for (uint32_t r = 0; r < synth.ranks; r++)
       assert_memory_equal(ss_trace_rows_mapped(with, 0, t, r), ss_trace_rows_mapped(without, 0, t, r),
-                          synth.tokens * sizeof(uint32_t));
+                          synth.lookups * sizeof(uint32_t));
   ss_trace_close(with);
   ss_trace_close(without);
   return ss_drawn_spared(drawn) - before;
@@ -398,7 +398,7 @@ static struct ss_synth small_synth(void) {
   synth.rows = 1000;
   synth.iterations = 2;
   synth.ranks = 3;
-  synth.tokens = 60;
+  synth.lookups = 60;
   synth.hot = 0.5;
   synth.hot_rows = 20;
   return synth;
@@ -411,14 +411,14 @@ static void what_was_drawn_is_not_drawn_again(void **state) {
   (void)state;
   assert_int_equal(drawn_as_without(synth, drawn), 0);
   assert_int_equal(drawn_as_without(synth, drawn), 2 * 3 * 60);
-  synth.tokens = 25;
+  synth.lookups = 25;
   assert_int_equal(drawn_as_without(synth, drawn), 2 * 3 * 25);
-  synth.tokens = 100;
+  synth.lookups = 100;
   assert_int_equal(drawn_as_without(synth, drawn), 2 * 3 * 60);
   synth.ranks = 5;
   assert_int_equal(drawn_as_without(synth, drawn), 2 * 3 * 100);
   synth.iterations = 4;
-  synth.tokens = 10;
+  synth.lookups = 10;
   assert_int_equal(drawn_as_without(synth, drawn), 2 * 5 * 10);
   ss_drawn_free(drawn);
 }
@@ -451,9 +451,9 @@ static void what_is_kept_is_bounded(void **state) {
   struct ss_drawn *drawn = ss_drawn_new(4 * BYTES);
   struct ss_synth synth = small_synth();
   (void)state;
-  synth.tokens++;
+  synth.lookups++;
   for (int i = 0; i < 2; i++) assert_int_equal(drawn_as_without(synth, drawn), 0);
-  synth.tokens--;
+  synth.lookups--;
   for (synth.seed = 1; synth.seed <= 5; synth.seed++) assert_int_equal(drawn_as_without(synth, drawn), 0);
   for (synth.seed = 1; synth.seed <= 5; synth.seed++)
     assert_int_equal(drawn_as_without(synth, drawn), synth.seed <= 4 ? 2 * 3 * 60 : 0);

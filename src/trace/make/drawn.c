@@ -16,7 +16,7 @@ struct beginning {
 
 struct ss_drawn_law {
   struct ss_drawn *of;
-  struct ss_synth synth; /* iterations, ranks and tokens: the most that were asked for */
+  struct ss_synth synth; /* iterations, ranks and lookups: the most that were asked for */
   uint64_t bytes;        /* that it may take */
   pthread_mutex_t lock;
   struct beginning *beginning; /* [iterations * ranks] */
@@ -77,7 +77,7 @@ static struct ss_drawn_law *find(struct ss_drawn *drawn, const struct ss_synth *
   law->of = drawn;
   law->synth = *synth;
   law->synth.tensor = NULL;
-  law->synth.iterations = law->synth.tokens = law->synth.ranks = 0;
+  law->synth.iterations = law->synth.lookups = law->synth.ranks = 0;
   (void)pthread_mutex_init(&law->lock, NULL);
   return drawn->law[drawn->count++] = law;
 }
@@ -88,9 +88,9 @@ static bool widen(struct ss_drawn_law *law, const struct ss_synth *synth) {
   struct ss_synth wide = old;
   if (synth->iterations > wide.iterations) wide.iterations = synth->iterations;
   if (synth->ranks > wide.ranks) wide.ranks = synth->ranks;
-  if (synth->tokens > wide.tokens) wide.tokens = synth->tokens;
+  if (synth->lookups > wide.lookups) wide.lookups = synth->lookups;
   uint64_t segments, lookups, bytes, all = 0;
-  if (!ss_mul_u64(wide.iterations, wide.ranks, &segments) || !ss_mul_u64(segments, wide.tokens, &lookups) ||
+  if (!ss_mul_u64(wide.iterations, wide.ranks, &segments) || !ss_mul_u64(segments, wide.lookups, &lookups) ||
       !ss_mul_u64(lookups, sizeof(uint32_t), &bytes) || bytes > law->of->most / SHARES ||
       !ss_add_u64(law->of->bytes - law->bytes, bytes, &all) || all > law->of->most)
     return false;

@@ -75,13 +75,13 @@ static void fill(const struct ss_synth *synth, const struct draws *draws, uint32
     const uint64_t iteration = (uint64_t)segment / synth->ranks;
     const uint32_t rank = (uint32_t)((uint64_t)segment % synth->ranks);
     const uint64_t key = ss_mix(ss_mix(stream, iteration), rank);
-    uint32_t *out = rows + (uint64_t)segment * synth->tokens;
-    const uint64_t known = ss_drawn_take(drawn, iteration, rank, out, synth->tokens);
-    for (uint64_t draw = known; draw < synth->tokens; draw++) {
+    uint32_t *out = rows + (uint64_t)segment * synth->lookups;
+    const uint64_t known = ss_drawn_take(drawn, iteration, rank, out, synth->lookups);
+    for (uint64_t draw = known; draw < synth->lookups; draw++) {
       const uint64_t before = draw % synth->distinct;
       out[draw] = another(synth, draws, ss_mix(key, draw), out + draw - before, before);
     }
-    ss_drawn_put(drawn, iteration, rank, out, synth->tokens);
+    ss_drawn_put(drawn, iteration, rank, out, synth->lookups);
     spared += known;
   }
   ss_drawn_close(drawn, spared);
@@ -107,13 +107,13 @@ static bool check(const struct ss_synth *synth, struct ss_error *error) {
   if (synth->ranks < 1 || synth->ranks > SS_RANKS_MAX)
     return ss_fail(error, SS_BAD_INPUT, "ranks: %" PRIu32 " is not from 1 to %" PRIu32, synth->ranks, SS_RANKS_MAX);
   if (synth->iterations < 1) return ss_fail(error, SS_BAD_INPUT, "iterations: 0 is not at least 1");
-  if (synth->tokens < 1) return ss_fail(error, SS_BAD_INPUT, "tokens: 0 is not at least 1");
+  if (synth->lookups < 1) return ss_fail(error, SS_BAD_INPUT, "lookups: 0 is not at least 1");
   uint64_t segments, total;
-  if (!ss_mul_u64(synth->iterations, synth->ranks, &segments) || !ss_mul_u64(segments, synth->tokens, &total) ||
+  if (!ss_mul_u64(synth->iterations, synth->ranks, &segments) || !ss_mul_u64(segments, synth->lookups, &total) ||
       total > SIZE_MAX / 16)
     return ss_fail(error, SS_BAD_INPUT,
-                   "tokens: %" PRIu64 " for %" PRIu64 " iterations of %" PRIu32 " ranks are too many", synth->tokens,
-                   synth->iterations, synth->ranks);
+                   "lookups: %" PRIu64 " for %" PRIu64 " iterations of %" PRIu32 " ranks are too many",
+                   synth->lookups, synth->iterations, synth->ranks);
   return true;
 }
 
@@ -129,7 +129,7 @@ static void describe(const struct ss_synth *synth, const struct draws *draws, ch
                    synth->hot_rows);
   (void)snprintf(out, size,
                  "synthetic: %s over %" PRIu64 " rows, %" PRIu64 " lookups a rank%s, %s, ids %s, seed %" PRIu64, law,
-                 synth->rows, synth->tokens, distinct, hot,
+                 synth->rows, synth->lookups, distinct, hot,
                  synth->ids == SS_IDS_SHUFFLED ? "shuffled" : "by popularity", synth->seed);
 }
 
@@ -137,15 +137,15 @@ static bool make(const struct ss_synth *synth, const struct draws *draws, struct
                  struct ss_trace **out, struct ss_error *error) {
   const uint64_t segments = synth->iterations * synth->ranks;
   char source[400];
-  if (!ss_estimate_fits(ss_estimate_mul(segments * synth->tokens, sizeof(uint32_t)),
-                        "fewer iterations, ranks or tokens take less", error, "a synthetic trace"))
+  if (!ss_estimate_fits(ss_estimate_mul(segments * synth->lookups, sizeof(uint32_t)),
+                        "fewer iterations, ranks or lookups take less", error, "a synthetic trace"))
     return false;
   uint64_t *offsets = ss_arena_alloc(data, segments + 1, sizeof *offsets);
-  uint32_t *rows = ss_arena_alloc(data, segments * synth->tokens, sizeof *rows);
+  uint32_t *rows = ss_arena_alloc(data, segments * synth->lookups, sizeof *rows);
   SS_AUTO_FREE uint64_t *tokens = ss_alloc(segments, sizeof *tokens);
   if (!offsets || !rows || !tokens) return ss_fail_memory(error, "making a synthetic trace");
-  for (uint64_t i = 0; i <= segments; i++) offsets[i] = i * synth->tokens;
-  for (uint64_t i = 0; i < segments; i++) tokens[i] = synth->tokens;
+  for (uint64_t i = 0; i <= segments; i++) offsets[i] = i * synth->lookups;
+  for (uint64_t i = 0; i < segments; i++) tokens[i] = synth->lookups;
   fill(synth, draws, rows);
   describe(synth, draws, source, sizeof source);
 
@@ -166,7 +166,7 @@ bool ss_trace_synth(const struct ss_synth *synth, struct ss_trace **out, struct 
   struct ss_arena data = {0};
   struct draws draws = {0};
   if (!check(synth, error)) return false;
-  if (synth->reuse && !ss_reuse_fit(synth->reuse, synth->ranks * synth->tokens, synth->rows, &draws.reuse, error))
+  if (synth->reuse && !ss_reuse_fit(synth->reuse, synth->ranks * synth->lookups, synth->rows, &draws.reuse, error))
     return false;
   if (!synth->reuse) draws.zipf = ss_zipf_new(synth->zipf, synth->rows);
   const bool good = make(synth, &draws, &data, out, error);

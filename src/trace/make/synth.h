@@ -24,7 +24,7 @@ struct ss_synth {
   uint32_t ranks;
   enum ss_ids ids;
   uint64_t iterations;
-  uint64_t tokens;   /* lookups of a rank in an iteration */
+  uint64_t lookups;  /* of a rank in an iteration */
   uint64_t distinct; /* each so many lookups in a row are of different rows, as a token's top-k experts are; 1: any */
   const struct ss_reuse *reuse; /* of the lookups of an iteration of all ranks, instead of Zipf's law; NULL: none */
   double zipf;                  /* exponent s, 0 (uniform) to 20 */
@@ -39,13 +39,13 @@ struct ss_synth {
 #define SS_SYNTH_DEFAULTS                                                                                            \
   {                                                                                                                  \
     .tensor = "embedding", .rows = 100000, .row_width = 512, .dtype = SS_F32, .iterations = 10, .ranks = 16,         \
-    .tokens = 4096, .distinct = 1, .zipf = 1, .ids = SS_IDS_SHUFFLED, .seed = 1                                      \
+    .lookups = 4096, .distinct = 1, .zipf = 1, .ids = SS_IDS_SHUFFLED, .seed = 1                                     \
   }
 void ss_synth_defaults(struct ss_synth *out);
 /* What a trace and an embedding both say of their lookups (base/fields.h). */
 #define SS_SYNTH_FIELDS                                                                                              \
   {"lookups", "of a rank in an iteration", SS_IS_COUNT(1, UINT64_C(1) << 40), .alias = "tokens",                     \
-   SS_STORED(struct ss_synth, tokens)},                                                                              \
+   SS_STORED(struct ss_synth, lookups)},                                                                             \
       {"zipf", "exponent of Zipf's law, 0 (uniform) to 20", SS_IS_RATIO, SS_STORED(struct ss_synth, zipf)},          \
       {"hot", "share of the lookups that go to the hot set", SS_IS_RATIO, SS_STORED(struct ss_synth, hot)},          \
       {"hot_rows", "the most popular rows, looked up evenly", SS_IS_COUNT(0, UINT32_MAX),                            \
