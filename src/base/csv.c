@@ -43,12 +43,12 @@ static uint64_t line_ends(const char *text, size_t size) {
   return lines;
 }
 
-/* "FILE: line L, column C: ..." of what stands at a place of the buffer, after `at`. */
-static bool fail_at(const struct ss_csv *csv, const char *place, struct ss_error *error) {
-  const char *begin = csv->buffer + csv->at, *line = memrchr(begin, '\n', (size_t)(place - begin));
+/* "FILE: line L, column C: ..." of what stands at `where` in the buffer, behind `at`. */
+static bool fail_at(const struct ss_csv *csv, const char *where, struct ss_error *error) {
+  const char *begin = csv->buffer + csv->at, *line = memrchr(begin, '\n', (size_t)(where - begin));
   return ss_fail_prefix(error, "%s: line %" PRIu64 ", column %td", csv->name,
-                        csv->lines + line_ends(begin, (size_t)(place - begin)) + 1,
-                        place - (line ? line + 1 : begin) + 1);
+                        csv->lines + line_ends(begin, (size_t)(where - begin)) + 1,
+                        where - (line ? line + 1 : begin) + 1);
 }
 
 static bool fail_in(const struct ss_csv *csv, uint64_t line, struct ss_error *error) {
@@ -120,9 +120,9 @@ static bool add_field(struct ss_csv *csv, struct ss_csv_field field, struct ss_e
   return true;
 }
 
-static enum found fail_quote(const struct ss_csv *csv, const char *place, const char *what, struct ss_error *error) {
+static enum found fail_quote(const struct ss_csv *csv, const char *where, const char *what, struct ss_error *error) {
   (void)ss_fail(error, SS_BAD_INPUT, "%s", what);
-  (void)fail_at(csv, place, error);
+  (void)fail_at(csv, where, error);
   return FAILED;
 }
 

@@ -93,15 +93,15 @@ bool ss_data_root(char *root, size_t size, const char **why, struct ss_error *er
       program_folder(program, sizeof program, &library) && installed_share(program, library, beside, sizeof beside);
   const struct {
     const char *folder, *why;
-  } places[] = {{known ? beside : NULL, library ? "beside the library" : "beside the program"},
-                {source_tree(program, above, sizeof above), "the source tree of this build"},
-                {SS_INSTALLED_DATA, "where the program was to be installed"}};
-  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+  } candidates[] = {{known ? beside : NULL, library ? "beside the library" : "beside the program"},
+                    {source_tree(program, above, sizeof above), "the source tree of this build"},
+                    {SS_INSTALLED_DATA, "where the program was to be installed"}};
+  for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
     char real[PATH_MAX];
-    if (!places[i].folder || !has_models(places[i].folder) || !realpath(places[i].folder, real) ||
+    if (!candidates[i].folder || !has_models(candidates[i].folder) || !realpath(candidates[i].folder, real) ||
         snprintf(root, size, "%s", real) >= (int)size)
       continue;
-    *why = places[i].why;
+    *why = candidates[i].why;
     return true;
   }
   return ss_fail(error, SS_BAD_INPUT, "no folder models/ in share/sparsync beside %s, nor in %s (set SPARSYNC_DATA)",

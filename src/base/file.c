@@ -302,7 +302,7 @@ static char *folder_of(const char *path) {
   return !slash ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-bool ss_output_place(const char *path, struct ss_error *error) {
+bool ss_output_has_folder(const char *path, struct ss_error *error) {
   struct stat info;
   if (path == NULL || *path == '\0' || is_stream(path)) return true;
   if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return true; /* nothing is put beside it */
@@ -376,26 +376,26 @@ int ss_scratch_open(const char *beside, struct ss_error *error) {
   return descriptor;
 }
 
-bool ss_scratch_write(int file, const void *bytes, size_t size, uint64_t place, struct ss_error *error) {
+bool ss_scratch_write(int file, const void *bytes, size_t size, uint64_t offset, struct ss_error *error) {
   for (const char *at = bytes; size > 0;) {
-    const ssize_t put = pwrite(file, at, size, (off_t)place);
+    const ssize_t put = pwrite(file, at, size, (off_t)offset);
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) return ss_fail(error, SS_MACHINE, "cannot write a temporary file: %s", strerror(errno));
     at += put;
-    place += (uint64_t)put;
+    offset += (uint64_t)put;
     size -= (size_t)put;
   }
   return true;
 }
 
-bool ss_scratch_read(int file, void *bytes, size_t size, uint64_t place, struct ss_error *error) {
+bool ss_scratch_read(int file, void *bytes, size_t size, uint64_t offset, struct ss_error *error) {
   for (char *at = bytes; size > 0;) {
-    const ssize_t got = pread(file, at, size, (off_t)place);
+    const ssize_t got = pread(file, at, size, (off_t)offset);
     if (got < 0 && errno == EINTR) continue;
     if (got == 0) errno = EIO; /* somebody cut it */
     if (got <= 0) return ss_fail(error, SS_MACHINE, "cannot read a temporary file: %s", strerror(errno));
     at += got;
-    place += (uint64_t)got;
+    offset += (uint64_t)got;
     size -= (size_t)got;
   }
   return true;

@@ -47,7 +47,7 @@ bool ss_output_check(const char *path, struct ss_error *error) SS_MUST_CHECK;
 bool ss_output_open(const char *path, struct ss_output *out, struct ss_error *error) SS_MUST_CHECK;
 /* Is there a folder for it, in which files can be made? Better known before the work than after it. NULL and "-" need
  * none. */
-bool ss_output_place(const char *path, struct ss_error *error) SS_MUST_CHECK;
+bool ss_output_has_folder(const char *path, struct ss_error *error) SS_MUST_CHECK;
 /* Failing to write is SS_MACHINE. The output is closed either way. */
 bool ss_output_commit(struct ss_output *out, struct ss_error *error) SS_MUST_CHECK;
 /* Closes and removes what was not committed; harmless after a commit. */
@@ -57,9 +57,10 @@ void ss_output_discard(struct ss_output *out);
  * closed; below 0: an SS_MACHINE error. */
 int ss_scratch_open(const char *beside, struct ss_error *error) SS_MUST_CHECK;
 
-/* All of the bytes at that place of such a file. */
-bool ss_scratch_write(int file, const void *bytes, size_t size, uint64_t place, struct ss_error *error) SS_MUST_CHECK;
-bool ss_scratch_read(int file, void *bytes, size_t size, uint64_t place, struct ss_error *error) SS_MUST_CHECK;
+/* All of the bytes at that offset of such a file. */
+bool ss_scratch_write(int file, const void *bytes, size_t size, uint64_t offset,
+                      struct ss_error *error) SS_MUST_CHECK;
+bool ss_scratch_read(int file, void *bytes, size_t size, uint64_t offset, struct ss_error *error) SS_MUST_CHECK;
 
 /* All of it in one go: what `print` prints of `context`, to the file at `path` or to standard output. */
 bool ss_output_write(const char *path, bool (*print)(const void *context, FILE *stream, struct ss_error *error),

@@ -183,7 +183,7 @@ const char *ss_doc_field(const struct ss_doc *doc, const char *field, char *buff
   return buffer;
 }
 
-const char *ss_doc_place(const struct ss_doc *doc, const char *path, char *buffer, size_t size) {
+const char *ss_doc_position(const struct ss_doc *doc, const char *path, char *buffer, size_t size) {
   const size_t head = strcspn(path, "[.");
   const char *option = option_of(doc, path, head);
   if (option != NULL) (void)snprintf(buffer, size, "%.*s%s", (int)strcspn(option, " "), option, path + head);
@@ -192,7 +192,7 @@ const char *ss_doc_place(const struct ss_doc *doc, const char *path, char *buffe
   return buffer;
 }
 
-/* --- places ---------------------------------------------------------------------------------------------- */
+/* --- nodes ----------------------------------------------------------------------------------------------- */
 
 bool ss_node_present(struct ss_node node) {
   return node.at != NULL;
@@ -273,9 +273,9 @@ bool(ss_node_fail)(struct ss_node node, struct ss_error *error, const char *form
   va_start(arguments, format);
   ss_vfail(error, SS_BAD_INPUT, format, arguments);
   va_end(arguments);
-  char path[400], place[900];
+  char path[400], where[900];
   ss_node_path(node, path, sizeof path);
-  if (*ss_doc_place(node.doc, path, place, sizeof place) != '\0') ss_fail_prefix(error, "%s", place);
+  if (*ss_doc_position(node.doc, path, where, sizeof where) != '\0') ss_fail_prefix(error, "%s", where);
   if (error != NULL) (void)snprintf(error->field, sizeof error->field, "%.*s", (int)sizeof error->field - 1, path);
   return false;
 }

@@ -1,6 +1,6 @@
 /* Reading JSON with messages that name the file and the JSON path; a thin layer over cJSON.
  *
- * `ss_doc` owns a parsed document; `ss_node` is a place in it (two pointers, by value, valid while the document
+ * `ss_doc` owns a parsed document; `ss_node` is a position in it (two pointers, by value, valid while the document
  * lives and is not edited). Every reader says on failure
  *   FILE: PATH: what was found is not what is wanted (what would do)
  * Parsing refuses whatever RFC 8259 does, and also nesting beyond cJSON's limit (1000), numbers that are not
@@ -50,7 +50,7 @@ void ss_doc_call_like(struct ss_doc *doc, const struct ss_doc *other);
 /* How the user knows the field: "\"range\"", or "--range". Returns `buffer`. */
 const char *ss_doc_field(const struct ss_doc *doc, const char *field, char *buffer, size_t size);
 /* Where in the document: "FILE: PATH", or "--range". Returns `buffer`. */
-const char *ss_doc_place(const struct ss_doc *doc, const char *path, char *buffer, size_t size);
+const char *ss_doc_position(const struct ss_doc *doc, const char *path, char *buffer, size_t size);
 
 /* A document of a ready tree, which it owns from then on, also on failure. NULL: memory was short. */
 bool ss_doc_adopt(const char *name, struct cJSON *root, struct ss_doc **out, struct ss_error *error) SS_MUST_CHECK;
@@ -65,7 +65,7 @@ struct cJSON *ss_json_value(const char *name, const char *path, const char *valu
 /* The same with a ready item, which the document owns from then on, also on failure. */
 bool ss_doc_set_item(struct ss_doc *doc, const char *path, struct cJSON *item, struct ss_error *error) SS_MUST_CHECK;
 
-/* --- places --------------------------------------------------------------------------------------------- */
+/* --- nodes ---------------------------------------------------------------------------------------------- */
 
 bool ss_node_present(struct ss_node node);
 bool ss_node_is_object(struct ss_node node);
@@ -124,7 +124,7 @@ bool ss_node_nonnegative(struct ss_node node, enum ss_dimension dimension, doubl
 bool ss_node_count(struct ss_node node, uint64_t low, uint64_t high, uint64_t *out,
                    struct ss_error *error) SS_MUST_CHECK;
 bool ss_node_flag(struct ss_node node, bool *out, struct ss_error *error) SS_MUST_CHECK;
-/* A string that is one of `choices` (NULL-terminated); *out is its place. The error lists them all. */
+/* A string that is one of `choices` (NULL-terminated); *out is its index. The error lists them all. */
 bool ss_node_choice(struct ss_node node, const char *const *choices, size_t *out,
                     struct ss_error *error) SS_MUST_CHECK;
 

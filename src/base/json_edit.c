@@ -40,12 +40,12 @@ static bool split_path(char *text, struct path *path) {
 }
 
 /* Where a new item goes: into `parent`, in place of `old` if there is one, under the path's step `step`. */
-struct place {
+struct slot {
   cJSON *parent, *old;
   size_t step;
 };
 
-static bool find_place(struct ss_doc *doc, const struct path *path, struct place *place, struct ss_error *error) {
+static bool find_slot(struct ss_doc *doc, const struct path *path, struct slot *slot, struct ss_error *error) {
   cJSON *at = doc->root;
   for (size_t i = 0;; i++) {
     const struct ss_node node = {doc, at};
@@ -63,15 +63,15 @@ static bool find_place(struct ss_doc *doc, const struct path *path, struct place
       return ss_node_fail(node, error, "has no field \"%.60s\" to be set: it is neither object nor array", step);
     }
     if (next == NULL || i + 1 == path->count) {
-      *place = (struct place){at, next, i};
+      *slot = (struct slot){at, next, i};
       return true;
     }
     at = next;
   }
 }
 
-static bool put_item(const struct path *path, const struct place *place, cJSON *item) {
-  for (size_t i = path->count - 1; i > place->step; i--) {
+static bool put_item(const struct path *path, const struct slot *slot, cJSON *item) {
+  for (size_t i = path->count - 1; i > slot->step; i--) {
     cJSON *holder = cJSON_CreateObject();
     if (holder == NULL || !cJSON_AddItemToObject(holder, path->steps[i], item)) {
       cJSON_Delete(holder);
@@ -81,15 +81,15 @@ static bool put_item(const struct path *path, const struct place *place, cJSON *
     item = holder;
   }
   /* Into an object it goes by way of its end: that gives it the key, and the replacement then cannot fail. */
-  if (cJSON_IsObject(place->parent)) {
-    if (!cJSON_AddItemToObject(place->parent, path->steps[place->step], item)) {
+  if (cJSON_IsObject(slot->parent)) {
+    if (!cJSON_AddItemToObject(slot->parent, path->steps[slot->step], item)) {
       cJSON_Delete(item);
       return false;
     }
-    if (place->old == NULL) return true;
-    cJSON_DetachItemViaPointer(place->parent, item);
+    if (slot->old == NULL) return true;
+    cJSON_DetachItemViaPointer(slot->parent, item);
   }
-  cJSON_ReplaceItemViaPointer(place->parent, place->old, item);
+  cJSON_ReplaceItemViaPointer(slot->parent, slot->old, item);
   return true;
 }
 
@@ -97,18 +97,18 @@ bool ss_doc_set_item(struct ss_doc *doc, const char *path, cJSON *item, struct s
   if (item == NULL) return ss_fail_memory(error, "setting a field");
   SS_AUTO_FREE char *copy = strdup(path);
   struct path steps;
-  struct place place = {0};
+  struct slot slot = {0};
   bool found = copy != NULL || ss_fail_memory(error, "setting a field");
   if (found && !split_path(copy, &steps))
     found =
         ss_fail(error, SS_BAD_INPUT,
                 "%s: \"%.200s\" is not a path (say \"cluster.bandwidth\" or \"schemes.2.teams\")", doc->name, path);
-  found = found && find_place(doc, &steps, &place, error);
+  found = found && find_slot(doc, &steps, &slot, error);
   if (!found) {
     cJSON_Delete(item);
     return false;
   }
-  return put_item(&steps, &place, item) || ss_fail_memory(error, "setting a field");
+  return put_item(&steps, &slot, item) || ss_fail_memory(error, "setting a field");
 }
 
 static bool is_utf8(const char *text) {

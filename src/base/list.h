@@ -60,27 +60,27 @@ SS_DEVICE static inline uint64_t ss_lower_bound(const uint32_t *list, uint64_t c
 /* Does item a come before item b? */
 typedef bool ss_heap_before(const void *a, const void *b);
 
-/* Puts `item` at place `at`, where nothing is, or at a place above it: where items that come after it give way. To
+/* Puts `item` at index `at`, where nothing is, or above it: where items that come after it give way. To
  * add an item: at the end. `item` is not in the heap. */
 __attribute__((always_inline)) static inline void ss_heap_rise(void *heap, size_t at, const void *item, size_t size,
                                                                ss_heap_before *before) {
-  char *place = (char *)heap;
-  for (; at > 0 && before(item, place + (at - 1) / 2 * size); at = (at - 1) / 2)
-    memcpy(place + at * size, place + (at - 1) / 2 * size, size);
-  memcpy(place + at * size, item, size);
+  char *base = (char *)heap;
+  for (; at > 0 && before(item, base + (at - 1) / 2 * size); at = (at - 1) / 2)
+    memcpy(base + at * size, base + (at - 1) / 2 * size, size);
+  memcpy(base + at * size, item, size);
 }
 
-/* The same towards the end of heap[count]. To take the first item off: sink the last one from place 0, with `count`
+/* The same towards the end of heap[count]. To take the first item off: sink the last one from index 0, with `count`
  * one less. */
 __attribute__((always_inline)) static inline void ss_heap_sink(void *heap, size_t count, size_t at, const void *item,
                                                                size_t size, ss_heap_before *before) {
-  char *place = (char *)heap;
+  char *base = (char *)heap;
   for (size_t child; (child = 2 * at + 1) < count; at = child) {
-    if (child + 1 < count && before(place + (child + 1) * size, place + child * size)) child++;
-    if (!before(place + child * size, item)) break;
-    memcpy(place + at * size, place + child * size, size);
+    if (child + 1 < count && before(base + (child + 1) * size, base + child * size)) child++;
+    if (!before(base + child * size, item)) break;
+    memcpy(base + at * size, base + child * size, size);
   }
-  memcpy(place + at * size, item, size);
+  memcpy(base + at * size, item, size);
 }
 
 #endif

@@ -81,16 +81,16 @@ static bool add_said(const struct ss_option_spec *spec, const char *value, struc
 }
 
 static bool store(const struct ss_option_spec *spec, const char *value, void *arguments, struct ss_error *error) {
-  void *place = (char *)arguments + spec->place, *count = (char *)arguments + spec->more;
+  void *to = (char *)arguments + spec->offset, *count = (char *)arguments + spec->more;
   switch (spec->kind) {
-  case SS_TAKES_NOTHING: return *(bool *)place = true;
-  case SS_TAKES_TEXT: return store_text(spec, value, place, error);
-  case SS_TAKES_TEXTS: return add_text(value, place, count, error);
-  case SS_TAKES_SAID: return add_said(spec, value, place, count, error);
+  case SS_TAKES_NOTHING: return *(bool *)to = true;
+  case SS_TAKES_TEXT: return store_text(spec, value, to, error);
+  case SS_TAKES_TEXTS: return add_text(value, to, count, error);
+  case SS_TAKES_SAID: return add_said(spec, value, to, count, error);
   case SS_TAKES_COUNT:
-  case SS_TAKES_COUNT32: return store_count(spec, value, place, error);
-  case SS_TAKES_QUANTITY: return store_quantity(spec, value, place, error);
-  case SS_TAKES_CHOICE: return store_choice(spec, value, place, error);
+  case SS_TAKES_COUNT32: return store_count(spec, value, to, error);
+  case SS_TAKES_QUANTITY: return store_quantity(spec, value, to, error);
+  case SS_TAKES_CHOICE: return store_choice(spec, value, to, error);
   case SS_TAKES_OTHER: return spec->read(arguments, value, error);
   case SS_REFUSED:
   case SS_HEADING: break;
@@ -185,11 +185,11 @@ bool ss_options_parse(const struct ss_option_spec *specs, int argc, char **argv,
 void ss_options_free(const struct ss_option_spec *specs, void *arguments) {
   for (; specs->name; specs++) {
     if (specs->kind != SS_TAKES_TEXTS && specs->kind != SS_TAKES_SAID) continue;
-    char *place = (char *)arguments + specs->place;
+    char *from = (char *)arguments + specs->offset;
     void *list;
-    memcpy(&list, place, sizeof list);
+    memcpy(&list, from, sizeof list);
     free(list);
-    memcpy(place, &(void *){NULL}, sizeof list);
+    memcpy(from, &(void *){NULL}, sizeof list);
   }
 }
 

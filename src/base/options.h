@@ -29,8 +29,8 @@ struct ss_option_spec {
   const char *name; /* "--ranks" or "-o"; a single letter may have one dash or two; "": operands; NULL ends a table */
   enum ss_option_takes kind;
   enum ss_dimension dimension;
-  size_t place; /* of the value: its offset in the command's arguments */
-  size_t more;  /* SS_TAKES_TEXTS: the offset of their number */
+  size_t offset; /* of the value in the command's arguments */
+  size_t more;   /* SS_TAKES_TEXTS: the offset of their number */
   double low, high;
   const char *const *choices; /* NULL-terminated */
   bool (*read)(void *arguments, const char *value, struct ss_error *error);
@@ -51,24 +51,24 @@ struct ss_said {
 #define SS_ABOVE_ZERO 0x1p-1074
 
 /* The offset of a member of `owner`, which the compiler holds against the type. */
-#define SS_PLACE(type, owner, member) (offsetof(owner, member) + 0 * sizeof(&((owner *)0)->member == (type *)0))
+#define SS_OFFSET(type, owner, member) (offsetof(owner, member) + 0 * sizeof(&((owner *)0)->member == (type *)0))
 
-/* Kind and place, to stand behind the name in a table: {"--seed", SS_COUNT(struct arguments, seed, 0, 100)}. */
-#define SS_FLAG(owner, member) SS_TAKES_NOTHING, .place = SS_PLACE(bool, owner, member)
-#define SS_TEXT(owner, member) SS_TAKES_TEXT, .place = SS_PLACE(const char *, owner, member)
+/* Kind and offset, to stand behind the name in a table: {"--seed", SS_COUNT(struct arguments, seed, 0, 100)}. */
+#define SS_FLAG(owner, member) SS_TAKES_NOTHING, .offset = SS_OFFSET(bool, owner, member)
+#define SS_TEXT(owner, member) SS_TAKES_TEXT, .offset = SS_OFFSET(const char *, owner, member)
 #define SS_TEXTS(owner, member, count)                                                                               \
-  SS_TAKES_TEXTS, .place = SS_PLACE(const char **, owner, member), .more = SS_PLACE(size_t, owner, count)
+  SS_TAKES_TEXTS, .offset = SS_OFFSET(const char **, owner, member), .more = SS_OFFSET(size_t, owner, count)
 #define SS_COUNT(owner, member, low_, high_)                                                                         \
-  SS_TAKES_COUNT, .place = SS_PLACE(uint64_t, owner, member), .low = (low_), .high = (high_)
+  SS_TAKES_COUNT, .offset = SS_OFFSET(uint64_t, owner, member), .low = (low_), .high = (high_)
 #define SS_COUNT32(owner, member, low_, high_)                                                                       \
-  SS_TAKES_COUNT32, .place = SS_PLACE(uint32_t, owner, member), .low = (low_), .high = (high_)
+  SS_TAKES_COUNT32, .offset = SS_OFFSET(uint32_t, owner, member), .low = (low_), .high = (high_)
 #define SS_QUANTITY(owner, member, dimension_, low_, high_)                                                          \
-  SS_TAKES_QUANTITY, .place = SS_PLACE(double, owner, member), .dimension = (dimension_), .low = (low_),             \
+  SS_TAKES_QUANTITY, .offset = SS_OFFSET(double, owner, member), .dimension = (dimension_), .low = (low_),           \
                      .high = (high_)
 #define SS_CHOICE(owner, member, choices_)                                                                           \
-  SS_TAKES_CHOICE, .place = SS_PLACE(unsigned, owner, member), .choices = (choices_)
+  SS_TAKES_CHOICE, .offset = SS_OFFSET(unsigned, owner, member), .choices = (choices_)
 #define SS_SAID(owner, member, count)                                                                                \
-  SS_TAKES_SAID, .place = SS_PLACE(struct ss_said *, owner, member), .more = SS_PLACE(size_t, owner, count)
+  SS_TAKES_SAID, .offset = SS_OFFSET(struct ss_said *, owner, member), .more = SS_OFFSET(size_t, owner, count)
 #define SS_OTHER(read_) SS_TAKES_OTHER, .read = (read_)
 
 /* Fills in `arguments`, which hold the defaults, and stops at the first error. argv[0] is skipped. What

@@ -14,20 +14,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A handler may neither lock nor allocate: places are fixed, and are read only while their flag stands. */
-enum { PLACES = 8 };
+/* A handler may neither lock nor allocate: slots are fixed, and are read only while their flag stands. */
+enum { SLOTS = 8 };
 static struct {
   char path[PATH_MAX];
   atomic_bool taken;
-} places[PLACES];
+} slots[SLOTS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void ss_temporary_add(const char *path) {
   pthread_mutex_lock(&lock);
-  for (int i = 0; i < PLACES && strlen(path) < sizeof places->path; i++) {
-    if (atomic_load(&places[i].taken)) continue;
-    (void)snprintf(places[i].path, sizeof places[i].path, "%s", path);
-    atomic_store(&places[i].taken, true);
+  for (int i = 0; i < SLOTS && strlen(path) < sizeof slots->path; i++) {
+    if (atomic_load(&slots[i].taken)) continue;
+    (void)snprintf(slots[i].path, sizeof slots[i].path, "%s", path);
+    atomic_store(&slots[i].taken, true);
     break;
   }
   pthread_mutex_unlock(&lock);
@@ -35,8 +35,8 @@ void ss_temporary_add(const char *path) {
 
 void ss_temporary_forget(const char *path) {
   pthread_mutex_lock(&lock);
-  for (int i = 0; i < PLACES; i++)
-    if (atomic_load(&places[i].taken) && strcmp(places[i].path, path) == 0) atomic_store(&places[i].taken, false);
+  for (int i = 0; i < SLOTS; i++)
+    if (atomic_load(&slots[i].taken) && strcmp(slots[i].path, path) == 0) atomic_store(&slots[i].taken, false);
   pthread_mutex_unlock(&lock);
 }
 
@@ -63,8 +63,8 @@ static void remove_path(const char *path) {
 }
 
 static void end(int number) {
-  for (int i = 0; i < PLACES; i++)
-    if (atomic_load(&places[i].taken)) remove_path(places[i].path);
+  for (int i = 0; i < SLOTS; i++)
+    if (atomic_load(&slots[i].taken)) remove_path(slots[i].path);
   (void)raise(number); /* SA_RESETHAND: as if nobody had listened */
 }
 

@@ -121,7 +121,7 @@ static bool fit_costs(struct ss_fit_problem *p, struct ss_measured_cluster *m, d
   for (enum ss_cost_kind kind = 0; kind < SS_COST_KINDS; kind++)
     for (uint32_t i = 0; i < m->pieces[kind]; i++)
       for (size_t which = 0; which < 2; which++) {
-        const struct ss_robust_cost *c = &cost[ss_fit_place(m, kind, i) + which];
+        const struct ss_robust_cost *c = &cost[ss_fit_index(m, kind, i) + which];
         const bool known = !c->absent && !c->held && c->error <= c->value / 2;
         m->piece[kind][i].cost[which] = (struct ss_fitted_cost){c->value, c->error, known};
       }

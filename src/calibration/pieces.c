@@ -21,7 +21,7 @@ static size_t costs_of(const struct ss_measured_cluster *m) {
   return 2 * pieces;
 }
 
-size_t ss_fit_place(const struct ss_measured_cluster *m, enum ss_cost_kind kind, uint32_t piece) {
+size_t ss_fit_index(const struct ss_measured_cluster *m, enum ss_cost_kind kind, uint32_t piece) {
   size_t before = 0;
   for (enum ss_cost_kind k = 0; k < kind; k++) before += m->pieces[k];
   return 2 * (before + piece);
@@ -30,7 +30,7 @@ size_t ss_fit_place(const struct ss_measured_cluster *m, enum ss_cost_kind kind,
 static size_t column_of(const struct ss_measured_cluster *m, const struct ss_cost_term *t) {
   const enum ss_cost_kind kind = ss_fit_charged_as(m, t->kind);
   const struct ss_cost_piece *piece = ss_cost_piece_of(m, kind, t->size);
-  return ss_fit_place(m, kind, (uint32_t)(piece - m->piece[kind])) + (size_t)t->which;
+  return ss_fit_index(m, kind, (uint32_t)(piece - m->piece[kind])) + (size_t)t->which;
 }
 
 bool ss_fit_latency_given(const struct ss_fit_problem *p, enum ss_cost_kind kind) {
@@ -52,7 +52,7 @@ static size_t order_pieces(struct ss_fit_problem *p, const struct ss_measured_cl
   for (enum ss_cost_kind kind = 0; kind < SS_COST_MEMORY; kind++)
     for (uint32_t i = 0; i + 1 < m->pieces[kind]; i++) {
       const double bytes = (double)m->piece[kind][i].up_to;
-      double *row = &p->order[orders++ * costs], *ends = &row[ss_fit_place(m, kind, i)];
+      double *row = &p->order[orders++ * costs], *ends = &row[ss_fit_index(m, kind, i)];
       memset(row, 0, costs * sizeof *row);
       ends[0] = -1;
       ends[1] = -bytes;

@@ -13,7 +13,7 @@ enum { SS_FIT_COSTS = SS_COST_KINDS * SS_COST_PIECES * 2, SS_FIT_ORDERS = SS_COS
 struct ss_fit_problem {
   const struct ss_observation *list;
   struct ss_known_terms *known; /* of each in the list */
-  size_t *at;                   /* [count] places in the list of those that are fitted */
+  size_t *at;                   /* [count] indices in the list of those that are fitted */
   size_t *first;                /* [count] of each, the first that is the same call: only that one is played */
   size_t count;
   double *per;      /* [count * SS_FIT_COSTS] scratch: a design */
@@ -38,7 +38,7 @@ bool ss_fit_latency_given(const struct ss_fit_problem *p, enum ss_cost_kind kind
 /* Whether the term is of messages, or a memory, of that kind, and not of cards alone. */
 bool ss_fit_is_of(const struct ss_measured_cluster *m, const struct ss_cost_term *t, enum ss_cost_kind kind);
 /* Where the two costs of a kind's piece are among all. */
-size_t ss_fit_place(const struct ss_measured_cluster *m, enum ss_cost_kind kind, uint32_t piece);
+size_t ss_fit_index(const struct ss_measured_cluster *m, enum ss_cost_kind kind, uint32_t piece);
 /* All times, as sums of costs; in the problem's scratch. */
 struct ss_times ss_fit_design(struct ss_fit_problem *p, const struct ss_measured_cluster *m);
 

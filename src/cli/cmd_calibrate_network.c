@@ -217,7 +217,8 @@ static const struct ss_option_spec options[] = {
 static bool fit_logs(struct arguments *a, struct ss_error *error) {
   const struct ss_notice notice = {tell_notice, &a->call};
   struct ss_observations all = {0};
-  const bool ok = check(a, error) && ss_output_place(a->figure, error) && ss_output_place(a->device, error) &&
+  const bool ok = check(a, error) && ss_output_has_folder(a->figure, error) &&
+                  ss_output_has_folder(a->device, error) &&
                   ss_calibrate_request_observe(&a->wanted, &notice, &all, error) &&
                   (a->wanted.validate ? validate(a, &all, error) : calibrate(a, &all, error));
   ss_observations_free(&all);

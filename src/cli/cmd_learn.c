@@ -112,7 +112,8 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   SS_AUTO_FREE struct ss_learn_request *wanted = ss_alloc(1, sizeof *wanted);
   if (!wanted) return ss_fail_memory(error, "reading options");
-  if (!read(a, &doc, wanted, error) || !ss_output_place(a->capture, error) || !ss_output_place(a->plot_data, error))
+  if (!read(a, &doc, wanted, error) || !ss_output_has_folder(a->capture, error) ||
+      !ss_output_has_folder(a->plot_data, error))
     return false;
   wanted->source.captures = a->capture != NULL;
   return learn(a, &wanted->source, error);

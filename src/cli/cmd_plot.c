@@ -141,7 +141,7 @@ static bool plot_rounds(struct arguments *a, struct ss_error *error) {
 
 static bool run(struct ss_call *call, struct ss_error *error) {
   struct arguments *a = (struct arguments *)call;
-  if (!ss_output_place(a->data, error)) return false;
+  if (!ss_output_has_folder(a->data, error)) return false;
   if (!a->what)
     return ss_fail(error, SS_BAD_INPUT, "name a figure (sparsync list figures shows them) or a result file");
   if (a->kind == ROUNDS) return plot_rounds(a, error);

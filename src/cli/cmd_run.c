@@ -144,7 +144,7 @@ static bool has_place(const struct ss_call *call) {
 
 static bool check_options(const struct arguments *a, struct ss_error *error) {
   const struct ss_call *call = &a->call;
-  if (!ss_output_place(a->save, error)) return false;
+  if (!ss_output_has_folder(a->save, error)) return false;
   if (!isnan(a->tolerance) && !a->baseline)
     return ss_fail(error, SS_BAD_INPUT, "--tolerance belongs to --baseline FILE");
   const bool table = call->format == SS_TABLE || call->format == SS_MARKDOWN;

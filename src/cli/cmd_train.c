@@ -29,7 +29,7 @@ static bool check_places(const struct arguments *a, struct ss_error *error) {
   enum ss_picture kind;
   if (a->call.request.run.per_iteration && a->call.format != SS_JSON)
     return ss_fail(error, SS_BAD_INPUT, "--per-iteration adds arrays, which only JSON has room for (--format json)");
-  return ss_output_place(a->timeline, error) && ss_output_place(a->gantt, error) &&
+  return ss_output_has_folder(a->timeline, error) && ss_output_has_folder(a->gantt, error) &&
          (!a->gantt || ss_picture_of(a->gantt, &kind, error) || ss_fail_prefix(error, "--gantt"));
 }
 

@@ -282,7 +282,7 @@ bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
   const struct ss_notice notice = {warn, &warnings};
   const bool understood = ss_options_parse(command->options, argc, argv, call, error) &&
                           make_edits(call, command->options, error) && find_scenario(call, error) &&
-                          ss_output_place(call->output, error);
+                          ss_output_has_folder(call->output, error);
   ss_table_style_set(call->format == SS_MARKDOWN ? SS_TABLE_MARKDOWN : SS_TABLE_TEXT);
   call->request.run.watcher = call->quiet ? NULL : &ss_progress_watcher;
   call->request.notice = launch.rank == 0 ? &notice : NULL; /* processes of one run read the same */

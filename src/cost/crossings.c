@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A place with costs. */
+/* A position with costs. */
 struct probe {
   double x, cost[2];
   int winner;
@@ -21,9 +21,9 @@ struct finding {
   struct ss_crossover *out;
   struct probe *probe; /* ascending */
   size_t probes, capacity;
-  struct ss_error why;     /* of the first place that was left out */
-  bool stopped;            /* memory is short or a place failed, inside GSL's solver, which knows no other way out */
-  struct ss_error failure; /* of a place that the machine could not do: nothing is then known */
+  struct ss_error why; /* of the first position that was left out */
+  bool stopped;        /* memory is short or a position failed, inside GSL's solver, which knows no other way out */
+  struct ss_error failure; /* of a position that the machine could not do: nothing is then known */
 };
 
 /* --- probing ---------------------------------------------------------------------------------------------- */
@@ -70,14 +70,14 @@ static bool costs_at(struct finding *f, double x, struct probe *out) {
   return true;
 }
 
-uint32_t ss_crossover_places(const struct ss_crossover_search *s) {
+uint32_t ss_crossover_positions(const struct ss_crossover_search *s) {
   const bool every = s->whole && s->high - s->low < s->probes;
   return s->low >= s->high ? 1 : every ? (uint32_t)(s->high - s->low) + 1 : s->probes;
 }
 
 /* Even in the logarithm, or every whole number when there are few. */
-double ss_crossover_place(const struct ss_crossover_search *s, uint32_t i) {
-  const uint32_t count = ss_crossover_places(s);
+double ss_crossover_position(const struct ss_crossover_search *s, uint32_t i) {
+  const uint32_t count = ss_crossover_positions(s);
   if (i == 0) return s->low;
   if (i + 1 == count) return s->high;
   if (s->whole && s->high - s->low < s->probes) return s->low + i;
@@ -87,12 +87,12 @@ double ss_crossover_place(const struct ss_crossover_search *s, uint32_t i) {
 
 static bool probe_grid(struct finding *f) {
   const struct ss_crossover_search *s = f->search;
-  const uint32_t count = ss_crossover_places(s);
+  const uint32_t count = ss_crossover_positions(s);
   f->probe = ss_alloc(count, sizeof *f->probe);
   if (!f->probe) return false;
   double last = 0;
   for (uint32_t i = 0; i < count && !f->stopped; i++) {
-    const double x = ss_crossover_place(s, i);
+    const double x = ss_crossover_position(s, i);
     if (x <= last) continue; /* whole numbers repeat where the grid is fine */
     last = x;
     f->probes += costs_at(f, x, &f->probe[f->probes]);
@@ -100,7 +100,7 @@ static bool probe_grid(struct finding *f) {
   return !f->stopped;
 }
 
-/* A single place where the costs are equal is a crossing there when the winner changes, and else a touch: it takes
+/* A single position where the costs are equal is a crossing there when the winner changes, and else a touch: it takes
  * the side of what comes after, or of what was before where numbers are whole ("from which the other is cheaper"). */
 static void settle_ties(struct finding *f) {
   struct probe *p = f->probe;
@@ -121,8 +121,8 @@ static double difference(double log_x, void *context) {
 
 enum { STEPS_MOST = 200 };
 
-/* The root between two places with other winners; false: no solver for want of memory. Where the costs cannot be had
- * in between, the second place itself. */
+/* The root between two positions with other winners; false: no solver for want of memory. Where the costs cannot be
+ * had in between, the second position itself. */
 static bool refine_root(struct finding *f, const struct probe *a, const struct probe *b, double *at) {
   gsl_function gap = {.function = difference, .params = f};
   gsl_root_fsolver *solver = gsl_root_fsolver_alloc(gsl_root_fsolver_brent);
@@ -153,7 +153,7 @@ static double refine_edge(struct finding *f, const struct probe *a, const struct
   return high;
 }
 
-/* A whole place between the two that has costs, the middle first. */
+/* A whole position between the two that has costs, the middle first. */
 static bool whole_between(struct finding *f, double low, double high, struct probe *out) {
   const uint64_t first = (uint64_t)low + 1, end = (uint64_t)high, middle = (first + end) / 2;
   for (uint64_t x = middle; x < end && !f->stopped; x++)

@@ -143,7 +143,7 @@ static bool no_value(const struct ss_duel *duel, const struct ss_duel_side *side
                  bounds ? ", only bounds: --form low or --form high takes one" : "");
 }
 
-bool ss_duel_side_suppose(const struct ss_duel_side *side, const struct ss_duel_place *at, struct ss_supposed *out,
+bool ss_duel_side_suppose(const struct ss_duel_side *side, const struct ss_duel_setup *at, struct ss_supposed *out,
                           const struct ss_cost **cost, struct ss_error *error) {
   const struct ss_layout layout = ss_layout_of(at->cluster, at->ranks);
   *cost = NULL;
@@ -157,7 +157,7 @@ bool ss_duel_side_suppose(const struct ss_duel_side *side, const struct ss_duel_
 }
 
 static bool form_cost(struct ss_duel *duel, struct ss_duel_side *side, double *out, struct ss_error *error) {
-  const struct ss_duel_place at = {duel->costs, duel->with, &duel->cluster, duel->ranks};
+  const struct ss_duel_setup at = {duel->costs, duel->with, &duel->cluster, duel->ranks};
   struct ss_cost_values values;
   struct ss_placed placed = {.seconds = NAN};
   struct ss_supposed supposed;

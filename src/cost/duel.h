@@ -20,8 +20,8 @@ struct ss_duel_side {
   char label[96];
   struct ss_setting setting;
   struct ss_doc *doc;          /* the scheme as a scenario has it */
-  const struct ss_cost *first; /* the form used at the first place that has one; NULL: none yet */
-  bool several;                /* other places use other forms */
+  const struct ss_cost *first; /* the form used at the first position that has one; NULL: none yet */
+  bool several;                /* other positions use other forms */
 };
 
 struct ss_duel {
@@ -39,7 +39,7 @@ struct ss_duel {
 bool ss_duel_side_read(const struct ss_costs *costs, const struct ss_supposition *with, const char *text,
                        struct ss_duel_side *side, struct ss_error *error) SS_MUST_CHECK;
 
-struct ss_duel_place {
+struct ss_duel_setup {
   const struct ss_costs *costs;
   const struct ss_supposition *with;
   const struct ss_cluster *cluster;
@@ -47,7 +47,7 @@ struct ss_duel_place {
 };
 /* The closed form that holds for the scheme there, and its symbols as the scheme's own options have them; *cost is
  * NULL where there is none. */
-bool ss_duel_side_suppose(const struct ss_duel_side *side, const struct ss_duel_place *place, struct ss_supposed *out,
+bool ss_duel_side_suppose(const struct ss_duel_side *side, const struct ss_duel_setup *at, struct ss_supposed *out,
                           const struct ss_cost **cost, struct ss_error *error) SS_MUST_CHECK;
 
 /* Reads both. The other fields are set already. To be closed, also after a failure. */

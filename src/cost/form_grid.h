@@ -27,7 +27,7 @@ extern const struct ss_object_spec ss_grid_entry_fields;
 /* Which bound a point was built to reach. */
 enum ss_touch { SS_TOUCH_NONE, SS_TOUCH_LOW, SS_TOUCH_HIGH };
 
-/* One place of a grid, ready to be played. */
+/* One point of a grid, ready to be played. */
 struct ss_grid_point {
   const struct ss_cost *cost;
   struct ss_setting setting;

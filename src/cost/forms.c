@@ -92,27 +92,27 @@ static bool check_when(struct ss_cost *cost, struct ss_error *error) {
   return true;
 }
 
-/* Sets option `key`; of a list, the value at `place` or the last. */
-static void put_option(cJSON *object, struct ss_node value, size_t place) {
+/* Sets option `key`; of a list, the value at `index` or the last. */
+static void put_option(cJSON *object, struct ss_node value, size_t index) {
   const char *key = ss_node_key(value);
   struct ss_node chosen = value;
   if (ss_node_is_array(value)) {
     chosen = ss_node_first(value);
-    for (size_t i = 0; i < place && i + 1 < ss_node_size(value); i++) chosen = ss_node_next(chosen);
+    for (size_t i = 0; i < index && i + 1 < ss_node_size(value); i++) chosen = ss_node_next(chosen);
   }
   cJSON_DeleteItemFromObjectCaseSensitive(object, key);
   cJSON_AddItemToObject(object, key, cJSON_Duplicate(chosen.at, 1));
 }
 
-/* `place` says which of the values that `when` lists. */
-static bool make_setting(const struct ss_cost *cost, struct ss_node options, size_t place, struct ss_setting *out,
+/* `index` says which of the values that `when` lists. */
+static bool make_setting(const struct ss_cost *cost, struct ss_node options, size_t index, struct ss_setting *out,
                          struct ss_error *error) {
   const struct ss_setting defaults = {.index_bytes = 4};
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   cJSON *object = cJSON_CreateObject();
   cJSON_AddStringToObject(object, "name", cost->scheme->name);
   for (struct ss_node n = ss_node_first(cost->when); ss_node_present(n); n = ss_node_next(n))
-    put_option(object, n, place);
+    put_option(object, n, index);
   for (struct ss_node n = ss_node_first(options); ss_node_present(n); n = ss_node_next(n)) put_option(object, n, 0);
   return ss_doc_adopt(cost->file, object, &doc, error) && ss_setting_read(ss_doc_root(doc), &defaults, out, error);
 }
@@ -124,12 +124,12 @@ bool ss_cost_setting(const struct ss_cost *cost, struct ss_node options, struct 
 
 /* Reads every value that `when` lists as an option of the scheme. */
 static bool try_settings(const struct ss_cost *cost, struct ss_error *error) {
-  size_t places = 1;
+  size_t most = 1;
   struct ss_setting setting;
   for (struct ss_node n = ss_node_first(cost->when); ss_node_present(n); n = ss_node_next(n))
-    if (ss_node_is_array(n) && ss_node_size(n) > places) places = ss_node_size(n);
-  for (size_t place = 0; place < places; place++)
-    if (!make_setting(cost, (struct ss_node){0}, place, &setting, error)) return false;
+    if (ss_node_is_array(n) && ss_node_size(n) > most) most = ss_node_size(n);
+  for (size_t index = 0; index < most; index++)
+    if (!make_setting(cost, (struct ss_node){0}, index, &setting, error)) return false;
   return true;
 }
 
@@ -208,8 +208,8 @@ static bool met(struct ss_node wanted, const struct ss_setting *setting) {
 static const struct ss_option *has_value(const struct ss_setting *setting, const char *option, double *out) {
   const struct ss_option *o = option_of(setting->scheme, option);
   if (!o) return NULL;
-  const size_t place = (size_t)(o - setting->scheme->options);
-  *out = o->kind == SS_OPTION_REAL ? setting->real[place] : (double)setting->value[place];
+  const size_t index = (size_t)(o - setting->scheme->options);
+  *out = o->kind == SS_OPTION_REAL ? setting->real[index] : (double)setting->value[index];
   return o;
 }
 

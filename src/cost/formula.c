@@ -145,10 +145,10 @@ static const struct {
 /* `links_vary`: alpha and beta are looked up whenever the formula is evaluated. */
 static void define(muParserHandle_t parser, struct values *v, bool links_vary) {
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-    double *place = (void *)((char *)v + variables[i].offset);
-    const bool link = place == &v->given.alpha || place == &v->given.beta;
-    if (links_vary && link) mupDefineVar(parser, variables[i].name, place);
-    else mupDefineConst(parser, variables[i].name, *place); /* a formula cannot assign to it */
+    double *value = (void *)((char *)v + variables[i].offset);
+    const bool link = value == &v->given.alpha || value == &v->given.beta;
+    if (links_vary && link) mupDefineVar(parser, variables[i].name, value);
+    else mupDefineConst(parser, variables[i].name, *value); /* a formula cannot assign to it */
   }
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
     mupDefineFunUserData1(parser, functions[i].name, functions[i].call, v, 0);

@@ -86,7 +86,7 @@ static bool add_side(const struct ss_costs *costs, const struct ss_costs_request
   struct ss_duel_side side = {0};
   bool ok = ss_duel_side_read(costs, q->with, text, &side, error), any = false;
   for (size_t r = 0; ok && r < q->rank_counts; r++) {
-    const struct ss_duel_place at = {costs, q->with, q->cluster, q->ranks[r]};
+    const struct ss_duel_setup at = {costs, q->with, q->cluster, q->ranks[r]};
     struct ss_supposed supposed;
     const struct ss_cost *cost;
     ok = ss_duel_side_suppose(&side, &at, &supposed, &cost, error) &&

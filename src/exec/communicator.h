@@ -32,7 +32,7 @@ bool ss_communicator_follow(const struct ss_communicator *comm, bool good, struc
 /* Collective: rank 0's bytes, everywhere. */
 void ss_communicator_broadcast(const struct ss_communicator *comm, void *bytes, size_t size);
 
-/* Collective: whether this process has the numbers that rank 0 has; *at is the place of the first that differs, or
+/* Collective: whether this process has the numbers that rank 0 has; *at is the index of the first that differs, or
  * how many both have where only one has more. */
 bool ss_communicator_same(const struct ss_communicator *comm, const uint64_t *number, uint64_t count, uint64_t *at);
 

@@ -13,14 +13,14 @@ struct ss_encoded_entry {
 
 enum { FEW = 64 };
 
-static size_t place_of(const struct ss_encoded_store *store, enum ss_wire_format format, const struct ss_chunk *c) {
+static size_t slot_of(const struct ss_encoded_store *store, enum ss_wire_format format, const struct ss_chunk *c) {
   const uint64_t arrays = (uint64_t)(uintptr_t)c->rows ^ ss_mix((uint64_t)(uintptr_t)c->values, c->part);
   return (size_t)ss_mix(arrays, ((uint64_t)c->origin << 8) | format) & (store->capacity - 1);
 }
 
-/* Where the chunk is, or would be; there is always a free place. */
+/* Where the chunk is, or would be; there is always a free slot. */
 static size_t find(const struct ss_encoded_store *store, enum ss_wire_format format, const struct ss_chunk *c) {
-  size_t at = place_of(store, format, c);
+  size_t at = slot_of(store, format, c);
   while (store->entry[at].bytes && !(store->entry[at].format == format && ss_chunk_same(&store->entry[at].chunk, c)))
     at = (at + 1) & (store->capacity - 1);
   return at;

@@ -21,7 +21,7 @@ struct message {
 
 /* A payload on its way here. */
 struct ss_mpi_arrival {
-  uint32_t message;           /* its place in the round */
+  uint32_t message;           /* its index in the round */
   uint32_t request;           /* the receive's */
   const struct ss_wire *wire; /* NULL: bytes without meaning */
   struct ss_chunk *chunks;    /* what the header says of each */

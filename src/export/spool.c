@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A stream is a chain of blocks. The file has full ones alone: each begins with the place of the stream's next block,
- * which is given away when the block is written. */
+/* A stream is a chain of blocks. The file has full ones alone: each begins with the number of the stream's next
+ * block, which is given away when the block is written. */
 struct ss_spool_stream {
-  uint64_t first, next; /* places of its first block, and of the one in memory */
+  uint64_t first, next; /* numbers of its first block, and of the one in memory */
   uint64_t full;        /* blocks in the file */
   size_t used;          /* B of the block in memory */
 };
@@ -41,16 +41,16 @@ void ss_spool_close(struct ss_spool *s) {
   *s = (struct ss_spool){0};
 }
 
-static uint64_t place_of(const struct ss_spool *s, uint64_t block) {
+static uint64_t offset_of(const struct ss_spool *s, uint64_t block) {
   return block * (s->block_bytes + LINK);
 }
 
 static bool flush(struct ss_spool *s, uint32_t stream, struct ss_error *error) {
   struct ss_spool_stream *at = &s->stream[stream];
-  const uint64_t place = place_of(s, at->next);
+  const uint64_t offset = offset_of(s, at->next);
   const uint64_t next = s->blocks++;
-  if (!ss_scratch_write(s->file, &next, LINK, place, error) ||
-      !ss_scratch_write(s->file, s->block + (size_t)stream * s->block_bytes, s->block_bytes, place + LINK, error))
+  if (!ss_scratch_write(s->file, &next, LINK, offset, error) ||
+      !ss_scratch_write(s->file, s->block + (size_t)stream * s->block_bytes, s->block_bytes, offset + LINK, error))
     return false;
   at->next = next;
   at->full++;
@@ -75,11 +75,11 @@ bool ss_spool_add(struct ss_spool *s, uint32_t stream, const void *bytes, size_t
 bool ss_spool_copy(struct ss_spool *s, uint32_t stream, FILE *to, struct ss_error *error) {
   const struct ss_spool_stream *at = &s->stream[stream];
   SS_AUTO_FREE unsigned char *block = ss_alloc(1, s->block_bytes);
-  uint64_t place = at->first;
+  uint64_t number = at->first;
   if (!block) return ss_fail_memory(error, "reading back what endpoints do");
   for (uint64_t i = 0; i < at->full; i++) {
-    const uint64_t from = place_of(s, place);
-    if (!ss_scratch_read(s->file, &place, LINK, from, error) ||
+    const uint64_t from = offset_of(s, number);
+    if (!ss_scratch_read(s->file, &number, LINK, from, error) ||
         !ss_scratch_read(s->file, block, s->block_bytes, from + LINK, error))
       return false;
     (void)fwrite(block, 1, s->block_bytes, to);

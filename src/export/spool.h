@@ -16,7 +16,7 @@ struct ss_spool {
   size_t block_bytes; /* B of a block */
   struct ss_spool_stream *stream;
   unsigned char *block; /* [streams][block_bytes] */
-  uint64_t blocks;      /* places in the file that are given away */
+  uint64_t blocks;      /* blocks of the file that are taken */
 };
 
 /* The file is made where the output at `beside` will be ("-": in the folder for temporary files): there should be

@@ -68,8 +68,8 @@ struct ss_kernel_output {
 struct ss_kernel_traffic {
   double elements; /* as tensor/kernel.h counts them */
   double moved;    /* B: the least a kernel has to read and write, as schemes charge it */
-  double floor; /* B: the same, with each access to a place that only a hash knows taken for a sector of 32 bytes, and
-                   with the memory that Algorithm 1 clears and reads */
+  double floor; /* B: the same, with each access to an address that only a hash knows taken for a sector of 32 bytes,
+                   and with the memory that Algorithm 1 clears and reads */
 };
 struct ss_kernel_traffic ss_kernel_traffic(enum ss_kernel_kind kernel, const struct ss_kernel_input *input,
                                            const struct ss_kernel_output *output);

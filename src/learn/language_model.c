@@ -42,8 +42,8 @@ void ss_model_close(struct ss_model *model) {
 
 /* The first word of the sequence that predicts word `at` of the batch. */
 static uint64_t context_begin(const struct ss_model_shape *shape, const struct ss_batch *batch, uint64_t at) {
-  const uint64_t place = at % batch->length;
-  return at - (place < shape->context ? place : shape->context);
+  const uint64_t before = at % batch->length;
+  return at - (before < shape->context ? before : shape->context);
 }
 
 static uint64_t context_words(const struct ss_model_shape *shape, const struct ss_batch *batch, uint64_t at) {
@@ -95,8 +95,8 @@ bool ss_batch_lookups(const struct ss_model_shape *shape, const struct ss_batch 
 
 /* --- loss and gradient ---------------------------------------------------------------------------------- */
 
-/* The gradient's place of a row that it has. */
-static double *place_of(const struct ss_model_gradient *gradient, uint32_t row, uint32_t width) {
+/* Where the gradient of a row that it has adds up. */
+static double *sum_of(const struct ss_model_gradient *gradient, uint32_t row, uint32_t width) {
   return gradient->value + ss_lower_bound(gradient->row, gradient->count, row) * width;
 }
 
@@ -111,19 +111,19 @@ struct work {
   const struct ss_model *model;
   const struct ss_batch *batch;
   double weight;
-  double **place[SS_TABLES]; /* [count] where the gradient of a word of the batch adds up; NULL: nowhere */
-  double *row;               /* [samples + 1][width] of the samples */
-  uint32_t *word;            /* [samples + 1] */
-  double **into;             /* [samples + 1] where a word's output gradient adds up */
-  double *expected;          /* [samples + 1] log_expected of the words */
-  uint64_t at[LANES];        /* the examples */
-  uint32_t examples;         /* how many lanes are taken; the others are as the first */
-  double share[LANES];       /* of a word of its context */
-  double *mean;              /* [LANES][width] h of an example */
-  lanes *score;              /* [samples + 1] */
-  lanes *own;                /* [width] rows of the predicted words, turned */
-  lanes *turned;             /* [width] the means, turned */
-  lanes *of_mean;            /* [width] their gradients */
+  double **sum[SS_TABLES]; /* [count] where the gradient of a word of the batch adds up; NULL: nowhere */
+  double *row;             /* [samples + 1][width] of the samples */
+  uint32_t *word;          /* [samples + 1] */
+  double **into;           /* [samples + 1] where a word's output gradient adds up */
+  double *expected;        /* [samples + 1] log_expected of the words */
+  uint64_t at[LANES];      /* the examples */
+  uint32_t examples;       /* how many lanes are taken; the others are as the first */
+  double share[LANES];     /* of a word of its context */
+  double *mean;            /* [LANES][width] h of an example */
+  lanes *score;            /* [samples + 1] */
+  lanes *own;              /* [width] rows of the predicted words, turned */
+  lanes *turned;           /* [width] the means, turned */
+  lanes *of_mean;          /* [width] their gradients */
 };
 
 static void add(double *restrict to, double factor, const double *restrict from, uint32_t n) {
@@ -176,19 +176,19 @@ static void sample(struct work *w, const struct ss_model_gradient *gradient) {
   for (uint32_t k = 0; k < shape->samples; k++) {
     const uint32_t word = w->word[k + 1] = drawn(shape, w->batch, k);
     memcpy(w->row + (k + 1) * width, table + word * width, width * sizeof *table);
-    w->into[k + 1] = place_of(gradient, word, shape->width);
+    w->into[k + 1] = sum_of(gradient, word, shape->width);
     w->expected[k + 1] = w->model->log_expected[word];
   }
 }
 
 /* Places of what the batch reads, each looked for once. */
-static void find_places(struct work *w, const struct ss_model_gradient *gradient) {
+static void find_sums(struct work *w, const struct ss_model_gradient *gradient) {
   const struct ss_model_shape *shape = &w->model->shape;
   for (uint64_t at = 0; at < w->batch->count; at++) {
     const bool in = predicts(shape, w->batch, at), out = predicted(shape, w->batch, at);
     const uint32_t token = w->batch->token[at];
-    w->place[SS_TABLE_INPUT][at] = in ? place_of(&gradient[SS_TABLE_INPUT], token, shape->width) : NULL;
-    w->place[SS_TABLE_OUTPUT][at] = out ? place_of(&gradient[SS_TABLE_OUTPUT], token, shape->width) : NULL;
+    w->sum[SS_TABLE_INPUT][at] = in ? sum_of(&gradient[SS_TABLE_INPUT], token, shape->width) : NULL;
+    w->sum[SS_TABLE_OUTPUT][at] = out ? sum_of(&gradient[SS_TABLE_OUTPUT], token, shape->width) : NULL;
   }
 }
 
@@ -198,10 +198,10 @@ static bool begin(struct work *w, const struct ss_model_gradient *gradient, stru
   if (!ss_take(arena, w->row, words * width) || !ss_take(arena, w->word, words) || !ss_take(arena, w->into, words) ||
       !ss_take(arena, w->expected, words) || !ss_take(arena, w->mean, LANES * width) ||
       !ss_take(arena, w->score, words) || !ss_take(arena, w->own, width) || !ss_take(arena, w->turned, width) ||
-      !ss_take(arena, w->of_mean, width) || !ss_take(arena, w->place[SS_TABLE_INPUT], w->batch->count) ||
-      !ss_take(arena, w->place[SS_TABLE_OUTPUT], w->batch->count))
+      !ss_take(arena, w->of_mean, width) || !ss_take(arena, w->sum[SS_TABLE_INPUT], w->batch->count) ||
+      !ss_take(arena, w->sum[SS_TABLE_OUTPUT], w->batch->count))
     return false;
-  find_places(w, gradient);
+  find_sums(w, gradient);
   if (gradient[SS_TABLE_OUTPUT].count > 0) sample(w, &gradient[SS_TABLE_OUTPUT]);
   return true;
 }
@@ -264,7 +264,7 @@ static inline __attribute__((always_inline)) void softmax(struct work *w, double
   for (uint32_t l = 0; l < LANES; l++) loss[l] = log(sum[l]) + most[l] - of_word[l];
 }
 
-/* into[k][i] += score[k] * mean[i]; a place may be there twice */
+/* into[k][i] += score[k] * mean[i]; a row may be there twice */
 static inline __attribute__((always_inline)) void spread(const struct work *w, uint32_t lane) {
   const uint32_t words = w->model->shape.samples + 1, width = w->model->shape.width;
   const double *mean = w->mean + lane * width, *score = (const double *)w->score + lane;
@@ -279,11 +279,11 @@ static inline __attribute__((always_inline)) void spread(const struct work *w, u
 static void add_gradients(struct work *w, uint32_t lane) {
   const struct ss_model_shape *shape = &w->model->shape;
   const uint64_t at = w->at[lane];
-  w->into[0] = w->place[SS_TABLE_OUTPUT][at];
+  w->into[0] = w->sum[SS_TABLE_OUTPUT][at];
   spread(w, lane);
   for (uint64_t i = context_begin(shape, w->batch, at); i < at; i++)
     for (uint32_t k = 0; w->batch->token[i] != PAD && k < shape->width; k++)
-      w->place[SS_TABLE_INPUT][i][k] += w->share[lane] * w->of_mean[k][lane];
+      w->sum[SS_TABLE_INPUT][i][k] += w->share[lane] * w->of_mean[k][lane];
 }
 
 /* The loss of all examples, added to *loss one by one. */
@@ -328,7 +328,7 @@ bool ss_model_learn(const struct ss_model *model, const struct ss_batch *batch, 
   struct work w = {.model = model, .batch = batch, .weight = pass->weight};
   if (!begin(&w, pass->gradient, arena)) return ss_fail_memory(error, "training a model");
   for (uint64_t at = 0; at < batch->count; at++) {
-    if (!w.place[SS_TABLE_OUTPUT][at]) continue;
+    if (!w.sum[SS_TABLE_OUTPUT][at]) continue;
     w.at[w.examples++] = at;
     if (w.examples < LANES) continue;
     learn(&w, &pass->loss);

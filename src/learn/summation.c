@@ -63,7 +63,7 @@ void ss_summation_close(struct ss_summation *summation) {
  * rows that is reported again must hold the same again. */
 struct collector {
   struct ss_proof proof; /* first: a proof is the collector it stands in */
-  uint32_t width, place; /* the table's width, and the column that this play is for */
+  uint32_t width, only;  /* the table's width, and the column that this play is for */
   uint32_t column;       /* the first column of the rank that answers for it */
   int64_t *unit;         /* [elements] */
   uint8_t *there;        /* [elements] */
@@ -85,7 +85,7 @@ static bool add_range(struct collector *c, const struct ss_chunk *chunk) {
 }
 
 static size_t element_of(const struct collector *c, uint64_t row) {
-  return (size_t)row * c->width + c->place;
+  return (size_t)row * c->width + c->only;
 }
 
 static uint64_t count_there(const struct collector *c, uint64_t low, uint64_t high) {
@@ -287,7 +287,7 @@ static bool run_lossless(struct ss_summation *a, const struct ss_learn_rows *own
   for (uint32_t i = 0; good && a->ranks > 1 && i < a->plays; i++) {
     struct ss_stage stage = {.input = &input, .proof = &collector.proof};
     struct ss_final final;
-    collector.place = elements ? 0 : i;
+    collector.only = elements ? 0 : i;
     collector.column = elements ? 0 : first_column(a, i);
     collector.last = (struct ss_chunk){0};
     collector.ranges = 0;

@@ -34,7 +34,7 @@ struct handle {
 /* What is no field of the document. */
 static const struct {
   const char *path;
-  size_t place;
+  size_t offset;
 } flags[] = {{"per_rank", offsetof(struct ss_request, run.per_rank)},
              {"per_iteration", offsetof(struct ss_request, run.per_iteration)},
              {"lossy", offsetof(struct ss_request, lossy)},
@@ -201,7 +201,7 @@ static bool add_edit(struct ss_request *request, const char *path, cJSON *item, 
   for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
     if (strcmp(path, flags[i].path) != 0) continue;
     const bool is_flag = cJSON_IsBool(item);
-    if (is_flag) *(bool *)((char *)request + flags[i].place) = cJSON_IsTrue(item);
+    if (is_flag) *(bool *)((char *)request + flags[i].offset) = cJSON_IsTrue(item);
     cJSON_Delete(item);
     return is_flag || ss_fail(error, SS_BAD_INPUT, "%s: expected true or false", path);
   }

@@ -51,7 +51,7 @@ static void close_network(struct ss_network *n) {
 }
 
 /* The arrays of endpoints stand in one block. */
-static bool place_arrays(struct ss_network *n) {
+static bool take_arrays(struct ss_network *n) {
   double **const of_endpoints[] = {&n->ready,   &n->done, &n->computed, &n->computing, &n->egress,
                                    &n->ingress, &n->out,  &n->in,       &n->near_out,  &n->near_in};
   double *endpoints = ss_alloc_zero(n->endpoints, sizeof of_endpoints);
@@ -75,7 +75,7 @@ static struct ss_network *open_network(const struct ss_cluster *cluster, uint32_
   n->ranks = ranks;
   n->endpoints = ranks + servers;
   n->nodes = ss_cluster_nodes(cluster, ranks);
-  if (!place_arrays(n)) {
+  if (!take_arrays(n)) {
     close_network(n);
     return NULL;
   }
@@ -232,7 +232,7 @@ static bool link_of(const struct ss_network *n, uint32_t i, struct ss_link_use *
   if (i >= ports) { /* a card carries one message at a time */
     const struct card *card = &n->card[i % 2 * n->nodes + node];
     *out = (struct ss_link_use){.kind = i % 2 ? SS_NIC_IN : SS_NIC_OUT,
-                                .place = node,
+                                .index = node,
                                 .capacity = 1 / n->inter.beta,
                                 .bytes = card->bytes,
                                 .busy = card->held,
@@ -242,7 +242,7 @@ static bool link_of(const struct ss_network *n, uint32_t i, struct ss_link_use *
   const bool in = i % 2 == 1;
   const double bytes = port_bytes(n, e, in), near = (in ? n->near_in : n->near_out)[e];
   *out = (struct ss_link_use){.kind = in ? SS_INGRESS : SS_EGRESS,
-                              .place = e < n->ranks ? e : e - n->ranks,
+                              .index = e < n->ranks ? e : e - n->ranks,
                               .server = e >= n->ranks,
                               .capacity = 1 / fastest,
                               .bytes = bytes,

@@ -208,7 +208,7 @@ static void use_of_port(const struct ss_network *n, uint32_t e, bool in, struct 
   const struct ss_fair_port *port = in ? &n->end[e].in : &n->end[e].out;
   const bool server = e >= n->map.ranks;
   *out = (struct ss_link_use){.kind = in ? SS_INGRESS : SS_EGRESS,
-                              .place = server ? e - n->map.ranks : e,
+                              .index = server ? e - n->map.ranks : e,
                               .server = server,
                               .bytes = port->bytes,
                               .busy = port->busy,

@@ -10,22 +10,22 @@ enum { CHILDREN = 4 };
 bool ss_fair_heap_reserve(struct ss_fair_heap *heap, uint32_t capacity) {
   struct ss_fair_item *item = ss_realloc(heap->item, capacity, sizeof *item);
   if (item) heap->item = item;
-  uint32_t *place = ss_realloc(heap->place, capacity, sizeof *place);
-  if (place) heap->place = place;
-  if (!item || !place) return false;
-  memset(place + heap->capacity, 0xff, (capacity - heap->capacity) * sizeof *place);
+  uint32_t *index = ss_realloc(heap->index, capacity, sizeof *index);
+  if (index) heap->index = index;
+  if (!item || !index) return false;
+  memset(index + heap->capacity, 0xff, (capacity - heap->capacity) * sizeof *index);
   heap->capacity = capacity;
   return true;
 }
 
 void ss_fair_heap_close(struct ss_fair_heap *heap) {
   free(heap->item);
-  free(heap->place);
+  free(heap->index);
 }
 
 static void settle_at(struct ss_fair_heap *heap, uint32_t at, struct ss_fair_item item) {
   heap->item[at] = item;
-  heap->place[item.id] = at;
+  heap->index[item.id] = at;
 }
 
 static void rise(struct ss_fair_heap *heap, uint32_t at, struct ss_fair_item item) {
@@ -55,14 +55,14 @@ static void sink(struct ss_fair_heap *heap, uint32_t at, struct ss_fair_item ite
 
 void ss_fair_heap_set(struct ss_fair_heap *heap, uint32_t id, double time) {
   const struct ss_fair_item item = {time, id};
-  uint32_t at = heap->place[id];
+  uint32_t at = heap->index[id];
   if (at == UINT32_MAX) rise(heap, heap->count++, item);
   else if (time < heap->item[at].time) rise(heap, at, item);
   else sink(heap, at, item);
 }
 
 void ss_fair_heap_put(struct ss_fair_heap *heap, uint32_t id, double time) {
-  const uint32_t at = heap->place[id];
+  const uint32_t at = heap->index[id];
   settle_at(heap, at == UINT32_MAX ? heap->count++ : at, (struct ss_fair_item){time, id});
 }
 
@@ -80,7 +80,7 @@ static uint32_t take_many(struct ss_fair_heap *heap, double limit, uint32_t *ids
       settle_at(heap, kept++, item);
       continue;
     }
-    heap->place[item.id] = UINT32_MAX;
+    heap->index[item.id] = UINT32_MAX;
     ids[taken++] = item.id;
   }
   heap->count = kept;
@@ -95,7 +95,7 @@ uint32_t ss_fair_heap_take(struct ss_fair_heap *heap, double limit, uint32_t *id
     if (taken >= MANY && taken >= heap->count / MANY) return taken + take_many(heap, limit, ids + taken);
     const struct ss_fair_item last = heap->item[heap->count - 1];
     ids[taken++] = heap->item[0].id;
-    heap->place[heap->item[0].id] = UINT32_MAX;
+    heap->index[heap->item[0].id] = UINT32_MAX;
     if (--heap->count > 0) sink(heap, 0, last);
   }
   return taken;

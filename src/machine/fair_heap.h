@@ -12,7 +12,7 @@ struct ss_fair_item {
 
 struct ss_fair_heap {
   struct ss_fair_item *item;
-  uint32_t *place; /* [ids] of the item; UINT32_MAX: it is not in the heap */
+  uint32_t *index; /* [ids] of the item; UINT32_MAX: it is not in the heap */
   uint32_t count, capacity;
 };
 

@@ -38,7 +38,7 @@ static bool make_kinds(struct ss_fair_map *map, const struct ss_cluster *c) {
   return true;
 }
 
-static void place_endpoints(struct ss_fair_map *map, const struct ss_cluster *c) {
+static void seat_endpoints(struct ss_fair_map *map, const struct ss_cluster *c) {
   for (uint32_t e = 0; e < map->endpoints; e++) {
     const uint32_t g = c->gpus_per_node, server = e - map->ranks;
     const bool rank = e < map->ranks;
@@ -80,7 +80,7 @@ bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *c, uint3
   if (!ss_take(&map->arena, map->node, map->endpoints) || !ss_take(&map->arena, map->card, map->endpoints) ||
       !make_kinds(map, c))
     return false;
-  place_endpoints(map, c);
+  seat_endpoints(map, c);
   return true;
 }
 
@@ -137,24 +137,24 @@ uint32_t ss_fair_path(const struct ss_fair_map *map, uint32_t kind, uint32_t fro
   return n;
 }
 
-static bool within(uint32_t link, uint32_t first, uint32_t count, uint32_t *place) {
-  *place = link - first;
-  return link >= first && *place < count;
+static bool within(uint32_t link, uint32_t first, uint32_t count, uint32_t *index) {
+  *index = link - first;
+  return link >= first && *index < count;
 }
 
 struct ss_link_use ss_fair_name(const struct ss_fair_map *map, uint32_t link) {
   const uint32_t cards = map->cards ? map->nodes * map->nics : 0;
   uint32_t at;
   if (within(link, map->out, cards, &at))
-    return (struct ss_link_use){.kind = SS_NIC_OUT, .place = at / map->nics, .number = at % map->nics};
+    return (struct ss_link_use){.kind = SS_NIC_OUT, .index = at / map->nics, .number = at % map->nics};
   if (within(link, map->in, cards, &at))
-    return (struct ss_link_use){.kind = SS_NIC_IN, .place = at / map->nics, .number = at % map->nics};
+    return (struct ss_link_use){.kind = SS_NIC_IN, .index = at / map->nics, .number = at % map->nics};
   for (uint32_t l = 0; l < map->levels; l++) {
     const struct ss_fair_level *level = &map->level[l];
     if (within(link, level->up, level->groups, &at))
-      return (struct ss_link_use){.kind = SS_UPLINK, .place = at, .number = l + 1};
+      return (struct ss_link_use){.kind = SS_UPLINK, .index = at, .number = l + 1};
     if (within(link, level->down, level->groups, &at))
-      return (struct ss_link_use){.kind = SS_DOWNLINK, .place = at, .number = l + 1};
+      return (struct ss_link_use){.kind = SS_DOWNLINK, .index = at, .number = l + 1};
   }
-  return (struct ss_link_use){.kind = SS_BUS, .place = link - map->buses};
+  return (struct ss_link_use){.kind = SS_BUS, .index = link - map->buses};
 }

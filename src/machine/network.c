@@ -26,19 +26,19 @@ const char *ss_link_use_name(const struct ss_link_use *use, uint32_t nics, char 
   switch (use->kind) {
   case SS_EGRESS:
   case SS_INGRESS:
-    snprintf(buffer, size, "%s of %s %u", ports[use->kind - SS_EGRESS], use->server ? "server" : "rank", use->place);
+    snprintf(buffer, size, "%s of %s %u", ports[use->kind - SS_EGRESS], use->server ? "server" : "rank", use->index);
     break;
   case SS_NIC_OUT:
   case SS_NIC_IN:
     if (nics > 1)
-      snprintf(buffer, size, "NIC %u of node %u, %s", use->number, use->place, ways[use->kind - SS_NIC_OUT]);
-    else snprintf(buffer, size, "NIC of node %u, %s", use->place, ways[use->kind - SS_NIC_OUT]);
+      snprintf(buffer, size, "NIC %u of node %u, %s", use->number, use->index, ways[use->kind - SS_NIC_OUT]);
+    else snprintf(buffer, size, "NIC of node %u, %s", use->index, ways[use->kind - SS_NIC_OUT]);
     break;
   case SS_UPLINK:
   case SS_DOWNLINK:
-    snprintf(buffer, size, "%s of group %u, level %u", trunks[use->kind - SS_UPLINK], use->place, use->number);
+    snprintf(buffer, size, "%s of group %u, level %u", trunks[use->kind - SS_UPLINK], use->index, use->number);
     break;
-  case SS_BUS: snprintf(buffer, size, "bus of node %u", use->place); break;
+  case SS_BUS: snprintf(buffer, size, "bus of node %u", use->index); break;
   case SS_LINK_KINDS: buffer[0] = '\0';
   }
   return buffer;

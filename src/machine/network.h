@@ -70,9 +70,9 @@ extern const char *const ss_link_kind_names[];
 /* What went over a link, or through an endpoint's port. */
 struct ss_link_use {
   enum ss_link_kind kind;
-  uint32_t place;  /* endpoint, node, or number of the group in its level */
+  uint32_t index;  /* endpoint, node, or number of the group in its level */
   uint32_t number; /* which card of the node; the group's level, from 1 */
-  bool server;     /* a port of server number `place`, not of rank `place` */
+  bool server;     /* a port of server number `index`, not of rank `index` */
   double capacity; /* B/s; of a port: of the fastest message that it can carry */
   double bytes;    /* B carried */
   double busy;     /* s in which bytes flowed */

@@ -29,7 +29,7 @@ static bool read_words(struct ss_node node, struct ss_doc **out, struct ss_error
   const char *text;
   char name[80];
   if (!ss_node_text(node, &text, error)) return false;
-  (void)ss_doc_place(node.doc, "schemes", name, sizeof name);
+  (void)ss_doc_position(node.doc, "schemes", name, sizeof name);
   if (text[0] == '{' || text[0] == '[') return ss_doc_parse(name, text, strlen(text), out, error);
   cJSON *list = ss_study_schemes(text, error);
   return list ? ss_doc_adopt(name, list, out, error) : false;

@@ -208,12 +208,12 @@ static bool share_out(const struct oktopk *o, uint64_t *keep, struct ss_error *e
   for (uint32_t j = 0; j < P; j++) keep[j] = ss_play_resident(play, j) ? sum[j].count : 0;
   if (!ss_play_pool(play, keep, P, SS_POOL_SUM, error)) return false;
   for (uint32_t j = 0; j < P; j++) n += keep[j];
-  SS_AUTO_FREE uint32_t *place = ss_alloc(n, sizeof *place);
+  SS_AUTO_FREE uint32_t *index = ss_alloc(n, sizeof *index);
   SS_AUTO_FREE uint64_t *units = ss_alloc_zero(n, sizeof *units);
-  const struct ss_chunk all = ss_chunk_of_values(place, (const int64_t *)units, n, 0, n);
+  const struct ss_chunk all = ss_chunk_of_values(index, (const int64_t *)units, n, 0, n);
   struct ss_chunk kept;
-  if (!place || !units) return ss_fail_memory(error, "finding a threshold");
-  for (uint64_t i = 0; i < n; i++) place[i] = (uint32_t)i;
+  if (!index || !units) return ss_fail_memory(error, "finding a threshold");
+  for (uint64_t i = 0; i < n; i++) index[i] = (uint32_t)i;
   for (uint32_t j = 0; j < P; end += keep[j++])
     if (ss_play_resident(play, j) && keep[j] > 0) memcpy(units + end, sum[j].units, keep[j] * sizeof *units);
   if (!ss_play_pool(play, units, n, SS_POOL_SUM, error)) return false;

@@ -56,7 +56,7 @@ static bool choose_size(struct s2 *s, struct ss_error *error) {
 /* --- parts ---------------------------------------------------------------------------------------------- */
 
 /* Buckets and bytes before part j. */
-static uint64_t place(const struct s2 *s, uint32_t j) {
+static uint64_t offset_of(const struct s2 *s, uint32_t j) {
   return ss_share(s->buckets, s->run->ranks, j) + ss_share(s->bytes, s->run->ranks, j);
 }
 
@@ -65,7 +65,7 @@ static struct ss_chunk range(const void *context, uint32_t first, uint32_t count
   return (struct ss_chunk){.dense = true,
                            .low = ss_share(s->buckets, s->run->ranks, first),
                            .high = ss_share(s->buckets, s->run->ranks, first + count),
-                           .count = place(s, first + count) - place(s, first),
+                           .count = offset_of(s, first + count) - offset_of(s, first),
                            .width = 1,
                            .part = first};
 }
@@ -76,7 +76,7 @@ static bool give(void *context, uint32_t rank, struct ss_arena *arena, struct ss
   (void)arena;
   (void)error;
   chunk->origin = rank;
-  chunk->sketch = s->packed[rank] + place(s, chunk->part);
+  chunk->sketch = s->packed[rank] + offset_of(s, chunk->part);
   chunk->kind = SS_CHUNK_SKETCH;
   return true;
 }

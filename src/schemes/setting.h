@@ -15,7 +15,7 @@ struct ss_option {
   enum ss_option_kind kind;
   const char *const *choices; /* NULL-terminated, for SS_OPTION_CHOICE */
   uint64_t low, high;         /* for SS_OPTION_COUNT: [low, high]; for SS_OPTION_REAL: (low, high] */
-  double default_value;       /* place of the choice, 0 or 1, the count, or the number */
+  double default_value;       /* index of the choice, 0 or 1, the count, or the number */
   const char *help;
 };
 
@@ -33,7 +33,7 @@ enum ss_hierarchy { SS_FLAT, SS_SHARD, SS_LEADER };
 struct ss_setting {
   const struct ss_scheme *scheme;
   char label[96];                 /* what tables and `expect` call it: the scheme's name unless given */
-  uint64_t value[SS_OPTIONS_MAX]; /* by number of the option: a count, the place of a choice, or a flag */
+  uint64_t value[SS_OPTIONS_MAX]; /* by number of the option: a count, the index of a choice, or a flag */
   double real[SS_OPTIONS_MAX];    /* of SS_OPTION_REAL */
   bool given[SS_OPTIONS_MAX];     /* said, not a default */
   uint32_t index_bytes;

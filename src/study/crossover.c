@@ -49,8 +49,8 @@ static bool note_rounding(struct ss_crossover_study *s, const struct ss_rounding
   return true;
 }
 
-/* A scenario of both schemes at one place. */
-struct place {
+/* A scenario of both schemes at one position. */
+struct trial {
   cJSON *document;
   struct ss_rounding size;
 };
@@ -85,9 +85,9 @@ static cJSON *schemes_of(const struct ss_duel *duel) {
 }
 
 /* Its document is to be deleted, also after a failure. */
-static bool set_place(struct ss_crossover_study *s, double x, struct place *p, struct ss_error *error) {
+static bool set_trial(struct ss_crossover_study *s, double x, struct trial *p, struct ss_error *error) {
   const uint32_t ranks = ss_duel_move(&s->duel, x);
-  *p = (struct place){.document = NULL};
+  *p = (struct trial){.document = NULL};
   if (ranks < 2) return ss_fail(error, SS_BAD_INPUT, "a single rank sends nothing");
   if (!round_size(s, x, &p->size, error)) return false;
   cJSON *uniform = uniform_of(s->duel.with, &p->size, error);
@@ -101,7 +101,7 @@ static bool set_place(struct ss_crossover_study *s, double x, struct place *p, s
   return p->document || ss_fail_memory(error, "simulating");
 }
 
-static bool open_place(const struct ss_crossover_study *s, const struct place *p, struct ss_study **out,
+static bool open_trial(const struct ss_crossover_study *s, const struct trial *p, struct ss_study **out,
                        struct ss_error *error) {
   const struct ss_request request = {.document = p->document, .costs = s->duel.costs, .cluster = &s->duel.cluster};
   return ss_study_open(&request, out, error);
@@ -115,15 +115,15 @@ static double work_at(struct ss_crossover_study *s, double x) {
   return ranks * rows * c->density + ranks * ranks;
 }
 
-/* Known before the first place is played: the dearest places are the last. What cannot be had there for other reasons
- * is told where it is come by. */
+/* Known before the first position is played: the dearest positions are the last. What cannot be had there for other
+ * reasons is told where it is come by. */
 static bool fits(struct ss_crossover_study *s, double x, struct ss_error *error) {
-  struct place p;
+  struct trial p;
   struct ss_error why = {.status = SS_OK};
   struct ss_study *study = NULL;
   size_t count;
-  bool ok = set_place(s, x, &p, &why);
-  if (ok) ok = open_place(s, &p, &study, &why);
+  bool ok = set_trial(s, x, &p, &why);
+  if (ok) ok = open_trial(s, &p, &study, &why);
   const struct ss_job *job = ok ? ss_study_jobs(study, &count) : NULL;
   for (size_t i = 0; ok && i < count; i++) {
     struct ss_job named = job[i];
@@ -136,14 +136,14 @@ static bool fits(struct ss_crossover_study *s, double x, struct ss_error *error)
   return ss_fail(error, SS_MACHINE, "%s = %g: %s", ss_axes[s->duel.over].name, x, why.text);
 }
 
-static bool play(const struct ss_crossover_study *s, const struct place *place, double cost[2],
+static bool play(const struct ss_crossover_study *s, const struct trial *trial, double cost[2],
                  struct ss_error *error) {
   const struct ss_watcher within = {.stops = s->watcher ? s->watcher->stops : NULL,
                                     .context = s->watcher ? s->watcher->context : NULL};
   const struct ss_run_options options = {.jobs = s->jobs, .watcher = &within};
   struct ss_study *study;
   struct ss_results results = {0};
-  if (!open_place(s, place, &study, error)) return false;
+  if (!open_trial(s, trial, &study, error)) return false;
   bool ok = ss_study_run(study, &options, NULL, &results, error);
   for (int i = 0; ok && i < 2; i++) cost[i] = results.point[i].time;
   ss_results_free(&results);
@@ -154,19 +154,19 @@ static bool play(const struct ss_crossover_study *s, const struct place *place, 
 /* The two costs at x by simulation, for struct ss_crossover_search. */
 static bool simulate(void *context, double x, double cost[2], struct ss_error *error) {
   struct ss_crossover_study *s = context;
-  struct place p;
-  const bool ok = set_place(s, x, &p, error) && note_rounding(s, &p.size, error) && play(s, &p, cost, error);
+  struct trial p;
+  const bool ok = set_trial(s, x, &p, error) && note_rounding(s, &p.size, error) && play(s, &p, cost, error);
   cJSON_Delete(p.document);
   /* refining goes on beyond the grid */
   ss_watcher_advance(s->watcher, s->probed++ < s->wanted ? 1 : 0, work_at(s, x), s->whole);
   return ok;
 }
 
-/* A change of the winner takes some more places to be found; that there is one, in the middle, is a guess. */
+/* A change of the winner takes some more positions to be found; that there is one, in the middle, is a guess. */
 static double whole_work(struct ss_crossover_study *s, const struct ss_crossover_search *search) {
   enum { REFINING = 6 };
   double whole = REFINING * work_at(s, sqrt(s->low * s->high));
-  for (uint32_t i = 0; i < ss_crossover_places(search); i++) whole += work_at(s, ss_crossover_place(search, i));
+  for (uint32_t i = 0; i < ss_crossover_positions(search); i++) whole += work_at(s, ss_crossover_position(search, i));
   return whole;
 }
 
@@ -189,10 +189,10 @@ bool ss_crossover_study_run(struct ss_crossover_study *s, struct ss_error *error
                                              .context = s->simulated ? (void *)s : &s->duel};
   if (s->simulated && (!fits(s, s->low, error) || !fits(s, s->high, error))) return false;
   s->whole = s->simulated ? whole_work(s, &search) : 0;
-  if (s->simulated) ss_watcher_begin(s->watcher, "places", ss_crossover_places(&search));
+  if (s->simulated) ss_watcher_begin(s->watcher, "places", ss_crossover_positions(&search));
   const bool found = ss_crossover_find(&search, &s->found, error);
   if (s->simulated) ss_watcher_end(s->watcher);
-  if (!ss_watcher_goes_on(s->watcher, error)) { /* places that were not played look like those without a cost */
+  if (!ss_watcher_goes_on(s->watcher, error)) { /* positions that were not played look like those without a cost */
     ss_crossover_free(&s->found);
     return false;
   }

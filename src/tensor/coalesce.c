@@ -73,25 +73,25 @@ static uint64_t by_bitset(const uint32_t *rows, uint64_t count, uint64_t range, 
 
 static void insertion_sort(const uint32_t *rows, uint64_t count, uint32_t *out) {
   for (uint64_t i = 0; i < count; i++) {
-    uint64_t place = i;
-    for (; place > 0 && out[place - 1] > rows[i]; place--) out[place] = out[place - 1];
-    out[place] = rows[i];
+    uint64_t to = i;
+    for (; to > 0 && out[to - 1] > rows[i]; to--) out[to] = out[to - 1];
+    out[to] = rows[i];
   }
 }
 
 /* One stable counting pass over the digit at `shift`. */
 static void radix_pass(const uint32_t *from, uint64_t count, unsigned shift, unsigned digit, uint32_t *to) {
-  uint64_t place[1 << WIDE_DIGIT];
+  uint64_t offset[1 << WIDE_DIGIT];
   const uint32_t mask = (1u << digit) - 1;
-  memset(place, 0, sizeof *place << digit);
-  for (uint64_t i = 0; i < count; i++) place[(from[i] >> shift) & mask]++;
+  memset(offset, 0, sizeof *offset << digit);
+  for (uint64_t i = 0; i < count; i++) offset[(from[i] >> shift) & mask]++;
   uint64_t sum = 0;
   for (uint32_t d = 0; d <= mask; d++) {
-    const uint64_t here = place[d];
-    place[d] = sum;
+    const uint64_t here = offset[d];
+    offset[d] = sum;
     sum += here;
   }
-  for (uint64_t i = 0; i < count; i++) to[place[(from[i] >> shift) & mask]++] = from[i];
+  for (uint64_t i = 0; i < count; i++) to[offset[(from[i] >> shift) & mask]++] = from[i];
 }
 
 static void radix_sort(const uint32_t *rows, uint64_t count, uint64_t range, uint32_t *out, uint32_t *keys) {

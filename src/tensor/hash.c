@@ -23,7 +23,7 @@ struct partition {
   uint64_t seed;
   uint32_t parts, chunks;
   uint16_t *part_of; /* [count] h0 of each row: kept, as hashing it twice takes longer */
-  uint64_t *place;   /* [chunks][parts] entries, then where the chunk's next one goes */
+  uint64_t *next;    /* [chunks][parts] entries, then where the chunk's next one goes */
 };
 
 /* The loops take what they need into variables of their own: a store of the same type as one of the struct's fields
@@ -33,27 +33,27 @@ static void count_parts(const struct partition *p, uint32_t chunk) {
   const uint64_t seed = p->seed;
   const uint32_t *rows = p->in->rows, parts = p->parts;
   uint16_t *restrict part_of = p->part_of;
-  uint64_t *restrict counts = p->place + (uint64_t)chunk * parts;
+  uint64_t *restrict counts = p->next + (uint64_t)chunk * parts;
   memset(counts, 0, parts * sizeof *counts);
   for (uint64_t at = begin; at < end; at += HASHED) {
     uint64_t part[HASHED];
     const uint64_t n = end - at < HASHED ? end - at : HASHED;
     for (uint64_t i = 0; i < n; i++) part[i] = rows[at + i];
-    ss_hash_places(part, n, seed, parts, part);
+    ss_hash_indices(part, n, seed, parts, part);
     for (uint64_t i = 0; i < n; i++) part_of[at + i] = (uint16_t)part[i];
     for (uint64_t i = 0; i < n; i++) counts[part[i]]++;
   }
 }
 
 /* Part by part, and in a part chunk by chunk: that keeps the order of the input. */
-static void find_places(const struct partition *p, uint64_t *offsets) {
+static void find_offsets(const struct partition *p, uint64_t *offsets) {
   uint64_t sum = 0;
   for (uint32_t part = 0; part < p->parts; part++) {
     offsets[part] = sum;
     for (uint32_t chunk = 0; chunk < p->chunks; chunk++) {
-      uint64_t *place = &p->place[(uint64_t)chunk * p->parts + part];
-      const uint64_t here = *place;
-      *place = sum;
+      uint64_t *next = &p->next[(uint64_t)chunk * p->parts + part];
+      const uint64_t here = *next;
+      *next = sum;
       sum += here;
     }
   }
@@ -69,9 +69,9 @@ static void scatter_values(const struct partition *p, uint32_t chunk, const stru
   const float *restrict values = p->in->values;
   float *restrict values_out = out->values;
   const uint16_t *restrict part_of = p->part_of;
-  uint64_t *restrict place = p->place + (uint64_t)chunk * p->parts;
+  uint64_t *restrict next = p->next + (uint64_t)chunk * p->parts;
   for (uint64_t i = begin; i < end; i++) {
-    const uint64_t to = place[part_of[i]]++;
+    const uint64_t to = next[part_of[i]]++;
     out->rows[to] = rows[i];
     if (marks) out->marks[to] = marks[i];
     if (width == 1) values_out[to] = values[i * stride];
@@ -86,17 +86,17 @@ static void scatter(const struct partition *p, uint32_t chunk, const struct ss_h
   uint32_t *restrict rows_out = out->rows;
   uint64_t *restrict marks_out = out->marks;
   const uint16_t *restrict part_of = p->part_of;
-  uint64_t *restrict place = p->place + (uint64_t)chunk * p->parts;
+  uint64_t *restrict next = p->next + (uint64_t)chunk * p->parts;
   if (p->in->values) {
     scatter_values(p, chunk, out);
     return;
   }
   if (!marks) {
-    for (uint64_t i = begin; i < end; i++) rows_out[place[part_of[i]]++] = rows[i];
+    for (uint64_t i = begin; i < end; i++) rows_out[next[part_of[i]]++] = rows[i];
     return;
   }
   for (uint64_t i = begin; i < end; i++) {
-    const uint64_t to = place[part_of[i]]++;
+    const uint64_t to = next[part_of[i]]++;
     rows_out[to] = rows[i];
     marks_out[to] = marks[i];
   }
@@ -116,23 +116,23 @@ bool ss_hash_partition(const struct ss_hash_input *in, uint64_t seed, uint32_t p
   SS_KERNEL_TIMED(SS_KERNEL_HASH_PARTITION);
   ss_kernel_ran(SS_KERNEL_HASH_PARTITION, in->count);
   SS_AUTO_FREE uint16_t *part_of = ss_alloc(in->count, sizeof *part_of);
-  SS_AUTO_FREE uint64_t *place = ss_alloc((size_t)p.chunks * parts, sizeof *place);
-  if (!part_of || !place) return ss_fail_memory(error, "partitioning rows by hash");
+  SS_AUTO_FREE uint64_t *next = ss_alloc((size_t)p.chunks * parts, sizeof *next);
+  if (!part_of || !next) return ss_fail_memory(error, "partitioning rows by hash");
   p.part_of = part_of;
-  p.place = place;
+  p.next = next;
   if (p.chunks == 1) { /* a parallel region, even of one thread, calls the kernel */
     count_parts(&p, 0);
-    find_places(&p, out->offsets);
+    find_offsets(&p, out->offsets);
     scatter(&p, 0, out);
     return true;
   }
 #pragma omp parallel
   {
-    /* static: a thread's chunks are neighbours, and so are the places it writes to */
+    /* static: a thread's chunks are neighbours, and so are the indices it writes to */
 #pragma omp for schedule(static)
     for (uint32_t chunk = 0; chunk < p.chunks; chunk++) count_parts(&p, chunk);
 #pragma omp single
-    find_places(&p, out->offsets);
+    find_offsets(&p, out->offsets);
 #pragma omp for schedule(static)
     for (uint32_t chunk = 0; chunk < p.chunks; chunk++) scatter(&p, chunk, out);
   }
@@ -145,7 +145,7 @@ static void count_range(uint64_t begin, uint64_t end, uint64_t seed, uint32_t pa
     uint64_t part[HASHED];
     const uint64_t n = end - at < HASHED ? end - at : HASHED;
     for (uint64_t i = 0; i < n; i++) part[i] = at + i;
-    ss_hash_places(part, n, seed, parts, part);
+    ss_hash_indices(part, n, seed, parts, part);
     for (uint64_t i = 0; i < n; i++) counts[part[i]]++;
   }
 }
@@ -239,9 +239,9 @@ static void fetch_first(const struct hierarchy *h, const uint32_t *rows, uint64_
   b->rows = rows;
   b->count = count < BATCH ? (uint32_t)count : BATCH;
   for (uint32_t i = 0; i < b->count; i++) keys[i] = rows[i];
-  ss_hash_places(keys, b->count, h->seed + 1, h->parallel_slots, b->first);
+  ss_hash_indices(keys, b->count, h->seed + 1, h->parallel_slots, b->first);
   for (uint32_t i = 0; i < b->count; i++) __builtin_prefetch(&h->parallel[b->first[i]], 1);
-  ss_hash_places(keys, b->count, h->seed + 2, h->parallel_slots, b->second);
+  ss_hash_indices(keys, b->count, h->seed + 2, h->parallel_slots, b->second);
 }
 
 static void fetch_second(const struct hierarchy *h, struct batch *b) {

@@ -1,7 +1,7 @@
 /* Hashing rows to parts: ZEN's h0 and what is built on it.
  *
  * ZEN's hierarchical hashing (Algorithm 1) does two things: h0 says which partition a row belongs to, on every rank
- * the same, and h1..hk find a place in that partition's memory, so that thousands of GPU threads can write without
+ * the same, and h1..hk find a slot in that partition's memory, so that thousands of GPU threads can write without
  * agreeing. Only the first has a meaning for the traffic; ss_hash_partition does it, stably. The second is a kernel
  * whose memory, probes and losses can be looked at: ss_hash_hierarchical, and ss_hash_lossy, the strawman
  * (Algorithm 3) that it is held against.

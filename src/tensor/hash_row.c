@@ -1,7 +1,7 @@
 #include "tensor/hash_row.h"
 
-void ss_hash_places_plain(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *places) {
-  for (uint64_t i = 0; i < count; i++) places[i] = ss_below(ss_hash_row(keys[i], seed), n);
+void ss_hash_indices_plain(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *indices) {
+  for (uint64_t i = 0; i < count; i++) indices[i] = ss_below(ss_hash_row(keys[i], seed), n);
 }
 
 void ss_hash_cells_plain(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *cells) {
@@ -49,11 +49,11 @@ WIDE_INLINE __mmask8 lanes(uint64_t i, uint64_t count) {
   return (__mmask8)(count - i < 8 ? (1u << (count - i)) - 1 : 0xff);
 }
 
-WIDE static void places_wide(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *places) {
+WIDE static void indices_wide(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *indices) {
   for (uint64_t i = 0; i < count; i += 8) {
     const __mmask8 mask = lanes(i, count);
     const __m512i scrambled = scramble(_mm512_maskz_loadu_epi64(mask, keys + i));
-    _mm512_mask_storeu_epi64(places + i, mask, below(finish(scrambled, seed), n));
+    _mm512_mask_storeu_epi64(indices + i, mask, below(finish(scrambled, seed), n));
   }
 }
 
@@ -71,9 +71,9 @@ static bool wide(uint64_t n) {
   return n <= UINT32_MAX && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
-void ss_hash_places(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *places) {
-  if (wide(n)) places_wide(keys, count, seed, n, places);
-  else ss_hash_places_plain(keys, count, seed, n, places);
+void ss_hash_indices(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *indices) {
+  if (wide(n)) indices_wide(keys, count, seed, n, indices);
+  else ss_hash_indices_plain(keys, count, seed, n, indices);
 }
 
 void ss_hash_cells(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *cells) {
@@ -83,8 +83,8 @@ void ss_hash_cells(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t
 
 #else
 
-void ss_hash_places(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *places) {
-  ss_hash_places_plain(keys, count, seed, n, places);
+void ss_hash_indices(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *indices) {
+  ss_hash_indices_plain(keys, count, seed, n, indices);
 }
 
 void ss_hash_cells(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *cells) {

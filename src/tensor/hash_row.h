@@ -19,14 +19,14 @@ __attribute__((flatten)) static inline uint64_t ss_hash_row(uint64_t row, uint64
   return XXH64(&bytes, sizeof bytes, seed);
 }
 
-/* places[i] = ss_below(ss_hash_row(keys[i], seed), n), n > 0; `places` may be `keys`. */
-void ss_hash_places(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *places);
+/* indices[i] = ss_below(ss_hash_row(keys[i], seed), n), n > 0; `indices` may be `keys`. */
+void ss_hash_indices(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *indices);
 /* cells[i] = 2 ss_below(ss_hash_row(keys[i], seed), n) + the lowest bit of ss_hash_row(keys[i], seed + 1), for
  * 0 < n < 2^63: a bucket of a count-sketch and a sign. */
 void ss_hash_cells(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *cells);
 
 /* The same without vectors, which tests hold against them. */
-void ss_hash_places_plain(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *places);
+void ss_hash_indices_plain(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *indices);
 void ss_hash_cells_plain(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *cells);
 
 #endif

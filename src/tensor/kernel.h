@@ -35,7 +35,7 @@ struct ss_kernel_work {
   uint64_t calls, elements, bytes;
 };
 
-/* Each entry that is kept is found a place, while the others are passed over: those are bytes. Who keeps nothing has
+/* Each entry that is kept is given an index, while the others are passed over: those are bytes. Who keeps nothing has
  * looked. */
 static inline uint64_t ss_top_k_elements(uint64_t from, uint64_t kept) {
   return kept == 0 && from > 0 ? 1 : kept;

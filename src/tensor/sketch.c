@@ -45,7 +45,7 @@ static inline uint64_t signed_by(uint64_t cell, uint64_t value) {
 }
 
 /* Where a batch goes in all rows of the sketch. */
-struct places {
+struct batch {
   uint64_t cells[SS_SKETCH_HASHES][BATCH];
 };
 
@@ -53,12 +53,12 @@ static uint64_t up_to(uint64_t most, uint64_t begin, uint64_t end) {
   return end - begin < most ? end - begin : most;
 }
 
-/* Finds the places of a batch, and fetches the buckets: one by one, each addition would wait for memory. */
+/* Finds the cells of a batch, and fetches the buckets: one by one, each addition would wait for memory. */
 static void fetch_batch(const struct ss_sketch *shape, const struct ss_sketch_rows *rows, uint64_t begin,
-                        uint64_t count, const uint64_t *buckets, struct places *places) {
+                        uint64_t count, const uint64_t *buckets, struct batch *batch) {
   for (uint64_t j = 0; j < shape->hashes; j++) {
-    const uint64_t *row = buckets + j * shape->buckets, *cells = places->cells[j];
-    find_cells(shape, rows, begin, count, j, places->cells[j]);
+    const uint64_t *row = buckets + j * shape->buckets, *cells = batch->cells[j];
+    find_cells(shape, rows, begin, count, j, batch->cells[j]);
     for (uint64_t i = 0; i < count; i++) __builtin_prefetch(row + (cells[i] >> 1));
   }
 }
@@ -76,12 +76,12 @@ struct addition {
 /* --- by one thread */
 
 static void add_alone(const struct addition *a, uint64_t *buckets) {
-  struct places places;
+  struct batch batch;
   for (uint64_t begin = 0; begin < a->elements; begin += BATCH) {
     const uint64_t count = up_to(BATCH, begin, a->elements);
-    fetch_batch(a->shape, a->rows, begin, count, buckets, &places);
+    fetch_batch(a->shape, a->rows, begin, count, buckets, &batch);
     for (uint64_t j = 0; j < a->shape->hashes; j++) {
-      const uint64_t *cells = places.cells[j];
+      const uint64_t *cells = batch.cells[j];
       uint64_t *row = buckets + j * a->shape->buckets;
       for (uint64_t i = 0; i < count; i++) row[cells[i] >> 1] += signed_by(cells[i], (uint64_t)a->values[begin + i]);
     }
@@ -101,10 +101,10 @@ struct leaf {
   uint32_t starts[LANES + 1];
 };
 
-/* Where the leaf's elements go; counts those of lane l in place[l + 1]. Meanwhile the leaf, which will be written in
+/* Where the leaf's elements go; counts those of lane l in next[l + 1]. Meanwhile the leaf, which will be written in
  * no order that the processor could guess, is fetched. */
 static void find_lanes(const struct addition *a, uint64_t begin, uint64_t count, uint64_t j, uint32_t *cells,
-                       uint32_t *place, const struct leaf *leaf) {
+                       uint32_t *next, const struct leaf *leaf) {
   uint64_t found[HASHED]; /* whose upper halves are 0: there are lanes for no more buckets */
   for (uint64_t at = 0; at < count; at += HASHED) {
     const uint64_t end = at + up_to(HASHED, at, count);
@@ -112,7 +112,7 @@ static void find_lanes(const struct addition *a, uint64_t begin, uint64_t count,
     for (uint64_t i = at; i < end; i += 32) __builtin_prefetch(&leaf->bucket[i], 1);
     find_cells(a->shape, a->rows, begin + at, end - at, j, found);
     for (uint64_t i = at; i < end; i++) cells[i] = (uint32_t)found[i - at];
-    for (uint64_t i = at; i < end; i++) place[(cells[i] >> 1 >> a->shift) + 1]++;
+    for (uint64_t i = at; i < end; i++) next[(cells[i] >> 1 >> a->shift) + 1]++;
   }
 }
 
@@ -120,14 +120,14 @@ static void find_lanes(const struct addition *a, uint64_t begin, uint64_t count,
 static void post(const struct addition *a, uint64_t l, uint64_t j, struct leaf *leaf) {
   const uint64_t begin = ss_share(a->elements, a->lists, l), count = ss_share(a->elements, a->lists, l + 1) - begin;
   const uint64_t mask = (UINT64_C(1) << a->shift) - 1;
-  uint32_t cells[LEAF], place[LANES + 1];
-  memset(place, 0, (a->lanes + 1) * sizeof *place);
-  find_lanes(a, begin, count, j, cells, place, leaf);
-  for (uint32_t lane = 0; lane < a->lanes; lane++) place[lane + 1] += place[lane];
-  memcpy(leaf->starts, place, (a->lanes + 1) * sizeof *place);
+  uint32_t cells[LEAF], next[LANES + 1];
+  memset(next, 0, (a->lanes + 1) * sizeof *next);
+  find_lanes(a, begin, count, j, cells, next, leaf);
+  for (uint32_t lane = 0; lane < a->lanes; lane++) next[lane + 1] += next[lane];
+  memcpy(leaf->starts, next, (a->lanes + 1) * sizeof *next);
   for (uint64_t i = 0; i < count; i++) {
     const uint32_t bucket = cells[i] >> 1;
-    const uint32_t to = place[bucket >> a->shift]++;
+    const uint32_t to = next[bucket >> a->shift]++;
     leaf->bucket[to] = (uint16_t)(bucket & mask);
     leaf->value[to] = signed_by(cells[i], (uint64_t)a->values[begin + i]);
   }
@@ -173,14 +173,14 @@ void ss_sketch_add(const struct ss_sketch *shape, const struct ss_sketch_rows *r
 
 /* --- decoding ------------------------------------------------------------------------------------------------ */
 
-static void read_batch(const struct ss_sketch *shape, uint64_t count, const struct places *places,
+static void read_batch(const struct ss_sketch *shape, uint64_t count, const struct batch *batch,
                        const uint64_t *buckets, double *out) {
   const uint64_t hashes = shape->hashes;
   int64_t found[SS_SKETCH_HASHES];
   assert(hashes > 0);
   for (uint64_t i = 0; i < count; i++) {
     for (uint64_t j = 0; j < hashes; j++) {
-      const uint64_t cell = places->cells[j][i];
+      const uint64_t cell = batch->cells[j][i];
       found[j] = (int64_t)signed_by(cell, buckets[j * shape->buckets + (cell >> 1)]);
     }
     out[i] = ss_sketch_median(found, hashes);
@@ -195,8 +195,8 @@ void ss_sketch_decode(const struct ss_sketch *shape, const struct ss_sketch_rows
 #pragma omp parallel for schedule(static) if (total > SPAN)
   for (uint64_t begin = 0; begin < total; begin += BATCH) {
     const uint64_t count = up_to(BATCH, begin, total);
-    struct places places;
-    fetch_batch(shape, rows, begin, count, sums, &places);
-    read_batch(shape, count, &places, sums, out + begin);
+    struct batch batch;
+    fetch_batch(shape, rows, begin, count, sums, &batch);
+    read_batch(shape, count, &batch, sums, out + begin);
   }
 }

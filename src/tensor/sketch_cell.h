@@ -16,9 +16,9 @@ SS_DEVICE static inline uint64_t ss_sketch_signed(uint64_t value, uint64_t minus
 SS_DEVICE static inline double ss_sketch_median(int64_t *values, uint64_t count) {
   for (uint64_t i = 1; i < count; i++) {
     const int64_t value = values[i];
-    uint64_t place = i;
-    for (; place > 0 && values[place - 1] > value; place--) values[place] = values[place - 1];
-    values[place] = value;
+    uint64_t to = i;
+    for (; to > 0 && values[to - 1] > value; to--) values[to] = values[to - 1];
+    values[to] = value;
   }
   const uint64_t middle = count / 2;
   const double upper = (double)values[middle];

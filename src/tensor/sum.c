@@ -28,7 +28,7 @@ struct sum {
   enum ss_chunk_kind kind; /* of the result */
   bool floats;             /* which all operands have */
   uint32_t span, words;    /* rows of a block, and its bitset's words: BLOCK, or the whole range when it is smaller */
-  /* the result's arrays; a strip writes from its own place on */
+  /* the result's arrays; a strip writes from its own index on */
   uint32_t *rows;
   uint64_t *marks;
   float *values;
@@ -36,7 +36,7 @@ struct sum {
 
 struct strip {
   uint64_t low, high;
-  uint64_t place, count; /* where its entries begin in the result's arrays, and how many came */
+  uint64_t begin, count; /* where its entries begin in the result's arrays, and how many came */
   struct accumulator block;
 };
 
@@ -101,7 +101,7 @@ static void add_operands(const struct sum *s, struct accumulator *a, uint64_t ba
 static inline __attribute__((always_inline)) void flush(const struct sum *s, struct strip *strip, uint64_t base,
                                                         bool marks) {
   struct accumulator *a = &strip->block;
-  uint64_t n = strip->place + strip->count;
+  uint64_t n = strip->begin + strip->count;
   for (uint32_t w = 0; w < s->words; w++) {
     uint64_t bits = a->present[w];
     a->ahead[w] = n;
@@ -113,13 +113,13 @@ static inline __attribute__((always_inline)) void flush(const struct sum *s, str
       a->marks[at] = 0;
     }
   }
-  strip->count = n - strip->place;
+  strip->count = n - strip->begin;
 }
 
 static inline __attribute__((always_inline)) void add_floats(const struct sum *s, const struct strip *strip,
                                                              uint64_t base, uint64_t first) {
   const struct accumulator *a = &strip->block;
-  uint64_t n = strip->place + strip->count - first;
+  uint64_t n = strip->begin + strip->count - first;
   memset(s->values + first * s->width, 0, n * s->width * sizeof *s->values);
   for (uint32_t i = 0; i < s->n; i++) {
     const struct ss_chunk *c = &s->operands[i];
@@ -154,7 +154,7 @@ static void sum_blocks(const struct sum *s, struct strip *strip) {
   struct accumulator *a = &strip->block;
   for (uint32_t row; next_row(s, a, &row);) {
     uint64_t base = row - (row - strip->low) % s->span, limit = base + s->span;
-    uint64_t first = strip->place + strip->count;
+    uint64_t first = strip->begin + strip->count;
     add_operands(s, a, base, limit < strip->high ? limit : strip->high);
     if (s->marks) flush(s, strip, base, true);
     else flush(s, strip, base, false);
@@ -173,7 +173,7 @@ static inline __attribute__((always_inline)) void merge(const struct sum *s, str
                                                         uint64_t (*mark)(const struct ss_chunk *, uint64_t)) {
   const struct accumulator *block = &strip->block;
   const struct ss_chunk *a = &s->operands[0], *b = &s->operands[1];
-  uint64_t i = block->cursor[0], j = block->cursor[1], n = strip->place;
+  uint64_t i = block->cursor[0], j = block->cursor[1], n = strip->begin;
   const uint64_t last_i = block->end[0], last_j = block->end[1];
   while (i < last_i && j < last_j) {
     const uint32_t x = a->rows[i], y = b->rows[j];
@@ -190,7 +190,7 @@ static inline __attribute__((always_inline)) void merge(const struct sum *s, str
     s->rows[n] = rest->rows[e];
     if (mark) s->marks[n] = mark(rest, e);
   }
-  strip->count = n - strip->place;
+  strip->count = n - strip->begin;
 }
 
 static void merge_two(const struct sum *s, struct strip *strip) {
@@ -223,7 +223,7 @@ static bool cut(const struct sum *s, struct strip *strip, uint32_t strips, bool 
     uint64_t entries = 0;
     strip[k] = (struct strip){.low = s->low + ss_share(s->high - s->low, strips, k),
                               .high = s->low + ss_share(s->high - s->low, strips, k + 1),
-                              .place = *most};
+                              .begin = *most};
     if (!reserve_block(s, blocks, &strip[k].block, scratch)) return false;
     for (uint32_t i = 0; i < s->n; i++) {
       uint64_t count = 0, *first = &strip[k].block.cursor[i];
@@ -251,7 +251,7 @@ static bool reserve_result(struct sum *s, uint64_t most, struct ss_arena *arena)
 static uint64_t close_up(const struct sum *s, const struct strip *strip, uint32_t strips) {
   uint64_t n = strip[0].count;
   for (uint32_t k = 1; k < strips; n += strip[k++].count) {
-    uint64_t from = strip[k].place, count = strip[k].count;
+    uint64_t from = strip[k].begin, count = strip[k].count;
     if (from == n) continue;
     memmove(s->rows + n, s->rows + from, count * sizeof *s->rows);
     if (s->marks) memmove(s->marks + n, s->marks + from, count * sizeof *s->marks);

@@ -20,7 +20,7 @@ static const struct cut KEEP_ALL = {0, 0}, KEEP_NONE = {UINT64_MAX, 0};
 
 /* --- the k-th largest ------------------------------------------------------------------------------------- */
 
-/* The bucket that holds the k-th from above, which must be there; *k becomes its place within it. */
+/* The bucket that holds the k-th from above, which must be there; *k becomes its order within it. */
 static uint32_t bucket_of_kth(const uint64_t *histogram, uint32_t buckets, uint64_t *k) {
   uint32_t bucket = buckets - 1;
   for (; histogram[bucket] < *k; bucket--) *k -= histogram[bucket];
@@ -30,9 +30,9 @@ static uint32_t bucket_of_kth(const uint64_t *histogram, uint32_t buckets, uint6
 static uint64_t kth_of_few(uint64_t *keys, uint64_t count, uint64_t *k) {
   for (uint64_t i = 1; i < count; i++) {
     const uint64_t key = keys[i];
-    uint64_t place = i;
-    for (; place > 0 && keys[place - 1] < key; place--) keys[place] = keys[place - 1];
-    keys[place] = key;
+    uint64_t to = i;
+    for (; to > 0 && keys[to - 1] < key; to--) keys[to] = keys[to - 1];
+    keys[to] = key;
   }
   const uint64_t found = keys[*k - 1];
   uint64_t above = 0;
@@ -57,7 +57,7 @@ static uint64_t narrow(uint64_t *keys, uint64_t count, uint64_t low, uint64_t hi
   return kept;
 }
 
-/* The k-th largest of keys[count], 1 <= k <= count. *k becomes its place among the keys that equal it; `keys` is
+/* The k-th largest of keys[count], 1 <= k <= count. *k becomes its order among the keys that equal it; `keys` is
  * overwritten. */
 static uint64_t kth_largest(uint64_t *keys, uint64_t count, uint64_t *k) {
   while (count > FEW) {
@@ -180,10 +180,10 @@ struct gathered {
   uint64_t count, room;
 };
 
-static uint64_t bound_by_sample(const int64_t *units, uint64_t count, uint64_t place) {
+static uint64_t bound_by_sample(const int64_t *units, uint64_t count, uint64_t order) {
   uint64_t keys[SAMPLED];
   for (uint64_t i = 0; i < SAMPLED; i++) keys[i] = ss_magnitude(units[ss_topk_sampled(count, SAMPLED, i)]);
-  return kth_largest(keys, SAMPLED, &place);
+  return kth_largest(keys, SAMPLED, &order);
 }
 
 /* False when there is no room for all at or above the bound. */
@@ -207,9 +207,9 @@ static bool gather_entries(const int64_t *units, uint64_t count, uint64_t bound,
 /* Appends the k largest to `kept`; false, with nothing changed, where the sample did not help. */
 static bool keep_by_sample(const struct ss_chunk *from, uint64_t k, struct kept *kept) {
   if (from->count < MANY || k == 0 || k > from->count / 8) return false;
-  const uint64_t place = ss_topk_place(from->count, SAMPLED, k);
-  const uint64_t bound = bound_by_sample(from->units, from->count, place);
-  struct gathered g = {.room = 2 * place * (from->count / SAMPLED + 1) + TOGETHER};
+  const uint64_t order = ss_topk_order(from->count, SAMPLED, k);
+  const uint64_t bound = bound_by_sample(from->units, from->count, order);
+  struct gathered g = {.room = 2 * order * (from->count / SAMPLED + 1) + TOGETHER};
   SS_AUTO_FREE uint64_t *magnitudes = ss_alloc(g.room, sizeof *magnitudes);
   SS_AUTO_FREE uint64_t *entries = ss_alloc(g.room, sizeof *entries);
   SS_AUTO_FREE uint64_t *keys = ss_alloc(g.room, sizeof *keys);
@@ -307,7 +307,7 @@ static square_sum sum_of_squares(const int64_t *values, uint64_t n) {
   return sum;
 }
 
-/* The k-th largest norm, 1 <= k <= blocks, a byte at a time from the top; *k becomes its place among its equals. The
+/* The k-th largest norm, 1 <= k <= blocks, a byte at a time from the top; *k becomes its order among its equals. The
  * norms are so few against the values that sixteen plain passes do not show. */
 static square_sum kth_norm(const square_sum *norms, uint64_t blocks, uint64_t *k) {
   square_sum prefix = 0;
@@ -337,11 +337,11 @@ bool ss_top_blocks(const int64_t *values, uint64_t n, struct ss_block_choice cho
   const uint64_t kept = choice.keep < nonzero ? choice.keep : nonzero;
   uint32_t *found = ss_arena_alloc(arena, kept, sizeof *found);
   if (!found) return ss_fail_memory(error, "selecting blocks");
-  uint64_t ties = kept, place = 0;
+  uint64_t ties = kept, put = 0;
   const square_sum threshold = kept > 0 ? kth_norm(norms, blocks, &ties) : 0;
-  for (uint64_t b = 0; b < blocks && place < kept; b++) {
+  for (uint64_t b = 0; b < blocks && put < kept; b++) {
     const bool tie = norms[b] == threshold && ties > 0;
-    if (norms[b] > threshold || tie) found[place++] = (uint32_t)b;
+    if (norms[b] > threshold || tie) found[put++] = (uint32_t)b;
     ties -= tie;
   }
   *out = (struct ss_row_list){found, kept};
@@ -355,10 +355,10 @@ bool ss_top_blocks(const int64_t *values, uint64_t n, struct ss_block_choice cho
  * then every non-zero is a candidate. */
 enum { SAMPLE = SS_TOPK_SAMPLE, SMALL = 4 * SAMPLE, CHUNK = 1 << 16 };
 static int32_t guess_bound(const float *values, uint64_t n, uint64_t k, uint64_t *keys) {
-  uint64_t place = ss_topk_place(n, SAMPLE, k);
-  if (n <= SMALL || place > SAMPLE) return 1;
+  uint64_t order = ss_topk_order(n, SAMPLE, k);
+  if (n <= SMALL || order > SAMPLE) return 1;
   for (uint64_t i = 0; i < SAMPLE; i++) keys[i] = (uint64_t)ss_topk_key(values[ss_topk_sampled(n, SAMPLE, i)]);
-  return ss_topk_bound(kth_largest(keys, SAMPLE, &place));
+  return ss_topk_bound(kth_largest(keys, SAMPLE, &order));
 }
 
 static uint64_t count_candidates(const float *values, uint64_t n, int32_t bound) {
@@ -435,10 +435,10 @@ bool ss_topk_floats(const float *values, uint64_t n, uint64_t k, struct ss_arena
   gather_all(values, n, bound, &c);
   if (!refuse_nan(c.list, found, error)) return false;
 
-  uint64_t least = 0, place = k;
+  uint64_t least = 0, order = k;
   if (found > k) {
     memcpy(keys, c.list, found * sizeof *keys);
-    least = kth_largest(keys, found, &place);
+    least = kth_largest(keys, found, &order);
   }
   for (uint64_t i = 0; i < found; i++)
     if (c.list[i] >= least) out->rows[out->count++] = ss_topk_index(c.list[i]);

@@ -32,8 +32,8 @@ SS_DEVICE static inline uint64_t ss_topk_sampled(uint64_t n, uint64_t size, uint
   return low + ss_below(ss_mix(0, i), high - low);
 }
 
-/* The place in the sample, from the largest on, of a key that at least k of the n should reach. */
-static inline uint64_t ss_topk_place(uint64_t n, uint64_t size, uint64_t k) {
+/* The order in the sample, from the largest on, of a key that at least k of the n should reach. */
+static inline uint64_t ss_topk_order(uint64_t n, uint64_t size, uint64_t k) {
   const double expected = (double)k / (double)n * (double)size;
   return (uint64_t)(expected + 4 * sqrt(expected) + 8);
 }

@@ -369,7 +369,7 @@ struct plan {
   size_t groups, copies;
 };
 
-static void place(struct plan *plan, const struct ss_durations *of, struct ss_duration *d) {
+static void assign(struct plan *plan, const struct ss_durations *of, struct ss_duration *d) {
   for (size_t i = 0; i < plan->groups; i++) {
     struct group *g = &plan->group[i];
     double pace;
@@ -403,7 +403,7 @@ static bool make_plan(struct ss_durations *const *all, size_t count, struct plan
     return ss_fail_memory(error, "listing simulations");
   }
   for (size_t i = 0; i < count; i++)
-    for (uint32_t k = 0; k < all[i]->count; k++) place(plan, all[i], &all[i]->duration[k]);
+    for (uint32_t k = 0; k < all[i]->count; k++) assign(plan, all[i], &all[i]->duration[k]);
   return true;
 }
 

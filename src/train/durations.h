@@ -37,7 +37,7 @@ struct ss_durations {
   uint32_t count, capacity;
 };
 
-/* The place of the answer, which is there after ss_durations_make. */
+/* Where the answer is, which is there after ss_durations_make. */
 bool ss_durations_want(struct ss_durations *durations, const struct ss_carried *carried, uint32_t *out,
                        struct ss_error *error) SS_MUST_CHECK;
 /* Of what is carried by all of them, in their order, but for the rows themselves. */

@@ -10,7 +10,7 @@
 
 struct stream {
   uint64_t iteration;
-  uint32_t place; /* of the operation in the iteration: backward passes, split, forward passes */
+  uint32_t index; /* of the operation in the iteration: backward passes, split, forward passes */
   double factor;  /* jitter of this iteration */
   int64_t last;   /* span of the operation before, or of the one that runs */
   double ended;   /* s: the operation before */
@@ -62,9 +62,9 @@ struct operation {
 
 static struct operation operation_of(const struct player *p, const struct stream *s) {
   const uint32_t n = p->t->workload->modules, splits = p->t->splits;
-  if (s->place < n) return (struct operation){SS_SPAN_BACKWARD, n - 1 - s->place, s->iteration};
-  if (splits && s->place == n) return (struct operation){SS_SPAN_SPLIT, 0, s->iteration};
-  return (struct operation){SS_SPAN_FORWARD, p->t->forward[s->place - n - splits], s->iteration + 1};
+  if (s->index < n) return (struct operation){SS_SPAN_BACKWARD, n - 1 - s->index, s->iteration};
+  if (splits && s->index == n) return (struct operation){SS_SPAN_SPLIT, 0, s->iteration};
+  return (struct operation){SS_SPAN_FORWARD, p->t->forward[s->index - n - splits], s->iteration + 1};
 }
 
 static double seconds_of(const struct player *p, const struct stream *s, struct operation o) {
@@ -88,7 +88,7 @@ static struct gates gates_of(const struct player *p, const struct stream *s, str
   const struct ss_timetable *t = p->t;
   const uint32_t *first = t->gates.first + o.module;
   if (o.kind == SS_SPAN_FORWARD) return (struct gates){t->gates.task + first[0], first[1] - first[0]};
-  if (o.kind == SS_SPAN_SPLIT || s->place > 0 || o.iteration == 0) return (struct gates){NULL, 0};
+  if (o.kind == SS_SPAN_SPLIT || s->index > 0 || o.iteration == 0) return (struct gates){NULL, 0};
   return (struct gates){t->before_backward, t->befores};
 }
 
@@ -142,7 +142,7 @@ static bool next(void *context, uint32_t stream, double now, double *seconds) {
   if (s->iteration == p->options->iterations) return false;
   const struct operation o = operation_of(p, s);
   if (!may_start(p, s, o)) return false;
-  if (s->place == 0) s->factor = ss_jitter(p->options->seed, p->options->sigma, s->iteration, stream);
+  if (s->index == 0) s->factor = ss_jitter(p->options->seed, p->options->sigma, s->iteration, stream);
   *seconds = seconds_of(p, s, o);
   p->computing += o.kind != SS_SPAN_SPLIT;
   if (s->iteration >= p->options->warmup) *(o.kind == SS_SPAN_SPLIT ? &p->split : &p->own) += *seconds;
@@ -181,7 +181,7 @@ static bool make_tasks(struct player *p, struct operation o, const struct stream
 
 static void end_iteration(struct player *p, struct stream *s, double now) {
   const uint64_t t = s->iteration++;
-  s->place = 0;
+  s->index = 0;
   if (++p->finished[t] < p->events.streams) return;
   p->out->end[t] = now;
   p->out->last = s->last;
@@ -196,7 +196,7 @@ static bool ended(void *context, uint32_t stream, double now, struct ss_error *e
   p->computing -= o.kind != SS_SPAN_SPLIT;
   s->ended = now;
   if (!make_tasks(p, o, s, now, error)) return false;
-  if (++s->place == p->operations) end_iteration(p, s, now);
+  if (++s->index == p->operations) end_iteration(p, s, now);
   return true;
 }
 
@@ -327,8 +327,8 @@ static int by_seconds(const void *a, const void *b) {
 bool ss_path_find(const struct ss_timetable *t, const struct ss_iterated *iterated, struct ss_path_part **out,
                   size_t *count, struct ss_error *error) {
   const uint32_t n = t->workload->modules;
-  const size_t places = 3 * (size_t)n + t->tasks;
-  struct ss_path_part *part = ss_alloc_zero(places, sizeof *part);
+  const size_t parts = 3 * (size_t)n + t->tasks;
+  struct ss_path_part *part = ss_alloc_zero(parts, sizeof *part);
   if (!part) return ss_fail_memory(error, "finding the critical path");
   for (int64_t at = iterated->last; at >= 0; at = iterated->span[at].before) {
     const struct ss_span *s = &iterated->span[at];
@@ -339,8 +339,8 @@ bool ss_path_find(const struct ss_timetable *t, const struct ss_iterated *iterat
     p->seconds += s->end - fmax(s->start, iterated->window);
     if (s->start < iterated->window) break;
   }
-  qsort(part, places, sizeof *part, by_seconds);
-  for (*count = 0; *count < places && part[*count].seconds > 0;) ++*count;
+  qsort(part, parts, sizeof *part, by_seconds);
+  for (*count = 0; *count < parts && part[*count].seconds > 0;) ++*count;
   *out = part;
   return true;
 }

@@ -33,8 +33,8 @@ enum { PARTS_MAX = 1 << 20, TASKS_MAX = 1 << 22 };
 struct making {
   struct ss_timetable *t;
   uint32_t capacity;
-  uint32_t *place;     /* [modules] in forward order */
-  uint32_t *first_use; /* [modules] place of the first module that an embedding's lookups go to; n: of none */
+  uint32_t *position;  /* [modules] in forward order */
+  uint32_t *first_use; /* [modules] position of the first module that an embedding's lookups go to; n: of none */
 };
 
 static bool add(struct making *m, struct ss_task task, struct ss_error *error) {
@@ -55,15 +55,15 @@ static bool is_dense(const struct making *m, uint32_t module) {
 static bool begin(struct making *m, enum ss_task_kind kind, uint32_t module, struct ss_task *out,
                   struct ss_error *error) {
   const bool lookups = kind == SS_TASK_LOOKUPS;
-  const double place = lookups ? m->first_use[module] : m->place[module];
+  const double position = lookups ? m->first_use[module] : m->position[module];
   uint32_t *member = ss_arena_alloc(&m->t->arena, 1, sizeof *member);
   if (!member) return ss_fail_memory(error, "listing tasks");
   *member = module;
   *out = (struct ss_task){.kind = kind, .member = member, .members = 1, .parts = 1};
   switch (m->t->policy.schedule) {
   case SS_FIFO: break;
-  case SS_PRIORITY: out->key = place; break;
-  default: out->key = 2 * place + (lookups ? 0 : 1);
+  case SS_PRIORITY: out->key = position; break;
+  default: out->key = 2 * position + (lookups ? 0 : 1);
   }
   return true;
 }
@@ -125,7 +125,7 @@ static bool add_rows(struct making *m, uint32_t module, struct ss_error *error) 
   if (!add(m, task, error)) return false;
   task.kind = SS_TASK_DELAYED;
   task.late_key = task.key - 0.5; /* just before the prior rows of the next iteration */
-  task.key = 4.0 * m->t->workload->modules + m->place[module];
+  task.key = 4.0 * m->t->workload->modules + m->position[module];
   return add(m, task, error);
 }
 
@@ -224,13 +224,13 @@ static bool order_modules(struct making *m, struct ss_error *error) {
   const struct ss_workload *w = t->workload;
   const bool tables_first = t->policy.schedule == SS_HORIZONTAL || t->policy.schedule == SS_2D;
   uint32_t *forward = ss_arena_alloc(&t->arena, w->modules, sizeof *forward);
-  m->place = ss_arena_alloc(&t->arena, w->modules, sizeof *m->place);
+  m->position = ss_arena_alloc(&t->arena, w->modules, sizeof *m->position);
   m->first_use = ss_arena_alloc(&t->arena, w->modules, sizeof *m->first_use);
-  if (!forward || !m->place || !m->first_use) return ss_fail_memory(error, "ordering modules");
+  if (!forward || !m->position || !m->first_use) return ss_fail_memory(error, "ordering modules");
   if (!ss_workload_order(w, tables_first, forward, error)) return false;
   t->forward = forward;
   for (uint32_t i = 0; i < w->modules; i++) {
-    m->place[forward[i]] = i;
+    m->position[forward[i]] = i;
     m->first_use[i] = w->modules;
   }
   for (uint32_t i = w->modules; i-- > 0;)

@@ -1,4 +1,4 @@
-/* A timetable: the tasks of a workload under a schedule, what each waits for, and its place in the queue.
+/* A timetable: the tasks of a workload under a schedule, what each waits for, and its turn in the queue.
  *
  * Backward passes run in reverse list order, forward passes in `forward` order; a task is made by the end of an
  * operation and gates later ones. How long tasks last is filled in by the caller, from simulations
@@ -29,7 +29,7 @@ struct ss_task {
   uint32_t part, parts; /* of a tensor that is cut */
   bool dense;           /* it carries `bytes` of a dense tensor (or selected entries of it), not rows */
   uint64_t bytes;
-  double key;       /* place in the queue: lower is earlier */
+  double key;       /* turn in the queue: lower is earlier */
   double late_key;  /* of delayed rows once the next split is done */
   uint32_t delayed; /* of prior rows: the task with the table's delayed ones */
 

@@ -12,7 +12,7 @@ struct reading {
   struct ss_workload *w;
   struct ss_node modules;
   const char **names; /* [modules + 1] in list order, NULL-terminated */
-  uint32_t *sorted;   /* [modules] places by name */
+  uint32_t *sorted;   /* [modules] indices by name */
   struct ss_estimate *estimate;
   size_t estimates, capacity;
 };
@@ -272,11 +272,11 @@ static bool read_after(struct reading *r, struct ss_node node, struct ss_module 
   struct ss_node after = ss_node_get(node, "after");
   if (!ss_node_present(after)) return true;
   if (!ss_node_is_array(after)) return ss_node_fail(after, error, "expected a list of names of modules");
-  uint32_t *places = ss_arena_alloc(&r->w->arena, ss_node_size(after), sizeof *places);
-  if (!places) return short_of_memory(error);
-  m->after = places;
+  uint32_t *indices = ss_arena_alloc(&r->w->arena, ss_node_size(after), sizeof *indices);
+  if (!indices) return short_of_memory(error);
+  m->after = indices;
   for (struct ss_node n = ss_node_first(after); ss_node_present(n); n = ss_node_next(n))
-    if (!find_module(r, n, &places[m->afters++], error)) return false;
+    if (!find_module(r, n, &indices[m->afters++], error)) return false;
   return true;
 }
 

@@ -32,7 +32,7 @@ struct ss_module {
   bool embedding;
   uint64_t bytes;           /* of its gradient, dense; 0: it has none */
   double forward, backward; /* s */
-  const uint32_t *after;    /* [afters] places of modules */
+  const uint32_t *after;    /* [afters] indices of modules */
   uint32_t afters;
   uint64_t rows; /* of embeddings */
   uint32_t row_width;
@@ -66,7 +66,7 @@ extern const struct ss_object_spec ss_workload_fields;
 bool ss_workload_read(struct ss_node node, struct ss_workload *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_workload_free(struct ss_workload *workload);
 
-/* The order of forward passes into order[modules]: topological, ties by list place; or the embeddings first, in list
+/* The order of forward passes into order[modules]: topological, ties by list order; or the embeddings first, in list
  * order, then the rest so (EmbRace §4.2.1). A workload that was read has one. */
 bool ss_workload_order(const struct ss_workload *workload, bool embeddings_first, uint32_t *order,
                        struct ss_error *error) SS_MUST_CHECK;

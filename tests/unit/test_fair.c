@@ -243,7 +243,7 @@ static void usage_and_bound_are_told(void **state) {
   uint32_t links = 0;
   double busy = 0;
   for (; g.model->link(g.network, links, &use); links++)
-    if (use.kind == SS_NIC_IN && use.place == 2) busy = use.busy;
+    if (use.kind == SS_NIC_IN && use.index == 2) busy = use.busy;
   assert_int_equal(links, 12 + 6);
   assert_true(close_to(busy, 6, 1e-12));
   g.model->close(g.network);
@@ -450,7 +450,7 @@ static void check_same_links(struct ss_network *a, struct ss_network *b, uint64_
   struct ss_link_use x, y;
   for (uint32_t i = 0; ss_network_fair.link(a, i, &x); i++) {
     assert_true(ss_network_fair.link(b, i, &y));
-    if (x.kind != y.kind || x.place != y.place || x.number != y.number || !close_to(x.bytes, y.bytes, 1e-12) ||
+    if (x.kind != y.kind || x.index != y.index || x.number != y.number || !close_to(x.bytes, y.bytes, 1e-12) ||
         !close_to(x.busy, y.busy, 1e-9) || !close_to(x.least, y.least, 1e-12))
       fail_msg("seed %llu: link %u carried %.17g B in %.17g s, listed %.17g B in %.17g", (unsigned long long)seed,
                (unsigned)i, x.bytes, x.busy, y.bytes, y.busy);

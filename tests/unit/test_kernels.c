@@ -769,8 +769,8 @@ static void batch_once(struct dice *d, uint64_t count) {
   for (uint64_t i = 0; i < count; i++) keys[i] = dice_one_in(d, 2) ? dice_next(d) : dice_below(d, 100);
   memcpy(places, keys, sizeof keys);
   places[count] = plain[count] = cells[count] = plain_cells[count] = guard;
-  ss_hash_places(places, count, seed, n, places);
-  ss_hash_places_plain(keys, count, seed, n, plain);
+  ss_hash_indices(places, count, seed, n, places);
+  ss_hash_indices_plain(keys, count, seed, n, plain);
   ss_hash_cells(keys, count, seed, n, cells);
   ss_hash_cells_plain(keys, count, seed, n, plain_cells);
   for (uint64_t i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /* Bits of a bitmap: from rows, and back to rows. Coalescing, bitmaps and hash bitmaps are made of these.
  *
  * A tile is what one block turns into rows: it counts the bits of all tiles, sums the counts, and writes each tile's
- * rows from its place on, by way of shared memory, so that threads side by side write places side by side. */
+ * rows from its index on, by way of shared memory, so that threads side by side write side by side. */
 #ifndef SS_KERNELS_CUDA_BITS_H
 #define SS_KERNELS_CUDA_BITS_H
 
@@ -73,12 +73,12 @@ GRID_DEVICE static inline void bits_load(const struct bits *a, struct bits_share
 
 GRID_DEVICE static inline void bits_stage(struct bits_shared *s, uint32_t thread, uint32_t window) {
   const uint32_t low = window * WINDOW, high = low + WINDOW;
-  uint32_t place = s->start[thread];
-  if (place >= high || place + s->sum.count[thread] <= low) return;
+  uint32_t index = s->start[thread];
+  if (index >= high || index + s->sum.count[thread] <= low) return;
   for (uint32_t i = 0; i < THREAD_WORDS; i++) {
     const uint32_t at = thread * THREAD_WORDS + i;
-    for (uint32_t left = s->word[at]; left; left &= left - 1, place++)
-      if (place >= low && place < high) s->staged[place - low] = (uint16_t)(at * WORD + grid_lowest(left));
+    for (uint32_t left = s->word[at]; left; left &= left - 1, index++)
+      if (index >= low && index < high) s->staged[index - low] = (uint16_t)(at * WORD + grid_lowest(left));
   }
 }
 

@@ -39,7 +39,7 @@ struct ss_kernel_run {
   uint32_t *status; /* what went wrong, by the kernel that ran last; 0: nothing */
 
   uint32_t *tiles, *words, *sorted, *heads; /* scratch of bitmaps, of coalescing, and of blocks */
-  uint32_t *bounds, *places;                /* merge_sum */
+  uint32_t *bounds, *starts;                /* merge_sum */
   uint8_t *part_bytes;                      /* hash_partition: [2][count] */
   uint16_t *part_shorts;
   uint32_t *begin, *parallel, *in_serial, *memory, *list[2], *listed; /* hierarchical hashing */
@@ -164,7 +164,7 @@ static bool take_scratch(struct ss_kernel_run *r, struct ss_error *error) {
   const struct ss_kernel_input *in = r->in;
   struct grid *g = &r->grid;
   const uint64_t count = in->part[0].count, tiles = merge_tiles(in->rows, 1) + 1;
-  return GRID_TAKE(g, r->tiles, bits_tiles(in->rows) + 1, error) && GRID_TAKE(g, r->places, tiles, error) &&
+  return GRID_TAKE(g, r->tiles, bits_tiles(in->rows) + 1, error) && GRID_TAKE(g, r->starts, tiles, error) &&
          GRID_TAKE(g, r->bounds, in->operands * tiles, error) &&
          GRID_TAKE(g, r->words, bits_words(in->rows), error) && GRID_TAKE(g, r->sorted, in->lookup_count, error) &&
          GRID_TAKE(g, r->heads, count, error) && GRID_TAKE(g, r->part_bytes, 2 * count, error) &&

@@ -157,8 +157,8 @@ GRID_DEVICE static inline void hierarchy_serial(const struct hierarchy *a, uint3
   const uint32_t part = hash_below(lane, a->seed, a->parts);
   if (hierarchy_placed(a, lane, part, row)) return;
   (void)grid_next(&a->listed[a->round]);
-  const uint32_t first = a->begin[part] + a->parallel[part], place = grid_add(&a->in_serial[part], 1);
-  if (place < a->begin[part + 1] - first) a->memory[first + place] = row;
+  const uint32_t first = a->begin[part] + a->parallel[part], index = grid_add(&a->in_serial[part], 1);
+  if (index < a->begin[part + 1] - first) a->memory[first + index] = row;
   else grid_set(a->overflown, part + 1);
 }
 GRID_KERNEL(hierarchy_serial, struct hierarchy)

@@ -13,7 +13,7 @@ static bool run_merge_sum(struct ss_kernel_run *r, struct ss_error *error) {
                         .words = words,
                         .tiles = (uint32_t)merge_tiles(in->rows, words),
                         .bounds = r->bounds,
-                        .places = r->places,
+                        .starts = r->starts,
                         .rows_out = r->rows_out,
                         .sums = (float *)(void *)r->values_out,
                         .capacity = r->entries};
@@ -23,7 +23,7 @@ static bool run_merge_sum(struct ss_kernel_run *r, struct ss_error *error) {
     merge.count[i] = (uint32_t)in->part[i].count;
   }
   return merge_run(&r->grid, &merge, error) &&
-         grid_copy(&r->grid, r->found, r->places + merge.tiles, sizeof *r->found, error);
+         grid_copy(&r->grid, r->found, r->starts + merge.tiles, sizeof *r->found, error);
 }
 
 static bool run_dense_add(struct ss_kernel_run *r, struct ss_error *error) {

@@ -1,7 +1,7 @@
 /* Sums of sorted chunks, and of dense tensors.
  *
  * A tile is TILE_BITS rows, which one block sums: it marks the rows that any operand lists, counts the marks, and
- * adds one operand after the other to the places that the counts say, so that every sum is taken in the order of the
+ * adds one operand after the other to the indices that the counts say, so that every sum is taken in the order of the
  * operands, as on a CPU. A pass before that counts the rows of the tiles, so that they know where to write. */
 #ifndef SS_KERNELS_CUDA_MERGE_H
 #define SS_KERNELS_CUDA_MERGE_H
@@ -19,7 +19,7 @@ struct merge {
   const float *values[MERGE_OPERANDS];
   uint32_t count[MERGE_OPERANDS];
   uint32_t *bounds;   /* [operands][tiles + 1] the first entry of each tile */
-  uint32_t *places;   /* [tiles + 1] rows of each tile, then where they go */
+  uint32_t *starts;   /* [tiles + 1] rows of each tile, then where they go */
   uint32_t *rows_out; /* [room] */
   float *sums;
   uint64_t capacity; /* for the sum of the counts, that cannot be too little */
@@ -97,7 +97,7 @@ GRID_DEVICE static inline void merge_tally(const struct merge *a, struct merge_s
 GRID_DEVICE static inline void merge_count(const struct merge *a, struct merge_shared *s, uint32_t tile,
                                            uint32_t thread, uint32_t phase) {
   if (phase < MERGE_TALLY) merge_tally(a, s, tile, thread, phase);
-  else if (thread == 0) a->places[tile] = block_sum_total(&s->sum);
+  else if (thread == 0) a->starts[tile] = block_sum_total(&s->sum);
 }
 BLOCK_KERNEL(merge_count, struct merge, struct merge_shared)
 
@@ -131,7 +131,7 @@ GRID_DEVICE static inline void merge_find(const struct merge *a, struct merge_sh
                                           struct entry *entry) {
   if (entry->row == GRID_NONE(uint32_t)) return;
   const uint32_t at = entry->row - tile * merge_rows(a->words), bit = UINT32_C(1) << at % WORD;
-  entry->to = a->places[tile] + s->before[at / WORD] + grid_ones(s->present[at / WORD] & (bit - 1));
+  entry->to = a->starts[tile] + s->before[at / WORD] + grid_ones(s->present[at / WORD] & (bit - 1));
   if (entry->to >= a->capacity) {
     entry->row = GRID_NONE(uint32_t);
   } else if (grid_or(&s->added[at / WORD], bit) & bit) {
@@ -165,9 +165,9 @@ BLOCK_KERNEL(merge_write, struct merge, struct merge_shared)
 
 static bool merge_run(struct grid *g, const struct merge *a, struct ss_error *error) {
   return GRID_RUN(g, merge_bound, a, (uint64_t)a->operands * (a->tiles + 1), NULL, error) &&
-         grid_fill(g, a->places + a->tiles, 0, sizeof *a->places, error) &&
+         grid_fill(g, a->starts + a->tiles, 0, sizeof *a->starts, error) &&
          BLOCK_RUN(g, merge_count, a, a->tiles, MERGE_TALLY + 1, error) &&
-         grid_scan(g, a->places, (uint64_t)a->tiles + 1, error) &&
+         grid_scan(g, a->starts, (uint64_t)a->tiles + 1, error) &&
          BLOCK_RUN(g, merge_write, a, a->tiles, MERGE_BEFORE + a->operands, error);
 }
 

@@ -20,7 +20,7 @@ enum { HISTOGRAM_PHASES = 3, PICK_PHASES = 4 };
 
 struct kth {
   uint64_t prefix; /* the digits found so far; when it is done: the least key of those wanted, or less */
-  uint32_t place;  /* of the wanted key, from 1 for the largest, among those that begin so */
+  uint32_t order;  /* of the wanted key, from 1 for the largest, among those that begin so */
   uint32_t done;   /* all that begin so are wanted: no digit that follows parts them */
 };
 
@@ -30,7 +30,7 @@ struct digit {
   uint32_t *histogram; /* [BINS] zeros between digits */
   struct kth *state;
   uint32_t shift, width; /* of the digit that is looked at; together below 64 */
-  uint32_t place;        /* of the key that is looked for */
+  uint32_t order;        /* of the key that is looked for */
 };
 
 GRID_DEVICE static inline bool digit_begins(const struct digit *a, uint64_t key) {
@@ -73,12 +73,12 @@ GRID_DEVICE static inline uint32_t pick_bin(uint32_t thread, uint32_t i) {
 
 GRID_DEVICE static inline void pick_digit(const struct digit *a, struct pick_shared *s, uint32_t thread) {
   uint32_t above = block_sum_before(&s->sum, thread);
-  if (above >= s->state.place || above + s->sum.count[thread] < s->state.place) return;
+  if (above >= s->state.order || above + s->sum.count[thread] < s->state.order) return;
   for (uint32_t i = 0; i < THREAD_BINS; i++) {
     const uint32_t bin = pick_bin(thread, i), count = a->histogram[bin];
-    if (above + count >= s->state.place) {
-      a->state->place = s->state.place - above;
-      a->state->done = a->shift == 0 || count == s->state.place - above;
+    if (above + count >= s->state.order) {
+      a->state->order = s->state.order - above;
+      a->state->done = a->shift == 0 || count == s->state.order - above;
       a->state->prefix = (s->state.prefix << a->width | bin) << (a->state->done ? a->shift : 0);
       return;
     }
@@ -108,13 +108,13 @@ BLOCK_KERNEL(pick, struct digit, struct pick_shared)
 GRID_DEVICE static inline void digit_begin(const struct digit *a, uint32_t i) {
   (void)i;
   a->state->prefix = 0;
-  a->state->place = a->place;
+  a->state->order = a->order;
   a->state->done = 0;
 }
 GRID_KERNEL(digit_begin, struct digit)
 
-/* A bound that the first `place` keys, and no more, reach, into state->prefix. Keys are below 2^bits; those that
- * equal the place-th reach it with it. 1 <= place <= count. */
+/* A bound that the first `order` keys, and no more, reach, into state->prefix. Keys are below 2^bits; those that
+ * equal the order-th reach it with it. 1 <= order <= count. */
 static bool find_kth(struct grid *g, const struct digit *a, uint32_t bits, struct ss_error *error) {
   const uint64_t blocks = (a->count + BLOCK_KEYS - 1) / BLOCK_KEYS;
   struct digit now = *a;
@@ -177,12 +177,12 @@ static bool topk_gather(struct grid *g, const struct topk *a, uint32_t *found, s
 }
 
 static bool topk_guess(struct grid *g, struct topk *a, uint32_t *found, struct ss_error *error) {
-  const uint64_t place = ss_topk_place(a->n, SS_TOPK_SAMPLE, a->k);
+  const uint64_t order = ss_topk_order(a->n, SS_TOPK_SAMPLE, a->k);
   struct digit sample = a->digit;
-  a->guessed = a->n > TOPK_SMALL && place <= SS_TOPK_SAMPLE;
+  a->guessed = a->n > TOPK_SMALL && order <= SS_TOPK_SAMPLE;
   if (!a->guessed) return topk_gather(g, a, found, error);
   sample.count = SS_TOPK_SAMPLE;
-  sample.place = (uint32_t)place;
+  sample.order = (uint32_t)order;
   if (!GRID_RUN(g, topk_sample, a, SS_TOPK_SAMPLE, NULL, error) || !find_kth(g, &sample, KEY_BITS, error) ||
       !topk_gather(g, a, found, error))
     return false;
@@ -199,7 +199,7 @@ static bool topk_run(struct grid *g, const struct topk *a, struct ss_error *erro
   if (!topk_guess(g, &now, &found, error)) return false;
   now.all = found <= a->k;
   now.digit.count = found;
-  now.digit.place = (uint32_t)a->k;
+  now.digit.order = (uint32_t)a->k;
   if (!now.all && !find_kth(g, &now.digit, CANDIDATE_BITS, error)) return false;
   return GRID_RUN_SELECT(g, topk_kept, &now, found, a->out, a->found, error);
 }

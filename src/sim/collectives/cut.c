@@ -41,7 +41,7 @@ bool ss_cut_add_rows(struct ss_play *play, const struct ss_operands *own, uint32
   return ss_play_pool(play, bits, (own->high - own->low + 63) / 64, SS_POOL_OR, error);
 }
 
-/* The place of the n-th bit that is set. */
+/* The index of the n-th bit that is set. */
 static uint64_t nth_bit(uint64_t word, uint64_t n) {
   for (; n > 0; n--) word &= word - 1;
   return (uint64_t)__builtin_ctzll(word);

@@ -13,7 +13,7 @@ const char *const ss_collective_names[] = {"allreduce", "allgather", "reduce_sca
 
 static const uint64_t KEPT_BY_MALLOC = (uint64_t)32 << 20;
 
-struct tree_place {
+struct tree_position {
   uint32_t up, depth; /* UINT32_MAX, 0: the root */
 };
 
@@ -27,7 +27,7 @@ struct ss_pattern_stage {
   uint32_t chunks;
   uint32_t *from, *to;           /* [4 * endpoints] of one round */
   uint32_t *order;               /* [ranks] scratch of rings */
-  struct tree_place *tree;       /* [2 * ranks] in the one tree, then in the other */
+  struct tree_position *tree;    /* [2 * ranks] in the one tree, then in the other */
   struct ss_computation *kernel; /* [endpoints] */
 };
 
@@ -162,8 +162,8 @@ static bool allgather_neighbours(struct ss_pattern_stage *s, struct ss_error *er
 
 /* --- exchanges -------------------------------------------------------------------------------------------- */
 
-/* NCCL's order (p2pSendOrder in its init.cc): to every node in turn, its own first; there to the rank of one's own
- * place, then to the next one, so that all ranks of a node are inside it, or at the cards, at the same time. */
+/* NCCL's order (p2pSendOrder in its init.cc): to every node in turn, its own first; there to the rank at one's
+ * own index, then to the next one, so that all ranks of a node are inside it, or at the cards, at the same time. */
 static bool exchange_by_node(struct ss_pattern_stage *s, struct ss_error *error) {
   const uint32_t g = s->gpus_per_node, P = s->ranks;
   struct ss_round round = {.messages = {.count = P, .from = s->from, .to = s->to, .each = share(s->call->bytes, P)},
@@ -211,10 +211,10 @@ static uint32_t plant(struct ss_pattern_stage *s) {
   uint32_t height = 0;
   assert(s->ranks > 0);
   for (uint32_t i = 0; i < 2 * s->ranks; i++) {
-    struct tree_place *place = &s->tree[i];
-    *place = (struct tree_place){.up = above(s, i, i % s->ranks)};
-    for (uint32_t at = place->up; at != UINT32_MAX; at = above(s, i, at)) place->depth++;
-    height = place->depth > height ? place->depth : height;
+    struct tree_position *position = &s->tree[i];
+    *position = (struct tree_position){.up = above(s, i, i % s->ranks)};
+    for (uint32_t at = position->up; at != UINT32_MAX; at = above(s, i, at)) position->depth++;
+    height = position->depth > height ? position->depth : height;
   }
   return height;
 }
@@ -223,11 +223,11 @@ static uint32_t plant(struct ss_pattern_stage *s) {
  * Adds the messages of one direction to the `count` that are listed; returns how many are. */
 static uint32_t list_trees(struct ss_pattern_stage *s, uint32_t height, uint32_t step, bool down, uint32_t count) {
   for (uint32_t i = 0; i < 2 * s->ranks; i++) {
-    const struct tree_place *place = &s->tree[i];
-    const uint32_t begins = down ? height + place->depth - 1 : height - place->depth;
-    if (place->up == UINT32_MAX || step < begins || step - begins >= s->chunks) continue;
-    s->from[count] = down ? place->up : i % s->ranks;
-    s->to[count++] = down ? i % s->ranks : place->up;
+    const struct tree_position *position = &s->tree[i];
+    const uint32_t begins = down ? height + position->depth - 1 : height - position->depth;
+    if (position->up == UINT32_MAX || step < begins || step - begins >= s->chunks) continue;
+    s->from[count] = down ? position->up : i % s->ranks;
+    s->to[count++] = down ? i % s->ranks : position->up;
   }
   return count;
 }

@@ -22,8 +22,8 @@ static int compare_names(const void *a, const void *b) {
   return strcmp(((const struct ss_safetensors_entry *)a)->name, ((const struct ss_safetensors_entry *)b)->name);
 }
 
-/* Empty entries first where several begin at one place: they take no room there. */
-static int compare_places(const void *a, const void *b) {
+/* Empty entries first where several begin at one offset: they have no bytes. */
+static int compare_offsets(const void *a, const void *b) {
   const struct ss_safetensors_entry *x = *(const struct ss_safetensors_entry *const *)a;
   const struct ss_safetensors_entry *y = *(const struct ss_safetensors_entry *const *)b;
   if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
@@ -81,7 +81,7 @@ static bool check_cover(const struct ss_safetensors *file, struct ss_error *erro
   SS_AUTO_FREE const struct ss_safetensors_entry **sorted = ss_alloc(file->entries, sizeof *sorted);
   if (!sorted) return ss_fail_memory(error, "reading a trace's header");
   for (size_t i = 0; i < file->entries; i++) sorted[i] = &file->entry[i];
-  qsort(sorted, file->entries, sizeof *sorted, compare_places);
+  qsort(sorted, file->entries, sizeof *sorted, compare_offsets);
 
   uint64_t covered = 0;
   for (size_t i = 0; i < file->entries; i++) {

@@ -1,5 +1,5 @@
 /* The .safetensors container: 8 bytes of header length (little-endian), a JSON header that gives each entry's dtype,
- * shape and place, then the data. Knows nothing of what a trace is. */
+ * shape and offsets, then the data. Knows nothing of what a trace is. */
 #ifndef SS_TRACE_FILE_SAFETENSORS_H
 #define SS_TRACE_FILE_SAFETENSORS_H
 

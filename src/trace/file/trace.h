@@ -59,7 +59,7 @@ SS_PUBLIC uint32_t ss_trace_ranks(const struct ss_trace *trace);      /* at leas
 uint32_t ss_trace_gpus_per_node(const struct ss_trace *trace);        /* 0: not recorded */
 SS_PUBLIC size_t ss_trace_tensors(const struct ss_trace *trace);
 const struct ss_tensor *ss_trace_tensor(const struct ss_trace *trace, size_t tensor);
-/* The place of the tensor of that name; an error suggests one. */
+/* The index of the tensor of that name; an error suggests one. */
 bool ss_trace_find(const struct ss_trace *trace, const char *name, size_t *out, struct ss_error *error) SS_MUST_CHECK;
 /* Leaves these tensors only, in the order of their names here; of no names, all. */
 bool ss_trace_keep(struct ss_trace *trace, const char *const *names, size_t count,

@@ -79,7 +79,7 @@ static bool fail_bags(const struct ss_trace *trace, const struct ss_tensor_data 
                  at, (int64_t)list[at], why);
 }
 
-/* From 0 on, never back, up to `total`. Returns the first place that is not so, or `count`. */
+/* From 0 on, never back, up to `total`. Returns the first index that is not so, or `count`. */
 static uint64_t first_wrong(const uint64_t *list, uint64_t count, uint64_t total) {
   uint64_t before = 0;
   for (uint64_t i = 0; i < count; before = list[i++])

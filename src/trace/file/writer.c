@@ -108,10 +108,10 @@ static bool add_metadata(cJSON *root, const struct ss_trace *trace) {
          (!trace->gpus_per_node || add_count(metadata, "gpus_per_node", trace->gpus_per_node));
 }
 
-static bool add_entry(cJSON *root, const struct entry *entry, uint64_t *place) {
+static bool add_entry(cJSON *root, const struct entry *entry, uint64_t *offset) {
   static const char *const parts[] = {
       [OFFSETS] = "offsets", [ROWS] = "rows", [VALUES] = "values", [BAGS] = "bags", [BAG_OFFSETS] = "bag_offsets"};
-  const uint64_t end = *place + entry->count * ss_safetensors_kind_bytes(entry->kind);
+  const uint64_t end = *offset + entry->count * ss_safetensors_kind_bytes(entry->kind);
   const size_t size = strlen(entry->tensor->tensor.name) + sizeof ".bag_offsets";
   SS_AUTO_FREE char *name = ss_alloc(size, 1);
   if (!name) return false;
@@ -122,19 +122,19 @@ static bool add_entry(cJSON *root, const struct entry *entry, uint64_t *place) {
   cJSON *range = cJSON_AddArrayToObject(item, "data_offsets");
   if (!shape || !range) return false;
   if (!cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)entry->count)) ||
-      !cJSON_AddItemToArray(range, cJSON_CreateNumber((double)*place)) ||
+      !cJSON_AddItemToArray(range, cJSON_CreateNumber((double)*offset)) ||
       !cJSON_AddItemToArray(range, cJSON_CreateNumber((double)end)))
     return false;
-  *place = end;
+  *offset = end;
   return true;
 }
 
 /* The header's text, to be freed with cJSON_free; NULL when memory is short. */
 static char *header_text(const struct ss_trace *trace, const struct entry *entries, size_t count) {
   cJSON *root = cJSON_CreateObject();
-  uint64_t place = 0;
+  uint64_t offset = 0;
   bool good = root && add_metadata(root, trace);
-  for (size_t i = 0; good && i < count; i++) good = add_entry(root, &entries[i], &place);
+  for (size_t i = 0; good && i < count; i++) good = add_entry(root, &entries[i], &offset);
   char *text = good ? ss_json_text(root, false) : NULL;
   cJSON_Delete(root);
   return text;

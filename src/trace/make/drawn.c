@@ -61,7 +61,7 @@ uint64_t ss_drawn_spared(const struct ss_drawn *drawn) {
 
 /* --- laws --------------------------------------------------------------------------------------------------- */
 
-/* All that a lookup depends on beside its place. */
+/* All that a lookup depends on beside its index. */
 static bool same_law(const struct ss_synth *a, const struct ss_synth *b) {
   return a->rows == b->rows && a->distinct == b->distinct && a->zipf == b->zipf && a->hot == b->hot &&
          a->hot_rows == b->hot_rows && a->ids == b->ids && a->seed == b->seed;

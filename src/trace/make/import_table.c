@@ -22,7 +22,7 @@ struct table {
   struct ss_csv csv;
   struct ss_arena arena; /* owns names */
   size_t tables, capacity;
-  size_t *column;              /* [tables] place among the fields */
+  size_t *column;              /* [tables] index among the fields */
   struct ss_tensor *tensor;    /* [tables] */
   struct ss_numbering *number; /* [tables] */
   bool hashed;                 /* all are: the file needs no reading beyond what is wanted */

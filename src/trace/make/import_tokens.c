@@ -109,11 +109,11 @@ static bool check_array(const struct tokens *t, uint64_t ids, struct ss_error *e
   for (uint64_t i = 0; i < ids; i++) {
     const int64_t id = ss_npy_get(&t->npy, i);
     if (id >= 0 && id <= ID_MOST) continue;
-    char place[64];
+    char index[64];
     if (t->npy.columns)
-      (void)snprintf(place, sizeof place, "%" PRIu64 ", %" PRIu64, i / t->npy.columns, i % t->npy.columns);
-    else (void)snprintf(place, sizeof place, "%" PRIu64, i);
-    return ss_fail(error, SS_BAD_INPUT, "%s: [%s] is %" PRId64 ", not an id from 0 to %" PRIu32, t->name, place, id,
+      (void)snprintf(index, sizeof index, "%" PRIu64 ", %" PRIu64, i / t->npy.columns, i % t->npy.columns);
+    else (void)snprintf(index, sizeof index, "%" PRIu64, i);
+    return ss_fail(error, SS_BAD_INPUT, "%s: [%s] is %" PRId64 ", not an id from 0 to %" PRIu32, t->name, index, id,
                    ID_MOST);
   }
   return true;

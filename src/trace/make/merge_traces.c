@@ -87,7 +87,7 @@ struct job {
   size_t count;
   uint64_t iterations, ranks;
   struct ss_arena *data;
-  const size_t *kept; /* [tensors] places in every part */
+  const size_t *kept; /* [tensors] indices in every part */
   size_t tensors;
 };
 
@@ -101,14 +101,14 @@ static void copy_tokens(const struct job *job, uint64_t *out) {
 }
 
 static void copy_rows(const struct job *job, size_t tensor, uint32_t *rows, uint64_t *offsets) {
-  uint64_t place = 0;
+  uint64_t offset = 0;
   *offsets++ = 0;
   for (uint64_t t = 0; t < job->iterations; t++)
     for (size_t p = 0; p < job->count; p++)
       for (uint32_t r = 0; r < job->parts[p]->ranks; r++) {
-        ss_trace_rows(job->parts[p], tensor, t, r, rows + place);
-        place += ss_trace_count(job->parts[p], tensor, t, r);
-        *offsets++ = place;
+        ss_trace_rows(job->parts[p], tensor, t, r, rows + offset);
+        offset += ss_trace_count(job->parts[p], tensor, t, r);
+        *offsets++ = offset;
       }
 }
 

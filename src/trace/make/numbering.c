@@ -76,7 +76,7 @@ bool ss_numbering_rank(struct ss_numbering *n, uint64_t most) {
     if (n->slot[i].number) n->slot[listed++] = n->slot[i];
   if (listed) qsort(n->slot, listed, sizeof *n->slot, compare);
   n->rows = most && most < listed + 1 ? most : listed + 1;
-  for (uint64_t place = 1; place < n->rows; place++) n->row[n->slot[place - 1].number] = (uint32_t)place;
+  for (uint64_t at = 1; at < n->rows; at++) n->row[n->slot[at - 1].number] = (uint32_t)at;
   free(n->slot);
   n->slot = NULL;
   n->slots = 0;

@@ -40,11 +40,11 @@ bool ss_spill_read(const struct ss_spill *spill, size_t column, uint64_t first, 
                    struct ss_error *error) {
   for (uint64_t part; count > 0; first += part, count -= part, out += part) {
     const uint64_t within = first % spill->block, left = spill->block - within,
-                   place = column * spill->block + within;
+                   offset = column * spill->block + within;
     part = count < left ? count : left;
-    if (first >= spill->written) memcpy(out, spill->ids + place, part * sizeof *out);
+    if (first >= spill->written) memcpy(out, spill->ids + offset, part * sizeof *out);
     else if (!ss_scratch_read(spill->file, out, part * sizeof *out,
-                              ((first - within) * spill->columns + place) * sizeof *out, error))
+                              ((first - within) * spill->columns + offset) * sizeof *out, error))
       return false;
   }
   return true;

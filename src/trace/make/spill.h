@@ -23,7 +23,7 @@ bool ss_spill_open(struct ss_spill *spill, size_t columns, const char *beside, s
 /* Harmless for a zeroed one that was never opened, if its file is below 0. */
 void ss_spill_close(struct ss_spill *spill);
 
-/* The place of the next row's id of column 0; that of column c lies c * spill->block behind it. NULL: an error.
+/* Where the next row has its id of column 0; that of column c lies c * spill->block behind it. NULL: an error.
  * ss_spill_added says that all are there. */
 uint32_t *ss_spill_next(struct ss_spill *spill, struct ss_error *error) SS_MUST_CHECK;
 static inline void ss_spill_added(struct ss_spill *spill) {

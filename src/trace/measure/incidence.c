@@ -103,7 +103,7 @@ static bool rank_rows(const struct counting *c, uint32_t rank, struct ss_coalesc
                       uint64_t *size) {
   const struct ss_trace *trace = c->trace;
   const size_t tensor = c->tensor;
-  uint64_t total = 0, place = 0;
+  uint64_t total = 0, offset = 0;
   for (uint64_t t = c->first; t < c->end; t++) total += ss_trace_count(trace, tensor, t, rank);
   SS_AUTO_FREE uint32_t *looked_up = ss_alloc(total, sizeof *looked_up);
   uint32_t *distinct = ss_alloc(total, sizeof *distinct);
@@ -111,8 +111,8 @@ static bool rank_rows(const struct counting *c, uint32_t rank, struct ss_coalesc
   if (!looked_up || !distinct || !ss_coalesce_reserve(scratch, total, ss_trace_tensor(trace, tensor)->rows))
     return false;
   for (uint64_t t = c->first; t < c->end; t++) {
-    ss_trace_rows(trace, tensor, t, rank, looked_up + place);
-    place += ss_trace_count(trace, tensor, t, rank);
+    ss_trace_rows(trace, tensor, t, rank, looked_up + offset);
+    offset += ss_trace_count(trace, tensor, t, rank);
   }
   *size = ss_coalesce(looked_up, total, ss_trace_tensor(trace, tensor)->rows, distinct, scratch);
   uint32_t *shrunk = ss_realloc(distinct, *size, sizeof *distinct);
@@ -153,9 +153,9 @@ bool ss_incidence_count(const struct ss_trace *trace, size_t tensor, uint64_t fi
     good = good && w->once && w->ever;
   }
   SS_AUTO_FREE uint32_t *holders = ss_alloc_zero(CHUNK, sizeof *holders);
-  SS_AUTO_FREE uint64_t *places = ss_alloc(ranks, 2 * sizeof *places);
+  SS_AUTO_FREE uint64_t *ends = ss_alloc(ranks, 2 * sizeof *ends);
   SS_AUTO_FREE uint64_t *hist = ss_alloc((size_t)ranks + 1, sizeof *hist);
-  if (!good || !holders || !places || !hist) return false;
+  if (!good || !holders || !ends || !hist) return false;
   struct counting c = {.trace = trace,
                        .tensor = tensor,
                        .first = first,
@@ -164,8 +164,8 @@ bool ss_incidence_count(const struct ss_trace *trace, size_t tensor, uint64_t fi
                        .windows = windows,
                        .count = count,
                        .holders = holders,
-                       .from = places,
-                       .to = places + ranks,
+                       .from = ends,
+                       .to = ends + ranks,
                        .hist = hist};
   return count_once(&c) && count_ever(&c);
 }

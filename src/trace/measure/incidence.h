@@ -9,7 +9,7 @@
 
 struct ss_incidence {
   uint32_t first, ranks; /* the window: ranks first..first+ranks-1 */
-  double *once, *ever;   /* [ranks + 1]; place 0 is 0 */
+  double *once, *ever;   /* [ranks + 1]; [0] is 0 */
   double rows;           /* of the union of an iteration, mean over iterations */
   double nnz;            /* distinct rows of a rank in an iteration, mean over both */
   double gamma;          /* mean of union / mean nnz over iterations that look anything up; NaN: none does */

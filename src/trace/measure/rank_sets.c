@@ -18,7 +18,7 @@ struct load {
 bool ss_rank_sets_init(struct ss_rank_sets *sets, uint32_t ranks) {
   *sets = (struct ss_rank_sets){.ranks = ranks};
   if (ss_take(&sets->arena, sets->list, ranks) && ss_take(&sets->arena, sets->size, ranks) &&
-      ss_take(&sets->arena, sets->place, ranks))
+      ss_take(&sets->arena, sets->offset, ranks))
     return true;
   ss_rank_sets_free(sets);
   return false;
@@ -42,12 +42,12 @@ static void find_sorted(const struct load *load) {
   }
 }
 
-/* Gives each remaining list a place for as many ids as it has lookups; *longest is the longest of them. */
+/* Gives each remaining list room for as many ids as it has lookups; *longest is the longest of them. */
 static bool allocate(struct ss_rank_sets *sets, uint64_t *longest) {
   uint64_t capacity = 0;
   *longest = 0;
   for (uint32_t r = 0; r < sets->ranks; r++) {
-    sets->place[r] = capacity;
+    sets->offset[r] = capacity;
     if (sets->list[r]) continue;
     capacity += sets->size[r];
     *longest = sets->size[r] > *longest ? sets->size[r] : *longest;
@@ -68,7 +68,7 @@ static void coalesce_one(const struct load *load, uint32_t r, uint32_t *unpacked
     ss_trace_rows(load->trace, load->tensor, load->iteration, r, unpacked);
     rows = unpacked;
   }
-  uint32_t *out = sets->copies + sets->place[r];
+  uint32_t *out = sets->copies + sets->offset[r];
   sets->size[r] = ss_coalesce(rows, sets->size[r], range, out, scratch);
   sets->list[r] = out;
 }
@@ -100,7 +100,7 @@ bool ss_rank_sets_load(struct ss_rank_sets *sets, const struct ss_trace *trace, 
   if (!allocate(sets, &longest)) return false;
   if (longest > 0 && !coalesce_rest(&load, longest)) return false;
   for (uint32_t r = 0; r < sets->ranks; r++) {
-    if (!sets->list[r]) sets->list[r] = sets->copies; /* an empty list of 64-bit ids: any place will do */
+    if (!sets->list[r]) sets->list[r] = sets->copies; /* an empty list of 64-bit ids: any address will do */
     sets->coalesced += sets->size[r];
   }
   return true;

@@ -9,7 +9,7 @@ struct ss_rank_sets {
   uint32_t ranks;
   const uint32_t **list; /* [ranks] strictly increasing */
   uint64_t *size;        /* [ranks] */
-  uint64_t *place;       /* [ranks] where a list that had to be coalesced lies in `copies` */
+  uint64_t *offset;      /* [ranks] where a list that had to be coalesced lies in `copies` */
   uint32_t *copies;
   uint64_t capacity; /* of `copies` */
   uint64_t lookups, coalesced;
