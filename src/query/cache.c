@@ -158,7 +158,7 @@ static bool fill_request(struct entry *e, struct ss_error *error) {
     return ss_request_path(e->subject->valuestring, e->path, sizeof e->path, error);
   }
   if (!cJSON_IsObject(e->subject))
-    return ss_fail(error, SS_BAD_INPUT, "%s: expected an object, or the path of one", kind);
+    return ss_node_fail(ss_node_get(e->place, kind), error, "expected a scenario or an object, or the path of one");
   r->name = kind;
   r->document = e->subject;
   r->base = e->path;
