@@ -58,8 +58,10 @@ static void write_one_answer(const struct ss_page_place *place, FILE *s) {
   }
   if (place->next && best->time > 0 && place->next->time / best->time < 1 + CLOSE) fputs(": too close to call", s);
   fputs(".</p>\n<p>", s);
-  if (isfinite(place->dense) && best->time > 0 && strcmp(best->setting.scheme->name, "allreduce") != 0)
-    fprintf(s, "%.2f times as fast as the all-reduce of the dense tensor. ", place->dense / best->time);
+  if (isfinite(place->dense.seconds) && best->time > 0 && strcmp(best->setting.scheme->name, "allreduce") != 0)
+    fprintf(s, "%.2f times as fast as the fastest all-reduce of the dense tensor%s%s%s. ",
+            place->dense.seconds / best->time, place->dense.name ? " (" : "",
+            place->dense.name ? place->dense.name : "", place->dense.name ? ")" : "");
   fputs(best->lossless ? "Every rank ends with the exact sum" : "Lossy: ranks do not end with the exact sum", s);
   if (best->lossless && best->exact == SS_YES) fputs(", compared with the brute-force sum in this run", s);
   if (best->lossless && best->exact == SS_UNKNOWN) fputs(" by construction; this run did not compare it", s);
@@ -164,7 +166,7 @@ static void winner_row(struct ss_table *table, struct ss_page_places *places, co
   ss_table_quantity(table, SS_TIME, best->time);
   ss_table_cell(table, "%s", next ? next->setting.label : "-");
   ss_table_number(table, "+%.1f%%", next && best->time > 0 ? 100 * (next->time / best->time - 1) : NAN);
-  ss_table_number(table, "%.2fx", best->time > 0 ? place->dense / best->time : NAN);
+  ss_table_number(table, "%.2fx", best->time > 0 ? place->dense.seconds / best->time : NAN);
   ss_table_texts(table, best->lossless ? "yes" : "NO", ss_bound_text(best, bound[0]),
                  ss_busiest_text(best, bound[1]));
 }

@@ -12,7 +12,7 @@ struct ss_page_place {
   const struct ss_result *point; /* [count] */
   size_t count;
   const struct ss_result *best, *next; /* next NULL: there is one scheme */
-  double dense;                        /* s of the dense all-reduce; NaN: it is not among them */
+  struct ss_dense_time dense;          /* the baseline */
   bool decides;                        /* all tensors together, or the only one */
   const char *text;                    /* along the axes: "16 ranks, bandwidth 10 Gbit/s"; "" when there are none */
 };

@@ -23,8 +23,6 @@ bool ss_result_same_place(const struct ss_result *a, const struct ss_result *b);
 /* The fastest and the next, the first of equals; *next is NULL when there is one. */
 void ss_results_rank(const struct ss_result *points, size_t n, const struct ss_result **best,
                      const struct ss_result **next);
-/* The dense baseline, the first all-reduce of a table's points; NaN: there is none. */
-double ss_results_dense(const struct ss_result *points, size_t n);
 /* "16 ranks on CLUSTER, tensor NAME: zen is fastest, ..." of a table's points, with the line's end. */
 void ss_results_words(const struct ss_result *points, size_t n, FILE *stream);
 /* Adds "fan" to a record of a table, "1.1 ms..1.5 ms": from the 5% to the 95% quantile; nothing when nothing was

@@ -327,10 +327,13 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_job_group 
     }
   }
   const struct ss_measure *mean = ss_measure_mean(&w->measures);
+  if (!ss_dense_find(&w->dense, job, w->clusters, group->count, error)) return false;
   for (uint32_t i = 0; i < group->count; i++) {
     struct ss_result *p = &all->results[group->job[i]];
     divide(p, w);
     if (!rank_draws(p, &w->arrays, error)) return false;
+    p->dense_s = w->dense.time[i].seconds;
+    p->dense = w->dense.time[i].name;
     p->density = mean->density;
     p->gamma = mean->gamma;
     add_forms(p, all->jobs[group->job[i]], cost_of(job, all->costs), mean);
@@ -345,4 +348,5 @@ void ss_worker_free(struct ss_worker *w) {
   ss_state_free(&w->memory);
   ss_selector_free(&w->selector);
   ss_measure_free(&w->measures);
+  ss_dense_free(&w->dense);
 }

@@ -3,6 +3,7 @@
 #define SS_STUDY_COMPUTE_H
 
 #include "cost/measure.h"
+#include "study/dense.h"
 #include "study/identity.h"
 #include "study/study.h"
 
@@ -40,6 +41,7 @@ struct ss_worker {
   struct ss_state memory;
   struct ss_selector selector;
   struct ss_measures measures;
+  struct ss_dense_baseline dense;
   struct ss_arena arrays;             /* those that follow */
   uint64_t *sent, *received;          /* [ranks] of one iteration */
   uint32_t networks;                  /* those of the group's jobs, then what each draws of uneven links */

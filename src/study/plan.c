@@ -28,9 +28,7 @@ static const struct ss_result *cheapest(const struct ss_result *points, size_t n
 }
 
 static struct ss_plan_row choose(const struct ss_result *points, size_t n) {
-  struct ss_plan_row row = {.place = points, .dense = NAN, .candidates = n, .lossless = true};
-  for (size_t i = 0; i < n && isnan(row.dense); i++)
-    if (strcmp(points[i].setting.scheme->name, "allreduce") == 0) row.dense = points[i].time;
+  struct ss_plan_row row = {.place = points, .dense = ss_results_dense(points, n), .candidates = n, .lossless = true};
   row.best = cheapest(points, n, NULL);
   row.next = cheapest(points, n, row.best);
   row.time = row.best->time;
@@ -131,7 +129,8 @@ static cJSON *row_json(const struct ss_plan_row *row) {
   ss_json_add_text(o, "next", row->next ? row->next->setting.label : NULL);
   ss_json_add_number(o, "next_time_s", row->next_time);
   ss_json_add_number(o, "margin", ss_plan_margin(row));
-  ss_json_add_number(o, "dense_s", row->dense);
+  ss_json_add_number(o, "dense_s", row->dense.seconds);
+  ss_json_add_text(o, "dense", row->dense.name);
   cJSON_AddBoolToObject(o, "lossless", row->lossless);
   ss_json_add_number(o, "energy", best ? best->energy : NAN);
   cJSON_AddNumberToObject(o, "candidates", (double)row->candidates);

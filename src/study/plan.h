@@ -12,7 +12,7 @@ struct ss_plan_row {
    * second where `next_time` is NaN. */
   const struct ss_result *best, *next;
   double time, next_time;
-  double dense; /* s, of the first all-reduce among the candidates; NaN: there is none */
+  struct ss_dense_time dense; /* the baseline */
   bool lossless;
   size_t candidates;
   const struct ss_turn *turn; /* with the other window another one is the cheapest; NULL: not that anybody knows */

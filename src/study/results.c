@@ -1,5 +1,7 @@
 #include "study/results.h"
 
+#include "study/dense.h"
+
 #include "base/json_text.h"
 #include "base/memory.h"
 
@@ -29,6 +31,7 @@ const struct ss_result_field ss_result_fields[SS_RESULT_FIELDS] = {
     FIELD("bytes_sent_max", sent_max, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
     FIELD("bytes_received_max", received_max, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
     FIELD("server_bytes_max", server_max, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
+    FIELD("dense_s", dense_s, SS_FIELD_ADDS),
     FIELD("density", density, 0),
     FIELD("gamma", gamma, 0),
     FIELD("push_imbalance", push_imbalance, SS_FIELD_MEAN),
@@ -103,6 +106,8 @@ struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t coun
   all.formula = all.formula_low = all.formula_high = all.paper = NULL;
   all.identity = (struct ss_identity){0};
   for (uint32_t t = 1; t < count; t++) all.exact = both(all.exact, tensors[t].exact);
+  for (uint32_t t = 1; t < count; t++)
+    if (all.dense != tensors[t].dense) all.dense = NULL;
   for (uint32_t t = 1; t < count; t++) {
     if (tensors[t].bound <= all.bound_max) continue;
     all.bound_max = tensors[t].bound;
@@ -118,6 +123,12 @@ struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t coun
   }
   add_draws(&all, tensors, count);
   return all;
+}
+
+struct ss_dense_time ss_results_dense(const struct ss_result *results, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (!isnan(results[i].dense_s)) return (struct ss_dense_time){results[i].dense_s, results[i].dense};
+  return (struct ss_dense_time){NAN, NULL};
 }
 
 void ss_result_free_arrays(struct ss_result *r) {
@@ -221,6 +232,7 @@ static cJSON *values_json(const struct ss_result *r) {
   cJSON *o = cJSON_CreateObject();
   for (size_t i = 0; i < SS_RESULT_FIELDS; i++)
     ss_json_add_number(o, ss_result_fields[i].name, ss_result_value(r, i));
+  ss_json_add_text(o, "dense", r->dense);
   ss_json_add_text(o, "bound_by", r->bound_by[0] ? r->bound_by : NULL);
   add_usage(o, r);
   add_kernels(o, r);
@@ -394,6 +406,9 @@ static bool read_links(struct ss_node node, struct ss_result *p, struct ss_error
   if (!ss_node_need(node, "bound_by", &by, error)) return false;
   if (!ss_node_is_null(by) && !ss_node_text(by, &name, error)) return false;
   snprintf(p->bound_by, sizeof p->bound_by, "%s", name);
+  const struct ss_node dense = ss_node_get(node, "dense");
+  p->dense = NULL;
+  if (ss_node_is_text(dense) && ss_node_text(dense, &name, error)) p->dense = ss_dense_name(name);
   for (size_t k = 0; k < SS_LINK_KINDS; k++) {
     const struct ss_node kind = ss_node_get(links, ss_link_kind_names[k]);
     p->usage[k] = (struct ss_link_usage){0};

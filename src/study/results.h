@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "machine/network.h"
 #include "schemes/scheme.h"
+#include "study/dense.h"
 #include "tensor/kernel.h"
 
 enum ss_truth { SS_NO = 0, SS_YES = 1, SS_UNKNOWN = 2 };
@@ -36,6 +37,8 @@ struct ss_result {
   double bound_max;                 /* s: of that iteration */
   struct ss_link_usage usage[SS_LINK_KINDS]; /* means over iterations; busy: shares of the time */
   struct ss_kernel_use kernels[SS_KERNELS];  /* all 0 where the device counts none */
+  double dense_s;    /* of the fastest dense all-reduce there (study/dense.h); NaN: there is none */
+  const char *dense; /* which that is: "ring, shard"; NULL: none, or of "*" not the same of all tensors */
   double density, gamma, push_imbalance, pull_imbalance;
   double error_l2, error_mean; /* of an estimated sum; 0 where it is exact */
   double energy, energy_lost;  /* of what ranks had: applied, and gone for good */
@@ -72,7 +75,7 @@ enum {
   SS_FIELD_DRAWN = 8, /* a quantile over draws of uneven links */
   SS_FIELD_COUNTS = 4 /* whole things were counted: no compiler rounds them another way */
 };
-enum { SS_RESULT_FIELDS = 31 };
+enum { SS_RESULT_FIELDS = 32 };
 
 /* In the order of the schema, with the names that JSON has ("time_s", "bytes_sent_max", ...). */
 extern const struct ss_result_field {
@@ -88,6 +91,9 @@ void ss_result_set_value(struct ss_result *result, size_t field, double value);
 bool ss_result_find(const struct ss_result *result, const char *name, double *out);
 /* The end of an error about a name that no field has. */
 struct ss_suggestion ss_result_suggest(const char *name);
+
+/* The dense baseline of results of one tensor and cell: what any of them has. */
+struct ss_dense_time ss_results_dense(const struct ss_result *results, size_t n);
 
 /* The tensors' results in one, under the name "*". */
 struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t count);

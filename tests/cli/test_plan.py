@@ -97,12 +97,35 @@ def agrees(rows, found, what):
         same(row["time_s"], times[0], f"{what}: time")
         same(row["next_time_s"], times[1] if len(times) > 1 else None, f"{what}: the next")
         same(row["candidates"], len(here), f"{what}: candidates")
-        dense = [p["time_s"] for p in here if p["scheme"] == "allreduce"]
-        same(row["dense_s"], dense[0] if dense else None, f"{what}: dense")
+        same((row["dense_s"], row["dense"]), (here[0]["dense_s"], here[0]["dense"]), f"{what}: dense")
         if len(times) > 1 and times[0] > 0:
             assert abs(row["margin"] - (times[1] / times[0] - 1)) <= 1e-12, f"{what}: margin {row['margin']}"
         else:
             same(row["margin"], None, f"{what}: margin")
+
+
+@test
+def dense_baseline_is_what_a_library_would_take(folder):
+    """The fastest of rings, tree, Rabenseifner, shards and leaders, played as schemes; which that is depends on size and nodes."""
+    ways = {"ring": {}, "tree": {"algorithm": "tree"}, "rabenseifner": {"algorithm": "rabenseifner"},
+            "ring, shard": {"hierarchy": "shard"}, "ring, leader": {"hierarchy": "leader"}}
+    schemes = [{"name": "allreduce", "label": name, **options} for name, options in ways.items()]
+    file = scenario(folder, cluster=NODES, ranks=[1, 8, 12], iterations=1, schemes=schemes,
+                    sweep={"cluster.latency": ["0s", "1us", "10ms"]})
+    flat = scenario(folder, "f.json", ranks=[5, 8], iterations=1, schemes=schemes[:3], sweep={"cluster.latency": ["0s", "1ms"]})
+    chosen = set()
+    one_node = points(file, "--ranks", 3, "--set", f"schemes={json.dumps(schemes[:3])}")
+    for found in (points(file), points(flat), one_node):
+        for place in {(p["ranks"], json.dumps(p["at"])) for p in found}:
+            here = [p for p in found if (p["ranks"], json.dumps(p["at"])) == place]
+            best = min(here, key=lambda p: p["time_s"])
+            for point in here:
+                same(point["dense_s"], best["time_s"], f"{place}: dense_s")
+                same(point["dense"], best["label"] if place[0] > 1 else None, f"{place}: dense")
+            chosen.add(best["label"])
+    assert {"ring, shard", "rabenseifner"} <= chosen and len(chosen) >= 3, chosen
+    named = plan(file, "--scheme", "ps", "--ranks", 12)
+    assert all(row["dense_s"] == p["dense_s"] for row, p in zip(named, points(file, "--scheme", "ps", "--ranks", 12)))
 
 
 @test

@@ -326,6 +326,10 @@ MUTANTS = [
     # --- what users type
     Mutant("an expectation of less is met by more", "src/query/verdict.c", "case SS_LESS_EQUAL: return (struct ss_bounds){-INFINITY, against, open};",
            "case SS_LESS_EQUAL: return (struct ss_bounds){against, INFINITY, open};", unit="check"),
+    Mutant("the slowest dense all-reduce is the baseline", "src/study/dense.c", "!(b->time[n].seconds <= tally[n].time)",
+           "!(b->time[n].seconds >= tally[n].time)", cli="plan"),
+    Mutant("the dense baseline has no shards", "src/study/dense.c", "way->hierarchy && (cluster->gpus_per_node < 2",
+           "way->hierarchy && (true || cluster->gpus_per_node < 2", cli="plan"),
     Mutant("a Gbit is a GiB/s", "src/base/units.c", '{"bps", 1, 8}', '{"bps", 1, 1}', unit="sim"),
     Mutant("work fails as the last item did", "src/base/work.c", "if (!ok && i < r->failed) {", "if (!ok) {", unit="base"),
     Mutant("kB is KiB", "src/base/units.c", '{"k", 1e3, 1}', '{"k", 0x1p10, 1}', unit="base"),

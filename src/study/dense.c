@@ -1,0 +1,102 @@
+#include "study/dense.h"
+
+#include "schemes/registry.h"
+#include "study/study.h"
+
+#include <math.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* What libraries take: flat, and among nodes. */
+static const struct way {
+  const char *algorithm, *name;
+  enum ss_hierarchy hierarchy;
+} ways[] = {{"ring", "ring", SS_FLAT},
+            {"tree", "tree", SS_FLAT},
+            {"rabenseifner", "rabenseifner", SS_FLAT},
+            {"ring", "ring, shard", SS_SHARD},
+            {"ring", "ring, leader", SS_LEADER}};
+
+const char *ss_dense_name(const char *text) {
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+    if (strcmp(ways[i].name, text) == 0) return ways[i].name;
+  return NULL;
+}
+
+static struct ss_setting setting_of(const struct way *way) {
+  struct ss_setting setting = {.scheme = ss_scheme_find("allreduce"), .index_bytes = 4, .hierarchy = way->hierarchy};
+  for (size_t i = 0; setting.scheme->options[i].name; i++)
+    setting.value[i] = (uint64_t)setting.scheme->options[i].default_value;
+  ss_setting_choose(&setting, "algorithm", way->algorithm);
+  return setting;
+}
+
+/* Hierarchies are of several nodes of several ranks each. */
+static bool is_there(const struct way *way, const struct ss_setting *setting, const struct ss_cluster *cluster,
+                     uint32_t ranks) {
+  struct ss_error ignored;
+  if (way->hierarchy && (cluster->gpus_per_node < 2 || ranks <= cluster->gpus_per_node)) return false;
+  return ss_setting_check(setting, ss_layout_of(cluster, ranks), &ignored);
+}
+
+static bool play(struct ss_dense_baseline *b, const struct ss_job *job, const struct way *way,
+                 const struct ss_cluster *const *clusters, struct ss_error *error) {
+  const struct ss_setting setting = setting_of(way);
+  struct ss_state state = {0};
+  struct ss_input input;
+  struct ss_tally *tally = ss_arena_alloc(&b->passing, b->networks, sizeof *tally);
+  const uint64_t *none = ss_arena_zero(&b->passing, job->ranks, sizeof *none);
+  if (!tally || !none) return ss_fail_memory(error, "playing the dense baseline");
+  if (!is_there(way, &setting, clusters[0], job->ranks)) return true;
+  if (!ss_input_shape(&job->origin, false, &input, error)) return false;
+  input.ranks = job->ranks;
+  input.count = input.lookups = none; /* all that is not there travels too */
+  const struct ss_world world = {.cluster = clusters[0],
+                                 .device = &job->device,
+                                 .state = &state,
+                                 .clusters = clusters,
+                                 .cluster_count = b->networks};
+  struct ss_outcome outcome = {.tallies = tally};
+  const bool ok = ss_simulate(&setting, &world, &input, &b->passing, &outcome, error);
+  ss_state_free(&state);
+  for (uint32_t n = 0; ok && n < b->networks; n++)
+    if (!(b->time[n].seconds <= tally[n].time)) b->time[n] = (struct ss_dense_time){tally[n].time, way->name};
+  return ok;
+}
+
+/* Of all that decides it. */
+static uint64_t key_of(const struct ss_job *job, const struct ss_input *shape,
+                       const struct ss_cluster *const *clusters, uint32_t networks) {
+  const uint64_t sizes[] = {shape->rows, shape->width, shape->value_bytes, job->ranks, networks};
+  uint64_t key = XXH3_64bits(sizes, sizeof sizes);
+  key = XXH3_64bits_withSeed(&job->device, sizeof job->device, key);
+  for (uint32_t n = 0; n < networks; n++) key = XXH3_64bits_withSeed(clusters[n], sizeof *clusters[n], key);
+  return key;
+}
+
+bool ss_dense_find(struct ss_dense_baseline *b, const struct ss_job *job, const struct ss_cluster *const *clusters,
+                   uint32_t networks, struct ss_error *error) {
+  struct ss_input shape = {0};
+  if (!ss_input_shape(&job->origin, false, &shape, error)) return false;
+  const uint64_t key = key_of(job, &shape, clusters, networks);
+  if (b->time && b->key == key && b->networks == networks) return true;
+  ss_arena_reset(&b->kept);
+  b->time = ss_arena_alloc(&b->kept, networks, sizeof *b->time);
+  if (!b->time) return ss_fail_memory(error, "playing the dense baseline");
+  b->key = key;
+  b->networks = networks;
+  for (uint32_t n = 0; n < networks; n++) b->time[n] = (struct ss_dense_time){job->ranks > 1 ? NAN : 0, NULL};
+  bool ok = true;
+  const bool played = job->ranks > 1 && !job->origin.joint;
+  for (size_t i = 0; ok && played && i < sizeof ways / sizeof *ways; i++) {
+    ss_arena_reset(&b->passing);
+    ok = play(b, job, &ways[i], clusters, error);
+  }
+  if (!ok) b->time = NULL;
+  return ok;
+}
+
+void ss_dense_free(struct ss_dense_baseline *b) {
+  ss_arena_free(&b->kept);
+  ss_arena_free(&b->passing);
+}

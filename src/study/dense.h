@@ -1,0 +1,32 @@
+/* The dense baseline: how long a library needs that does not know of sparsity.
+ *
+ * It is the fastest of what libraries take for a dense all-reduce: rings, a tree, Rabenseifner's halving and
+ * doubling, and rings behind shards or leaders of nodes. Times of schemes are compared with it. */
+#ifndef SS_STUDY_DENSE_H
+#define SS_STUDY_DENSE_H
+
+#include "schemes/simulate.h"
+
+struct ss_job;
+
+/* The fastest, on one network. */
+struct ss_dense_time {
+  double seconds;   /* NaN: there is none, for tables that travel together; 0 of a single rank */
+  const char *name; /* "ring, shard"; NULL: none */
+};
+
+/* What was played last, kept for groups that follow each other; zeroed it is empty, and is to be freed. */
+struct ss_dense_baseline {
+  struct ss_arena kept, passing;
+  uint64_t key;
+  struct ss_dense_time *time; /* [networks] */
+  uint32_t networks;
+};
+/* The baseline of the job's tensor on the networks, which have the same nodes, as baseline->time. */
+bool ss_dense_find(struct ss_dense_baseline *baseline, const struct ss_job *job,
+                   const struct ss_cluster *const *clusters, uint32_t networks, struct ss_error *error) SS_MUST_CHECK;
+/* The name among those of dense all-reduces, as a constant; NULL: it is none. */
+const char *ss_dense_name(const char *text);
+void ss_dense_free(struct ss_dense_baseline *baseline);
+
+#endif
