@@ -45,24 +45,26 @@ struct session {
 
 /* Every process makes what all ranks have, and proves what comes of it. What --memory says is for each of them, what
  * the machine has for all that are here. */
-static bool fits(const struct session *s, const struct ss_job *job, struct ss_error *error) {
+static bool fits(const struct session *s, const struct ss_point *point, struct ss_error *error) {
   const uint32_t sharing = s->call->memory > 0 ? 1 : ss_launch_read().here;
-  return ss_estimate_fits(
-      ss_estimate_mul(ss_job_least_bytes(job, true), sharing), "fewer processes, rows or non-zeros take less", error,
-      "%s on %" PRIu32 " ranks, of which %" PRIu32 " share this memory,", job->setting.label, job->ranks, sharing);
+  return ss_estimate_fits(ss_estimate_mul(ss_point_least_bytes(point, true), sharing),
+                          "fewer processes, rows or non-zeros take less", error,
+                          "%s on %" PRIu32 " ranks, of which %" PRIu32 " share this memory,", point->setting.label,
+                          point->ranks, sharing);
 }
 
-static bool make_point(struct session *s, const struct ss_job *job, struct ss_exec_point *p, struct ss_error *error) {
+static bool make_point(struct session *s, const struct ss_point *point, struct ss_exec_point *p,
+                       struct ss_error *error) {
   const struct ss_request *request = &s->call->request;
   struct ss_input shape;
-  uint32_t n = job->ranks + job->servers;
-  if (job->ranks != s->comm->size)
+  uint32_t n = point->ranks + point->servers;
+  if (point->ranks != s->comm->size)
     return ss_fail(error, SS_BAD_INPUT, "mpirun says how many ranks there are, %" PRIu32 ": leave \"ranks\" out",
                    s->comm->size);
-  if (!ss_iteration_shape(&job->setting, &job->selection, &job->origin, &shape, error)) return false;
-  if (!ss_execute_check(&job->setting, &shape, error) || !fits(s, job, error)) return false;
-  *p = (struct ss_exec_point){.job = job,
-                              .count = job->end - job->first,
+  if (!ss_iteration_shape(&point->setting, &point->selection, &point->origin, &shape, error)) return false;
+  if (!ss_execute_check(&point->setting, &shape, error) || !fits(s, point, error)) return false;
+  *p = (struct ss_exec_point){.point = point,
+                              .count = point->end - point->first,
                               .endpoints = n,
                               .exact = true,
                               .equal = true,
@@ -85,11 +87,11 @@ static bool open_session(struct session *s, struct ss_error *error) {
   if (!ss_call_edit(s->call, "ranks", cJSON_CreateString(ranks), error) ||
       !ss_study_open(&s->call->request, &s->scenario, error))
     return false;
-  const struct ss_job *jobs = ss_study_jobs(s->scenario, &s->count);
+  const struct ss_point *points = ss_study_points(s->scenario, &s->count);
   s->points = ss_arena_alloc(&s->lasting, s->count, sizeof *s->points);
   if (!s->points) return ss_fail_memory(error, "planning runs");
   for (size_t i = 0; i < s->count; i++)
-    if (!make_point(s, &jobs[i], &s->points[i], error)) return false;
+    if (!make_point(s, &points[i], &s->points[i], error)) return false;
   return true;
 }
 
@@ -99,7 +101,7 @@ static bool same_points(struct session *s, struct ss_error *error) {
   uint64_t *number = ss_arena_alloc(&s->lasting, s->count, sizeof *number), at;
   if (!ss_communicator_agree(s->comm, number || ss_fail_memory(error, "comparing ranks"), error)) return false;
   for (size_t i = 0; number && i < s->count; i++) {
-    const struct ss_identity identity = s->points[i].job->is.point;
+    const struct ss_identity identity = s->points[i].point->is.point;
     number[i] = (identity.high ^ identity.low) + s->repeats;
   }
   bool same = ss_communicator_same(s->comm, number, s->count, &at);
@@ -107,7 +109,7 @@ static bool same_points(struct session *s, struct ss_error *error) {
     (void)ss_fail(error, SS_BAD_INPUT,
                   "this rank was given another scenario, other options or another trace than rank 0 (point %" PRIu64
                   ", here %s): start all ranks with the same",
-                  at + 1, at < s->count ? s->points[at].job->setting.label : "none");
+                  at + 1, at < s->count ? s->points[at].point->setting.label : "none");
   return ss_communicator_agree(s->comm, same, error);
 }
 
@@ -137,21 +139,22 @@ static void add_traffic(const struct ss_traffic *traffic, uint32_t ranks, uint32
 }
 
 /* Every process makes what all ranks have, and what they select of it. */
-static bool make_input(struct session *s, const struct ss_job *job, uint64_t iteration, struct ss_input *out,
+static bool make_input(struct session *s, const struct ss_point *point, uint64_t iteration, struct ss_input *out,
                        struct ss_error *error) {
-  struct ss_input_options options = ss_iteration_options(&job->setting, &job->selection, job->ranks, true, false);
+  struct ss_input_options options =
+      ss_iteration_options(&point->setting, &point->selection, point->ranks, true, false);
   options.iteration = iteration;
   ss_arena_reset(&s->iteration);
-  return ss_input_make(&job->origin, &options, &s->iteration, &s->scratch, out, error) &&
-         ss_iteration_select(&job->setting, &s->selector, out, &s->iteration, error);
+  return ss_input_make(&point->origin, &options, &s->iteration, &s->scratch, out, error) &&
+         ss_iteration_select(&point->setting, &s->selector, out, &s->iteration, error);
 }
 
 static bool play_iteration(struct session *s, struct ss_exec_point *p, uint64_t i, struct ss_error *error) {
-  const struct ss_job *job = p->job;
+  const struct ss_point *point = p->point;
   struct ss_input input;
   struct ss_executed x;
-  const struct ss_execution what = {&job->setting, &job->cluster, &job->device, &input, s->repeats};
-  const bool ok = make_input(s, job, job->first + i, &input, error);
+  const struct ss_execution what = {&point->setting, &point->cluster, &point->device, &input, s->repeats};
+  const bool ok = make_input(s, point, point->first + i, &input, error);
   if (!ss_communicator_agree(s->comm, ok, error)) return false;
   if (!ss_execute(s->comm, &what, &s->memory, &s->iteration, &x, error)) return false;
   p->measured[i] = x.measured;
@@ -159,8 +162,8 @@ static bool play_iteration(struct session *s, struct ss_exec_point *p, uint64_t 
   p->predicted += x.predicted / (double)p->count;
   p->network += x.network / (double)p->count;
   p->headers += x.headers;
-  add_traffic(x.executed, job->ranks, p->endpoints, p->executed, &p->executed_max);
-  add_traffic(x.simulated, job->ranks, p->endpoints, p->simulated, &p->simulated_max);
+  add_traffic(x.executed, point->ranks, p->endpoints, p->executed, &p->executed_max);
+  add_traffic(x.simulated, point->ranks, p->endpoints, p->simulated, &p->simulated_max);
   p->equal = p->equal && x.equal;
   if (p->exact && p->kernels_equal && !x.kernels_equal) memcpy(p->mismatch, x.mismatch, sizeof p->mismatch);
   p->kernels_equal = p->kernels_equal && x.kernels_equal;
@@ -188,7 +191,7 @@ static bool play_point(struct session *s, struct ss_exec_point *p, double whole,
 static bool play_all(struct session *s, double whole, struct ss_error *error) {
   for (size_t at = 0; at < s->count; at++) {
     struct ss_exec_point *p = &s->points[at];
-    s->selector = (struct ss_selector){.selection = p->job->selection};
+    s->selector = (struct ss_selector){.selection = p->point->selection};
     if (!play_point(s, p, whole, error)) return false;
     ss_exec_memory_free(&s->memory);
     ss_selector_free(&s->selector);
@@ -221,11 +224,11 @@ static bool write_answer(const struct session *s, struct ss_error *error) {
 static bool verdict(const struct session *s, struct ss_error *error) {
   for (size_t i = 0; i < s->count; i++) {
     const struct ss_exec_point *p = &s->points[i];
-    if (!p->exact) return ss_fail(error, SS_UNPROVEN, "%s is not exact: %s", p->job->setting.label, p->mismatch);
+    if (!p->exact) return ss_fail(error, SS_UNPROVEN, "%s is not exact: %s", p->point->setting.label, p->mismatch);
     if (!p->equal)
-      return ss_fail(error, SS_UNPROVEN, "%s sent other bytes than its simulation", p->job->setting.label);
+      return ss_fail(error, SS_UNPROVEN, "%s sent other bytes than its simulation", p->point->setting.label);
     if (!p->kernels_equal)
-      return ss_fail(error, SS_UNPROVEN, "%s ran other kernels than its simulation: %s", p->job->setting.label,
+      return ss_fail(error, SS_UNPROVEN, "%s ran other kernels than its simulation: %s", p->point->setting.label,
                      p->mismatch);
   }
   return true;

@@ -98,10 +98,10 @@ static bool write_head(const struct ss_exported *e, uint32_t endpoint, FILE *str
   struct attributes attributes = {.count = 0};
   uint8_t length[10] = {0};
   add_text(&attributes, "sparsync", SS_VERSION);
-  add_text(&attributes, "scheme", e->job->setting.label);
-  add_text(&attributes, "tensor", e->job->tensor_name);
-  add_int64(&attributes, "ranks", e->job->ranks);
-  add_bool(&attributes, "server", endpoint >= e->job->ranks);
+  add_text(&attributes, "scheme", e->point->setting.label);
+  add_text(&attributes, "tensor", e->point->tensor_name);
+  add_int64(&attributes, "ranks", e->point->ranks);
+  add_bool(&attributes, "server", endpoint >= e->point->ranks);
   head.version = version;
   head.n_attr = attributes.count;
   head.attr = attributes.list;

@@ -37,7 +37,7 @@ bool ss_export_path_check(const struct ss_export_format *format, const char *pat
   return true;
 }
 
-/* --- which job ---------------------------------------------------------------------------------------------- */
+/* --- which point ---------------------------------------------------------------------------------------------- */
 
 enum { TEXT_SIZE = 400 };
 
@@ -47,33 +47,33 @@ static void add_count(char text[static TEXT_SIZE], size_t count, const char *wha
 }
 
 /* "sweep" and what it changes. */
-static void name_places(const struct ss_job *job, char text[static TEXT_SIZE]) {
+static void name_cells(const struct ss_point *point, char text[static TEXT_SIZE]) {
   const cJSON *axis;
   (void)snprintf(text, TEXT_SIZE, "places of \"sweep\":");
-  cJSON_ArrayForEach(axis, job->at) {
+  cJSON_ArrayForEach(axis, point->at) {
     const size_t used = strlen(text);
     (void)snprintf(text + used, TEXT_SIZE - used, " %s", axis->string);
   }
 }
 
-bool ss_export_job(const struct ss_study *study, const struct ss_job **job, struct ss_error *error) {
-  size_t count, places = 1, ranks = 1, schemes = 1;
+bool ss_export_point(const struct ss_study *study, const struct ss_point **point, struct ss_error *error) {
+  size_t count, cells = 1, ranks = 1, schemes = 1;
   char text[TEXT_SIZE] = "", sweep[TEXT_SIZE];
-  const struct ss_job *jobs = ss_study_jobs(study, &count);
-  *job = jobs;
+  const struct ss_point *points = ss_study_points(study, &count);
+  *point = points;
   if (count == 1) return true;
   /* Places, in each of them ranks, schemes, tensors; the first of each has as many as any. */
-  for (size_t i = jobs->siblings; i < count; i += jobs[i].siblings) {
-    const bool first = jobs[i].cluster_name == jobs->cluster_name;
-    places += jobs[i].cluster_name != jobs[i - 1].cluster_name;
-    ranks += first && jobs[i].ranks != jobs[i - 1].ranks;
-    schemes += first && jobs[i].ranks == jobs->ranks;
+  for (size_t i = points->siblings; i < count; i += points[i].siblings) {
+    const bool first = points[i].cluster_name == points->cluster_name;
+    cells += points[i].cluster_name != points[i - 1].cluster_name;
+    ranks += first && points[i].ranks != points[i - 1].ranks;
+    schemes += first && points[i].ranks == points->ranks;
   }
-  name_places(jobs, sweep);
-  add_count(text, places, sweep);
+  name_cells(points, sweep);
+  add_count(text, cells, sweep);
   add_count(text, ranks, "rank counts (--ranks)");
   add_count(text, schemes, "schemes (--scheme)");
-  add_count(text, jobs->siblings, "tensors (--tensor)");
+  add_count(text, points->siblings, "tensors (--tensor)");
   return ss_fail(error, SS_BAD_INPUT, "%s: one schedule is exported at a time: choose one of %s",
                  ss_study_name(study), text);
 }
@@ -114,44 +114,45 @@ struct session {
   struct ss_state state;
 };
 
-static bool play_iteration(struct session *s, const struct ss_job *job, uint64_t iteration, struct ss_error *error) {
+static bool play_iteration(struct session *s, const struct ss_point *point, uint64_t iteration,
+                           struct ss_error *error) {
   const struct ss_world world = {
-      .cluster = &job->cluster, .device = &job->device, .state = &s->state, .player = &s->played.player};
+      .cluster = &point->cluster, .device = &point->device, .state = &s->state, .player = &s->played.player};
   struct ss_input_options options =
-      ss_iteration_options(&job->setting, &job->selection, job->ranks, false, job->device.counted);
+      ss_iteration_options(&point->setting, &point->selection, point->ranks, false, point->device.counted);
   struct ss_input input;
   struct ss_outcome outcome = {0};
   options.iteration = iteration;
   ss_arena_reset(&s->arena);
   ss_operations_settle(&s->played);
-  return (ss_input_make(&job->origin, &options, &s->arena, &s->scratch, &input, error) &&
-          ss_iteration_select(&job->setting, &s->selector, &input, &s->arena, error) &&
-          ss_simulate(&job->setting, &world, &input, &s->arena, &outcome, error)) ||
-         ss_fail_prefix(error, "%s, %u ranks, iteration %llu", job->setting.label, job->ranks,
+  return (ss_input_make(&point->origin, &options, &s->arena, &s->scratch, &input, error) &&
+          ss_iteration_select(&point->setting, &s->selector, &input, &s->arena, error) &&
+          ss_simulate(&point->setting, &world, &input, &s->arena, &outcome, error)) ||
+         ss_fail_prefix(error, "%s, %u ranks, iteration %llu", point->setting.label, point->ranks,
                         (unsigned long long)iteration);
 }
 
-static bool play(struct session *s, const struct ss_job *job, const struct ss_watcher *watcher,
+static bool play(struct session *s, const struct ss_point *point, const struct ss_watcher *watcher,
                  struct ss_error *error) {
-  const double all = (double)(job->end - job->first);
+  const double all = (double)(point->end - point->first);
   bool ok = true;
-  ss_watcher_begin(watcher, "iterations", job->end - job->first);
-  for (uint64_t t = job->first; ok && t < job->end; t++) {
-    ok = ss_watcher_goes_on(watcher, error) && play_iteration(s, job, t, error);
+  ss_watcher_begin(watcher, "iterations", point->end - point->first);
+  for (uint64_t t = point->first; ok && t < point->end; t++) {
+    ok = ss_watcher_goes_on(watcher, error) && play_iteration(s, point, t, error);
     if (ok) ss_watcher_advance(watcher, 1, 1, all);
   }
   ss_watcher_end(watcher);
   return ok;
 }
 
-static bool open_session(struct session *s, const struct ss_job *job, const struct ss_export_format *format,
+static bool open_session(struct session *s, const struct ss_point *point, const struct ss_export_format *format,
                          const char *path, struct ss_error *error) {
-  const uint32_t endpoints = job->ranks + job->servers;
-  *s = (struct session){.selector.selection = job->selection};
+  const uint32_t endpoints = point->ranks + point->servers;
+  *s = (struct session){.selector.selection = point->selection};
   s->writer = (struct writer){.taker.take = take, .format = format};
   s->writer.owed = ss_alloc_zero(endpoints, sizeof *s->writer.owed);
   if (!s->writer.owed) return ss_fail_memory(error, "making room for the endpoints");
-  return ss_operations_open(&s->played, endpoints, ss_cluster_window(&job->cluster), &s->writer.taker, error) &&
+  return ss_operations_open(&s->played, endpoints, ss_cluster_window(&point->cluster), &s->writer.taker, error) &&
          ss_spool_open(&s->writer.spool, path, endpoints, error);
 }
 
@@ -166,19 +167,19 @@ static void close_session(struct session *s) {
 }
 
 /* Folders and readers have their limits. */
-static bool few_enough(const struct ss_job *job, const struct ss_export_format *format, struct ss_error *error) {
-  const uint32_t endpoints = job->ranks + job->servers;
+static bool few_enough(const struct ss_point *point, const struct ss_export_format *format, struct ss_error *error) {
+  const uint32_t endpoints = point->ranks + point->servers;
   return format->files == 0 || endpoints <= format->files ||
          ss_fail(error, SS_BAD_INPUT, "%u ranks and servers would be as many files, and %u are the most (--ranks)",
                  endpoints, format->files);
 }
 
-bool ss_export(const struct ss_job *job, const struct ss_export_format *format, const char *path,
+bool ss_export(const struct ss_point *point, const struct ss_export_format *format, const char *path,
                const struct ss_watcher *watcher, struct ss_error *error) {
   struct session s;
-  if (!few_enough(job, format, error) || !ss_job_fits(job, false, error)) return false;
-  const bool ok = open_session(&s, job, format, path, error) && play(&s, job, watcher, error) &&
-                  format->finish(&(struct ss_exported){job, &s.played, &s.writer.spool}, path, error);
+  if (!few_enough(point, format, error) || !ss_point_fits(point, false, error)) return false;
+  const bool ok = open_session(&s, point, format, path, error) && play(&s, point, watcher, error) &&
+                  format->finish(&(struct ss_exported){point, &s.played, &s.writer.spool}, path, error);
   close_session(&s);
   return ok;
 }

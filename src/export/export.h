@@ -13,12 +13,13 @@ const struct ss_export_format *ss_export_format_find(const char *name, struct ss
 bool ss_export_path_check(const struct ss_export_format *format, const char *path,
                           struct ss_error *error) SS_MUST_CHECK;
 
-/* The one job of the study; SS_BAD_INPUT that says what there is several of when there is more than one. */
-bool ss_export_job(const struct ss_study *study, const struct ss_job **job, struct ss_error *error) SS_MUST_CHECK;
+/* The one point of the study; SS_BAD_INPUT that says what there is several of when there is more than one. */
+bool ss_export_point(const struct ss_study *study, const struct ss_point **point,
+                     struct ss_error *error) SS_MUST_CHECK;
 
-/* Plays the job's iterations, each endpoint one after the other, and writes what endpoints do in the format to
+/* Plays the point's iterations, each endpoint one after the other, and writes what endpoints do in the format to
  * `path`. What it sends is not proven to be right: `run` does that. */
-bool ss_export(const struct ss_job *job, const struct ss_export_format *format, const char *path,
+bool ss_export(const struct ss_point *point, const struct ss_export_format *format, const char *path,
                const struct ss_watcher *watcher, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

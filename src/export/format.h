@@ -5,7 +5,7 @@
 #include "export/operations.h"
 #include "export/spool.h"
 
-struct ss_job;
+struct ss_point;
 
 /* Both simulators have formulas that go wrong at 0: a message without bytes is written as one of one. */
 static inline uint64_t ss_operation_bytes(const struct ss_operation *operation) {
@@ -14,7 +14,7 @@ static inline uint64_t ss_operation_bytes(const struct ss_operation *operation) 
 
 /* What has been played, and where its operations are: a stream an endpoint. */
 struct ss_exported {
-  const struct ss_job *job;
+  const struct ss_point *point;
   const struct ss_operations *played;
   struct ss_spool *spool;
 };

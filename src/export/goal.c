@@ -45,12 +45,12 @@ static size_t write_operation(const struct ss_operation *o, uint64_t ticks, char
 
 /* What it is of, in comments. */
 static void print_head(const struct ss_exported *e, FILE *stream) {
-  const struct ss_job *job = e->job;
+  const struct ss_point *point = e->point;
   const struct ss_operations *s = e->played;
   fprintf(stream, "// sparsync " SS_VERSION ": %s, tensor %s, iterations %" PRIu64 ":%" PRIu64 "\n",
-          job->setting.label, job->tensor_name, job->first, job->end);
-  fprintf(stream, "// ranks 0 to %" PRIu32, job->ranks - 1);
-  if (job->servers) fprintf(stream, "; %" PRIu32 " servers from rank %" PRIu32 " on", job->servers, job->ranks);
+          point->setting.label, point->tensor_name, point->first, point->end);
+  fprintf(stream, "// ranks 0 to %" PRIu32, point->ranks - 1);
+  if (point->servers) fprintf(stream, "; %" PRIu32 " servers from rank %" PRIu32 " on", point->servers, point->ranks);
   fprintf(stream, "; %" PRIu64 " messages in %" PRIu64 " rounds, %" PRIu64 " B\n", s->messages, s->rounds, s->bytes);
   if (s->empty) fprintf(stream, "// %" PRIu64 " messages carry nothing: they stand here with 1 B\n", s->empty);
   fprintf(stream, "// times in ns\nnum_ranks %" PRIu32 "\n", s->endpoints);

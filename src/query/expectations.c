@@ -183,7 +183,7 @@ cJSON *ss_expectations_json(const char *scenario, const struct ss_verdicts *verd
 static bool check_label(const struct ss_study *study, struct ss_node node, const char *label, const char *other,
                         struct ss_error *error) {
   size_t count;
-  const struct ss_job *jobs = ss_study_jobs(study, &count);
+  const struct ss_point *jobs = ss_study_points(study, &count);
   SS_AUTO_FREE const char **labels = ss_alloc_zero(count + 1, sizeof *labels);
   if (!labels) return ss_fail_memory(error, "reading expectations");
   for (size_t i = 0; i < count; i++) {

@@ -19,22 +19,22 @@ static void explain(const struct ss_exec_answer *a, FILE *stream) {
                 "%zu of %zu exact on every rank; in %zu of %zu every endpoint moved the bytes of the simulation\n",
                 exact, a->count, equal, a->count);
   (void)fprintf(stream, "%" PRIu32 " ranks, one a process, over MPI; iterations %" PRIu64 ":%" PRIu64 " of %s\n",
-                a->ranks, p->job->first, p->job->first + p->count, p->job->trace_name);
+                a->ranks, p->point->first, p->point->first + p->count, p->point->trace_name);
   (void)fprintf(stream,
                 "measured: median over iterations, each timed %" PRIu32
                 " time%s after a run that warms up and tells all ranks the sizes;\n"
                 "with the processes where mpirun put them (usually all on one machine)\n"
                 "predicted: mean, as if on the cluster; kernels %s%s\n"
                 "sent: by the rank that sends most in an iteration, mean\n",
-                a->repeats, a->repeats == 1 ? "" : "s", p->job->device.counted ? "as on " : "not counted",
-                p->job->device.counted ? p->job->device_name : "");
+                a->repeats, a->repeats == 1 ? "" : "s", p->point->device.counted ? "as on " : "not counted",
+                p->point->device.counted ? p->point->device_name : "");
   if (a->ranks == 1) (void)fprintf(stream, "one rank sends nothing: start more, mpirun -n 4 sparsync exec ...\n");
   (void)fprintf(stream, "\n");
 }
 
 /* Bytes of one endpoint, over all iterations. */
 static cJSON *endpoint_json(const struct ss_exec_point *p, uint32_t e) {
-  const uint32_t ranks = p->job->ranks;
+  const uint32_t ranks = p->point->ranks;
   cJSON *item = cJSON_CreateObject();
   ss_json_add_number(item, e < ranks ? "rank" : "server", e < ranks ? e : e - ranks);
   ss_json_add_number(item, "bytes_sent", (double)p->executed[e].sent);
@@ -79,16 +79,16 @@ static void add_kernels(cJSON *item, const struct ss_exec_point *p) {
 }
 
 static cJSON *point_json(const struct ss_exec_point *p, uint32_t repeats) {
-  const struct ss_job *job = p->job;
+  const struct ss_point *point = p->point;
   cJSON *item = cJSON_CreateObject();
-  cJSON_AddItemToObject(item, "at", job->at ? cJSON_Duplicate(job->at, true) : cJSON_CreateObject());
-  ss_json_add_text(item, "scheme", job->setting.scheme->name);
-  ss_json_add_text(item, "label", job->setting.label);
-  ss_json_add_number(item, "ranks", job->ranks);
-  ss_json_add_text(item, "tensor", job->tensor_name);
-  ss_json_add_text(item, "cluster", job->cluster_name);
-  ss_json_add_text(item, "device", job->device_name);
-  ss_json_add_text(item, "trace", job->trace_name);
+  cJSON_AddItemToObject(item, "at", point->at ? cJSON_Duplicate(point->at, true) : cJSON_CreateObject());
+  ss_json_add_text(item, "scheme", point->setting.scheme->name);
+  ss_json_add_text(item, "label", point->setting.label);
+  ss_json_add_number(item, "ranks", point->ranks);
+  ss_json_add_text(item, "tensor", point->tensor_name);
+  ss_json_add_text(item, "cluster", point->cluster_name);
+  ss_json_add_text(item, "device", point->device_name);
+  ss_json_add_text(item, "trace", point->trace_name);
   ss_json_add_number(item, "repeats", repeats);
   add_measures(item, p);
   add_kernels(item, p);
@@ -150,13 +150,13 @@ bool ss_exec_table(const void *answer, FILE *stream, struct ss_error *error) {
   bool counted = false, tensors = false;
   if (a->count > 0) explain(a, stream);
   for (size_t i = 0; i < a->count; i++) {
-    counted = counted || a->points[i].job->device.counted;
-    tensors = tensors || a->points[i].job->siblings > 1;
+    counted = counted || a->points[i].point->device.counted;
+    tensors = tensors || a->points[i].point->siblings > 1;
   }
   cJSON *point = points ? points->child : NULL;
   for (size_t i = 0; point && i < a->count; i++, point = point->next) {
-    if (tensors) ss_json_add_text(point, "several", a->points[i].job->tensor_name);
-    if (!a->points[i].job->device.counted) cJSON_DeleteItemFromObjectCaseSensitive(point, "kernels");
+    if (tensors) ss_json_add_text(point, "several", a->points[i].point->tensor_name);
+    if (!a->points[i].point->device.counted) cJSON_DeleteItemFromObjectCaseSensitive(point, "kernels");
   }
   const bool ok = print_points(points, stream, error) && (!counted || print_kernels(points, stream, error));
   cJSON_Delete(root);

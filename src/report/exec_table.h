@@ -6,9 +6,9 @@
 #include "report/flat.h"
 #include "study/study.h"
 
-/* What one job came to, over its iterations. */
+/* What one point came to, over its iterations. */
 struct ss_exec_point {
-  const struct ss_job *job;
+  const struct ss_point *point;
   uint64_t count;    /* iterations */
   double *measured;  /* [count] s, ascending in the end, as is: */
   double *announced; /* [count] s, of the runs in which ranks learn sizes */

@@ -19,10 +19,10 @@ static bool point_arrays(struct ss_result *p, const struct ss_run_options *optio
   return (p->rank_sent && p->rank_received) || ss_fail_memory(error, "recording ranks");
 }
 
-/* Even links of each job first, then what is drawn for each. */
-static uint32_t networks_of(const struct ss_computing *all, const struct ss_job_group *group) {
+/* Even links of each point first, then what is drawn for each. */
+static uint32_t networks_of(const struct ss_computing *all, const struct ss_point_group *group) {
   uint32_t networks = group->count;
-  for (uint32_t i = 0; i < group->count; i++) networks += all->jobs[group->job[i]]->cluster.jitter.draws;
+  for (uint32_t i = 0; i < group->count; i++) networks += all->points[group->point[i]]->cluster.jitter.draws;
   return networks;
 }
 
@@ -158,9 +158,9 @@ static bool rank_draws(struct ss_result *p, struct ss_arena *arena, struct ss_er
 }
 
 /* The closed form that fits; NULL: none does. They are of one table. */
-static const struct ss_cost *cost_of(const struct ss_job *job, const struct ss_costs *costs) {
-  if (job->origin.joint && job->origin.joint->tables > 1) return NULL;
-  return ss_costs_find(costs, &job->setting, job->ranks, job->servers);
+static const struct ss_cost *cost_of(const struct ss_point *point, const struct ss_costs *costs) {
+  if (point->origin.joint && point->origin.joint->tables > 1) return NULL;
+  return ss_costs_find(costs, &point->setting, point->ranks, point->servers);
 }
 
 static void add_texts(struct ss_result *p, const struct ss_cost *cost) {
@@ -171,16 +171,17 @@ static void add_texts(struct ss_result *p, const struct ss_cost *cost) {
   p->erratum = cost->erratum;
 }
 
-void ss_result_add_texts(struct ss_result *p, const struct ss_job *job, const struct ss_costs *costs) {
-  const struct ss_cost *cost = job->ranks > 1 ? cost_of(job, costs) : NULL;
+void ss_result_add_texts(struct ss_result *p, const struct ss_point *point, const struct ss_costs *costs) {
+  const struct ss_cost *cost = point->ranks > 1 ? cost_of(point, costs) : NULL;
   if (cost) add_texts(p, cost);
 }
 
 /* The closed form with what was measured. A form that is not finite here (a single rank, say) is left out. */
-static void add_forms(struct ss_result *p, const struct ss_job *job, const struct ss_cost *cost,
+static void add_forms(struct ss_result *p, const struct ss_point *point, const struct ss_cost *cost,
                       const struct ss_measure *measure) {
   /* one flat link class: the links inside the node when all ranks live in one */
-  const struct ss_link *link = job->ranks <= job->cluster.gpus_per_node ? &job->cluster.intra : &job->cluster.inter;
+  const struct ss_link *link =
+      point->ranks <= point->cluster.gpus_per_node ? &point->cluster.intra : &point->cluster.inter;
   struct ss_symbols symbols = {.alpha = link->alpha, .beta = link->beta};
   struct ss_cost_values values;
   struct ss_input shape;
@@ -188,12 +189,12 @@ static void add_forms(struct ss_result *p, const struct ss_job *job, const struc
   struct ss_placed placed;
   p->formula_s = p->formula_low_s = p->formula_high_s = p->placed_s = NAN;
   p->paper_s = p->paper_low_s = p->paper_high_s = NAN;
-  if (!cost || job->ranks == 1) return;
-  if (!ss_iteration_shape(&job->setting, &job->selection, &job->origin, &shape, &ignored)) return;
-  symbols.S = job->servers;
-  ss_measure_symbols(measure, &shape, &job->setting, &symbols);
+  if (!cost || point->ranks == 1) return;
+  if (!ss_iteration_shape(&point->setting, &point->selection, &point->origin, &shape, &ignored)) return;
+  symbols.S = point->servers;
+  ss_measure_symbols(measure, &shape, &point->setting, &symbols);
   if (!ss_cost_evaluate(cost, &symbols, &values, &ignored)) return;
-  if (ss_cost_place(cost, &symbols, &job->cluster, &placed, &ignored)) p->placed_s = placed.seconds;
+  if (ss_cost_place(cost, &symbols, &point->cluster, &placed, &ignored)) p->placed_s = placed.seconds;
   p->placed_exact = isfinite(p->placed_s) && placed.exact;
   add_texts(p, cost);
   p->formula_s = values.exact;
@@ -204,75 +205,76 @@ static void add_forms(struct ss_result *p, const struct ss_job *job, const struc
   p->paper_high_s = values.paper_high;
 }
 
-void ss_result_begin(struct ss_result *p, const struct ss_job *job) {
-  *p = (struct ss_result){.setting = job->setting,
-                          .ranks = job->ranks,
-                          .tensor = job->tensor_name,
-                          .at = job->at,
-                          .cluster = job->cluster_name,
-                          .machine = &job->cluster,
-                          .device = job->device_name,
-                          .trace = job->trace_name,
-                          .trace_hash = job->trace_hash,
-                          .seed = job->seed,
-                          .iterations = job->end - job->first,
-                          .lossless = ss_scheme_lossless(job->setting.scheme),
+void ss_result_begin(struct ss_result *p, const struct ss_point *point) {
+  *p = (struct ss_result){.setting = point->setting,
+                          .ranks = point->ranks,
+                          .tensor = point->tensor_name,
+                          .at = point->at,
+                          .cluster = point->cluster_name,
+                          .machine = &point->cluster,
+                          .device = point->device_name,
+                          .trace = point->trace_name,
+                          .trace_hash = point->trace_hash,
+                          .seed = point->seed,
+                          .iterations = point->end - point->first,
+                          .lossless = ss_scheme_lossless(point->setting.scheme),
                           .exact = SS_UNKNOWN,
                           .fan = SS_FAN_NONE,
-                          .draws = job->cluster.jitter.draws,
-                          .identity = job->is.point};
+                          .draws = point->cluster.jitter.draws,
+                          .identity = point->is.point};
 }
 
 /* What the exact sum applies is all there is, or all that was selected of it. */
-static void weigh(const struct ss_job *job, const struct ss_worker *w, struct ss_outcome *o) {
-  const bool lossless = ss_scheme_lossless(job->setting.scheme);
+static void weigh(const struct ss_point *point, const struct ss_worker *w, struct ss_outcome *o) {
+  const bool lossless = ss_scheme_lossless(point->setting.scheme);
   if (lossless && o->proven) {
     o->error_l2 = o->error_mean = o->energy_lost = 0;
     o->energy = 1;
   }
-  if (job->selection.selects && o->proven) o->energy = lossless ? w->selector.energy : o->energy * w->selector.energy;
-  if (job->selection.selects)
-    o->k = ss_selection_k(&job->selection, job->selection.block ? w->selector.blocks : w->selector.elements);
+  if (point->selection.selects && o->proven)
+    o->energy = lossless ? w->selector.energy : o->energy * w->selector.energy;
+  if (point->selection.selects)
+    o->k = ss_selection_k(&point->selection, point->selection.block ? w->selector.blocks : w->selector.elements);
 }
 
-static double dropped_share(const struct ss_job *job, const struct ss_input *input) {
+static double dropped_share(const struct ss_point *point, const struct ss_input *input) {
   double kept = 0;
-  if (!(job->origin.capacity > 0)) return NAN;
+  if (!(point->origin.capacity > 0)) return NAN;
   for (uint32_t r = 0; r < input->ranks; r++) kept += (double)input->lookups[r];
   return input->dropped > 0 ? (double)input->dropped / (kept + (double)input->dropped) : 0;
 }
 
 /* One iteration, on all networks. */
-static bool run_iteration(const struct ss_computing *all, const struct ss_job_group *group, uint64_t t,
+static bool run_iteration(const struct ss_computing *all, const struct ss_point_group *group, uint64_t t,
                           struct ss_worker *w, struct ss_outcome *out, struct ss_error *error) {
-  const struct ss_job *job = all->jobs[group->job[0]];
+  const struct ss_point *point = all->points[group->point[0]];
   const struct ss_world world = {.cluster = w->clusters[0],
-                                 .device = &job->device,
-                                 .verify = job->verify,
+                                 .device = &point->device,
+                                 .verify = point->verify,
                                  .state = &w->memory,
                                  .clusters = w->clusters,
                                  .cluster_count = w->networks};
   struct ss_input_options input_options =
-      ss_iteration_options(&job->setting, &job->selection, job->ranks, job->verify, job->device.counted);
+      ss_iteration_options(&point->setting, &point->selection, point->ranks, point->verify, point->device.counted);
   struct ss_input input;
   *out = (struct ss_outcome){
       .rank_sent = all->options->per_rank ? w->sent : NULL, .rank_received = w->received, .tallies = w->tallies};
   input_options.iteration = t;
-  for (uint32_t n = group->count; n < w->networks; n++) w->drawn[n].jitter.moment = ss_mix(job->origin.tensor, t);
+  for (uint32_t n = group->count; n < w->networks; n++) w->drawn[n].jitter.moment = ss_mix(point->origin.tensor, t);
   ss_arena_reset(&w->arena);
-  if (!ss_inputs_get(&w->inputs, job, &input_options, &w->arena, &input, error) ||
-      !ss_iteration_select(&job->setting, &w->selector, &input, &w->arena, error) ||
-      !ss_measure_add(&w->measures, &input, &job->origin, error) ||
-      !ss_simulate(&job->setting, &world, &input, &w->arena, out, error))
-    return ss_fail_prefix(error, "%s, %u ranks, iteration %llu", job->setting.label, job->ranks,
+  if (!ss_inputs_get(&w->inputs, point, &input_options, &w->arena, &input, error) ||
+      !ss_iteration_select(&point->setting, &w->selector, &input, &w->arena, error) ||
+      !ss_measure_add(&w->measures, &input, &point->origin, error) ||
+      !ss_simulate(&point->setting, &world, &input, &w->arena, out, error))
+    return ss_fail_prefix(error, "%s, %u ranks, iteration %llu", point->setting.label, point->ranks,
                           (unsigned long long)t);
   if (out->proven && !out->sound)
-    return ss_fail(error, SS_UNPROVEN, "%s, %u ranks, iteration %llu: %s: %s", job->setting.label, job->ranks,
+    return ss_fail(error, SS_UNPROVEN, "%s, %u ranks, iteration %llu: %s: %s", point->setting.label, point->ranks,
                    (unsigned long long)t,
-                   ss_scheme_lossless(job->setting.scheme) ? "not the exact sum" : "not what it should be",
+                   ss_scheme_lossless(point->setting.scheme) ? "not the exact sum" : "not what it should be",
                    out->mismatch);
-  weigh(job, w, out);
-  out->dropped = dropped_share(job, &input);
+  weigh(point, w, out);
+  out->dropped = dropped_share(point, &input);
   return true;
 }
 
@@ -286,57 +288,57 @@ static uint32_t draw_networks(struct ss_worker *w, const struct ss_cluster *clus
   return n;
 }
 
-static bool begin_group(const struct ss_computing *all, const struct ss_job_group *group, struct ss_worker *w,
+static bool begin_group(const struct ss_computing *all, const struct ss_point_group *group, struct ss_worker *w,
                         struct ss_error *error) {
-  const struct ss_job *job = all->jobs[group->job[0]];
-  const struct ss_cost *cost = cost_of(job, all->costs);
-  const uint32_t block = cost ? ss_cost_block(cost, &job->setting) : 0;
+  const struct ss_point *point = all->points[group->point[0]];
+  const struct ss_cost *cost = cost_of(point, all->costs);
+  const uint32_t block = cost ? ss_cost_block(cost, &point->setting) : 0;
   ss_state_free(&w->memory); /* each group begins with nothing kept */
   ss_selector_free(&w->selector);
-  w->selector = (struct ss_selector){.selection = job->selection};
+  w->selector = (struct ss_selector){.selection = point->selection};
   memset(w->counted, 0, sizeof w->counted);
-  if (!worker_arrays(w, job->ranks, networks_of(all, group), error)) return false;
+  if (!worker_arrays(w, point->ranks, networks_of(all, group), error)) return false;
   uint32_t n = group->count;
   for (uint32_t i = 0; i < group->count; i++) {
-    struct ss_result *p = &all->results[group->job[i]];
-    w->clusters[i] = &all->jobs[group->job[i]]->cluster;
+    struct ss_result *p = &all->results[group->point[i]];
+    w->clusters[i] = &all->points[group->point[i]]->cluster;
     n = draw_networks(w, w->clusters[i], n);
     ss_result_free_arrays(p);
-    ss_result_begin(p, all->jobs[group->job[i]]);
+    ss_result_begin(p, all->points[group->point[i]]);
     if (!point_arrays(p, all->options, error)) return false;
   }
-  return ss_measure_begin(&w->measures, job->ranks, block, error);
+  return ss_measure_begin(&w->measures, point->ranks, block, error);
 }
 
-bool ss_group_compute(const struct ss_computing *all, const struct ss_job_group *group, struct ss_worker *w,
+bool ss_group_compute(const struct ss_computing *all, const struct ss_point_group *group, struct ss_worker *w,
                       struct ss_error *error) {
-  const struct ss_job *job = all->jobs[group->job[0]];
+  const struct ss_point *point = all->points[group->point[0]];
   if (!begin_group(all, group, w, error)) return false;
-  for (uint64_t t = job->first; t < job->end; t++) {
+  for (uint64_t t = point->first; t < point->end; t++) {
     struct ss_outcome outcome;
     if (!ss_watcher_goes_on(all->options->watcher, error) || !run_iteration(all, group, t, w, &outcome, error))
       return false;
     count_values(w, &outcome);
     const struct ss_tally *drawn = w->tallies + group->count;
     for (uint32_t i = 0; i < group->count; i++) {
-      struct ss_result *p = &all->results[group->job[i]];
-      accumulate(p, &outcome, w, i, t - job->first);
+      struct ss_result *p = &all->results[group->point[i]];
+      accumulate(p, &outcome, w, i, t - point->first);
       add_draws(p, drawn);
       drawn += p->draws;
-      add_kernels(p, &outcome, &job->device);
+      add_kernels(p, &outcome, &point->device);
     }
   }
   const struct ss_measure *mean = ss_measure_mean(&w->measures);
-  if (!ss_dense_find(&w->dense, job, w->clusters, group->count, error)) return false;
+  if (!ss_dense_find(&w->dense, point, w->clusters, group->count, error)) return false;
   for (uint32_t i = 0; i < group->count; i++) {
-    struct ss_result *p = &all->results[group->job[i]];
+    struct ss_result *p = &all->results[group->point[i]];
     divide(p, w);
     if (!rank_draws(p, &w->arrays, error)) return false;
     p->dense_s = w->dense.time[i].seconds;
     p->dense = w->dense.time[i].name;
     p->density = mean->density;
     p->gamma = mean->gamma;
-    add_forms(p, all->jobs[group->job[i]], cost_of(job, all->costs), mean);
+    add_forms(p, all->points[group->point[i]], cost_of(point, all->costs), mean);
   }
   return true;
 }

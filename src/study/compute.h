@@ -1,4 +1,4 @@
-/* Computing points, one group of jobs at a time, by one thread. */
+/* Computing points, one group of points at a time, by one thread. */
 #ifndef SS_STUDY_COMPUTE_H
 #define SS_STUDY_COMPUTE_H
 
@@ -13,23 +13,23 @@ struct ss_inputs {
   size_t budget; /* B that may be kept */
   struct ss_identity key;
   struct ss_arena arena;
-  struct ss_input *input; /* [count] of the first iterations of the job */
+  struct ss_input *input; /* [count] of the first iterations of the point */
   uint64_t count, capacity;
   uint64_t bytes;
   struct ss_coalesce_scratch scratch;
 };
 
-/* The input of iteration options->iteration of the job: what was kept, or a new one, which is kept while the budget
+/* The input of iteration options->iteration of the point: what was kept, or a new one, which is kept while the budget
  * lasts and else lives in `passing`. It is not to be written to. */
-bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_job *job, const struct ss_input_options *options,
+bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_point *point, const struct ss_input_options *options,
                    struct ss_arena *passing, struct ss_input *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_inputs_free(struct ss_inputs *inputs);
 
-/* B that the job takes at the least: the lists and values of all ranks of its first iteration and, where results are
- * proven, the sum that they are held against. UINT64_MAX: more than can be counted. */
-uint64_t ss_job_least_bytes(const struct ss_job *job, bool verify);
+/* B that the point takes at the least: the lists and values of all ranks of its first iteration and, where results
+ * are proven, the sum that they are held against. UINT64_MAX: more than can be counted. */
+uint64_t ss_point_least_bytes(const struct ss_point *point, bool verify);
 /* An error, before anything is taken, when that is more than may be taken (base/estimate.h). */
-bool ss_job_fits(const struct ss_job *job, bool verify, struct ss_error *error) SS_MUST_CHECK;
+bool ss_point_fits(const struct ss_point *point, bool verify, struct ss_error *error) SS_MUST_CHECK;
 
 /* B of inputs that all threads of a process together keep: little beside what schemes need. */
 enum { SS_INPUTS_ROOM = 1 << 29 };
@@ -44,7 +44,7 @@ struct ss_worker {
   struct ss_dense_baseline dense;
   struct ss_arena arrays;             /* those that follow */
   uint64_t *sent, *received;          /* [ranks] of one iteration */
-  uint32_t networks;                  /* those of the group's jobs, then what each draws of uneven links */
+  uint32_t networks;                  /* those of the group's points, then what each draws of uneven links */
   const struct ss_cluster **clusters; /* [networks] */
   struct ss_cluster *drawn;           /* [networks], of which those that are drawn are used */
   struct ss_tally *tallies;           /* [networks] */
@@ -54,19 +54,20 @@ void ss_worker_free(struct ss_worker *worker);
 
 /* What all threads and processes of a run share. */
 struct ss_computing {
-  const struct ss_job *const *jobs; /* [count] */
+  const struct ss_point *const *points; /* [count] */
   size_t count;
   const struct ss_costs *costs;
   const struct ss_run_options *options;
-  struct ss_result *results; /* [count] in the jobs' order */
+  struct ss_result *results; /* [count] in the points' order */
 };
-/* Jobs that send the same, each on its own network: fills in the result of each job of the group, whatever it was. */
-bool ss_group_compute(const struct ss_computing *all, const struct ss_job_group *group, struct ss_worker *worker,
+/* Points that send the same, each on its own network: fills in the result of each point of the group, whatever it
+ * was. */
+bool ss_group_compute(const struct ss_computing *all, const struct ss_point_group *group, struct ss_worker *worker,
                       struct ss_error *error) SS_MUST_CHECK;
 
 /* The point without values. */
-void ss_result_begin(struct ss_result *point, const struct ss_job *job);
+void ss_result_begin(struct ss_result *result, const struct ss_point *point);
 /* What its closed form, if one fits, says in words. */
-void ss_result_add_texts(struct ss_result *point, const struct ss_job *job, const struct ss_costs *costs);
+void ss_result_add_texts(struct ss_result *result, const struct ss_point *point, const struct ss_costs *costs);
 
 #endif

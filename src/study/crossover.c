@@ -124,11 +124,11 @@ static bool fits(struct ss_crossover_study *s, double x, struct ss_error *error)
   size_t count;
   bool ok = set_trial(s, x, &p, &why);
   if (ok) ok = open_trial(s, &p, &study, &why);
-  const struct ss_job *job = ok ? ss_study_jobs(study, &count) : NULL;
+  const struct ss_point *job = ok ? ss_study_points(study, &count) : NULL;
   for (size_t i = 0; ok && i < count; i++) {
-    struct ss_job named = job[i];
+    struct ss_point named = job[i];
     snprintf(named.setting.label, sizeof named.setting.label, "%s", s->duel.side[i > 0].label);
-    ok = ss_job_fits(&named, named.verify, &why);
+    ok = ss_point_fits(&named, named.verify, &why);
   }
   ss_study_close(study);
   cJSON_Delete(p.document);

@@ -39,20 +39,20 @@ static bool is_there(const struct way *way, const struct ss_setting *setting, co
   return ss_setting_check(setting, ss_layout_of(cluster, ranks), &ignored);
 }
 
-static bool play(struct ss_dense_baseline *b, const struct ss_job *job, const struct way *way,
+static bool play(struct ss_dense_baseline *b, const struct ss_point *point, const struct way *way,
                  const struct ss_cluster *const *clusters, struct ss_error *error) {
   const struct ss_setting setting = setting_of(way);
   struct ss_state state = {0};
   struct ss_input input;
   struct ss_tally *tally = ss_arena_alloc(&b->passing, b->networks, sizeof *tally);
-  const uint64_t *none = ss_arena_zero(&b->passing, job->ranks, sizeof *none);
+  const uint64_t *none = ss_arena_zero(&b->passing, point->ranks, sizeof *none);
   if (!tally || !none) return ss_fail_memory(error, "playing the dense baseline");
-  if (!is_there(way, &setting, clusters[0], job->ranks)) return true;
-  if (!ss_input_shape(&job->origin, false, &input, error)) return false;
-  input.ranks = job->ranks;
+  if (!is_there(way, &setting, clusters[0], point->ranks)) return true;
+  if (!ss_input_shape(&point->origin, false, &input, error)) return false;
+  input.ranks = point->ranks;
   input.count = input.lookups = none; /* all that is not there travels too */
   const struct ss_world world = {.cluster = clusters[0],
-                                 .device = &job->device,
+                                 .device = &point->device,
                                  .state = &state,
                                  .clusters = clusters,
                                  .cluster_count = b->networks};
@@ -65,32 +65,32 @@ static bool play(struct ss_dense_baseline *b, const struct ss_job *job, const st
 }
 
 /* Of all that decides it. */
-static uint64_t key_of(const struct ss_job *job, const struct ss_input *shape,
+static uint64_t key_of(const struct ss_point *point, const struct ss_input *shape,
                        const struct ss_cluster *const *clusters, uint32_t networks) {
-  const uint64_t sizes[] = {shape->rows, shape->width, shape->value_bytes, job->ranks, networks};
+  const uint64_t sizes[] = {shape->rows, shape->width, shape->value_bytes, point->ranks, networks};
   uint64_t key = XXH3_64bits(sizes, sizeof sizes);
-  key = XXH3_64bits_withSeed(&job->device, sizeof job->device, key);
+  key = XXH3_64bits_withSeed(&point->device, sizeof point->device, key);
   for (uint32_t n = 0; n < networks; n++) key = XXH3_64bits_withSeed(clusters[n], sizeof *clusters[n], key);
   return key;
 }
 
-bool ss_dense_find(struct ss_dense_baseline *b, const struct ss_job *job, const struct ss_cluster *const *clusters,
-                   uint32_t networks, struct ss_error *error) {
+bool ss_dense_find(struct ss_dense_baseline *b, const struct ss_point *point,
+                   const struct ss_cluster *const *clusters, uint32_t networks, struct ss_error *error) {
   struct ss_input shape = {0};
-  if (!ss_input_shape(&job->origin, false, &shape, error)) return false;
-  const uint64_t key = key_of(job, &shape, clusters, networks);
+  if (!ss_input_shape(&point->origin, false, &shape, error)) return false;
+  const uint64_t key = key_of(point, &shape, clusters, networks);
   if (b->time && b->key == key && b->networks == networks) return true;
   ss_arena_reset(&b->kept);
   b->time = ss_arena_alloc(&b->kept, networks, sizeof *b->time);
   if (!b->time) return ss_fail_memory(error, "playing the dense baseline");
   b->key = key;
   b->networks = networks;
-  for (uint32_t n = 0; n < networks; n++) b->time[n] = (struct ss_dense_time){job->ranks > 1 ? NAN : 0, NULL};
+  for (uint32_t n = 0; n < networks; n++) b->time[n] = (struct ss_dense_time){point->ranks > 1 ? NAN : 0, NULL};
   bool ok = true;
-  const bool played = job->ranks > 1 && !job->origin.joint;
+  const bool played = point->ranks > 1 && !point->origin.joint;
   for (size_t i = 0; ok && played && i < sizeof ways / sizeof *ways; i++) {
     ss_arena_reset(&b->passing);
-    ok = play(b, job, &ways[i], clusters, error);
+    ok = play(b, point, &ways[i], clusters, error);
   }
   if (!ok) b->time = NULL;
   return ok;

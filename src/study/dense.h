@@ -7,7 +7,7 @@
 
 #include "schemes/simulate.h"
 
-struct ss_job;
+struct ss_point;
 
 /* The fastest, on one network. */
 struct ss_dense_time {
@@ -22,8 +22,8 @@ struct ss_dense_baseline {
   struct ss_dense_time *time; /* [networks] */
   uint32_t networks;
 };
-/* The baseline of the job's tensor on the networks, which have the same nodes, as baseline->time. */
-bool ss_dense_find(struct ss_dense_baseline *baseline, const struct ss_job *job,
+/* The baseline of the point's tensor on the networks, which have the same nodes, as baseline->time. */
+bool ss_dense_find(struct ss_dense_baseline *baseline, const struct ss_point *point,
                    const struct ss_cluster *const *clusters, uint32_t networks, struct ss_error *error) SS_MUST_CHECK;
 /* The name among those of dense all-reduces, as a constant; NULL: it is none. */
 const char *ss_dense_name(const char *text);

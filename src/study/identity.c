@@ -9,7 +9,7 @@
 
 /* --- of a scenario ------------------------------------------------------------------------------------------ */
 
-/* What a member of the scenario decides: nothing where each job says itself what it takes of it, or where it only
+/* What a member of the scenario decides: nothing where each point says itself what it takes of it, or where it only
  * tells people something. A member that is not listed decides what iterations start from, and so everything. */
 static const struct {
   const char *key;
@@ -38,7 +38,7 @@ bool ss_cell_identify(struct ss_node document, struct ss_identities *out, struct
   return good || ss_fail_memory(error, "listing points");
 }
 
-/* --- of a job ----------------------------------------------------------------------------------------------- */
+/* --- of a point ----------------------------------------------------------------------------------------------- */
 
 /* Tables that travel together, and where each lives. */
 static cJSON *tables_json(const struct ss_joint *joint) {
@@ -55,34 +55,34 @@ static cJSON *tables_json(const struct ss_joint *joint) {
   return list;
 }
 
-static cJSON *inputs_json(const struct ss_job *job) {
+static cJSON *inputs_json(const struct ss_point *point) {
   cJSON *o = cJSON_CreateObject();
   char hash[32];
-  snprintf(hash, sizeof hash, "%016llx", (unsigned long long)job->trace_hash);
+  snprintf(hash, sizeof hash, "%016llx", (unsigned long long)point->trace_hash);
   cJSON_AddStringToObject(o, "trace", hash);
-  cJSON_AddNumberToObject(o, "tensor", (double)job->origin.tensor);
-  cJSON_AddNumberToObject(o, "merge", job->origin.merge);
-  cJSON_AddNumberToObject(o, "first", (double)job->first);
-  cJSON_AddNumberToObject(o, "end", (double)job->end);
-  cJSON_AddNumberToObject(o, "ranks", job->ranks);
-  if (job->origin.joint) cJSON_AddItemToObject(o, "tables", tables_json(job->origin.joint));
+  cJSON_AddNumberToObject(o, "tensor", (double)point->origin.tensor);
+  cJSON_AddNumberToObject(o, "merge", point->origin.merge);
+  cJSON_AddNumberToObject(o, "first", (double)point->first);
+  cJSON_AddNumberToObject(o, "end", (double)point->end);
+  cJSON_AddNumberToObject(o, "ranks", point->ranks);
+  if (point->origin.joint) cJSON_AddItemToObject(o, "tables", tables_json(point->origin.joint));
   return o;
 }
 
-static cJSON *payloads_json(const struct ss_job *job) {
+static cJSON *payloads_json(const struct ss_point *point) {
   cJSON *o = cJSON_CreateObject();
-  cJSON_AddStringToObject(o, "scheme", job->setting.scheme->name);
-  cJSON_AddItemToObject(o, "options", ss_setting_json(&job->setting));
-  cJSON_AddNumberToObject(o, "gpus_per_node", job->cluster.gpus_per_node);
+  cJSON_AddStringToObject(o, "scheme", point->setting.scheme->name);
+  cJSON_AddItemToObject(o, "options", ss_setting_json(&point->setting));
+  cJSON_AddNumberToObject(o, "gpus_per_node", point->cluster.gpus_per_node);
   return o;
 }
 
-static cJSON *point_json(const struct ss_job *job) {
+static cJSON *point_json(const struct ss_point *point) {
   cJSON *o = cJSON_CreateObject();
   cJSON_AddStringToObject(o, "sparsync", SS_VERSION); /* another program may compute otherwise */
-  cJSON_AddStringToObject(o, "label", job->setting.label);
-  if (job->at) cJSON_AddItemReferenceToObject(o, "at", job->at);
-  cJSON_AddNumberToObject(o, "draws", job->cluster.jitter.draws);
+  cJSON_AddStringToObject(o, "label", point->setting.label);
+  if (point->at) cJSON_AddItemReferenceToObject(o, "at", point->at);
+  cJSON_AddNumberToObject(o, "draws", point->cluster.jitter.draws);
   return o;
 }
 
@@ -94,18 +94,18 @@ static struct ss_identity taken(cJSON *tree, bool *good) {
   return identity;
 }
 
-bool ss_job_identify(struct ss_job *job, struct ss_error *error) {
-  struct ss_identities *is = &job->is;
+bool ss_point_identify(struct ss_point *point, struct ss_error *error) {
+  struct ss_identities *is = &point->is;
   bool good = true;
-  is->inputs = ss_identity_join(is->inputs, taken(inputs_json(job), &good));
-  is->payloads = ss_identity_join(ss_identity_join(is->inputs, is->payloads), taken(payloads_json(job), &good));
-  is->point = ss_identity_join(ss_identity_join(is->payloads, is->point), taken(point_json(job), &good));
+  is->inputs = ss_identity_join(is->inputs, taken(inputs_json(point), &good));
+  is->payloads = ss_identity_join(ss_identity_join(is->inputs, is->payloads), taken(payloads_json(point), &good));
+  is->point = ss_identity_join(ss_identity_join(is->payloads, is->point), taken(point_json(point), &good));
   return good || ss_fail_memory(error, "listing points");
 }
 
-struct ss_identity ss_jobs_identity(const struct ss_job *const *jobs, size_t count) {
+struct ss_identity ss_points_identity(const struct ss_point *const *points, size_t count) {
   struct ss_identity all = {.low = count};
-  for (size_t i = 0; i < count; i++) all = ss_identity_join(all, jobs[i]->is.point);
+  for (size_t i = 0; i < count; i++) all = ss_identity_join(all, points[i]->is.point);
   return all;
 }
 
@@ -114,45 +114,46 @@ struct ss_identity ss_jobs_identity(const struct ss_job *const *jobs, size_t cou
 enum { NETWORKS_MAX = 64 };
 
 static int by_first(const void *a, const void *b) {
-  const struct ss_job_group *x = a, *y = b;
-  return x->job[0] < y->job[0] ? -1 : x->job[0] > y->job[0];
+  const struct ss_point_group *x = a, *y = b;
+  return x->point[0] < y->point[0] ? -1 : x->point[0] > y->point[0];
 }
 
-static size_t networks_at_once(const struct ss_job *job) {
-  const size_t draws = 1 + (size_t)job->cluster.jitter.draws;
-  const size_t capacity = SS_ENDPOINTS_MAX / (((size_t)job->ranks + job->servers) * draws);
+static size_t networks_at_once(const struct ss_point *point) {
+  const size_t draws = 1 + (size_t)point->cluster.jitter.draws;
+  const size_t capacity = SS_ENDPOINTS_MAX / (((size_t)point->ranks + point->servers) * draws);
   return capacity < 1 ? 1 : capacity < NETWORKS_MAX ? capacity : NETWORKS_MAX;
 }
 
-static void cut(const struct ss_job *const *jobs, const struct ss_keyed *keyed, size_t n, struct ss_job_groups *out) {
+static void cut(const struct ss_point *const *points, const struct ss_keyed *keyed, size_t n,
+                struct ss_point_groups *out) {
   for (size_t i = 0; i < n;) {
-    const size_t most = networks_at_once(jobs[keyed[i].index]), from = i;
+    const size_t most = networks_at_once(points[keyed[i].index]), from = i;
     for (; i < n && i - from < most && ss_identity_same(keyed[i].key, keyed[from].key); i++)
-      out->place[i] = keyed[i].index;
-    out->group[out->count++] = (struct ss_job_group){out->place + from, (uint32_t)(i - from)};
+      out->order[i] = keyed[i].index;
+    out->group[out->count++] = (struct ss_point_group){out->order + from, (uint32_t)(i - from)};
   }
 }
 
-bool ss_jobs_group(const struct ss_job *const *jobs, size_t count, const bool *wanted, struct ss_job_groups *out,
-                   struct ss_error *error) {
+bool ss_points_group(const struct ss_point *const *points, size_t count, const bool *wanted,
+                     struct ss_point_groups *out, struct ss_error *error) {
   SS_AUTO_FREE struct ss_keyed *keyed = ss_alloc(count, sizeof *keyed);
   size_t n = 0;
-  *out = (struct ss_job_groups){.group = ss_alloc(count, sizeof *out->group),
-                                .place = ss_alloc(count, sizeof *out->place)};
-  if (!keyed || !out->group || !out->place) {
-    ss_jobs_ungroup(out);
+  *out = (struct ss_point_groups){.group = ss_alloc(count, sizeof *out->group),
+                                  .order = ss_alloc(count, sizeof *out->order)};
+  if (!keyed || !out->group || !out->order) {
+    ss_points_ungroup(out);
     return ss_fail_memory(error, "listing points");
   }
   for (size_t i = 0; i < count; i++)
-    if (wanted[i]) keyed[n++] = (struct ss_keyed){jobs[i]->is.payloads, i};
+    if (wanted[i]) keyed[n++] = (struct ss_keyed){points[i]->is.payloads, i};
   ss_keyed_sort(keyed, n);
-  cut(jobs, keyed, n, out);
+  cut(points, keyed, n, out);
   qsort(out->group, out->count, sizeof *out->group, by_first);
   return true;
 }
 
-void ss_jobs_ungroup(struct ss_job_groups *groups) {
+void ss_points_ungroup(struct ss_point_groups *groups) {
   free(groups->group);
-  free(groups->place);
-  *groups = (struct ss_job_groups){0};
+  free(groups->order);
+  *groups = (struct ss_point_groups){0};
 }

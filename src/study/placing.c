@@ -63,22 +63,22 @@ static uint64_t vectors_of(const struct ss_input *input, uint32_t rank, bool pad
   return padded ? b->count : n;
 }
 
-static bool weigh_iteration(const struct ss_job *job, uint64_t t, struct ss_table_load *table,
+static bool weigh_iteration(const struct ss_point *point, uint64_t t, struct ss_table_load *table,
                             struct ss_coalesce_scratch *scratch, struct ss_error *error) {
-  const double share = 1 / (double)(job->end - job->first);
-  const bool padded = ss_setting_says(&job->setting, "pooling", "padded");
+  const double share = 1 / (double)(point->end - point->first);
+  const bool padded = ss_setting_says(&point->setting, "pooling", "padded");
   const struct ss_input_options options = {
-      .ranks = job->ranks, .iteration = t, .bags = !ss_setting_says(&job->setting, "pooling", "none")};
+      .ranks = point->ranks, .iteration = t, .bags = !ss_setting_says(&point->setting, "pooling", "none")};
   struct ss_arena arena = {0};
   bool ok = true;
-  for (uint32_t k = 0; ok && k < job->origin.joint->tables; k++) {
-    struct ss_origin one = job->origin;
+  for (uint32_t k = 0; ok && k < point->origin.joint->tables; k++) {
+    struct ss_origin one = point->origin;
     struct ss_input input;
     one.joint = NULL;
-    one.tensor = job->origin.joint->tensor[k];
+    one.tensor = point->origin.joint->tensor[k];
     ss_arena_reset(&arena);
     ok = ss_input_make(&one, &options, &arena, scratch, &input, error);
-    for (uint32_t r = 0; ok && r < job->ranks; r++) {
+    for (uint32_t r = 0; ok && r < point->ranks; r++) {
       table[k].lookups += share * (double)input.lookups[r];
       table[k].distinct += share * (double)input.count[r];
       if (options.bags) table[k].bags += share * (double)vectors_of(&input, r, padded);
@@ -93,18 +93,19 @@ static double moved(const struct ss_placing *p, const struct ss_table_load *t, d
   return p->pooled ? 2 * t->bags * row : t->lookups * row + t->distinct * (row + p->index_bytes);
 }
 
-static bool weigh_tables(const struct ss_job *job, struct ss_placing *p, struct ss_error *error) {
-  const struct ss_joint *joint = job->origin.joint;
+static bool weigh_tables(const struct ss_point *point, struct ss_placing *p, struct ss_error *error) {
+  const struct ss_joint *joint = point->origin.joint;
   struct ss_coalesce_scratch scratch = {0};
   bool ok = true;
   p->tables = joint->tables;
-  p->ranks = job->ranks;
-  p->index_bytes = job->setting.index_bytes;
+  p->ranks = point->ranks;
+  p->index_bytes = point->setting.index_bytes;
   if (!ss_take_zero(&p->arena, p->table, p->tables)) return ss_fail_memory(error, "weighing tables");
-  for (uint64_t t = job->first; ok && t < job->end; t++) ok = weigh_iteration(job, t, p->table, &scratch, error);
+  for (uint64_t t = point->first; ok && t < point->end; t++)
+    ok = weigh_iteration(point, t, p->table, &scratch, error);
   ss_coalesce_free(&scratch);
   for (uint32_t k = 0; k < p->tables; k++) {
-    const struct ss_tensor *tensor = ss_trace_tensor(job->origin.trace, joint->tensor[k]);
+    const struct ss_tensor *tensor = ss_trace_tensor(point->origin.trace, joint->tensor[k]);
     struct ss_table_load *t = &p->table[k];
     t->name = tensor->name;
     t->rows = tensor->rows;
@@ -356,13 +357,13 @@ bool ss_placing_make(const struct ss_request *request, struct ss_placing *out, s
   size_t count;
   *out = (struct ss_placing){0};
   if (!choose_schemes(request, out, error) || !open_study(request, out, NULL, SS_PLACINGS, error)) return false;
-  const struct ss_job *job = ss_study_jobs(out->study[SS_PLACINGS], &count);
+  const struct ss_point *point = ss_study_points(out->study[SS_PLACINGS], &count);
   if (count != 1)
     return ss_fail(error, SS_BAD_INPUT, "--place is for one cluster and one number of ranks: here are %zu places",
                    count);
-  if (!job->origin.joint)
-    return ss_fail(error, SS_BAD_INPUT, "--place needs the tables of a trace, which %s has not", job->trace_name);
-  if (!weigh_tables(job, out, error) || !make_candidates(out, error)) return false;
+  if (!point->origin.joint)
+    return ss_fail(error, SS_BAD_INPUT, "--place needs the tables of a trace, which %s has not", point->trace_name);
+  if (!weigh_tables(point, out, error) || !make_candidates(out, error)) return false;
   out->whole_served_bound = whole_bound(out, false);
   out->whole_held_bound = whole_bound(out, true);
   return play_candidates(request, out, error);

@@ -45,7 +45,7 @@ struct ss_placing {
   struct ss_arena arena;
 };
 
-/* Of a request of one place, one number of ranks and a trace. Its document's schemes are not asked for; an edit of
+/* Of a request of one cell, one number of ranks and a trace. Its document's schemes are not asked for; an edit of
  * "schemes" may say "alltoall:pooling=sum" (or padded): then bags are pooled. Close also after a failure. */
 bool ss_placing_make(const struct ss_request *request, struct ss_placing *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_placing_close(struct ss_placing *placing);

@@ -1,4 +1,4 @@
-/* What was computed: one result is one scheme on one tensor at one place of the scenario's grid (docs/results.md
+/* What was computed: one result is one scheme on one tensor in one cell of the scenario's grid (docs/results.md
  * calls it a point). */
 #ifndef SS_STUDY_RESULTS_H
 #define SS_STUDY_RESULTS_H
@@ -113,7 +113,7 @@ struct cJSON *ss_results_json(const struct ss_results *results, const char *scen
 /* --- reading back what was written -------------------------------------------------------------------------- */
 
 /* The result file of a run, JSON or CSV, as a document whose "points" are objects as in JSON (of CSV, without options
- * and place of the sweep). The document is the caller's. */
+ * and cell of the sweep). The document is the caller's. */
 bool ss_results_read(const char *path, struct ss_doc **out, struct ss_error *error) SS_MUST_CHECK;
 /* The point's identity, of a point that has one: "*" has none, nor has a file of an older program. */
 bool ss_result_read_identity(struct ss_node node, struct ss_identity *out);

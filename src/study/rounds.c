@@ -6,21 +6,21 @@
 #include <cjson/cJSON.h>
 
 /* The proof is left to runs: what is sent does not depend on it. */
-static bool record(const struct ss_job *job, struct ss_worker *w, struct ss_recorder *recorder,
+static bool record(const struct ss_point *point, struct ss_worker *w, struct ss_recorder *recorder,
                    struct ss_error *error) {
   struct ss_input_options options =
-      ss_iteration_options(&job->setting, &job->selection, job->ranks, false, job->device.counted);
+      ss_iteration_options(&point->setting, &point->selection, point->ranks, false, point->device.counted);
   const struct ss_world world = {
-      .cluster = &job->cluster, .device = &job->device, .state = &w->memory, .player = &recorder->player};
+      .cluster = &point->cluster, .device = &point->device, .state = &w->memory, .player = &recorder->player};
   struct ss_outcome outcome = {0};
   struct ss_input input;
-  options.iteration = job->first;
-  if (!ss_job_fits(job, false, error)) return false;
-  w->selector.selection = job->selection;
-  return (ss_inputs_get(&w->inputs, job, &options, &w->arena, &input, error) &&
-          ss_iteration_select(&job->setting, &w->selector, &input, &w->arena, error) &&
-          ss_simulate(&job->setting, &world, &input, &w->arena, &outcome, error)) ||
-         ss_fail_prefix(error, "%s, %u ranks", job->setting.label, job->ranks);
+  options.iteration = point->first;
+  if (!ss_point_fits(point, false, error)) return false;
+  w->selector.selection = point->selection;
+  return (ss_inputs_get(&w->inputs, point, &options, &w->arena, &input, error) &&
+          ss_iteration_select(&point->setting, &w->selector, &input, &w->arena, error) &&
+          ss_simulate(&point->setting, &world, &input, &w->arena, &outcome, error)) ||
+         ss_fail_prefix(error, "%s, %u ranks", point->setting.label, point->ranks);
 }
 
 static cJSON *messages_of(const struct ss_recorder *recorder) {
@@ -60,48 +60,48 @@ static bool keep(cJSON *run, cJSON *list, const struct ss_study *study, struct s
                            ss_study_name(study), SS_ROUNDS_RUNS);
 }
 
-static cJSON *run_of(const struct ss_job *job, const struct ss_recorder *recorder) {
+static cJSON *run_of(const struct ss_point *point, const struct ss_recorder *recorder) {
   cJSON *run = cJSON_CreateObject();
-  cJSON_AddStringToObject(run, "label", job->setting.label);
-  cJSON_AddStringToObject(run, "scheme", job->setting.scheme->name);
-  cJSON_AddNumberToObject(run, "ranks", job->ranks);
-  cJSON_AddNumberToObject(run, "servers", job->servers);
-  cJSON_AddStringToObject(run, "tensor", job->tensor_name);
-  cJSON_AddStringToObject(run, "cluster", job->cluster_name);
-  cJSON_AddItemToObject(run, "at", job->at ? cJSON_Duplicate(job->at, true) : cJSON_CreateObject());
+  cJSON_AddStringToObject(run, "label", point->setting.label);
+  cJSON_AddStringToObject(run, "scheme", point->setting.scheme->name);
+  cJSON_AddNumberToObject(run, "ranks", point->ranks);
+  cJSON_AddNumberToObject(run, "servers", point->servers);
+  cJSON_AddStringToObject(run, "tensor", point->tensor_name);
+  cJSON_AddStringToObject(run, "cluster", point->cluster_name);
+  cJSON_AddItemToObject(run, "at", point->at ? cJSON_Duplicate(point->at, true) : cJSON_CreateObject());
   cJSON_AddNumberToObject(run, "rounds", recorder->rounds);
   cJSON_AddItemToObject(run, "messages", messages_of(recorder));
   return run;
 }
 
-static bool add_run(const struct ss_study *study, const struct ss_job *job, cJSON *list, struct ss_error *error) {
+static bool add_run(const struct ss_study *study, const struct ss_point *point, cJSON *list, struct ss_error *error) {
   struct ss_recorder recorder;
   struct ss_worker worker = {0};
   ss_recorder_open(&recorder);
-  const bool ok = record(job, &worker, &recorder, error) && keep(run_of(job, &recorder), list, study, error);
+  const bool ok = record(point, &worker, &recorder, error) && keep(run_of(point, &recorder), list, study, error);
   ss_recorder_close(&recorder);
   ss_worker_free(&worker);
   return ok;
 }
 
 /* Before anything is played. */
-static bool small(const struct ss_study *study, const struct ss_job *job, size_t count, struct ss_error *error) {
+static bool small(const struct ss_study *study, const struct ss_point *point, size_t count, struct ss_error *error) {
   for (size_t i = 0; i < count; i++)
-    if (job[i].ranks > SS_ROUNDS_RANKS)
+    if (point[i].ranks > SS_ROUNDS_RANKS)
       return ss_fail(error, SS_BAD_INPUT, "%s: the rounds of %u ranks cannot be read: take at most %d (--ranks 8)",
-                     ss_study_name(study), job[i].ranks, SS_ROUNDS_RANKS);
+                     ss_study_name(study), point[i].ranks, SS_ROUNDS_RANKS);
   return true;
 }
 
 bool ss_study_rounds(const struct ss_study *study, cJSON **out, struct ss_error *error) {
   size_t count;
-  const struct ss_job *job = ss_study_jobs(study, &count);
-  if (!small(study, job, count, error)) return false;
+  const struct ss_point *point = ss_study_points(study, &count);
+  if (!small(study, point, count, error)) return false;
   cJSON *tree = cJSON_CreateObject(), *runs;
   cJSON_AddStringToObject(tree, "scenario", ss_study_name(study));
   runs = cJSON_AddArrayToObject(tree, "runs");
   bool ok = runs || ss_fail_memory(error, "writing messages down");
-  for (size_t i = 0; ok && i < count; i++) ok = add_run(study, &job[i], runs, error);
+  for (size_t i = 0; ok && i < count; i++) ok = add_run(study, &point[i], runs, error);
   if (ok) *out = tree;
   else cJSON_Delete(tree);
   return ok;

@@ -12,11 +12,11 @@
 
 /* --- the printed order ---------------------------------------------------------------------------------- */
 
-/* Jobs of one place and rank count: they follow each other, and so do their points, tensor by tensor, schemes
- * together, "*" last. A place has a name of its cluster that is its own. */
+/* Points of one cell and rank count: they follow each other, and so do their results, tensor by tensor, schemes
+ * together, "*" last. A cell has a name of its cluster that is its own. */
 struct block {
   struct ss_results *out; /* of its study */
-  size_t first, end;      /* jobs */
+  size_t first, end;      /* points */
   size_t missing;
 };
 
@@ -24,42 +24,42 @@ struct run {
   const struct ss_study *const *study;
   struct ss_results *out; /* [studies] */
   size_t studies;
-  struct ss_computing all; /* the jobs of all studies, one after the other */
+  struct ss_computing all; /* the points of all studies, one after the other */
   struct ss_results_listener *listener;
   bool *wanted; /* [count] to be computed */
   struct block *blocks;
   size_t *block_of; /* [count] */
   size_t block_count, next;
-  struct ss_job_groups groups;
+  struct ss_point_groups groups;
   const struct ss_notice *notice;
   double work;
 };
 
-/* Tensors of the block's trace; schemes that have them travel together have one job for all. */
+/* Tensors of the block's trace; schemes that have them travel together have one point for all. */
 static uint32_t tensors_of(const struct run *run, const struct block *block) {
   uint32_t most = 1;
   for (size_t j = block->first; j < block->end; j++)
-    if (run->all.jobs[j]->siblings > most) most = run->all.jobs[j]->siblings;
+    if (run->all.points[j]->siblings > most) most = run->all.points[j]->siblings;
   return most;
 }
 
 static size_t arrange(const struct run *run, const struct block *block, struct ss_result *out) {
-  const struct ss_job *const *jobs = run->all.jobs;
+  const struct ss_point *const *points = run->all.points;
   const uint32_t tensors = tensors_of(run, block);
   size_t n = 0;
   for (uint32_t k = 0; k < tensors; k++)
-    for (size_t j = block->first; j < block->end; j += jobs[j]->siblings)
-      if (jobs[j]->siblings == tensors) out[n++] = run->all.results[j + k];
-  for (size_t j = block->first; tensors > 1 && j < block->end; j += jobs[j]->siblings)
-    out[n++] = jobs[j]->siblings == tensors ? ss_result_of_all(run->all.results + j, tensors) : run->all.results[j];
+    for (size_t j = block->first; j < block->end; j += points[j]->siblings)
+      if (points[j]->siblings == tensors) out[n++] = run->all.results[j + k];
+  for (size_t j = block->first; tensors > 1 && j < block->end; j += points[j]->siblings)
+    out[n++] = points[j]->siblings == tensors ? ss_result_of_all(run->all.results + j, tensors) : run->all.results[j];
   return n;
 }
 
 static size_t arranged(const struct run *run, const struct block *block) {
   const uint32_t tensors = tensors_of(run, block);
   size_t stars = 0;
-  for (size_t j = block->first; j < block->end; j += run->all.jobs[j]->siblings)
-    stars += tensors > 1 && run->all.jobs[j]->siblings == tensors;
+  for (size_t j = block->first; j < block->end; j += run->all.points[j]->siblings)
+    stars += tensors > 1 && run->all.points[j]->siblings == tensors;
   return block->end - block->first + stars;
 }
 
@@ -76,23 +76,23 @@ static bool hand_out(struct run *run, struct ss_error *error) {
   return true;
 }
 
-/* The blocks of a study, whose first job is number i; returns the number of its points. */
+/* The blocks of a study, whose first point is number i; returns how many results it has. */
 static size_t add_blocks(struct run *run, size_t study, size_t i) {
-  const struct ss_job *const *jobs = run->all.jobs;
-  size_t count, points = 0;
-  (void)ss_study_jobs(run->study[study], &count);
+  const struct ss_point *const *points = run->all.points;
+  size_t count, results = 0;
+  (void)ss_study_points(run->study[study], &count);
   for (const size_t end = i + count; i < end;) {
     struct block *b = &run->blocks[run->block_count];
     *b = (struct block){.out = &run->out[study], .first = i};
-    for (;
-         i < end && jobs[i]->cluster_name == jobs[b->first]->cluster_name && jobs[i]->ranks == jobs[b->first]->ranks;
+    for (; i < end && points[i]->cluster_name == points[b->first]->cluster_name &&
+           points[i]->ranks == points[b->first]->ranks;
          i++)
       run->block_of[i] = run->block_count;
     b->end = i;
     run->block_count++;
-    points += arranged(run, b);
+    results += arranged(run, b);
   }
-  return points;
+  return results;
 }
 
 static bool open_blocks(struct run *run, struct ss_error *error) {
@@ -119,8 +119,8 @@ static bool announce(struct run *run, struct ss_error *error) {
 /* What one core plays in a second, roughly; and what is worth a word before it begins. */
 static const double messages_a_second = 3e6, many_seconds = 60;
 
-static bool is_uniform(const struct ss_job *job) {
-  return !job->origin.trace && !job->origin.gradient;
+static bool is_uniform(const struct ss_point *point) {
+  return !point->origin.trace && !point->origin.gradient;
 }
 
 static double one(const void *context, double k) {
@@ -130,30 +130,30 @@ static double one(const void *context, double k) {
 
 /* By its closed form, whose start-ups are one rank's messages; 0 where it has none. Even rounds of rings are played
  * as one message each where ranks share nothing; on nodes of several a message takes a `share` of what others do. */
-static double messages_of(const struct ss_job *job, const struct ss_costs *costs, double *share) {
-  const struct ss_cost *cost = ss_costs_find(costs, &job->setting, job->ranks, job->servers);
+static double messages_of(const struct ss_point *point, const struct ss_costs *costs, double *share) {
+  const struct ss_cost *cost = ss_costs_find(costs, &point->setting, point->ranks, point->servers);
   struct ss_symbols symbols = {
-      .P = job->ranks, .S = job->servers, .alpha = 1, .gamma = one, .blocks = one, .R = 1, .w = 1};
+      .P = point->ranks, .S = point->servers, .alpha = 1, .gamma = one, .blocks = one, .R = 1, .w = 1};
   double startups;
-  ss_setting_symbols(&job->setting, &symbols);
+  ss_setting_symbols(&point->setting, &symbols);
   if (!cost || !cost->exact || !ss_formula_evaluate(cost->exact, &symbols, &startups, NULL)) return 0;
-  const bool even = is_uniform(job) && cost->pattern == SS_PATTERN_RING;
-  const bool shared = job->cluster.gpus_per_node > 1;
+  const bool even = is_uniform(point) && cost->pattern == SS_PATTERN_RING;
+  const bool shared = point->cluster.gpus_per_node > 1;
   *share = even && shared ? 0.04 : 1;
-  return startups * (even && !shared ? 1 : job->ranks) * (double)(job->end - job->first);
+  return startups * (even && !shared ? 1 : point->ranks) * (double)(point->end - point->first);
 }
 
 /* Says how long it may take, of the longest. */
 static void tell_work(const struct run *run, const struct ss_notice *notice) {
   double all = 0, most = 0, seconds = 0;
-  const struct ss_job *longest = NULL;
+  const struct ss_point *longest = NULL;
   for (size_t g = 0; g < run->groups.count; g++) {
-    const struct ss_job *job = run->all.jobs[run->groups.group[g].job[0]];
+    const struct ss_point *point = run->all.points[run->groups.group[g].point[0]];
     double share = 1;
-    const double messages = messages_of(job, run->all.costs, &share);
+    const double messages = messages_of(point, run->all.costs, &share);
     all += messages;
     seconds += messages * share / messages_a_second;
-    if (messages > most) most = messages, longest = job;
+    if (messages > most) most = messages, longest = point;
   }
   if (!longest || seconds < many_seconds) return;
   char time[32], text[300];
@@ -169,18 +169,18 @@ static void tell_work(const struct run *run, const struct ss_notice *notice) {
 /* What is known of earlier is not computed again, unless its closed form has changed since. */
 static bool recall(const struct run *run, size_t i, bool *known, struct ss_error *error) {
   struct ss_results_listener *l = run->listener;
-  const struct ss_job *job = run->all.jobs[i];
+  const struct ss_point *point = run->all.points[i];
   struct ss_result *p = &run->all.results[i];
   *known = false;
   if (!l || !l->recall) return true;
-  ss_result_add_texts(p, job, run->all.costs);
+  ss_result_add_texts(p, point, run->all.costs);
   if (!l->recall(l, p, known, error)) return false;
-  if (!*known) ss_result_begin(p, job);
+  if (!*known) ss_result_begin(p, point);
   return true;
 }
 
-static double work_of(const struct ss_job *job) {
-  return (double)job->ranks * (double)(job->end - job->first);
+static double work_of(const struct ss_point *point) {
+  return (double)point->ranks * (double)(point->end - point->first);
 }
 
 static bool allocate(struct run *run, struct ss_error *error) {
@@ -190,7 +190,7 @@ static bool allocate(struct run *run, struct ss_error *error) {
   run->block_of = ss_alloc_zero(run->all.count, sizeof *run->block_of);
   if (!run->all.results || !run->wanted || !run->blocks || !run->block_of)
     return ss_fail_memory(error, "listing results");
-  for (size_t i = 0; i < run->all.count; i++) ss_result_begin(&run->all.results[i], run->all.jobs[i]);
+  for (size_t i = 0; i < run->all.count; i++) ss_result_begin(&run->all.results[i], run->all.points[i]);
   return true;
 }
 
@@ -211,9 +211,9 @@ static bool open_results(struct run *run, size_t *known, struct ss_error *error)
 /* What cannot be held is known before anything of it is made, and before hours of what can. */
 static bool fits(const struct run *run, struct ss_error *error) {
   for (size_t g = 0; g < run->groups.count; g++) {
-    const struct ss_job *job = run->all.jobs[run->groups.group[g].job[0]];
-    SS_AUTO_FREE char *at = job->at && job->at->child ? cJSON_PrintUnformatted(job->at) : NULL;
-    if (!ss_job_fits(job, job->verify, error)) return at ? ss_fail_prefix(error, "at %.190s", at) : false;
+    const struct ss_point *point = run->all.points[run->groups.group[g].point[0]];
+    SS_AUTO_FREE char *at = point->at && point->at->child ? cJSON_PrintUnformatted(point->at) : NULL;
+    if (!ss_point_fits(point, point->verify, error)) return at ? ss_fail_prefix(error, "at %.190s", at) : false;
   }
   return true;
 }
@@ -227,12 +227,12 @@ static bool open_run(struct run *run, struct ss_error *error) {
       !ss_communicator_follow(comm, !first || open_results(run, &known, error), error))
     return false;
   ss_communicator_broadcast(comm, run->wanted, run->all.count * sizeof *run->wanted);
-  if (!ss_communicator_agree(comm, ss_jobs_group(run->all.jobs, run->all.count, run->wanted, &run->groups, error),
+  if (!ss_communicator_agree(comm, ss_points_group(run->all.points, run->all.count, run->wanted, &run->groups, error),
                              error) ||
       !ss_communicator_agree(comm, fits(run, error), error))
     return false;
   if (first) tell_work(run, run->notice);
-  for (size_t g = 0; g < run->groups.count; g++) run->work += work_of(run->all.jobs[run->groups.group[g].job[0]]);
+  for (size_t g = 0; g < run->groups.count; g++) run->work += work_of(run->all.points[run->groups.group[g].point[0]]);
   if (first) ss_watcher_begin(run->all.options->watcher, "points", run->all.count - known);
   return ss_communicator_follow(comm, !first || hand_out(run, error), error);
 }
@@ -259,11 +259,11 @@ static bool compute(void *context, void *worker, size_t item, struct ss_error *e
 static bool finished(void *context, size_t item, struct ss_error *error) {
   struct run *run = context;
   struct ss_results_listener *l = run->listener;
-  const struct ss_job_group *group = &run->groups.group[item];
-  ss_watcher_advance(run->all.options->watcher, group->count, work_of(run->all.jobs[group->job[0]]), run->work);
+  const struct ss_point_group *group = &run->groups.group[item];
+  ss_watcher_advance(run->all.options->watcher, group->count, work_of(run->all.points[group->point[0]]), run->work);
   for (uint32_t i = 0; i < group->count; i++) {
-    run->blocks[run->block_of[group->job[i]]].missing--;
-    if (l && l->computed && !l->computed(l, &run->all.results[group->job[i]], error)) return false;
+    run->blocks[run->block_of[group->point[i]]].missing--;
+    if (l && l->computed && !l->computed(l, &run->all.results[group->point[i]], error)) return false;
   }
   return hand_out(run, error);
 }
@@ -271,11 +271,11 @@ static bool finished(void *context, size_t item, struct ss_error *error) {
 /* Points travel as they are written to the journal. */
 static cJSON *write_points(void *context, size_t item) {
   const struct run *run = context;
-  const struct ss_job_group *group = &run->groups.group[item];
+  const struct ss_point_group *group = &run->groups.group[item];
   cJSON *list = cJSON_CreateArray();
   bool good = list;
   for (uint32_t i = 0; i < group->count; i++) {
-    struct ss_result *p = &run->all.results[group->job[i]];
+    struct ss_result *p = &run->all.results[group->point[i]];
     good = good && cJSON_AddItemToArray(list, ss_result_json(p));
     ss_result_free_arrays(p);
   }
@@ -287,16 +287,16 @@ static cJSON *write_points(void *context, size_t item) {
 static bool read_points(void *context, size_t item, struct ss_node list, struct ss_error *error) {
   const struct run *run = context;
   const struct ss_run_options *options = run->all.options;
-  const struct ss_job_group *group = &run->groups.group[item];
+  const struct ss_point_group *group = &run->groups.group[item];
   struct ss_node n = ss_node_first(list);
   if (!ss_node_is_array(list) || ss_node_size(list) != group->count)
     return ss_node_fail(list, error, "expected a list of %u points", group->count);
   for (uint32_t i = 0; i < group->count; i++, n = ss_node_next(n)) {
-    const struct ss_job *job = run->all.jobs[group->job[i]];
-    struct ss_result *p = &run->all.results[group->job[i]];
-    ss_result_begin(p, job);
-    ss_result_add_texts(p, job, run->all.costs);
-    if (!ss_result_alike(n, p)) ss_result_begin(p, job); /* its form could not be computed, and stays unnamed */
+    const struct ss_point *point = run->all.points[group->point[i]];
+    struct ss_result *p = &run->all.results[group->point[i]];
+    ss_result_begin(p, point);
+    ss_result_add_texts(p, point, run->all.costs);
+    if (!ss_result_alike(n, p)) ss_result_begin(p, point); /* its form could not be computed, and stays unnamed */
     if (!ss_result_read(n, options->per_rank, options->per_iteration, p, error)) return false;
   }
   return true;
@@ -305,9 +305,9 @@ static bool read_points(void *context, size_t item, struct ss_node list, struct 
 /* So many are named; the others are counted. */
 enum { NAMED = 4, NAME_SIZE = 128 };
 
-static void name_point(const struct ss_job *job, char *text) {
-  char *at = job->at && job->at->child ? cJSON_PrintUnformatted(job->at) : NULL;
-  snprintf(text, NAME_SIZE, "%s on %u ranks%s%s", job->setting.label, job->ranks, at ? " at " : "", at ? at : "");
+static void name_point(const struct ss_point *point, char *text) {
+  char *at = point->at && point->at->child ? cJSON_PrintUnformatted(point->at) : NULL;
+  snprintf(text, NAME_SIZE, "%s on %u ranks%s%s", point->setting.label, point->ranks, at ? " at " : "", at ? at : "");
   free(at);
 }
 
@@ -317,7 +317,7 @@ static void missing(void *context, const bool *done, struct ss_error *error) {
   size_t count = 0;
   for (size_t g = 0; g < run->groups.count; g++)
     for (uint32_t i = 0; !done[g] && i < run->groups.group[g].count; i++) {
-      name_point(run->all.jobs[run->groups.group[g].job[i]], name);
+      name_point(run->all.points[run->groups.group[g].point[i]], name);
       if (count < NAMED)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", count ? ", " : "", name);
       count++;
@@ -330,7 +330,7 @@ static void missing(void *context, const bool *done, struct ss_error *error) {
 static bool agree(const struct run *run, struct ss_error *error) {
   const struct ss_run_options *options = run->all.options;
   if (!options->comm) return true;
-  const struct ss_identity all = ss_jobs_identity(run->all.jobs, run->all.count);
+  const struct ss_identity all = ss_points_identity(run->all.points, run->all.count);
   const uint64_t numbers[] = {all.high, all.low, options->per_rank, options->per_iteration};
   return ss_processes_same(options->comm, numbers, sizeof numbers / sizeof *numbers, error);
 }
@@ -354,25 +354,25 @@ static bool compute_all(struct run *run, struct ss_error *error) {
   return ok;
 }
 
-static bool list_jobs(struct run *run, struct ss_error *error) {
+static bool list_points(struct run *run, struct ss_error *error) {
   size_t count;
   for (size_t k = 0; k < run->studies; k++) {
-    (void)ss_study_jobs(run->study[k], &count);
+    (void)ss_study_points(run->study[k], &count);
     run->all.count += count;
   }
-  const struct ss_job **jobs = ss_alloc(run->all.count, sizeof *jobs);
-  run->all.jobs = jobs;
-  for (size_t k = 0, n = 0; jobs && k < run->studies; k++) {
-    const struct ss_job *own = ss_study_jobs(run->study[k], &count);
-    for (size_t i = 0; i < count; i++) jobs[n++] = &own[i];
+  const struct ss_point **points = ss_alloc(run->all.count, sizeof *points);
+  run->all.points = points;
+  for (size_t k = 0, n = 0; points && k < run->studies; k++) {
+    const struct ss_point *own = ss_study_points(run->study[k], &count);
+    for (size_t i = 0; i < count; i++) points[n++] = &own[i];
   }
-  return jobs || ss_fail_memory(error, "listing points");
+  return points || ss_fail_memory(error, "listing points");
 }
 
 static bool run_all(struct run *run, struct ss_error *error) {
   run->all.costs = ss_study_costs(run->study[0]);
   for (size_t k = 0; k < run->studies; k++) run->out[k] = (struct ss_results){0};
-  const bool ok = list_jobs(run, error) && compute_all(run, error);
+  const bool ok = list_points(run, error) && compute_all(run, error);
   const bool kept = ok && ss_processes_first(run->all.options->comm);
   for (size_t i = 0; !kept && run->all.results && i < run->all.count; i++)
     ss_result_free_arrays(&run->all.results[i]);
@@ -380,8 +380,8 @@ static bool run_all(struct run *run, struct ss_error *error) {
     free(run->out[k].point);
     run->out[k] = (struct ss_results){0};
   }
-  ss_jobs_ungroup(&run->groups);
-  free((void *)run->all.jobs);
+  ss_points_ungroup(&run->groups);
+  free((void *)run->all.points);
   free(run->all.results);
   free(run->wanted);
   free(run->blocks);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { AXES_MAX = 8, PLACES_MAX = 100000, SCENARIO_BYTES = 16 << 20 };
+enum { AXES_MAX = 8, CELLS_MAX = 100000, SCENARIO_BYTES = 16 << 20 };
 
 /* --- the document --------------------------------------------------------------------------------------- */
 
@@ -221,7 +221,7 @@ static bool inside(const char *path, const char *outer) {
   return strncmp(path, outer, length) == 0 && (path[length] == '.' || path[length] == '[');
 }
 
-/* What edits say of the inside of a swept field (cluster.bandwidth, of a swept cluster) holds at every place. */
+/* What edits say of the inside of a swept field (cluster.bandwidth, of a swept cluster) holds in every cell. */
 static bool edit_again(struct ss_study *s, const struct axis *axes, size_t n, struct ss_error *error) {
   for (size_t a = 0; a < n; a++) {
     if (!ss_study_resolve(s, error)) return false;
@@ -235,12 +235,12 @@ static bool visit(struct ss_study *s, const struct axis *axes, size_t n, size_t 
                   struct ss_error *error) {
   if (depth == n) {
     cJSON *copy = cJSON_Duplicate(at, 1);
-    if (!copy || !ss_grow_by_one(s->at, s->places)) {
+    if (!copy || !ss_grow_by_one(s->at, s->cells)) {
       cJSON_Delete(copy);
       return ss_fail_memory(error, "sweeping");
     }
-    s->at[s->places++] = copy;
-    return edit_again(s, axes, n, error) && ss_study_add_place(s, copy, error);
+    s->at[s->cells++] = copy;
+    return edit_again(s, axes, n, error) && ss_study_add_cell(s, copy, error);
   }
   for (const cJSON *value = axes[depth].values->child; value; value = value->next) {
     cJSON *copy = cJSON_Duplicate(value, 1);
@@ -268,7 +268,7 @@ static bool check_axis(struct ss_node node, const struct axis *axes, size_t n, s
   return true;
 }
 
-/* What a command's option says of a field would say nothing where every place has its own. */
+/* What a command's option says of a field would say nothing where every cell has its own. */
 static bool options_have_say(const struct ss_request *request, struct ss_node sweep, struct ss_error *error) {
   for (const cJSON *e = request->options && request->edits ? request->edits->child : NULL; e; e = e->next) {
     const struct ss_node axis = ss_node_get(sweep, e->string);
@@ -286,18 +286,18 @@ static bool options_have_say(const struct ss_request *request, struct ss_node sw
 static bool sweep(struct ss_study *s, struct ss_error *error) {
   struct ss_node node = ss_node_get(ss_doc_root(s->doc), "sweep");
   struct axis axes[AXES_MAX];
-  size_t n = 0, places = 1;
+  size_t n = 0, cells = 1;
   bool ok = true;
-  if (!ss_node_present(node)) return ss_study_add_place(s, NULL, error);
+  if (!ss_node_present(node)) return ss_study_add_cell(s, NULL, error);
   if (!ss_node_is_object(node) || ss_node_size(node) == 0 || ss_node_size(node) > AXES_MAX)
     return ss_node_fail(node, error, "expected an object of 1 to %d paths, each with a list of values", AXES_MAX);
   if (!options_have_say(&s->request, node, error)) return false;
   for (struct ss_node a = ss_node_first(node); ok && ss_node_present(a); a = ss_node_next(a)) {
     ok = check_axis(a, axes, n, error);
     if (!ok) break;
-    places *= ss_node_size(a);
-    if (places > PLACES_MAX) {
-      ok = ss_node_fail(node, error, "more than %d places: sweep fewer values", PLACES_MAX);
+    cells *= ss_node_size(a);
+    if (cells > CELLS_MAX) {
+      ok = ss_node_fail(node, error, "more than %d places: sweep fewer values", CELLS_MAX);
       break;
     }
     axes[n] = (struct axis){strdup(ss_node_key(a)), cJSON_Duplicate(a.at, 1)};
@@ -327,7 +327,7 @@ static bool open_doc(struct ss_study *s, struct ss_error *error) {
   return ss_node_fail(ss_doc_root(s->doc), error, "a scenario is a JSON object");
 }
 
-/* What edit_again does at every place, said as one more axis of one value, which is taken over. */
+/* What edit_again does in every cell, said as one more axis of one value, which is taken over. */
 static void pin(cJSON *resolved, const char *path, cJSON *value) {
   cJSON *sweep = cJSON_GetObjectItemCaseSensitive(resolved, "sweep");
   bool within = false;
@@ -367,7 +367,7 @@ static bool read_name(struct ss_study *s, struct ss_error *error) {
 static void tell_unused_placement(const struct ss_study *s) {
   if (!ss_node_present(ss_node_get(ss_doc_root(s->doc), "placement"))) return;
   for (size_t i = 0; i < s->count; i++)
-    if (s->job[i].origin.joint && s->job[i].origin.joint->shards) return;
+    if (s->point[i].origin.joint && s->point[i].origin.joint->shards) return;
   ss_notice_tell(s->request.notice,
                  "the placement is not used: no scheme places tables by it (alltoall:partition=placed does)");
 }
@@ -390,11 +390,11 @@ bool ss_study_open(const struct ss_request *request, struct ss_study **out, stru
 
 void ss_study_close(struct ss_study *s) {
   if (!s) return;
-  for (size_t i = 0; i < s->places; i++) cJSON_Delete(s->at[i]);
+  for (size_t i = 0; i < s->cells; i++) cJSON_Delete(s->at[i]);
   free(s->at);
   cJSON_Delete(s->resolved);
   cJSON_Delete(s->models);
-  free(s->job);
+  free(s->point);
   ss_sources_close(&s->sources);
   ss_arena_free(&s->arena);
   ss_doc_free(s->doc);
@@ -406,9 +406,9 @@ const char *ss_study_name(const struct ss_study *s) {
   return s->name;
 }
 
-const struct ss_job *ss_study_jobs(const struct ss_study *s, size_t *count) {
+const struct ss_point *ss_study_points(const struct ss_study *s, size_t *count) {
   *count = s->count;
-  return s->job;
+  return s->point;
 }
 
 struct ss_node ss_study_expect(const struct ss_study *s) {

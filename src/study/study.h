@@ -1,8 +1,8 @@
 /* Studies: what to run, from a JSON file, a document in memory, edits, or all of them (docs/scenarios.md), and
  * running it.
  *
- * A sweep edits the document once for each place of its grid. What comes out is a flat list of jobs, each complete in
- * itself, in a fixed order; each job gives one result. */
+ * A sweep edits the document once for each cell of its grid. What comes out is a flat list of points, each complete
+ * in itself, in a fixed order; each point gives one result. */
 #ifndef SS_STUDY_STUDY_H
 #define SS_STUDY_STUDY_H
 
@@ -18,19 +18,19 @@ struct ss_communicator;
 struct ss_sources;
 struct ss_study;
 
-/* What jobs have in common, as identities of the JSON that says all of it. */
+/* What points have in common, as identities of the JSON that says all of it. */
 struct ss_identities {
   struct ss_identity inputs;   /* what iterations start from, before anything is selected */
-  struct ss_identity payloads; /* and what is sent of it, and to what effect: jobs that share it differ only in links,
-                                  network models and labels, and in where of the scenario they stand */
+  struct ss_identity payloads; /* and what is sent of it, and to what effect: points that share it differ only in
+                                  links, network models and labels, and in where of the scenario they stand */
   struct ss_identity point;    /* and the cluster, and what the scenario calls it */
 };
 
 /* One result to be computed. */
-struct ss_job {
+struct ss_point {
   struct ss_setting setting;
   struct ss_cluster cluster;
-  const char *cluster_name, *device_name; /* shared by all jobs of one place */
+  const char *cluster_name, *device_name; /* shared by all points of one cell */
   struct ss_device device;
   struct ss_origin origin;
   struct ss_selection selection;
@@ -38,8 +38,8 @@ struct ss_job {
   uint64_t trace_hash;
   uint32_t ranks, servers;
   uint64_t first, end, seed; /* iterations [first, end) */
-  struct cJSON *at;          /* shared by all jobs of one place; NULL without a sweep */
-  uint32_t siblings; /* tensors of the trace: jobs of one scheme and place follow each other; 1 of all together */
+  struct cJSON *at;          /* shared by all points of one cell; NULL without a sweep */
+  uint32_t siblings; /* tensors of the trace: points of one scheme and cell follow each other; 1 of all together */
   bool verify;
   struct ss_identities is;
 };
@@ -97,13 +97,13 @@ bool ss_study_document(const struct ss_request *request, struct ss_doc **out, st
 const char *ss_study_name(const struct ss_study *study);
 /* The scenario's "expect" (query/expectations.h). */
 struct ss_node ss_study_expect(const struct ss_study *study);
-const struct ss_job *ss_study_jobs(const struct ss_study *study, size_t *count);
+const struct ss_point *ss_study_points(const struct ss_study *study, size_t *count);
 /* The closed forms whose values its results have. */
 const struct ss_costs *ss_study_costs(const struct ss_study *study);
 /* The scenario after all edits, names of models replaced by what their files hold; the sweep stands in it. The same
  * results come of it without edits. */
 const struct cJSON *ss_study_resolved(const struct ss_study *study);
-/* [{"kind": "cluster" or "device", "model": {...}}] of all places, each with its "source"; models that differ in
+/* [{"kind": "cluster" or "device", "model": {...}}] of all cells, each with its "source"; models that differ in
  * numbers only stand once. */
 const struct cJSON *ss_study_models(const struct ss_study *study);
 
@@ -118,14 +118,14 @@ struct ss_results_listener {
   bool (*computed)(struct ss_results_listener *self, const struct ss_result *result, struct ss_error *error);
   /* Before the first is computed: all results in the order in which they will be printed, without values. */
   bool (*begin)(struct ss_results_listener *self, const struct ss_results *blank, struct ss_error *error);
-  /* The next `count` results in that order: all of one place and rank count. */
+  /* The next `count` results in that order: all of one cell and rank count. */
   bool (*ready)(struct ss_results_listener *self, const struct ss_result *results, size_t count,
                 struct ss_error *error);
   /* All processes are being ended: adds to the error what becomes of the results that are there. NULL: nothing. */
   void (*stopped)(struct ss_results_listener *self, struct ss_error *error);
 };
 
-/* One result for each job, and behind those of a trace with several tensors one ("*") for all together. Jobs that
+/* One result for each point, and behind those of a trace with several tensors one ("*") for all together. Points that
  * differ in nothing but their network are simulated in one go. `listener` may be NULL. The results are to be freed,
  * before the study is closed.
  *
@@ -134,8 +134,8 @@ struct ss_results_listener {
 bool ss_study_run(const struct ss_study *study, const struct ss_run_options *options,
                   struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) SS_MUST_CHECK;
 
-/* The same for several studies in one process: also jobs of different ones are simulated in one go. out[count] are to
- * be freed before the first study is closed. */
+/* The same for several studies in one process: also points of different ones are simulated in one go. out[count] are
+ * to be freed before the first study is closed. */
 bool ss_studies_run(struct ss_study *const *studies, size_t count, const struct ss_run_options *options,
                     struct ss_results *out, struct ss_error *error) SS_MUST_CHECK;
 

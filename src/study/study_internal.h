@@ -1,4 +1,4 @@
-/* A study: the document with its edits and sweeps (study.c), and the jobs of each place (jobs.c). */
+/* A study: the document with its edits and sweeps (study.c), and the points of each cell (points.c). */
 #ifndef SS_STUDY_STUDY_INTERNAL_H
 #define SS_STUDY_STUDY_INTERNAL_H
 
@@ -12,20 +12,20 @@ struct ss_study {
   struct ss_costs own_costs; /* where the request has none */
   const char *name;
   struct ss_sources sources;
-  struct ss_arena arena; /* names of places */
-  struct ss_job *job;
+  struct ss_arena arena; /* names of cells */
+  struct ss_point *point;
   size_t count, capacity;
   bool chosen_for_user; /* no schemes were named: all that can run */
-  struct cJSON **at;    /* one a place */
-  size_t places;
+  struct cJSON **at;    /* one a cell */
+  size_t cells;
   struct cJSON *resolved; /* the document after all edits, before the sweep's */
   struct cJSON *models;   /* [{"kind", "model"}], each once */
 };
 
 /* Turns models that the document names into the objects that their files hold. */
 bool ss_study_resolve(struct ss_study *scenario, struct ss_error *error) SS_MUST_CHECK;
-/* Appends the jobs of the document as it stands. `at`: the place in the sweep, or NULL. */
-bool ss_study_add_place(struct ss_study *scenario, struct cJSON *at, struct ss_error *error) SS_MUST_CHECK;
+/* Appends the points of the document as it stands. `at`: the cell of the sweep, or NULL. */
+bool ss_study_add_cell(struct ss_study *scenario, struct cJSON *at, struct ss_error *error) SS_MUST_CHECK;
 
 /* What `plan` chooses from where the scenario names no schemes: a list as a scenario has it, the caller's; NULL when
  * memory is short. Every registered scheme but the families, with each of its algorithms or formats; with

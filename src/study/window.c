@@ -16,21 +16,21 @@ static uint32_t other_window(uint32_t window) {
 
 /* --- the other window --------------------------------------------------------------------------------------- */
 
-/* The jobs that have a window, with the other one; proofs were made already. */
-static struct ss_job *other_jobs(const struct ss_study *study, size_t *count) {
-  struct ss_job *jobs = ss_alloc(study->count, sizeof *jobs);
+/* The points that have a window, with the other one; proofs were made already. */
+static struct ss_point *other_points(const struct ss_study *study, size_t *count) {
+  struct ss_point *points = ss_alloc(study->count, sizeof *points);
   *count = 0;
-  for (size_t i = 0; jobs && i < study->count; i++) {
-    struct ss_job job = study->job[i];
-    if (!ss_cluster_fair(&job.cluster) || job.ranks == 1) continue;
-    job.cluster.window = other_window(ss_cluster_window(&job.cluster));
-    job.verify = false;
-    jobs[(*count)++] = job;
+  for (size_t i = 0; points && i < study->count; i++) {
+    struct ss_point point = study->point[i];
+    if (!ss_cluster_fair(&point.cluster) || point.ranks == 1) continue;
+    point.cluster.window = other_window(ss_cluster_window(&point.cluster));
+    point.verify = false;
+    points[(*count)++] = point;
   }
-  return jobs;
+  return points;
 }
 
-static bool same_place(const struct ss_result *a, const struct ss_result *b) {
+static bool same_cell(const struct ss_result *a, const struct ss_result *b) {
   return a->ranks == b->ranks && a->at == b->at && strcmp(a->tensor, b->tensor) == 0;
 }
 
@@ -40,14 +40,14 @@ static bool before(double a, double b) {
   return b - a > ROUNDING * b;
 }
 
-static size_t fastest(const struct ss_result *points, size_t n) {
+static size_t fastest(const struct ss_result *results, size_t n) {
   size_t best = 0;
   for (size_t i = 1; i < n; i++)
-    if (points[i].time < points[best].time) best = i;
+    if (results[i].time < results[best].time) best = i;
   return best;
 }
 
-/* The n schemes of one place and tensor, under one window and the other. */
+/* The n schemes of one cell and tensor, under one window and the other. */
 static bool compare(const struct ss_result *here, const struct ss_result *there, size_t n, uint32_t window,
                     struct ss_turns *out, struct ss_error *error) {
   const size_t first = out->count, best = fastest(here, n), other_best = fastest(there, n);
@@ -71,11 +71,11 @@ static bool compare(const struct ss_result *here, const struct ss_result *there,
   return true;
 }
 
-/* The window of the study's jobs at the place of a result. */
-static uint32_t window_at(const struct ss_study *study, const struct ss_result *point) {
+/* The window of the study's points in the cell of a result. */
+static uint32_t window_at(const struct ss_study *study, const struct ss_result *result) {
   for (size_t i = 0; i < study->count; i++)
-    if (study->job[i].at == point->at && study->job[i].ranks == point->ranks)
-      return ss_cluster_window(&study->job[i].cluster);
+    if (study->point[i].at == result->at && study->point[i].ranks == result->ranks)
+      return ss_cluster_window(&study->point[i].cluster);
   return 1;
 }
 
@@ -84,8 +84,8 @@ static bool compare_all(const struct ss_study *study, const struct ss_results *h
                         struct ss_turns *out, struct ss_error *error) {
   for (size_t i = 0, k = 0, n; i < here->count && k < there->count; i += n) {
     const struct ss_result *a = &here->point[i], *b = &there->point[k];
-    for (n = 1; i + n < here->count && same_place(a, a + n);) n++;
-    if (!same_place(a, b) || strcmp(a->setting.label, b->setting.label) != 0) continue;
+    for (n = 1; i + n < here->count && same_cell(a, a + n);) n++;
+    if (!same_cell(a, b) || strcmp(a->setting.label, b->setting.label) != 0) continue;
     if (!compare(a, b, n, window_at(study, a), out, error)) return false;
     k += n;
   }
@@ -97,8 +97,8 @@ bool ss_study_turns(const struct ss_study *study, const struct ss_results *resul
   struct ss_study other = *study;
   struct ss_results there = {0};
   *out = (struct ss_turns){0};
-  SS_AUTO_FREE struct ss_job *jobs = other.job = other_jobs(study, &other.count);
-  if (!jobs) return ss_fail_memory(error, "comparing rankings");
+  SS_AUTO_FREE struct ss_point *points = other.point = other_points(study, &other.count);
+  if (!points) return ss_fail_memory(error, "comparing rankings");
   if (other.count == 0) return true;
   const struct ss_run_options plain = {.jobs = options->jobs, .watcher = options->watcher};
   const bool ok =

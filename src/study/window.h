@@ -7,7 +7,7 @@
 
 #include "study/study.h"
 
-/* Two results of one place and tensor whose order turns. */
+/* Two results of one cell and tensor whose order turns. */
 struct ss_turn {
   const struct ss_result *faster, *slower; /* with the cluster's own window, as are the times in them */
   double faster_other, slower_other;       /* s with the other window: the second is less */
@@ -16,7 +16,7 @@ struct ss_turn {
 };
 
 struct ss_turns {
-  struct ss_turn *turn; /* in the order of the results; of one place and tensor that of the winners first */
+  struct ss_turn *turn; /* in the order of the results; of one cell and tensor that of the winners first */
   size_t count;
   size_t winners; /* of them, turns of the winner */
 };

@@ -1,5 +1,5 @@
 /* Scenarios: an input is a document, or, when its first byte is '+', edits "PATH=VALUE" of a good one, a line each.
- * Whatever is taken has complete jobs; nothing is simulated. What would only be slow (many points, large synthetic
+ * Whatever is taken has complete points; nothing is simulated. What would only be slow (many points, large synthetic
  * traces), or would read files outside the working folder, is left out. */
 #include "edits.h"
 #include "in_memory.h"
@@ -47,16 +47,18 @@ static bool tame(const char *text, size_t size, double *points) {
   return yes;
 }
 
-static void check_jobs(const struct ss_study *scenario) {
+static void check_points(const struct ss_study *scenario) {
   size_t count;
-  const struct ss_job *job = ss_study_jobs(scenario, &count);
+  const struct ss_point *point = ss_study_points(scenario, &count);
   if (count == 0) abort();
   for (size_t i = 0; i < count; i++) {
-    if (job[i].ranks < 1 || job[i].first >= job[i].end || job[i].siblings < 1 || !job[i].setting.scheme) abort();
-    if (!job[i].cluster_name || !job[i].device_name || !job[i].trace_name || !*job[i].setting.label) abort();
-    if (!(job[i].cluster.inter.alpha >= 0 && job[i].cluster.inter.beta > 0 && job[i].cluster.gpus_per_node >= 1))
+    if (point[i].ranks < 1 || point[i].first >= point[i].end || point[i].siblings < 1 || !point[i].setting.scheme)
       abort();
-    if (job[i].servers > job[i].ranks) abort();
+    if (!point[i].cluster_name || !point[i].device_name || !point[i].trace_name || !*point[i].setting.label) abort();
+    if (!(point[i].cluster.inter.alpha >= 0 && point[i].cluster.inter.beta > 0 &&
+          point[i].cluster.gpus_per_node >= 1))
+      abort();
+    if (point[i].servers > point[i].ranks) abort();
   }
 }
 
@@ -67,7 +69,7 @@ static void open_scenario(const struct ss_request *request) {
     if (error.status != SS_BAD_INPUT || strlen(error.text) < 10 || strchr(error.text, '\n')) abort();
     return;
   }
-  check_jobs(scenario);
+  check_points(scenario);
   if (!ss_study_name(scenario)) abort();
   if (!ss_expectations_check(scenario, &error) && error.status != SS_BAD_INPUT) abort();
   ss_study_close(scenario);

@@ -128,7 +128,7 @@ static void run_it(const struct ss_study *study) {
   struct ss_results results;
   struct ss_error error = {0};
   size_t count;
-  const struct ss_job *job = ss_study_jobs(study, &count);
+  const struct ss_point *job = ss_study_points(study, &count);
   for (size_t i = 0; i < count; i++)
     if (job[i].ranks > 16 || job[i].end - job[i].first > 4) return; /* only slow */
   if (!ss_study_run(study, &options, NULL, &results, &error)) {

@@ -799,7 +799,7 @@ MUTANTS = [
            "const double wanted = ceil(larger(item->load)", "const double wanted = floor(larger(item->load)", cli="placement"),
     Mutant("the bound takes the two largest for one rank", "src/study/placing.c", "w[p->ranks - 1] + w[p->ranks]", "w[0] + w[1]",
            cli="placement"),
-    Mutant("lookups are those of all iterations", "src/study/placing.c", "const double share = 1 / (double)(job->end - job->first);",
+    Mutant("lookups are those of all iterations", "src/study/placing.c", "const double share = 1 / (double)(point->end - point->first);",
            "const double share = 1;", cli="placement"),
     Mutant("plan does not weigh one exchange of all", "src/study/plan.c",
            "if (row->time < sum) {\n    row->next = NULL;", "if (false) {\n    row->next = NULL;", cli="placement"),

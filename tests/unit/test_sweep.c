@@ -154,8 +154,8 @@ static const struct change {
     {GRADIENT, PAYLOADS, "schemes", "[{\"name\": \"topka\", \"density\": 0.5}]"},
 };
 
-/* The changed scenario's only job; the study is the caller's. */
-static struct ss_job changed_job(const struct change *c, struct ss_study **study) {
+/* The changed scenario's only point; the study is the caller's. */
+static struct ss_point changed_point(const struct change *c, struct ss_study **study) {
   static const struct ss_costs none = {0};
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   struct ss_error error;
@@ -166,59 +166,59 @@ static struct ss_job changed_job(const struct change *c, struct ss_study **study
     fail_msg("%s", error.text);
   const struct ss_request request = {.document = ss_doc_root(doc).at, .costs = &none};
   if (!ss_study_open(&request, study, &error)) fail_msg("%s", error.text);
-  const struct ss_job *job = ss_study_jobs(*study, &count);
+  const struct ss_point *point = ss_study_points(*study, &count);
   assert_int_equal(count, 1);
-  return *job;
+  return *point;
 }
 
 static void identities_tell_points_apart(void **state) {
   struct ss_study *study[COUNT(changes) + 1];
-  struct ss_job job[COUNT(changes) + 1];
+  struct ss_point point[COUNT(changes) + 1];
   (void)state;
   for (size_t i = 0; i <= COUNT(changes); i++)
-    job[i] = changed_job(i < COUNT(changes) ? &changes[i] : NULL, &study[i]);
+    point[i] = changed_point(i < COUNT(changes) ? &changes[i] : NULL, &study[i]);
   for (size_t i = 0; i <= COUNT(changes); i++)
     for (size_t k = 0; k < i; k++) {
       const enum difference a = i < COUNT(changes) ? changes[i].tells : NOTHING, b = changes[k].tells;
-      const bool point = ss_identity_same(job[i].is.point, job[k].is.point);
-      if (point != (a == NOTHING && b == NOTHING)) fail_msg("points %zu and %zu are %s", i, k, point ? "one" : "two");
-      if (ss_identity_same(job[i].is.payloads, job[k].is.payloads) != (a < PAYLOADS && b < PAYLOADS))
+      const bool same = ss_identity_same(point[i].is.point, point[k].is.point);
+      if (same != (a == NOTHING && b == NOTHING)) fail_msg("points %zu and %zu are %s", i, k, same ? "one" : "two");
+      if (ss_identity_same(point[i].is.payloads, point[k].is.payloads) != (a < PAYLOADS && b < PAYLOADS))
         fail_msg("%s and %s do not send what they should", changes[k].path,
                  i < COUNT(changes) ? changes[i].path : "");
     }
   for (size_t i = 0; i <= COUNT(changes); i++) ss_study_close(study[i]);
 }
 
-static void groups_hold_every_job_once(void **state) {
-  enum { JOBS = 300 };
-  static const struct ss_job *jobs[JOBS];
-  static bool wanted[JOBS], seen[JOBS];
+static void groups_hold_every_point_once(void **state) {
+  enum { MOST = 300 };
+  static const struct ss_point *points[MOST];
+  static bool wanted[MOST], seen[MOST];
   struct ss_study *study[COUNT(changes)];
-  struct ss_job kind[COUNT(changes)];
-  struct ss_job_groups groups;
+  struct ss_point kind[COUNT(changes)];
+  struct ss_point_groups groups;
   struct ss_error error;
   struct dice dice = {.seed = 4};
   size_t all = 0;
   (void)state;
-  for (size_t i = 0; i < COUNT(changes); i++) kind[i] = changed_job(&changes[i], &study[i]);
-  for (size_t i = 0; i < JOBS; i++) {
-    jobs[i] = &kind[dice_below(&dice, COUNT(changes))];
+  for (size_t i = 0; i < COUNT(changes); i++) kind[i] = changed_point(&changes[i], &study[i]);
+  for (size_t i = 0; i < MOST; i++) {
+    points[i] = &kind[dice_below(&dice, COUNT(changes))];
     wanted[i] = !dice_one_in(&dice, 4);
     all += wanted[i];
   }
-  assert_true(ss_jobs_group(jobs, JOBS, wanted, &groups, &error));
+  assert_true(ss_points_group(points, MOST, wanted, &groups, &error));
   for (size_t g = 0; g < groups.count; g++)
     for (uint32_t k = 0; k < groups.group[g].count; k++) {
-      const size_t i = groups.group[g].job[k], first = groups.group[g].job[0];
-      assert_true(wanted[i] && !seen[i] && (k == 0 || i > groups.group[g].job[k - 1]));
-      assert_true(ss_identity_same(jobs[i]->is.payloads, jobs[first]->is.payloads));
-      assert_true(g == 0 || first > groups.group[g - 1].job[0]);
+      const size_t i = groups.group[g].point[k], first = groups.group[g].point[0];
+      assert_true(wanted[i] && !seen[i] && (k == 0 || i > groups.group[g].point[k - 1]));
+      assert_true(ss_identity_same(points[i]->is.payloads, points[first]->is.payloads));
+      assert_true(g == 0 || first > groups.group[g - 1].point[0]);
       seen[i] = true;
       all--;
     }
   assert_int_equal(all, 0);
-  assert_true(groups.count < JOBS / 2); /* some were put together */
-  ss_jobs_ungroup(&groups);
+  assert_true(groups.count < MOST / 2); /* some were put together */
+  ss_points_ungroup(&groups);
   for (size_t i = 0; i < COUNT(changes); i++) ss_study_close(study[i]);
 }
 
@@ -286,10 +286,8 @@ static void all_tensors_are_as_exact_as_the_worst(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_network_is_as_it_is_alone),
-      cmocka_unit_test(identities_tell_points_apart),
-      cmocka_unit_test(groups_hold_every_job_once),
-      cmocka_unit_test(only_what_was_exact_is_known),
+      cmocka_unit_test(each_network_is_as_it_is_alone),        cmocka_unit_test(identities_tell_points_apart),
+      cmocka_unit_test(groups_hold_every_point_once),          cmocka_unit_test(only_what_was_exact_is_known),
       cmocka_unit_test(all_tensors_are_as_exact_as_the_worst),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

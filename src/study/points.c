@@ -65,27 +65,26 @@ bool ss_ranks_read(struct ss_node node, uint32_t available, uint32_t *out, size_
   return true;
 }
 
-/* --- one place ------------------------------------------------------------------------------------------ */
+/* --- one cell ------------------------------------------------------------------------------------------- */
 
-struct place {
-  struct ss_job job; /* what all jobs of the place have */
+struct cell {
+  struct ss_point point; /* what all points of the cell have */
   const struct ss_source *source;
-  size_t *tensor;     /* [job.siblings] those of the trace that are played; NULL: the one there is */
+  size_t *tensor;     /* [point.siblings] those of the trace that are played; NULL: the one there is */
   uint32_t available; /* ranks; 0: any number */
   struct ss_setting defaults;
   const struct ss_placement *placement; /* NULL: none is given */
 };
 
-static bool has_values(const struct place *p) {
+static bool has_values(const struct cell *p) {
   bool all = true;
-  for (size_t i = 0; p->tensor && i < p->job.siblings; i++)
+  for (size_t i = 0; p->tensor && i < p->point.siblings; i++)
     all = all && ss_trace_has_values(p->source->trace, p->tensor[i]);
   return all;
 }
 
 /* The scenario's "select", of what has values. */
-static bool read_select(struct ss_node node, const struct place *p, struct ss_selection *out,
-                        struct ss_error *error) {
+static bool read_select(struct ss_node node, const struct cell *p, struct ss_selection *out, struct ss_error *error) {
   *out = (struct ss_selection){.residual = true};
   if (!ss_node_present(node)) return true;
   if (!ss_selection_read(node, out, error)) return false;
@@ -93,7 +92,7 @@ static bool read_select(struct ss_node node, const struct place *p, struct ss_se
   return ss_node_fail(
       node, error,
       "%s has no values to select from: capture them, or say \"trace\": {\"gradient\": {\"elements\": n}}",
-      p->job.trace_name);
+      p->point.trace_name);
 }
 
 /* Models that differ in numbers only, as in a sweep of them, are one. */
@@ -131,40 +130,41 @@ static bool no_cluster(const struct ss_study *s, struct ss_error *error) {
   return ss_fail(error, SS_BAD_INPUT, "%s: no cluster given (--cluster NAME)", ss_doc_name(s->doc));
 }
 
-static bool read_models(struct ss_study *s, struct ss_node root, struct place *p, struct ss_error *error) {
+static bool read_models(struct ss_study *s, struct ss_node root, struct cell *p, struct ss_error *error) {
   struct ss_node cluster = ss_node_get(root, "cluster"), device = ss_node_get(root, "device");
   const struct ss_cluster *known = s->request.cluster;
-  if (known) p->job.cluster = *known;
+  if (known) p->point.cluster = *known;
   else if (!ss_node_present(cluster)) return no_cluster(s, error);
-  else if (!ss_cluster_read(cluster, &p->job.cluster, error)) return false;
-  if (!known) ss_cluster_tell(&p->job.cluster, s->request.notice);
-  if (s->request.plan) ss_cluster_even(&p->job.cluster, s->request.notice);
-  p->job.device = ss_device_none();
-  if (ss_node_present(device) && !ss_node_is_text(device) && !ss_device_read(device, &p->job.device, error))
+  else if (!ss_cluster_read(cluster, &p->point.cluster, error)) return false;
+  if (!known) ss_cluster_tell(&p->point.cluster, s->request.notice);
+  if (s->request.plan) ss_cluster_even(&p->point.cluster, s->request.notice);
+  p->point.device = ss_device_none();
+  if (ss_node_present(device) && !ss_node_is_text(device) && !ss_device_read(device, &p->point.device, error))
     return false;
   if (!remember(s, "cluster", cluster, error) || !remember(s, "device", device, error)) return false;
-  char *names = ss_arena_alloc(&s->arena, 2, sizeof p->job.cluster.name);
+  char *names = ss_arena_alloc(&s->arena, 2, sizeof p->point.cluster.name);
   if (!names) return ss_fail_memory(error, "reading a scenario");
-  p->job.cluster_name = memcpy(names, p->job.cluster.name, sizeof p->job.cluster.name);
-  p->job.device_name = memcpy(names + sizeof p->job.cluster.name, p->job.device.name, sizeof p->job.device.name);
+  p->point.cluster_name = memcpy(names, p->point.cluster.name, sizeof p->point.cluster.name);
+  p->point.device_name =
+      memcpy(names + sizeof p->point.cluster.name, p->point.device.name, sizeof p->point.device.name);
   return true;
 }
 
-static bool find_trace(struct ss_study *s, struct ss_node trace, struct place *p, struct ss_error *error) {
+static bool find_trace(struct ss_study *s, struct ss_node trace, struct cell *p, struct ss_error *error) {
   if (!ss_sources_find(&s->sources, trace, s->base, &p->source, error)) return false;
-  p->job.origin.trace = p->source->trace;
-  p->job.origin.gradient = p->source->is_gradient ? &p->source->gradient : NULL;
-  p->job.origin.uniform = p->source->uniform;
-  p->job.trace_name = p->source->name;
-  p->job.trace_hash = p->source->hash;
-  p->job.seed = p->source->seed;
-  p->job.tensor_name = "tensor";
-  p->job.siblings = 1;
+  p->point.origin.trace = p->source->trace;
+  p->point.origin.gradient = p->source->is_gradient ? &p->source->gradient : NULL;
+  p->point.origin.uniform = p->source->uniform;
+  p->point.trace_name = p->source->name;
+  p->point.trace_hash = p->source->hash;
+  p->point.seed = p->source->seed;
+  p->point.tensor_name = "tensor";
+  p->point.siblings = 1;
   return true;
 }
 
 /* The scenario's "tensors". */
-static bool choose_tensors(struct ss_study *s, struct ss_node node, struct place *p, struct ss_error *error) {
+static bool choose_tensors(struct ss_study *s, struct ss_node node, struct cell *p, struct ss_error *error) {
   const struct ss_trace *trace = p->source->trace;
   size_t chosen;
   if (!trace && ss_node_present(node))
@@ -173,11 +173,11 @@ static bool choose_tensors(struct ss_study *s, struct ss_node node, struct place
   p->tensor = ss_arena_alloc(&s->arena, ss_trace_tensors(trace), sizeof *p->tensor);
   if (!p->tensor) return ss_fail_memory(error, "reading a scenario");
   if (!ss_tensors_read(node, trace, p->tensor, &chosen, error)) return false;
-  p->job.siblings = (uint32_t)chosen;
+  p->point.siblings = (uint32_t)chosen;
   return true;
 }
 
-static bool read_placement(struct ss_study *s, struct ss_node node, struct place *p, struct ss_error *error) {
+static bool read_placement(struct ss_study *s, struct ss_node node, struct cell *p, struct ss_error *error) {
   struct ss_placement *placement = ss_arena_alloc(&s->arena, 1, sizeof *placement);
   if (!ss_node_present(node)) return true;
   if (!placement) return ss_fail_memory(error, "reading a scenario");
@@ -186,8 +186,8 @@ static bool read_placement(struct ss_study *s, struct ss_node node, struct place
 }
 
 /* Experts have room for so many times their even share of a rank's lookups. */
-static bool read_capacity(struct ss_node node, struct place *p, struct ss_error *error) {
-  double *capacity = &p->job.origin.capacity;
+static bool read_capacity(struct ss_node node, struct cell *p, struct ss_error *error) {
+  double *capacity = &p->point.origin.capacity;
   if (!ss_node_present(node)) return true;
   if (!p->source->trace)
     return ss_node_fail(node, error, "only a captured or synthesised trace has lookups that could find no room");
@@ -195,7 +195,7 @@ static bool read_capacity(struct ss_node node, struct place *p, struct ss_error 
          (*capacity <= 1e6 || ss_node_fail(node, error, "%g is not a capacity factor (say 1.25)", *capacity));
 }
 
-static bool read_place(struct ss_study *s, struct place *p, struct ss_error *error) {
+static bool read_cell(struct ss_study *s, struct cell *p, struct ss_error *error) {
   struct ss_node root = ss_doc_root(s->doc), trace = ss_node_get(root, "trace"), merge = ss_node_get(root, "merge"),
                  verify = ss_node_get(root, "verify");
   uint64_t group = 1;
@@ -208,116 +208,116 @@ static bool read_place(struct ss_study *s, struct place *p, struct ss_error *err
   if (ss_node_present(merge) && !ss_node_count(merge, 1, SS_RANKS_MAX, &group, error)) return false;
   if (group > 1 && !p->source->trace)
     return ss_node_fail(merge, error, "only a captured or synthesised trace has ranks to merge");
-  p->job.origin.merge = (uint32_t)group;
+  p->point.origin.merge = (uint32_t)group;
   if (!read_placement(s, ss_node_get(root, "placement"), p, error) ||
       !read_capacity(ss_node_get(root, "capacity"), p, error))
     return false;
-  p->available = p->source->trace ? ss_trace_ranks(p->source->trace) / p->job.origin.merge : 0;
+  p->available = p->source->trace ? ss_trace_ranks(p->source->trace) / p->point.origin.merge : 0;
   if (p->source->trace && p->available == 0)
     return ss_node_fail(merge, error, "%u ranks cannot be merged %llu at a time", ss_trace_ranks(p->source->trace),
                         (unsigned long long)group);
-  p->job.verify = true;
-  if (ss_node_present(verify) && !ss_node_flag(verify, &p->job.verify, error)) return false;
+  p->point.verify = true;
+  if (ss_node_present(verify) && !ss_node_flag(verify, &p->point.verify, error)) return false;
   uint64_t most = UINT64_C(1) << 20;
   if (p->source->trace) most = ss_trace_iterations(p->source->trace);
   else if (p->source->is_gradient) most = p->source->gradient.iterations;
-  p->job.end = p->source->trace || p->source->is_gradient ? most : 1;
-  if (!ss_iterations_read(ss_node_get(root, "iterations"), most, &p->job.first, &p->job.end, error)) return false;
+  p->point.end = p->source->trace || p->source->is_gradient ? most : 1;
+  if (!ss_iterations_read(ss_node_get(root, "iterations"), most, &p->point.first, &p->point.end, error)) return false;
   p->defaults = (struct ss_setting){.index_bytes = 4};
-  return read_select(ss_node_get(root, "select"), p, &p->job.selection, error) &&
-         ss_cell_identify(root, &p->job.is, error);
+  return read_select(ss_node_get(root, "select"), p, &p->point.selection, error) &&
+         ss_cell_identify(root, &p->point.is, error);
 }
 
-/* --- jobs ----------------------------------------------------------------------------------------------- */
+/* --- points ----------------------------------------------------------------------------------------------- */
 
-static bool too_many(const struct place *p, uint32_t ranks, struct ss_node root, struct ss_error *error) {
+static bool too_many(const struct cell *p, uint32_t ranks, struct ss_node root, struct ss_error *error) {
   struct ss_node node = ss_node_present(ss_node_get(root, "ranks")) ? ss_node_get(root, "ranks") : root;
   char merged[64] = "", expect[512] = "";
-  const uint64_t wanted = (uint64_t)ranks * (p->job.origin.merge > 1 ? p->job.origin.merge : 1);
-  if (p->job.origin.merge > 1) snprintf(merged, sizeof merged, ", merged %u at a time", p->job.origin.merge);
-  if (p->job.trace_hash) /* a file */
+  const uint64_t wanted = (uint64_t)ranks * (p->point.origin.merge > 1 ? p->point.origin.merge : 1);
+  if (p->point.origin.merge > 1) snprintf(merged, sizeof merged, ", merged %u at a time", p->point.origin.merge);
+  if (p->point.trace_hash) /* a file */
     snprintf(expect, sizeof expect, "`sparsync trace fit %.400s --ranks %llu` estimates what to expect there; ",
-             p->job.trace_name, (unsigned long long)wanted);
+             p->point.trace_name, (unsigned long long)wanted);
   return ss_node_fail(node, error,
                       "%u ranks, but %s has %u%s (%scapture more ranks, or make a wider trace with `sparsync trace "
                       "synth --ranks %llu -o FILE`)",
-                      ranks, p->job.trace_name, p->available, merged, expect, (unsigned long long)wanted);
+                      ranks, p->point.trace_name, p->available, merged, expect, (unsigned long long)wanted);
 }
 
 /* Schemes that aggregate values need some; and what is selected already is not selected again. */
-static bool values_at_hand(const struct ss_job *job, const struct place *p, struct ss_node scheme,
+static bool values_at_hand(const struct ss_point *point, const struct cell *p, struct ss_node scheme,
                            struct ss_error *error) {
-  const struct ss_scheme *what = job->setting.scheme;
+  const struct ss_scheme *what = point->setting.scheme;
   if (!ss_scheme_valued(what)) return true;
   if (!has_values(p))
     return ss_node_fail(scheme, error,
                         "%s aggregates values, and %s has none: capture them, or say \"trace\": {\"gradient\": "
                         "{\"elements\": n}}",
-                        job->setting.label, p->job.trace_name);
-  if (p->job.selection.selects && !ss_scheme_estimates(what))
+                        point->setting.label, p->point.trace_name);
+  if (p->point.selection.selects && !ss_scheme_estimates(what))
     return ss_node_fail(scheme, error, "%s selects by itself: leave the scenario's \"select\" out",
-                        job->setting.label);
+                        point->setting.label);
   return true;
 }
 
 /* Only a trace can say which lookups make a bag, and all of its tensors that are played must. */
-static bool bags_at_hand(const struct ss_job *job, const struct place *p, struct ss_layout layout,
+static bool bags_at_hand(const struct ss_point *point, const struct cell *p, struct ss_layout layout,
                          struct ss_node scheme, struct ss_error *error) {
   const struct ss_trace *trace = p->source->trace;
-  if (!ss_setting_traits(&job->setting, layout).pools) return true;
-  if (job->selection.selects || job->origin.capacity > 0)
-    return ss_node_fail(scheme, error, "%s pools whole bags: leave the scenario's \"%s\" out", job->setting.label,
-                        job->selection.selects ? "select" : "capacity");
-  for (uint32_t i = 0; i < job->siblings; i++) {
+  if (!ss_setting_traits(&point->setting, layout).pools) return true;
+  if (point->selection.selects || point->origin.capacity > 0)
+    return ss_node_fail(scheme, error, "%s pools whole bags: leave the scenario's \"%s\" out", point->setting.label,
+                        point->selection.selects ? "select" : "capacity");
+  for (uint32_t i = 0; i < point->siblings; i++) {
     const size_t tensor = p->tensor ? p->tensor[i] : i;
     if (trace && ss_trace_has_bags(trace, tensor)) continue;
     return ss_node_fail(scheme, error,
                         "%s pools bags, and %s%s%s does not say which lookups make one (sparsync trace import --from "
                         "bags does)",
-                        job->setting.label, p->job.trace_name, trace ? ": " : "",
+                        point->setting.label, p->point.trace_name, trace ? ": " : "",
                         trace ? ss_trace_tensor(trace, tensor)->name : "");
   }
   return true;
 }
 
 /* An explicit k is at most the elements there are. */
-static bool k_fits(const struct ss_job *job, const struct ss_input *shape, struct ss_node scheme,
+static bool k_fits(const struct ss_point *point, const struct ss_input *shape, struct ss_node scheme,
                    struct ss_error *error) {
-  const uint64_t *own = ss_setting_find(&job->setting, "k"), k = own ? *own : job->selection.k;
+  const uint64_t *own = ss_setting_find(&point->setting, "k"), k = own ? *own : point->selection.k;
   if (k <= shape->rows) return true;
-  return ss_node_fail(scheme, error, "%s: k %llu is more than the %llu elements of %s", job->setting.label,
-                      (unsigned long long)k, (unsigned long long)shape->rows, job->tensor_name);
+  return ss_node_fail(scheme, error, "%s: k %llu is more than the %llu elements of %s", point->setting.label,
+                      (unsigned long long)k, (unsigned long long)shape->rows, point->tensor_name);
 }
 
 /* Once for each tensor: a pass over all its values. */
-static bool find_exponent(const struct ss_study *s, struct ss_job *job, struct ss_error *error) {
-  if (!ss_scheme_valued(job->setting.scheme) && !job->selection.selects) return true;
+static bool find_exponent(const struct ss_study *s, struct ss_point *point, struct ss_error *error) {
+  if (!ss_scheme_valued(point->setting.scheme) && !point->selection.selects) return true;
   for (size_t i = s->count; i-- > 0;) { /* the nearest are the likeliest */
-    const struct ss_job *b = &s->job[i];
-    if (b->origin.trace != job->origin.trace || b->origin.tensor != job->origin.tensor) continue;
+    const struct ss_point *b = &s->point[i];
+    if (b->origin.trace != point->origin.trace || b->origin.tensor != point->origin.tensor) continue;
     if (!ss_scheme_valued(b->setting.scheme) && !b->selection.selects) continue;
-    job->origin.exponent = b->origin.exponent;
+    point->origin.exponent = b->origin.exponent;
     return true;
   }
-  return ss_origin_exponent(&job->origin, &job->origin.exponent, error) ||
-         ss_fail_prefix(error, "%s", job->trace_name);
+  return ss_origin_exponent(&point->origin, &point->origin.exponent, error) ||
+         ss_fail_prefix(error, "%s", point->trace_name);
 }
 
 /* There are several tables of a trace, of one type and not too many rows, and all of them is sent. */
-static bool fit_joint(const struct place *p) {
-  const struct ss_joint joint = {p->job.siblings, p->tensor, NULL};
+static bool fit_joint(const struct cell *p) {
+  const struct ss_joint joint = {p->point.siblings, p->tensor, NULL};
   const struct ss_origin origin = {.trace = p->source->trace, .joint = &joint};
   struct ss_input shape;
   struct ss_error why;
-  return origin.trace && joint.tables > 1 && !p->job.selection.selects &&
+  return origin.trace && joint.tables > 1 && !p->point.selection.selects &&
          ss_input_shape(&origin, false, &shape, &why);
 }
 
 /* Can the scheme run here? Asked of schemes that nobody named. */
-static bool applies(const struct ss_setting *setting, const struct place *p, struct ss_layout layout, bool plan) {
+static bool applies(const struct ss_setting *setting, const struct cell *p, struct ss_layout layout, bool plan) {
   struct ss_error why;
   const struct ss_scheme *scheme = setting->scheme;
-  if (ss_scheme_valued(scheme) && (!has_values(p) || (p->job.selection.selects && !ss_scheme_estimates(scheme))))
+  if (ss_scheme_valued(scheme) && (!has_values(p) || (p->point.selection.selects && !ss_scheme_estimates(scheme))))
     return false;
   if (!ss_setting_check(setting, layout, &why)) return false;
   if (ss_setting_traits(setting, layout).joint && !fit_joint(p)) return false;
@@ -340,13 +340,13 @@ static void add_name(char *list, size_t capacity, const char *name) {
 }
 
 /* Which options would have left some. */
-static bool none_left(const struct ss_study *s, const struct place *p, struct ss_node schemes, uint32_t ranks,
+static bool none_left(const struct ss_study *s, const struct cell *p, struct ss_node schemes, uint32_t ranks,
                       struct ss_error *error) {
   char lossy[200] = "", cut[200] = "";
   for (struct ss_node n = ss_node_first(schemes); ss_node_present(n); n = ss_node_next(n)) {
     struct ss_setting setting;
     if (!ss_setting_read(n, &p->defaults, &setting, error)) return false;
-    if (s->chosen_for_user && !applies(&setting, p, ss_layout_of(&p->job.cluster, ranks), true)) continue;
+    if (s->chosen_for_user && !applies(&setting, p, ss_layout_of(&p->point.cluster, ranks), true)) continue;
     if (!ss_scheme_lossless(setting.scheme) && !s->request.lossy) add_name(lossy, sizeof lossy, setting.scheme->name);
     if (ss_scheme_model_parallel(setting.scheme) && !s->request.model_parallel)
       add_name(cut, sizeof cut, setting.scheme->name);
@@ -360,109 +360,111 @@ static bool none_left(const struct ss_study *s, const struct place *p, struct ss
 }
 
 /* Times that are alike for no reason that the results tell. */
-static void tell_dense(const struct ss_study *s, const struct ss_job *job, struct ss_layout layout) {
+static void tell_dense(const struct ss_study *s, const struct ss_point *point, struct ss_layout layout) {
   static const char *const names[] = {[SS_SHARD] = "shard", [SS_LEADER] = "leader"};
   char text[400];
-  if (!ss_setting_all_dense(&job->setting, layout)) return;
+  if (!ss_setting_all_dense(&point->setting, layout)) return;
   snprintf(text, sizeof text,
            "%u ranks are one node of %s: of hierarchy \"%s\" only the dense sum inside the node is left, as long for "
            "every scheme",
-           job->ranks, job->cluster_name, names[job->setting.hierarchy]);
+           point->ranks, point->cluster_name, names[point->setting.hierarchy]);
   ss_notice_tell(s->request.notice, text);
 }
 
 /* All draws of a run are played at once. */
-static bool draws_fit(const struct ss_study *s, const struct ss_job *job, struct ss_error *error) {
-  const uint64_t endpoints = (uint64_t)job->ranks + job->servers, most = SS_ENDPOINTS_MAX / endpoints;
-  const uint32_t draws = job->cluster.jitter.draws;
+static bool draws_fit(const struct ss_study *s, const struct ss_point *point, struct ss_error *error) {
+  const uint64_t endpoints = (uint64_t)point->ranks + point->servers, most = SS_ENDPOINTS_MAX / endpoints;
+  const uint32_t draws = point->cluster.jitter.draws;
   if (draws == 0 || 1 + (uint64_t)draws <= most) return true;
   return ss_fail(error, SS_BAD_INPUT,
                  "%s: %u draws of %s's jitter are too many for %llu endpoints: set cluster.jitter.draws to at most "
                  "%llu, or leave \"jitter\" out",
-                 ss_doc_name(s->doc), draws, job->cluster.name, (unsigned long long)endpoints,
+                 ss_doc_name(s->doc), draws, point->cluster.name, (unsigned long long)endpoints,
                  (unsigned long long)(most > 1 ? most - 1 : 1));
 }
 
-/* All tensors of the trace in one job. Where they live is matched with what there is. */
-static bool join_tensors(struct ss_study *s, const struct place *p, bool placed, struct ss_job *job,
+/* All tensors of the trace in one point. Where they live is matched with what there is. */
+static bool join_tensors(struct ss_study *s, const struct cell *p, bool placed, struct ss_point *point,
                          struct ss_error *error) {
   const struct ss_trace *trace = p->source->trace;
-  const uint32_t count = job->siblings;
+  const uint32_t count = point->siblings;
   struct ss_joint *joint = ss_arena_alloc(&s->arena, 1, sizeof *joint);
   struct ss_shards *shards = ss_arena_alloc(&s->arena, count, sizeof *shards);
   const struct ss_tensor **tensor = ss_arena_alloc(&s->arena, count, sizeof *tensor);
   if (!joint || !shards || !tensor) return ss_fail_memory(error, "reading a scenario");
   for (uint32_t i = 0; i < count; i++) tensor[i] = ss_trace_tensor(trace, p->tensor[i]);
   *joint = (struct ss_joint){count, p->tensor, placed ? shards : NULL};
-  job->origin.joint = joint;
-  job->origin.tensor = p->tensor[0];
-  job->tensor_name = count > 1 ? "*" : tensor[0]->name;
-  job->siblings = 1;
-  return !placed || ss_placement_match(p->placement, tensor, count, job->ranks, shards, error);
+  point->origin.joint = joint;
+  point->origin.tensor = p->tensor[0];
+  point->tensor_name = count > 1 ? "*" : tensor[0]->name;
+  point->siblings = 1;
+  return !placed || ss_placement_match(p->placement, tensor, count, point->ranks, shards, error);
 }
 
 /* Tables that travel together are those of a trace. */
-static bool join_tables(struct ss_study *s, const struct place *p, struct ss_layout layout, struct ss_node scheme,
-                        struct ss_job *job, struct ss_error *error) {
-  const struct ss_traits traits = ss_setting_traits(&job->setting, layout);
+static bool join_tables(struct ss_study *s, const struct cell *p, struct ss_layout layout, struct ss_node scheme,
+                        struct ss_point *point, struct ss_error *error) {
+  const struct ss_traits traits = ss_setting_traits(&point->setting, layout);
   if (!traits.joint) return true;
   if (traits.placed && !p->placement)
     return ss_node_fail(scheme, error,
                         "%s places tables, and no placement is given (--placement FILE; sparsync plan --place makes "
                         "one)",
-                        job->setting.label);
+                        point->setting.label);
   if (traits.placed && !p->source->trace)
-    return ss_node_fail(scheme, error, "%s places tables by their names, which only a trace has", job->setting.label);
+    return ss_node_fail(scheme, error, "%s places tables by their names, which only a trace has",
+                        point->setting.label);
   if (!p->source->trace) return true;
-  if (job->selection.selects)
+  if (point->selection.selects)
     return ss_node_fail(scheme, error, "%s moves whole rows of several tables: leave the scenario's \"select\" out",
-                        job->setting.label);
-  return join_tensors(s, p, traits.placed, job, error);
+                        point->setting.label);
+  return join_tensors(s, p, traits.placed, point, error);
 }
 
-/* What the tensor of the job is fit for. */
-static bool add_job(struct ss_study *s, const struct ss_job *job, struct ss_node scheme, struct ss_error *error) {
-  struct ss_job *copy;
+/* What the tensor of the point is fit for. */
+static bool add_point(struct ss_study *s, const struct ss_point *point, struct ss_node scheme,
+                      struct ss_error *error) {
+  struct ss_point *copy;
   struct ss_input shape;
-  const bool element = job->selection.selects || ss_setting_by_elements(&job->setting);
-  if (!ss_grow(s->job, s->capacity, s->count + 1)) return ss_fail_memory(error, "listing points");
-  copy = &s->job[s->count];
-  *copy = *job;
-  if (!ss_input_shape(&job->origin, element, &shape, error))
-    return job->origin.joint ? ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), job->setting.label) : false;
-  if (!k_fits(job, &shape, scheme, error) || !find_exponent(s, copy, error) || !ss_job_identify(copy, error))
+  const bool element = point->selection.selects || ss_setting_by_elements(&point->setting);
+  if (!ss_grow(s->point, s->capacity, s->count + 1)) return ss_fail_memory(error, "listing points");
+  copy = &s->point[s->count];
+  *copy = *point;
+  if (!ss_input_shape(&point->origin, element, &shape, error))
+    return point->origin.joint ? ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), point->setting.label) : false;
+  if (!k_fits(point, &shape, scheme, error) || !find_exponent(s, copy, error) || !ss_point_identify(copy, error))
     return false;
   s->count++;
   return true;
 }
 
-/* One scheme at one rank count: a job for each tensor, or one for all. `scheme`: where the document says it. */
-static bool add_jobs(struct ss_study *s, const struct place *p, const struct ss_setting *setting,
-                     struct ss_node scheme, uint32_t ranks, struct ss_error *error) {
+/* One scheme at one rank count: a point for each tensor, or one for all. `scheme`: where the document says it. */
+static bool add_points(struct ss_study *s, const struct cell *p, const struct ss_setting *setting,
+                       struct ss_node scheme, uint32_t ranks, struct ss_error *error) {
   const struct ss_trace *trace = p->source->trace;
-  const struct ss_layout layout = ss_layout_of(&p->job.cluster, ranks);
-  struct ss_job job = p->job;
-  job.setting = *setting;
-  job.ranks = ranks;
-  if (!admitted(&s->request, job.setting.scheme)) return true;
-  if (s->chosen_for_user && !applies(&job.setting, p, layout, s->request.plan)) return true;
-  job.servers = ss_setting_servers(&job.setting, layout);
-  if (!ss_setting_check(&job.setting, layout, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
-  tell_dense(s, &job, layout);
-  if (!draws_fit(s, &job, error) || !values_at_hand(&job, p, scheme, error) ||
-      !bags_at_hand(&job, p, layout, scheme, error))
+  const struct ss_layout layout = ss_layout_of(&p->point.cluster, ranks);
+  struct ss_point point = p->point;
+  point.setting = *setting;
+  point.ranks = ranks;
+  if (!admitted(&s->request, point.setting.scheme)) return true;
+  if (s->chosen_for_user && !applies(&point.setting, p, layout, s->request.plan)) return true;
+  point.servers = ss_setting_servers(&point.setting, layout);
+  if (!ss_setting_check(&point.setting, layout, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
+  tell_dense(s, &point, layout);
+  if (!draws_fit(s, &point, error) || !values_at_hand(&point, p, scheme, error) ||
+      !bags_at_hand(&point, p, layout, scheme, error))
     return false;
   if (!trace && !p->source->is_gradient) {
-    const uint64_t parts = ss_setting_parts(&job.setting, layout);
+    const uint64_t parts = ss_setting_parts(&point.setting, layout);
     if (!ss_uniform_divides(&p->source->uniform, parts, ranks, error))
-      return ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), job.setting.label);
+      return ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), point.setting.label);
   }
-  if (!join_tables(s, p, layout, scheme, &job, error)) return false;
-  if (job.origin.joint) return add_job(s, &job, scheme, error);
-  for (uint32_t i = 0; i < job.siblings; i++) {
-    job.origin.tensor = p->tensor ? p->tensor[i] : i;
-    if (trace) job.tensor_name = ss_trace_tensor(trace, job.origin.tensor)->name;
-    if (!add_job(s, &job, scheme, error)) return false;
+  if (!join_tables(s, p, layout, scheme, &point, error)) return false;
+  if (point.origin.joint) return add_point(s, &point, scheme, error);
+  for (uint32_t i = 0; i < point.siblings; i++) {
+    point.origin.tensor = p->tensor ? p->tensor[i] : i;
+    if (trace) point.tensor_name = ss_trace_tensor(trace, point.origin.tensor)->name;
+    if (!add_point(s, &point, scheme, error)) return false;
   }
   return true;
 }
@@ -481,7 +483,7 @@ static bool default_schemes(struct ss_study *s, struct ss_error *error) {
 static bool unique_labels(const struct ss_study *s, size_t from, struct ss_error *error) {
   for (size_t i = from; i < s->count; i++)
     for (size_t k = from; k < i; k++) {
-      const struct ss_job *a = &s->job[i], *b = &s->job[k];
+      const struct ss_point *a = &s->point[i], *b = &s->point[k];
       if (a->ranks == b->ranks && a->origin.tensor == b->origin.tensor &&
           strcmp(a->setting.label, b->setting.label) == 0)
         return ss_fail(error, SS_BAD_INPUT, "%s: two schemes are called \"%s\": give one a \"label\"",
@@ -491,24 +493,24 @@ static bool unique_labels(const struct ss_study *s, size_t from, struct ss_error
 }
 
 /* All schemes at one rank count. */
-static bool add_schemes(struct ss_study *s, const struct place *p, uint32_t ranks, struct ss_error *error) {
+static bool add_schemes(struct ss_study *s, const struct cell *p, uint32_t ranks, struct ss_error *error) {
   const struct ss_node schemes = ss_node_get(ss_doc_root(s->doc), "schemes");
   const size_t before = s->count;
   for (struct ss_node n = ss_node_first(schemes); ss_node_present(n); n = ss_node_next(n)) {
     struct ss_setting setting;
-    if (!ss_setting_read(n, &p->defaults, &setting, error) || !add_jobs(s, p, &setting, n, ranks, error))
+    if (!ss_setting_read(n, &p->defaults, &setting, error) || !add_points(s, p, &setting, n, ranks, error))
       return false;
   }
   return !s->request.plan || s->count > before || none_left(s, p, schemes, ranks, error);
 }
 
-bool ss_study_add_place(struct ss_study *s, cJSON *at, struct ss_error *error) {
-  struct place p = {.job.at = at};
+bool ss_study_add_cell(struct ss_study *s, cJSON *at, struct ss_error *error) {
+  struct cell p = {.point.at = at};
   uint32_t ranks[RANKS_MAX] = {0};
   size_t count, from = s->count;
   if (!ss_node_present(ss_node_get(ss_doc_root(s->doc), "schemes")) && !default_schemes(s, error)) return false;
   const struct ss_node root = ss_doc_root(s->doc), schemes = ss_node_get(root, "schemes");
-  if (!ss_study_resolve(s, error) || !read_place(s, &p, error)) return false;
+  if (!ss_study_resolve(s, error) || !read_cell(s, &p, error)) return false;
   if (!ss_setting_read_common(root, &p.defaults, error)) return false;
   if (!ss_ranks_read(ss_node_get(root, "ranks"), p.available, ranks, RANKS_MAX, &count, error)) return false;
   if (!ss_node_is_array(schemes) || ss_node_size(schemes) == 0 || ss_node_size(schemes) > SCHEMES_MAX)
