@@ -2,6 +2,8 @@
 #include "base/file.h"
 #include "base/json_text.h"
 #include "cli/command.h"
+#include "library/request.h"
+#include "report/answers.h"
 #include "report/placing_table.h"
 #include "report/plan_table.h"
 
@@ -10,34 +12,29 @@ struct arguments {
   bool place;
 };
 
+/* What is printed; as a listener it hears over how many iterations times are means. */
 struct answer {
+  struct ss_results_listener listener;
   const struct ss_call *call;
-  const char *scenario;
-  const struct ss_plan *plan;
+  struct ss_answer *answer;
+  uint64_t iterations;
 };
+
+static bool begin(struct ss_results_listener *self, const struct ss_results *blank, struct ss_error *error) {
+  (void)error;
+  ((struct answer *)self)->iterations = blank->count > 0 ? blank->point->iterations : 0;
+  return true;
+}
 
 static bool print(const void *context, FILE *stream, struct ss_error *error) {
   const struct answer *a = context;
   const struct ss_request *request = &a->call->request;
-  if (a->call->format == SS_JSON) return ss_json_print_exact(ss_plan_json(a->plan, a->scenario), stream, error);
-  if (a->call->format == SS_CSV) return ss_flat_csv_free(ss_plan_rows(a->plan), stream, error);
-  if (!ss_plan_table(a->plan, a->scenario, stream, error)) return false;
+  if (!ss_plan_table(ss_answer_tree(a->answer), a->iterations, stream, error)) return false;
   if (!(request->lossy && request->model_parallel))
     fprintf(stream, "not considered:%s%s%s\n", request->lossy ? "" : " lossy schemes (--lossy)",
             request->lossy || request->model_parallel ? "" : ",",
             request->model_parallel ? "" : " schemes that need the table cut over ranks (--model-parallel)");
   return true;
-}
-
-/* Few know their library's window: who plans by it should hear where it decides. */
-static void warn_of_turns(const struct ss_plan *plan) {
-  char text[SS_TURN_TEXT_SIZE];
-  for (size_t i = 0; i < plan->count; i++) {
-    const struct ss_plan_row *row = &plan->row[i];
-    if (row->turn)
-      fprintf(stderr, "sparsync plan: %u ranks, tensor %s: the cheapest depends on the cluster's window: %s\n",
-              row->place->ranks, row->place->tensor, ss_turn_text(row->turn, text, sizeof text));
-  }
 }
 
 struct placing_answer {
@@ -66,21 +63,15 @@ static bool place(struct ss_call *call, struct ss_error *error) {
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {
-  struct ss_study *study = NULL;
-  struct ss_results results = {0};
-  struct ss_plan plan = {0};
+  struct answer a = {.listener.begin = begin, .call = call};
   if (((struct arguments *)call)->place) return place(call, error);
-  call->request.plan = call->request.turns = true;
-  bool ok = ss_study_open(&call->request, &study, error) &&
-            ss_study_run(study, &call->request.run, NULL, &results, error) &&
-            ss_study_plan(study, &results, &plan, error);
-  if (ok) {
-    warn_of_turns(&plan);
-    ok = ss_output_write(call->output, print, &(struct answer){call, ss_study_name(study), &plan}, error);
-  }
-  ss_plan_free(&plan);
-  ss_results_free(&results);
-  ss_study_close(study);
+  call->request.turns = true;
+  call->request.listener = &a.listener;
+  if (!ss_call_ask(call, "plan", &a.answer, error)) return false;
+  const bool table = call->format == SS_TABLE || call->format == SS_MARKDOWN;
+  const bool ok = table ? ss_output_write(call->output, print, &a, error)
+                        : ss_call_write(call, a.answer, NULL, ss_answer_print_json, ss_answer_print_csv, error);
+  ss_answer_free(a.answer);
   return ok;
 }
 

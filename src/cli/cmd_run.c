@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "cli/command.h"
+#include "query/answers.h"
 #include "report/baseline.h"
 #include "report/results_table.h"
 #include "report/verdicts.h"
@@ -28,8 +29,7 @@ struct session {
   const struct ss_call *call;
   const struct arguments *arguments;
   const struct ss_results_form *form;
-  struct ss_study *scenario;
-  struct ss_results points;
+  struct ss_judged_study judged;
   struct ss_journal *journal; /* NULL: none */
   struct ss_doc *stored;      /* the baseline; NULL: none */
   struct ss_output output;    /* standard output, while points are computed */
@@ -103,7 +103,7 @@ static bool computed(struct ss_results_listener *self, const struct ss_result *p
 
 static bool begin(struct ss_results_listener *self, const struct ss_results *blank, struct ss_error *error) {
   struct session *s = (struct session *)self;
-  s->writer = (struct ss_results_writer){.stream = s->output.stream, .scenario = ss_study_name(s->scenario)};
+  s->writer = (struct ss_results_writer){.stream = s->output.stream, .scenario = ss_study_name(s->judged.study)};
   return !s->form->begin || s->form->begin(&s->writer, blank, error);
 }
 
@@ -202,28 +202,11 @@ static bool read_baseline(struct session *s, struct ss_error *error) {
 }
 
 /* What could not be written when all is done is better known at once. */
-static bool check_outputs(const struct session *s, struct ss_error *error) {
-  return ss_output_check(s->call->output, error) && ss_output_check(s->arguments->save, error);
-}
-
-/* In all processes; but what is read and written besides the scenario is rank 0's. */
-static bool open_session(struct session *s, struct ss_error *error) {
-  const struct ss_call *call = s->call;
-  const struct ss_communicator *comm = call->request.run.comm;
-  const bool first = ss_processes_first(comm);
-  s->form = call->format == SS_JSON  ? &ss_results_as_json
-            : call->format == SS_CSV ? &ss_results_as_csv
-            : s->arguments->links    ? &ss_results_with_links
-            : s->arguments->wide     ? &ss_results_as_table
-                                     : &ss_results_in_brief;
-  s->listener.stopped = stopped;
-  return ss_communicator_follow(comm, !first || (check_options(s->arguments, error) && read_baseline(s, error)),
-                                error) &&
-         ss_communicator_agree(
-             comm, ss_study_open(&call->request, &s->scenario, error) && ss_expectations_check(s->scenario, error),
-             error) &&
-         ss_communicator_follow(
-             comm, !first || (check_outputs(s, error) && open_journal(s, error) && open_stream(s, error)), error);
+static bool opened(struct ss_results_listener *self, const struct ss_study *study, struct ss_error *error) {
+  struct session *s = (struct session *)self;
+  (void)study;
+  return ss_output_check(s->call->output, error) && ss_output_check(s->arguments->save, error) &&
+         open_journal(s, error) && open_stream(s, error);
 }
 
 /* A result that was found wrong says that the program is: its other points are worth as little. */
@@ -238,75 +221,81 @@ static void close_session(struct session *s, bool ok, struct ss_error *error) {
   if (s->journal) close_journal(s->journal, ok, error);
   if (s->stored) ss_doc_free(s->stored);
   ss_results_writer_free(&s->writer);
-  ss_results_free(&s->points);
-  ss_study_close(s->scenario);
+  ss_judged_study_close(&s->judged);
 }
 
 /* --- results ---------------------------------------------------------------------------------------------- */
 
-static bool write_points(const struct session *s, struct ss_error *error) {
-  const struct ss_results_report report = {s->form, &s->points, ss_study_name(s->scenario), NULL};
-  return ss_output_write(s->call->output, ss_results_print, &report, error);
+/* `inputs`: what the results come of, or NULL. */
+static bool write_results(const struct session *s, const struct ss_results_form *form, const char *path,
+                          const cJSON *inputs, struct ss_error *error) {
+  const struct ss_results_report report = {form, &s->judged.results, ss_study_name(s->judged.study), inputs};
+  return ss_output_write(path, ss_results_print, &report, error);
 }
 
-/* With what they come of, so that a later diff can say what changed. */
-static bool save_baseline(const struct session *s, struct ss_error *error) {
-  cJSON *inputs = ss_study_inputs(s->scenario);
-  const struct ss_results_report report = {&ss_results_as_json, &s->points, ss_study_name(s->scenario), inputs};
-  const bool ok = inputs ? ss_output_write(s->arguments->save, ss_results_print, &report, error)
-                         : ss_fail_memory(error, "storing results");
-  cJSON_Delete(inputs);
-  return ok;
+static bool write_all(struct session *s, struct ss_error *error) {
+  if (s->arguments->baseline) return true;
+  if (!s->listener.ready) return write_results(s, s->form, s->call->output, NULL, error);
+  return (!s->form->end || s->form->end(&s->writer, &s->judged.results, error)) &&
+         ss_output_commit(&s->output, error);
 }
 
-static bool finish_stream(struct session *s, struct ss_error *error) {
-  return (!s->form->end || s->form->end(&s->writer, &s->points, error)) && ss_output_commit(&s->output, error);
-}
-
-static bool compare(struct session *s, struct ss_error *error) {
-  const double tolerance = isnan(s->arguments->tolerance) ? 1e-9 : s->arguments->tolerance;
+static bool compare(const struct session *s, const cJSON *inputs, struct ss_error *error) {
+  const struct arguments *a = s->arguments;
+  const double tolerance = isnan(a->tolerance) ? 1e-9 : a->tolerance;
   struct ss_diff diff;
-  cJSON *inputs = ss_study_inputs(s->scenario);
-  const bool compared =
-      inputs ? ss_diff_make(s->stored, inputs, &s->points, ss_study_name(s->scenario), tolerance, &diff, error)
-             : ss_fail_memory(error, "comparing results");
-  cJSON_Delete(inputs);
-  if (!compared) return false;
+  if (!ss_diff_make(s->stored, inputs, &s->judged.results, ss_study_name(s->judged.study), tolerance, &diff, error))
+    return false;
   bool ok = ss_call_write(s->call, &diff, ss_diff_table, ss_diff_json, ss_diff_csv, error);
   if (ok && diff.moved + diff.missing > 0)
     ok = ss_fail(error, SS_UNPROVEN,
                  "%s: %zu points moved, %zu are missing (if that is right, --save-baseline %s stores what is now)",
-                 s->arguments->baseline, diff.moved, diff.missing, s->arguments->baseline);
+                 a->baseline, diff.moved, diff.missing, a->baseline);
   ss_diff_free(&diff);
   return ok;
 }
 
-static bool judge(const struct session *s, struct ss_error *error) {
-  struct ss_verdicts verdicts;
-  const bool ok = ss_expectations_judge(s->scenario, &s->points, &verdicts, error) &&
-                  ss_expectations_conclude(&verdicts, ss_doc_name(ss_study_expect(s->scenario).doc), error);
-  ss_verdicts_free(&verdicts);
+/* Stored with what they come of, so that a later diff can say what changed. */
+static bool use_baselines(const struct session *s, struct ss_error *error) {
+  const struct arguments *a = s->arguments;
+  if (!a->save && !a->baseline) return true;
+  cJSON *inputs = ss_study_inputs(s->judged.study);
+  const bool ok = (inputs || ss_fail_memory(error, "comparing results")) &&
+                  (!a->save || write_results(s, &ss_results_as_json, a->save, inputs, error)) &&
+                  (!a->baseline || compare(s, inputs, error));
+  cJSON_Delete(inputs);
   return ok;
 }
 
-static bool run_session(struct session *s, struct ss_error *error) {
-  if (!open_session(s, error) || !ss_study_run(s->scenario, &s->call->request.run, &s->listener, &s->points, error))
+/* In all processes; but what is read and written besides the scenario is rank 0's. */
+static bool run_session(struct session *s, struct ss_request *request, struct ss_error *error) {
+  const struct ss_call *call = s->call;
+  const struct ss_judged_study *j = &s->judged;
+  const bool first = ss_processes_first(request->run.comm);
+  request->listener = &s->listener;
+  if (!ss_communicator_follow(request->run.comm,
+                              !first || (check_options(s->arguments, error) && read_baseline(s, error)), error) ||
+      !ss_judged_study_make(request, &s->judged, error))
     return false;
-  if (!ss_processes_first(s->call->request.run.comm)) return true;
-  if (s->arguments->resume && !s->call->quiet)
+  if (!first) return true;
+  if (s->arguments->resume && !call->quiet)
     fprintf(stderr, "sparsync run: %zu points were known, the others are computed\n", s->recalled);
-  const bool printed = s->listener.ready        ? finish_stream(s, error)
-                       : s->arguments->baseline ? true
-                                                : write_points(s, error);
-  if (!printed) return false;
-  if (s->arguments->save && !save_baseline(s, error)) return false;
-  return (!s->arguments->baseline || compare(s, error)) && judge(s, error);
+  return write_all(s, error) && use_baselines(s, error) &&
+         ss_expectations_conclude(&j->expectations, ss_doc_name(ss_study_expect(j->study).doc), error);
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {
-  struct session session = {.call = call, .arguments = (const struct arguments *)call};
+  const struct arguments *a = (const struct arguments *)call;
+  struct session session = {.listener = {.opened = opened, .stopped = stopped},
+                            .call = call,
+                            .arguments = a,
+                            .form = call->format == SS_JSON  ? &ss_results_as_json
+                                    : call->format == SS_CSV ? &ss_results_as_csv
+                                    : a->links               ? &ss_results_with_links
+                                    : a->wide                ? &ss_results_as_table
+                                                             : &ss_results_in_brief};
   struct ss_error own = {.status = SS_OK};
-  const bool ok = run_session(&session, &own);
+  const bool ok = run_session(&session, &call->request, &own);
   close_session(&session, ok, &own);
   if (!ok && error) *error = own;
   return ok;

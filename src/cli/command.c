@@ -37,14 +37,17 @@ bool ss_call_write(const struct ss_call *call, const void *report, ss_printer *t
   return ss_output_write(call->output, printers[call->format], report, error);
 }
 
+bool ss_call_ask(struct ss_call *call, const char *kind, struct ss_answer **out, struct ss_error *error) {
+  if (call->request.run.jobs == 0) call->request.run.jobs = (unsigned)omp_get_max_threads();
+  return ss_ask(&call->request, kind, out, error);
+}
+
 bool ss_call_answer(struct ss_call *call, const char *kind, ss_printer *table, ss_printer *csv,
                     struct ss_error *error) {
   struct ss_answer *answer = NULL;
-  struct ss_request *request = &call->request;
-  if (request->run.jobs == 0) request->run.jobs = (unsigned)omp_get_max_threads();
-  if (ss_data_path("scenarios", call->path, sizeof call->path, NULL)) request->base = call->path;
+  if (ss_data_path("scenarios", call->path, sizeof call->path, NULL)) call->request.base = call->path;
   const bool good =
-      ss_ask(request, kind, &answer, error) && ss_call_write(call, answer, table, ss_answer_print_json, csv, error);
+      ss_call_ask(call, kind, &answer, error) && ss_call_write(call, answer, table, ss_answer_print_json, csv, error);
   ss_answer_free(answer);
   return good;
 }

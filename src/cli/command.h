@@ -10,6 +10,8 @@
 #include <limits.h>
 #include <math.h>
 
+struct ss_answer;
+
 enum ss_format { SS_TABLE, SS_JSON, SS_CSV, SS_MARKDOWN /* what SS_TABLE has, as Markdown */ };
 
 /* What was asked of a command: the arguments of each begin with this. */
@@ -54,7 +56,10 @@ bool ss_call_write(const struct ss_call *call, const void *report, ss_printer *t
 
 /* Adds an edit, whose value is taken over, to the request. */
 bool ss_call_edit(struct ss_call *call, const char *path, struct cJSON *value, struct ss_error *error) SS_MUST_CHECK;
-/* Asks the library for an answer of the kind, and writes it to where the call says: as `table` or `csv`, which get a
+/* Asks the library for an answer of the kind; the caller's. */
+bool ss_call_ask(struct ss_call *call, const char *kind, struct ss_answer **out,
+                 struct ss_error *error) SS_MUST_CHECK;
+/* The same, and writes it to where the call says: as `table` or `csv`, which get a
  * struct ss_answer, or as its JSON. Relative paths are looked for in the data folder, too. */
 bool ss_call_answer(struct ss_call *call, const char *kind, ss_printer *table, ss_printer *csv,
                     struct ss_error *error) SS_MUST_CHECK;

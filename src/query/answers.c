@@ -4,6 +4,7 @@
 #include "base/data.h"
 #include "base/memory.h"
 #include "query/query_internal.h"
+#include "share/share.h"
 #include "study/placing.h"
 #include "study/plan.h"
 #include "study/rounds.h"
@@ -92,10 +93,15 @@ static bool answer_place(struct ss_request *request, struct ss_error *error) {
 }
 
 bool ss_judged_study_make(const struct ss_request *request, struct ss_judged_study *out, struct ss_error *error) {
+  const struct ss_communicator *comm = request->run.comm;
+  struct ss_results_listener *l = request->listener;
+  const bool first = ss_processes_first(comm);
   *out = (struct ss_judged_study){0};
-  return ss_study_open(request, &out->study, error) && ss_expectations_check(out->study, error) &&
-         ss_study_run(out->study, &request->run, NULL, &out->results, error) &&
-         ss_expectations_judge(out->study, &out->results, &out->expectations, error);
+  return ss_communicator_agree(
+             comm, ss_study_open(request, &out->study, error) && ss_expectations_check(out->study, error), error) &&
+         ss_communicator_follow(comm, !first || !l || !l->opened || l->opened(l, out->study, error), error) &&
+         ss_study_run(out->study, &request->run, l, &out->results, error) &&
+         (!first || ss_expectations_judge(out->study, &out->results, &out->expectations, error));
 }
 
 void ss_judged_study_close(struct ss_judged_study *judged) {

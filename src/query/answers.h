@@ -12,7 +12,8 @@ struct ss_judged_study {
   struct ss_results results;
   struct ss_verdicts expectations;
 };
-/* An expectation that fails is no error. To be closed, also after a failure. */
+/* Opens the request's study, runs it and judges; its listener is told. An expectation that fails is no error. With
+ * run.comm it is collective: only rank 0 has a listener, results and verdicts. To be closed, also after a failure. */
 bool ss_judged_study_make(const struct ss_request *request, struct ss_judged_study *out,
                           struct ss_error *error) SS_MUST_CHECK;
 void ss_judged_study_close(struct ss_judged_study *judged);

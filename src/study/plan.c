@@ -2,10 +2,12 @@
 
 #include "base/json_text.h"
 #include "base/memory.h"
+#include "base/notice.h"
 #include "study/study_internal.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +82,18 @@ void ss_plan_free(struct ss_plan *plan) {
   *plan = (struct ss_plan){0};
 }
 
+/* Few know their library's window: who plans by it should hear where it decides. */
+static void tell_turns(const struct ss_plan *plan, const struct ss_notice *notice) {
+  char turn[SS_TURN_TEXT_SIZE], text[SS_TURN_TEXT_SIZE + 300];
+  for (size_t i = 0; i < plan->count; i++) {
+    const struct ss_plan_row *row = &plan->row[i];
+    if (!row->turn) continue;
+    snprintf(text, sizeof text, "%u ranks, tensor %.200s: the cheapest depends on the cluster's window: %s",
+             row->place->ranks, row->place->tensor, ss_turn_text(row->turn, turn, sizeof turn));
+    ss_notice_tell(notice, text);
+  }
+}
+
 bool ss_study_plan(const struct ss_study *study, const struct ss_results *results, struct ss_plan *out,
                    struct ss_error *error) {
   struct ss_turns *turns = &out->turns;
@@ -88,11 +102,8 @@ bool ss_study_plan(const struct ss_study *study, const struct ss_results *result
   for (size_t i = 0; i < turns->count; i++)
     for (size_t k = 0; turns->turn[i].winner && k < out->count; k++)
       if (out->row[k].best == turns->turn[i].faster) out->row[k].turn = &turns->turn[i];
+  tell_turns(out, study->request.notice);
   return true;
-}
-
-double ss_plan_margin(const struct ss_plan_row *row) {
-  return row->time > 0 ? row->next_time / row->time - 1 : NAN;
 }
 
 /* --- JSON ----------------------------------------------------------------------------------------------- */
@@ -128,7 +139,7 @@ static cJSON *row_json(const struct ss_plan_row *row) {
   ss_json_add_number(o, "time_s", row->time);
   ss_json_add_text(o, "next", row->next ? row->next->setting.label : NULL);
   ss_json_add_number(o, "next_time_s", row->next_time);
-  ss_json_add_number(o, "margin", ss_plan_margin(row));
+  ss_json_add_number(o, "margin", row->time > 0 ? row->next_time / row->time - 1 : NAN);
   ss_json_add_number(o, "dense_s", row->dense.seconds);
   ss_json_add_text(o, "dense", row->dense.name);
   cJSON_AddBoolToObject(o, "lossless", row->lossless);
@@ -139,16 +150,11 @@ static cJSON *row_json(const struct ss_plan_row *row) {
   return o;
 }
 
-cJSON *ss_plan_rows(const struct ss_plan *plan) {
-  cJSON *list = cJSON_CreateArray();
-  for (size_t i = 0; list && i < plan->count; i++) cJSON_AddItemToArray(list, row_json(&plan->row[i]));
-  return list;
-}
-
 cJSON *ss_plan_json(const struct ss_plan *plan, const char *scenario) {
   cJSON *root = cJSON_CreateObject();
   cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
   cJSON_AddStringToObject(root, "scenario", scenario);
-  cJSON_AddItemToObject(root, "plan", ss_plan_rows(plan));
+  cJSON *list = cJSON_AddArrayToObject(root, "plan");
+  for (size_t i = 0; list && i < plan->count; i++) cJSON_AddItemToArray(list, row_json(&plan->row[i]));
   return root;
 }

@@ -28,16 +28,12 @@ struct ss_plan {
 bool ss_plan_make(const struct ss_results *points, struct ss_plan *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_plan_free(struct ss_plan *plan);
 
-/* The plan of the study's own results, with its turns where its request asks for them. To be freed, also after a
- * failure. */
+/* The plan of the study's own results, with its turns where its request asks for them: where another scheme would be
+ * the cheapest, the request's notice hears so. To be freed, also after a failure. */
 bool ss_study_plan(const struct ss_study *study, const struct ss_results *results, struct ss_plan *out,
                    struct ss_error *error) SS_MUST_CHECK;
 
-/* next_time / time - 1, at least 0; NaN without a next, or when nothing takes time. */
-double ss_plan_margin(const struct ss_plan_row *row);
-
-/* The tree that `plan --format json` prints, and its list of rows; the caller's, NULL when memory is short. */
+/* The tree that `plan --format json` prints; the caller's, NULL when memory is short. */
 struct cJSON *ss_plan_json(const struct ss_plan *plan, const char *scenario);
-struct cJSON *ss_plan_rows(const struct ss_plan *plan);
 
 #endif

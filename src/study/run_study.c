@@ -389,20 +389,23 @@ static bool run_all(struct run *run, struct ss_error *error) {
   return ok;
 }
 
-bool ss_study_run(const struct ss_study *study, const struct ss_run_options *options,
-                  struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) {
-  struct run run = {.study = &study,
-                    .studies = 1,
+static bool run_told(const struct ss_study *const *studies, size_t count, const struct ss_run_options *options,
+                     struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) {
+  struct run run = {.study = studies,
+                    .studies = count,
                     .out = out,
                     .all.options = options,
                     .listener = listener,
-                    .notice = study->request.notice};
+                    .notice = studies[0]->request.notice};
   return run_all(&run, error);
+}
+
+bool ss_study_run(const struct ss_study *study, const struct ss_run_options *options,
+                  struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) {
+  return run_told(&study, 1, options, listener, out, error);
 }
 
 bool ss_studies_run(struct ss_study *const *studies, size_t count, const struct ss_run_options *options,
                     struct ss_results *out, struct ss_error *error) {
-  struct run run = {
-      .study = (const struct ss_study *const *)studies, .studies = count, .out = out, .all.options = options};
-  return run_all(&run, error);
+  return run_told((const struct ss_study *const *)studies, count, options, studies[0]->request.listener, out, error);
 }

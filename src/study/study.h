@@ -55,6 +55,24 @@ struct ss_run_options {
   double patience;                  /* s: a process that is silent for longer is lost */
 };
 
+/* Somebody who wants to know while results are computed. Calls come one at a time, from any thread; a function that
+ * returns false ends the run with its error. */
+struct ss_results_listener {
+  /* All is read, and nothing computed yet (ss_judged_study_make, query/answers.h). NULL: nobody asks. */
+  bool (*opened)(struct ss_results_listener *self, const struct ss_study *study, struct ss_error *error);
+  /* Is the result known already? It has its names, and gets its values. NULL: none is. */
+  bool (*recall)(struct ss_results_listener *self, struct ss_result *result, bool *known, struct ss_error *error);
+  /* A result was computed: in any order, "*" only where all tensors travel together. NULL: nobody asks. */
+  bool (*computed)(struct ss_results_listener *self, const struct ss_result *result, struct ss_error *error);
+  /* Before the first is computed: all results in the order in which they will be printed, without values. */
+  bool (*begin)(struct ss_results_listener *self, const struct ss_results *blank, struct ss_error *error);
+  /* The next `count` results in that order: all of one cell and rank count. */
+  bool (*ready)(struct ss_results_listener *self, const struct ss_result *results, size_t count,
+                struct ss_error *error);
+  /* All processes are being ended: adds to the error what becomes of the results that are there. NULL: nothing. */
+  void (*stopped)(struct ss_results_listener *self, struct ss_error *error);
+};
+
 /* A document, edits of it, and who works and is told. The commands, the library, and claims and figures
  * make one each. All that it points to is the asker's, and outlives what is made of it. */
 struct ss_request {
@@ -82,6 +100,7 @@ struct ss_request {
                                        document could not say 1/bandwidth to the last bit. NULL: the document's */
   const struct ss_notice *notice;   /* told warnings: of clusters while the study is opened, of hours of work
                                        before it begins; NULL: nobody */
+  struct ss_results_listener *listener; /* told of a run's or a plan's results; NULL: nobody */
   struct ss_run_options run;
   struct cJSON *answer; /* what came of it, the asker's to delete; NULL: nothing yet */
 };
@@ -109,22 +128,6 @@ const struct cJSON *ss_study_models(const struct ss_study *study);
 
 /* --- running it ------------------------------------------------------------------------------------------- */
 
-/* Somebody who wants to know while results are computed. Calls come one at a time, from any thread; a function that
- * returns false ends the run with its error. */
-struct ss_results_listener {
-  /* Is the result known already? It has its names, and gets its values. NULL: none is. */
-  bool (*recall)(struct ss_results_listener *self, struct ss_result *result, bool *known, struct ss_error *error);
-  /* A result was computed: in any order, "*" only where all tensors travel together. NULL: nobody asks. */
-  bool (*computed)(struct ss_results_listener *self, const struct ss_result *result, struct ss_error *error);
-  /* Before the first is computed: all results in the order in which they will be printed, without values. */
-  bool (*begin)(struct ss_results_listener *self, const struct ss_results *blank, struct ss_error *error);
-  /* The next `count` results in that order: all of one cell and rank count. */
-  bool (*ready)(struct ss_results_listener *self, const struct ss_result *results, size_t count,
-                struct ss_error *error);
-  /* All processes are being ended: adds to the error what becomes of the results that are there. NULL: nothing. */
-  void (*stopped)(struct ss_results_listener *self, struct ss_error *error);
-};
-
 /* One result for each point, and behind those of a trace with several tensors one ("*") for all together. Points that
  * differ in nothing but their network are simulated in one go. `listener` may be NULL. The results are to be freed,
  * before the study is closed.
@@ -134,8 +137,8 @@ struct ss_results_listener {
 bool ss_study_run(const struct ss_study *study, const struct ss_run_options *options,
                   struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) SS_MUST_CHECK;
 
-/* The same for several studies in one process: also points of different ones are simulated in one go. out[count] are
- * to be freed before the first study is closed. */
+/* The same for several studies in one process: also points of different ones are simulated in one go. The first one's
+ * request says who is told. out[count] are to be freed before the first study is closed. */
 bool ss_studies_run(struct ss_study *const *studies, size_t count, const struct ss_run_options *options,
                     struct ss_results *out, struct ss_error *error) SS_MUST_CHECK;
 
