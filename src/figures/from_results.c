@@ -142,31 +142,30 @@ static struct free_fields find_free(const cJSON *list, const char *const *shown,
   return f;
 }
 
-static cJSON *place_of(const cJSON *record, const struct free_fields *f) {
-  cJSON *place = cJSON_CreateObject();
+static cJSON *cell_of(const cJSON *record, const struct free_fields *f) {
+  cJSON *cell = cJSON_CreateObject();
   for (size_t i = 0; i < f->count; i++) {
     const cJSON *found = ss_field_find(record, f->name[i]);
-    if (found) cJSON_AddItemToObject(place, f->name[i], cJSON_Duplicate(found, true));
+    if (found) cJSON_AddItemToObject(cell, f->name[i], cJSON_Duplicate(found, true));
   }
-  return place;
+  return cell;
 }
 
-/* All places that differ in free fields, each {FIELD: VALUE}; the caller's. */
-static cJSON *find_places(const cJSON *list, const struct free_fields *f) {
-  cJSON *places = cJSON_CreateArray();
+/* All cells that differ in free fields, each {FIELD: VALUE}; the caller's. */
+static cJSON *find_cells(const cJSON *list, const struct free_fields *f) {
+  cJSON *cells = cJSON_CreateArray();
   for (const cJSON *r = list->child; r; r = r->next) {
-    cJSON *place = place_of(r, f);
+    cJSON *cell = cell_of(r, f);
     bool known = false;
-    for (const cJSON *p = places ? places->child : NULL; p && !known; p = p->next)
-      known = cJSON_Compare(p, place, true);
-    if (known || !cJSON_AddItemToArray(places, place)) cJSON_Delete(place);
+    for (const cJSON *p = cells ? cells->child : NULL; p && !known; p = p->next) known = cJSON_Compare(p, cell, true);
+    if (known || !cJSON_AddItemToArray(cells, cell)) cJSON_Delete(cell);
   }
-  return places;
+  return cells;
 }
 
-static void title_of(const cJSON *place, const char *before, char *text, size_t size) {
+static void title_of(const cJSON *cell, const char *before, char *text, size_t size) {
   size_t used = (size_t)snprintf(text, size, "%s", before ? before : "");
-  for (const cJSON *p = place->child; p && used < size; p = p->next) {
+  for (const cJSON *p = cell->child; p && used < size; p = p->next) {
     char value[100];
     if (cJSON_IsString(p)) snprintf(value, sizeof value, "%.90s", p->valuestring);
     else ss_figure_value(p->string, cJSON_IsNumber(p) ? p->valuedouble : cJSON_IsTrue(p), value, sizeof value);
@@ -182,7 +181,7 @@ struct making {
   const struct ss_plot_options *a;
   const char *kind, *series;
   const cJSON *list, *where; /* the results that are drawn, and what chose them */
-  const cJSON *place;        /* {FIELD: VALUE}: those of the panel now made */
+  const cJSON *cell;         /* {FIELD: VALUE}: those of the panel now made */
 };
 
 static cJSON *add_panel(const struct making *m, const char *kind, const char *title, const char *each) {
@@ -191,12 +190,12 @@ static cJSON *add_panel(const struct making *m, const char *kind, const char *ti
   if (!panels) panels = cJSON_AddArrayToObject(m->root, "panels");
   cJSON_AddItemToArray(panels, panel);
   cJSON_AddStringToObject(panel, "kind", kind);
-  title_of(m->place, title, text, sizeof text);
+  title_of(m->cell, title, text, sizeof text);
   if (text[0]) cJSON_AddStringToObject(panel, "title", text);
   cJSON *entry = cJSON_CreateObject(), *where = cJSON_Duplicate(m->where, true);
   if (each) cJSON_AddStringToObject(entry, "each", each);
   cJSON_AddItemToArray(cJSON_AddArrayToObject(panel, "data"), entry);
-  for (const cJSON *p = m->place->child; p; p = p->next) {
+  for (const cJSON *p = m->cell->child; p; p = p->next) {
     cJSON_DeleteItemFromObjectCaseSensitive(where, p->string);
     cJSON_AddItemToObject(where, p->string, cJSON_Duplicate(p, true));
   }
@@ -308,25 +307,25 @@ static void one_panel(const struct making *m, const struct axes *axes) {
   if (!axes->cells) set_scales(panel, a, axes->x, strcmp(kind, "bars") == 0);
 }
 
-/* A line may be drawn along what is no place: then what moves along it is the first thing that varies. */
+/* A line may be drawn along what is no swept field: then what moves along it is the first thing that varies. */
 static struct free_fields free_fields_of(const struct making *m, const struct axes *axes) {
   const bool traffic = strcmp(m->kind, "traffic") == 0, links = strcmp(m->kind, "links") == 0;
-  const bool map = strcmp(m->kind, "map") == 0, place = axes->cells || traffic || links;
+  const bool map = strcmp(m->kind, "map") == 0, fixed = axes->cells || traffic || links;
   const char *shown[] = {traffic ? NULL
                          : links ? (m->a->x ? m->a->x : "label")
                                  : axes->x,
                          axes->cells ? axes->y : NULL, axes->cells && !map ? NULL : m->series};
-  if (!place && m->a->x && strcmp(shown[0], "label") != 0) {
+  if (!fixed && m->a->x && strcmp(shown[0], "label") != 0) {
     const char *moved = default_x(m->list);
     struct free_fields all = find_free(m->list, (const char *[]){NULL, NULL, NULL}, false);
-    bool is_place = false;
-    for (size_t i = 0; i < all.count; i++) is_place = is_place || is_field(m->list, shown[0], all.name[i]);
-    if (!is_place) shown[1] = moved;
+    bool is_swept = false;
+    for (size_t i = 0; i < all.count; i++) is_swept = is_swept || is_field(m->list, shown[0], all.name[i]);
+    if (!is_swept) shown[1] = moved;
   }
   return find_free(m->list, shown, strcmp(m->kind, "heat") == 0);
 }
 
-static bool fail_places(const struct making *m, const struct free_fields *f, int places, struct ss_error *error) {
+static bool fail_cells(const struct making *m, const struct free_fields *f, int cells, struct ss_error *error) {
   char names[600] = "";
   for (size_t i = 0; i < f->count; i++) {
     const size_t used = strlen(names);
@@ -335,10 +334,10 @@ static bool fail_places(const struct making *m, const struct free_fields *f, int
   return ss_fail(error, SS_BAD_INPUT,
                  "%s: %d places would be drawn as if they were one, %s var%s: choose with --where %s=VALUE, or draw "
                  "along it with --x or --series",
-                 m->a->file, places, names, f->count == 1 ? "ies" : "y", f->name[0]);
+                 m->a->file, cells, names, f->count == 1 ? "ies" : "y", f->name[0]);
 }
 
-/* A panel, or two, for each place; what one series alone has, is the series. */
+/* A panel, or two, for each cell; what one series alone has, is the series. */
 static bool make_panels(struct making *m, struct ss_error *error) {
   const bool pairs = strcmp(m->kind, "traffic") == 0 || strcmp(m->kind, "links") == 0;
   const struct axes axes = choose_axes(m);
@@ -349,18 +348,18 @@ static bool make_panels(struct making *m, struct ss_error *error) {
     m->series = f.name[0];
     f.count = 0;
   }
-  cJSON *places = find_places(m->list, &f);
-  const int count = cJSON_GetArraySize(places);
+  cJSON *cells = find_cells(m->list, &f);
+  const int count = cJSON_GetArraySize(cells);
   const int most = PANELS_MAX / (1 + pairs);
-  const bool ok = count <= most || m->a->left_out || fail_places(m, &f, count, error);
+  const bool ok = count <= most || m->a->left_out || fail_cells(m, &f, count, error);
   if (m->a->left_out) *m->a->left_out = count > most ? (size_t)(count - most) : 0;
   if (pairs ? strcmp(m->kind, "links") == 0 : count > 1) cJSON_AddTrueToObject(m->root, "wide");
-  m->place = places ? places->child : NULL;
-  for (int i = 0; ok && m->place && i < most; i++, m->place = m->place->next)
+  m->cell = cells ? cells->child : NULL;
+  for (int i = 0; ok && m->cell && i < most; i++, m->cell = m->cell->next)
     if (strcmp(m->kind, "traffic") == 0) traffic_panels(m);
     else if (pairs) links_panels(m);
     else one_panel(m, &axes);
-  cJSON_Delete(places);
+  cJSON_Delete(cells);
   return ok;
 }
 

@@ -114,14 +114,14 @@ static void remove_folder(const char *folder) {
 }
 
 static bool make_folder(char *folder, size_t size, struct ss_error *error) {
-  const char *place = getenv("TMPDIR");
-  if (!place || !place[0]) place = "/tmp";
-  const int n = snprintf(folder, size, "%s/sparsync-plot-XXXXXX", place);
+  const char *parent = getenv("TMPDIR");
+  if (!parent || !parent[0]) parent = "/tmp";
+  const int n = snprintf(folder, size, "%s/sparsync-plot-XXXXXX", parent);
   if (n > 0 && (size_t)n < size && mkdtemp(folder)) {
     ss_temporary_add(folder);
     return true;
   }
-  return ss_fail(error, SS_MACHINE, "cannot make a temporary folder in %.200s: %s (TMPDIR says where)", place,
+  return ss_fail(error, SS_MACHINE, "cannot make a temporary folder in %.200s: %s (TMPDIR says where)", parent,
                  strerror(errno));
 }
 

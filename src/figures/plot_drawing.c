@@ -89,13 +89,13 @@ bool ss_panel_y_by_category(const struct ss_plot_panel *panel) {
   return ss_panel_cells(panel) || panel->kind == SS_PLOT_SPANS;
 }
 
-size_t ss_drawing_place_of_text(const char *const *list, size_t count, const char *text) {
+size_t ss_drawing_index_of_text(const char *const *list, size_t count, const char *text) {
   size_t i = 0;
   while (i < count && strcmp(list[i], text) != 0) i++;
   return i;
 }
 
-static size_t place_of(const double *list, size_t count, double value) {
+static size_t index_of(const double *list, size_t count, double value) {
   size_t i = 0;
   while (i < count && list[i] < value) i++;
   return i;
@@ -104,7 +104,7 @@ static size_t place_of(const double *list, size_t count, double value) {
 /* Texts stand where they come, numbers in order. */
 static bool add_category(struct ss_drawn_axis *axis, const char *text, double value, struct ss_error *error) {
   const size_t at =
-      text ? ss_drawing_place_of_text(axis->texts, axis->count, text) : place_of(axis->values, axis->count, value);
+      text ? ss_drawing_index_of_text(axis->texts, axis->count, text) : index_of(axis->values, axis->count, value);
   if (at < axis->count && (text || axis->values[at] == value)) return true;
   if (!text && isnan(value)) return true;
   if (axis->count == SS_CATEGORIES_MAX)
@@ -126,7 +126,7 @@ static bool collect(struct ss_drawing *d, struct ss_error *error) {
     if (d->panel->x.scale == SS_SCALE_LOG2 && !ss_panel_by_category(d->panel) && !(r->x > 0)) continue;
     if (placed && !add_category(&d->x, r->x_text, r->x, error)) return false;
     if (ss_panel_y_by_category(d->panel) && !add_category(&d->y, r->y_text, r->y, error)) return false;
-    const size_t mine = ss_drawing_place_of_text(d->series, d->all, r->series);
+    const size_t mine = ss_drawing_index_of_text(d->series, d->all, r->series);
     d->printed = d->printed || r->printed;
     size_t at = 0;
     while (at < d->count && d->mine[at] != mine) at++;
@@ -135,9 +135,9 @@ static bool collect(struct ss_drawing *d, struct ss_error *error) {
   return true;
 }
 
-double ss_drawn_place(const struct ss_drawn_axis *axis, const char *text, double value) {
-  return (double)(text ? ss_drawing_place_of_text(axis->texts, axis->count, text)
-                       : place_of(axis->values, axis->count, value));
+double ss_drawn_index(const struct ss_drawn_axis *axis, const char *text, double value) {
+  return (double)(text ? ss_drawing_index_of_text(axis->texts, axis->count, text)
+                       : index_of(axis->values, axis->count, value));
 }
 
 void ss_drawn_tic_text(const struct ss_drawn_axis *axis, size_t i, char *text, size_t size) {

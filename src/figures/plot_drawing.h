@@ -22,7 +22,7 @@ struct ss_drawing {
   const struct ss_plot_panel *panel;
   const char *const *series; /* of the whole figure: a name has one style everywhere */
   size_t all;
-  size_t mine[SS_PLOT_SERIES_MAX], count; /* places in `series` of those drawn here */
+  size_t mine[SS_PLOT_SERIES_MAX], count; /* indices in `series` of those drawn here */
   bool printed;                           /* some marks are what a paper prints */
   struct ss_drawn_axis x, y, z;           /* z has no categories */
   double width, height, left, bottom;
@@ -50,9 +50,9 @@ bool ss_drawing_open(const struct ss_plot *plot, size_t at, const char *const *s
 void ss_drawing_close(struct ss_drawing *drawing);
 
 /* `count` when it is not in the list. */
-size_t ss_drawing_place_of_text(const char *const *list, size_t count, const char *text);
-/* The place of a row among the categories: by its text, or of numbers (text NULL) by its value. */
-double ss_drawn_place(const struct ss_drawn_axis *axis, const char *text, double value);
+size_t ss_drawing_index_of_text(const char *const *list, size_t count, const char *text);
+/* The index of a row among the categories: by its text, or of numbers (text NULL) by its value. */
+double ss_drawn_index(const struct ss_drawn_axis *axis, const char *text, double value);
 /* What stands at category i: its text, or its value in the unit. */
 void ss_drawn_tic_text(const struct ss_drawn_axis *axis, size_t i, char *text, size_t size);
 /* The tics of x are too long to lie flat. */

@@ -1,4 +1,4 @@
-/* A plot as gnuplot takes it: a script that sets names, axes and places and loads a template of plots/ for each
+/* A plot as gnuplot takes it: a script that sets names, axes and positions and loads a template of plots/ for each
  * panel, and data files of nothing but numbers. Lengths are in 1/96 inch. */
 #include "figures/plot_drawing.h"
 #include "figures/plot_palette.h"
@@ -136,7 +136,7 @@ static void set_span_names(const struct ss_drawing *d, FILE *s) {
     fputs("set label ", s);
     ss_plot_quote(r->x_text, false, s);
     fprintf(s, " at %.17g, %.17g center front font small\n", (r->low + r->high) / 2 * d->x.factor,
-            ss_drawn_place(&d->y, r->y_text, r->y));
+            ss_drawn_index(&d->y, r->y_text, r->y));
   }
 }
 
@@ -191,21 +191,21 @@ static int by_x(const void *a, const void *b) {
 }
 
 static void data_line(const struct ss_drawing *d, const struct ss_plot_row *r, size_t series, FILE *s) {
-  /* a cluster of bars leaves a fifth of its place free */
+  /* a cluster of bars leaves a fifth of its width free */
   const double bar = 0.8 / (double)d->count;
   const bool words = ss_panel_by_category(d->panel);
   if (d->panel->kind == SS_PLOT_SPANS) {
     number(r->low * d->x.factor, s);
     number(r->high * d->x.factor, s);
-    number(ss_drawn_place(&d->y, r->y_text, r->y), s);
+    number(ss_drawn_index(&d->y, r->y_text, r->y), s);
     fputc('\n', s);
     return;
   }
-  double x = words ? ss_drawn_place(&d->x, r->x_text, r->x) : r->x * d->x.factor, y = r->y;
+  double x = words ? ss_drawn_index(&d->x, r->x_text, r->x) : r->x * d->x.factor, y = r->y;
   if (d->panel->kind == SS_PLOT_BARS) x += bar * ((double)series - ((double)d->count - 1) / 2);
   if (isnan(y) && isfinite(r->low) && isfinite(r->high)) y = (r->low + r->high) / 2;
   number(x, s);
-  number(ss_panel_cells(d->panel) ? ss_drawn_place(&d->y, r->y_text, r->y) : y * d->y.factor, s);
+  number(ss_panel_cells(d->panel) ? ss_drawn_index(&d->y, r->y_text, r->y) : y * d->y.factor, s);
   number(r->low * d->y.factor, s);
   number(r->high * d->y.factor, s);
   number(r->z * d->z.factor, s);
@@ -263,7 +263,7 @@ static bool series_of(const struct ss_plot *plot, const char **series, size_t *c
       return ss_fail(error, SS_BAD_INPUT, "there is nothing to draw%s%s", plot->panel[p].title ? " in panel " : "",
                      plot->panel[p].title ? plot->panel[p].title : "");
     for (size_t i = 0; i < plot->panel[p].rows; i++) {
-      if (ss_drawing_place_of_text(series, *count, plot->panel[p].row[i].series) < *count) continue;
+      if (ss_drawing_index_of_text(series, *count, plot->panel[p].row[i].series) < *count) continue;
       if (*count == SS_PLOT_SERIES_MAX)
         return ss_fail(error, SS_BAD_INPUT, "more than %d series (choose with --where or --series)",
                        SS_PLOT_SERIES_MAX);

@@ -33,7 +33,7 @@ static double link_of(const struct found *f, const char *name) {
   return ss_json_number(list(f, "links"), name);
 }
 
-static const char *place(const struct found *f, double x, char *buffer, size_t size) {
+static const char *position(const struct found *f, double x, char *buffer, size_t size) {
   if (f->axis->dimension == SS_NUMBER) snprintf(buffer, size, "%.0f", x);
   else if (f->axis->dimension == SS_RATIO) snprintf(buffer, size, "%.4g%%", 100 * x);
   else ss_units_format(buffer, size, f->axis->dimension, x);
@@ -56,8 +56,8 @@ static void print_crossing(const struct found *f, const cJSON *crossing, FILE *s
   char at[40], before[40], time[32];
   const char *below = ss_json_word(crossing, "winner_below"), *above = ss_json_word(crossing, "winner_above");
   const char *over = f->axis->name;
-  place(f, ss_json_number(crossing, "at"), at, sizeof at);
-  place(f, ss_json_number(crossing, "before"), before, sizeof before);
+  position(f, ss_json_number(crossing, "at"), at, sizeof at);
+  position(f, ss_json_number(crossing, "before"), before, sizeof before);
   if (!above) {
     fprintf(stream, "%s %s on both cost the same; %s is cheaper before.\n", over, at, below);
   } else if (f->axis->dimension == SS_NUMBER) {
@@ -97,8 +97,8 @@ static bool print_ranges(const struct found *f, FILE *stream, struct ss_error *e
   for (cJSON *r = ranges ? ranges->child : NULL; r; r = r->next) {
     const char *winner = ss_json_word(r, "winner");
     char at[64];
-    ss_json_add_text(r, "low", place(f, ss_json_number(r, "from"), at, sizeof at));
-    ss_json_add_text(r, "high", place(f, ss_json_number(r, "to"), at, sizeof at));
+    ss_json_add_text(r, "low", position(f, ss_json_number(r, "from"), at, sizeof at));
+    ss_json_add_text(r, "high", position(f, ss_json_number(r, "to"), at, sizeof at));
     ss_json_add_text(r, "cheaper", winner ? winner : "neither");
     snprintf(at, sizeof at, "%.4g to %.4g times as long", ss_json_number(r, "ratio_min"),
              ss_json_number(r, "ratio_max"));
@@ -114,8 +114,8 @@ static void print_head(const struct found *f, FILE *stream) {
   const double ranks = number(f, "ranks"), bytes = number(f, "M"), density = number(f, "density"),
                latency = link_of(f, "latency"), bandwidth = link_of(f, "bandwidth");
   fprintf(stream, "%s against %s over %s %s to %s:", f->a, f->b, f->axis->name,
-          place(f, ss_json_number(list(f, "range"), "low"), low, sizeof low),
-          place(f, ss_json_number(list(f, "range"), "high"), high, sizeof high));
+          position(f, ss_json_number(list(f, "range"), "low"), low, sizeof low),
+          position(f, ss_json_number(list(f, "range"), "high"), high, sizeof high));
   if (!isnan(ranks)) fprintf(stream, " %.0f ranks,", ranks);
   if (!isnan(bytes)) fprintf(stream, " %s dense,", ss_units_format(size, sizeof size, SS_BYTES, bytes));
   if (!isnan(density)) fprintf(stream, " density %.4g%%,", 100 * density);
@@ -157,12 +157,12 @@ static void print_notes(const struct found *f, FILE *stream) {
         stream,
         "Sizes that do not divide were rounded at %d places: at %s %s, %.6g rows at density %.4g%% became %.0f at "
         "%.4g%%.\n",
-        rounded, f->axis->name, place(f, ss_json_number(round, "at"), at, sizeof at),
+        rounded, f->axis->name, position(f, ss_json_number(round, "at"), at, sizeof at),
         ss_json_number(round, "rows_wanted"), 100 * ss_json_number(round, "density_wanted"),
         ss_json_number(round, "rows"), 100 * ss_json_number(round, "density"));
   if (skipped > 0)
     fprintf(stream, "Left out: %d places, such as %s %s: %s.\n", skipped, f->axis->name,
-            place(f, ss_json_number(skip, "at"), at, sizeof at), ss_json_word(skip, "why"));
+            position(f, ss_json_number(skip, "at"), at, sizeof at), ss_json_word(skip, "why"));
 }
 
 static const struct ss_axis *axis_of(const char *name) {

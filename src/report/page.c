@@ -88,7 +88,7 @@ static void write_sweep(const cJSON *sweep, FILE *s) {
 }
 
 /* The question in one sentence. */
-static void write_lead(const struct ss_page *page, const struct ss_page_places *places, FILE *s) {
+static void write_lead(const struct ss_page *page, const struct ss_page_cells *cells, FILE *s) {
   const char *labels[1024];
   const size_t schemes = distinct(page->points, label_of, labels, sizeof labels / sizeof *labels);
   if (schemes > 1) fprintf(s, "<p>Which of %zu schemes synchronises the sparse gradients of ", schemes);
@@ -100,15 +100,15 @@ static void write_lead(const struct ss_page *page, const struct ss_page_places *
   fputs(", with ", s);
   write_ranks(page->points, s);
   fputs(" ranks", s);
-  for (size_t i = 0, n = 0; i < places->axes; i++) {
-    if (stands_already(places->axis[i].name)) continue;
-    fprintf(s, "%s%zu values of ", n++ ? " and " : ", for ", places->axis[i].values);
-    ss_html_text(places->axis[i].name, s);
+  for (size_t i = 0, n = 0; i < cells->axes; i++) {
+    if (stands_already(cells->axis[i].name)) continue;
+    fprintf(s, "%s%zu values of ", n++ ? " and " : ", for ", cells->axis[i].values);
+    ss_html_text(cells->axis[i].name, s);
   }
   fputs("?</p>\n", s);
 }
 
-static void write_head(const struct ss_page *page, const struct ss_page_places *places, FILE *s) {
+static void write_head(const struct ss_page *page, const struct ss_page_cells *cells, FILE *s) {
   fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
         "<meta name=\"color-scheme\" content=\"light dark\">\n"
@@ -118,7 +118,7 @@ static void write_head(const struct ss_page *page, const struct ss_page_places *
   fprintf(s, " - sparsync</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<header>\n<h1>", SS_PAGE_STYLE);
   ss_html_between("", page->name, "</h1>\n", s);
   if (page->summary) ss_html_between("<p class=\"soft\">", page->summary, "</p>\n", s);
-  write_lead(page, places, s);
+  write_lead(page, cells, s);
   fputs("</header>\n", s);
 }
 
@@ -175,14 +175,13 @@ static void write_expectations(const struct ss_verdicts *verdicts, FILE *s) {
 /* --- figures ------------------------------------------------------------------------------------------------ */
 
 /* What is lacking is known only when the figures were tried, and is said before them. */
-static bool write_figures(const struct ss_page *page, struct ss_page_places *places, FILE *s,
-                          struct ss_error *error) {
+static bool write_figures(const struct ss_page *page, struct ss_page_cells *cells, FILE *s, struct ss_error *error) {
   char *text = NULL;
   size_t size = 0;
   FILE *stream = open_memstream(&text, &size);
   if (!stream) return ss_fail_memory(error, "drawing");
   *page->lacking = (struct ss_error){0};
-  bool ok = ss_page_figures(places, stream, page->lacking, error);
+  bool ok = ss_page_figures(cells, stream, page->lacking, error);
   if (fclose(stream) != 0 && ok) ok = ss_fail_memory(error, "drawing");
   if (ok) {
     fputs("<section id=\"figures\">\n<h2>Figures</h2>\n", s);
@@ -197,38 +196,38 @@ static bool write_figures(const struct ss_page *page, struct ss_page_places *pla
 
 /* --- tables ------------------------------------------------------------------------------------------------- */
 
-static void words_of(const void *place, FILE *stream) {
-  const struct ss_page_place *p = place;
+static void words_of(const void *cell, FILE *stream) {
+  const struct ss_page_cell *p = cell;
   ss_results_words(p->point, p->count, stream);
 }
 
-static bool write_words(const struct ss_page_place *place, FILE *s) {
-  SS_AUTO_FREE char *text = ss_written(words_of, place);
+static bool write_words(const struct ss_page_cell *cell, FILE *s) {
+  SS_AUTO_FREE char *text = ss_written(words_of, cell);
   if (text && *text) text[strlen(text) - 1] = '\0'; /* the line's end */
   ss_html_between("<p>", text ? text : "", "</p>\n", s);
   return text != NULL;
 }
 
-static void write_place_name(const struct ss_page_places *places, const struct ss_page_place *place, FILE *s) {
-  const char *tensor = place->point->tensor;
-  ss_html_text(place->text[0] ? place->text : places->several_tensors ? "" : "All schemes", s);
-  if (!places->several_tensors) return;
-  fputs(place->text[0] ? ": " : "", s);
+static void write_cell_name(const struct ss_page_cells *cells, const struct ss_page_cell *cell, FILE *s) {
+  const char *tensor = cell->point->tensor;
+  ss_html_text(cell->text[0] ? cell->text : cells->several_tensors ? "" : "All schemes", s);
+  if (!cells->several_tensors) return;
+  fputs(cell->text[0] ? ": " : "", s);
   if (strcmp(tensor, "*") == 0) fputs("all tensors together", s);
   else ss_html_between("tensor ", tensor, "", s);
 }
 
-static bool write_place(const struct ss_page_places *places, const struct ss_page_place *place, FILE *s,
-                        struct ss_error *error) {
-  const bool folded = places->count > OPEN_MAX;
+static bool write_cell(const struct ss_page_cells *cells, const struct ss_page_cell *cell, FILE *s,
+                       struct ss_error *error) {
+  const bool folded = cells->count > OPEN_MAX;
   fputs(folded ? "<details>\n<summary><h3 style=\"display:inline\">" : "<h3>", s);
-  write_place_name(places, place, s);
+  write_cell_name(cells, cell, s);
   fputs("</h3>", s);
-  if (folded) ss_html_between(": ", place->best->setting.label, "</summary>", s);
+  if (folded) ss_html_between(": ", cell->best->setting.label, "</summary>", s);
   fputc('\n', s);
-  const size_t best = (size_t)(place->best - place->point);
-  if (!write_words(place, s)) return ss_fail_memory(error, "writing a table");
-  cJSON *records = ss_results_records(place->point, place->count);
+  const size_t best = (size_t)(cell->best - cell->point);
+  if (!write_words(cell, s)) return ss_fail_memory(error, "writing a table");
+  cJSON *records = ss_results_records(cell->point, cell->count);
   bool ok = ss_table_html_free(ss_results_block(records), NULL, best, s, error);
   bool links = false;
   for (const cJSON *r = records ? records->child : NULL; r; r = r->next)
@@ -259,14 +258,14 @@ static void write_legend(const struct ss_results *points, FILE *s) {
   fputs("</dl>\n", s);
 }
 
-static bool write_tables(const struct ss_page *page, const struct ss_page_places *places, FILE *s,
+static bool write_tables(const struct ss_page *page, const struct ss_page_cells *cells, FILE *s,
                          struct ss_error *error) {
   fputs("<section id=\"tables\">\n<h2>All numbers</h2>\n", s);
-  for (size_t i = 0; i < places->count && i < SHOWN_MAX; i++)
-    if (!write_place(places, &places->place[i], s, error)) return false;
-  if (places->count > SHOWN_MAX)
+  for (size_t i = 0; i < cells->count && i < SHOWN_MAX; i++)
+    if (!write_cell(cells, &cells->cell[i], s, error)) return false;
+  if (cells->count > SHOWN_MAX)
     fprintf(s, "<p>%zu more tables: <code>sparsync run</code> with <code>--format csv</code> writes them all.</p>\n",
-            places->count - SHOWN_MAX);
+            cells->count - SHOWN_MAX);
   write_legend(page->points, s);
   fputs("</section>\n", s);
   return true;
@@ -274,16 +273,16 @@ static bool write_tables(const struct ss_page *page, const struct ss_page_places
 
 bool ss_page_print(const void *report, FILE *stream, struct ss_error *error) {
   const struct ss_page *page = report;
-  struct ss_page_places places;
-  if (!ss_page_places_make(page->points, &places, error)) return false;
-  write_head(page, &places, stream);
-  bool ok = ss_page_answer(page, &places, stream, error);
+  struct ss_page_cells cells;
+  if (!ss_page_cells_make(page->points, &cells, error)) return false;
+  write_head(page, &cells, stream);
+  bool ok = ss_page_answer(page, &cells, stream, error);
   if (ok) write_question(page, stream);
-  ok = ok && write_figures(page, &places, stream, error);
+  ok = ok && write_figures(page, &cells, stream, error);
   if (ok) write_expectations(&page->expectations, stream);
-  ok = ok && write_tables(page, &places, stream, error) && ss_page_forms(page, stream, error);
+  ok = ok && write_tables(page, &cells, stream, error) && ss_page_forms(page, stream, error);
   if (ok) ss_page_inputs(page, stream);
   fputs("</main>\n</body>\n</html>\n", stream);
-  ss_page_places_free(&places);
+  ss_page_cells_free(&cells);
   return ok;
 }

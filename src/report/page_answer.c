@@ -25,11 +25,11 @@ static void write_times(double ratio, FILE *s) {
 }
 
 /* Does a tensor by itself have another winner than all together? */
-static bool tensors_differ(const struct ss_page_places *places) {
-  for (size_t i = 0, first = 0; i < places->count; i++) {
-    if (!places->place[i].decides) continue;
+static bool tensors_differ(const struct ss_page_cells *cells) {
+  for (size_t i = 0, first = 0; i < cells->count; i++) {
+    if (!cells->cell[i].decides) continue;
     for (; first < i; first++)
-      if (strcmp(places->place[first].best->setting.label, places->place[i].best->setting.label) != 0) return true;
+      if (strcmp(cells->cell[first].best->setting.label, cells->cell[i].best->setting.label) != 0) return true;
     first = i + 1;
   }
   return false;
@@ -45,23 +45,23 @@ static bool write_why(const struct ss_result *p, FILE *s) {
   return text != NULL;
 }
 
-static void write_one_answer(const struct ss_page_place *place, FILE *s) {
+static void write_one_answer(const struct ss_page_cell *cell, FILE *s) {
   char text[32];
-  const struct ss_result *best = place->best;
+  const struct ss_result *best = cell->best;
   ss_html_between("<p><strong>", best->setting.label, "", s);
-  fprintf(s, "</strong> %s <strong>%s</strong>", place->next ? "is fastest:" : "takes", time_text(text, best->time));
+  fprintf(s, "</strong> %s <strong>%s</strong>", cell->next ? "is fastest:" : "takes", time_text(text, best->time));
   if (strcmp(best->tensor, "*") == 0) fputs(" for all tensors together", s);
-  if (place->next && best->time > 0) {
-    ss_html_between(". The next, ", place->next->setting.label, "", s);
-    if (place->next->time == best->time) fputs(", takes as long", s);
-    else fputs(", takes ", s), write_times(place->next->time / best->time, s);
+  if (cell->next && best->time > 0) {
+    ss_html_between(". The next, ", cell->next->setting.label, "", s);
+    if (cell->next->time == best->time) fputs(", takes as long", s);
+    else fputs(", takes ", s), write_times(cell->next->time / best->time, s);
   }
-  if (place->next && best->time > 0 && place->next->time / best->time < 1 + CLOSE) fputs(": too close to call", s);
+  if (cell->next && best->time > 0 && cell->next->time / best->time < 1 + CLOSE) fputs(": too close to call", s);
   fputs(".</p>\n<p>", s);
-  if (isfinite(place->dense.seconds) && best->time > 0 && strcmp(best->setting.scheme->name, "allreduce") != 0)
+  if (isfinite(cell->dense.seconds) && best->time > 0 && strcmp(best->setting.scheme->name, "allreduce") != 0)
     fprintf(s, "%.2f times as fast as the fastest all-reduce of the dense tensor%s%s%s. ",
-            place->dense.seconds / best->time, place->dense.name ? " (" : "",
-            place->dense.name ? place->dense.name : "", place->dense.name ? ")" : "");
+            cell->dense.seconds / best->time, cell->dense.name ? " (" : "", cell->dense.name ? cell->dense.name : "",
+            cell->dense.name ? ")" : "");
   fputs(best->lossless ? "Every rank ends with the exact sum" : "Lossy: ranks do not end with the exact sum", s);
   if (best->lossless && best->exact == SS_YES) fputs(", compared with the brute-force sum in this run", s);
   if (best->lossless && best->exact == SS_UNKNOWN) fputs(" by construction; this run did not compare it", s);
@@ -82,28 +82,28 @@ static int most_first(const void *a, const void *b) {
   return x->count < y->count ? 1 : x->count > y->count ? -1 : strcmp(x->label, y->label);
 }
 
-static size_t count_wins(const struct ss_page_places *places, struct wins *wins) {
+static size_t count_wins(const struct ss_page_cells *cells, struct wins *wins) {
   size_t n = 0;
-  for (size_t i = 0; i < places->count; i++) {
-    const struct ss_page_place *place = &places->place[i];
+  for (size_t i = 0; i < cells->count; i++) {
+    const struct ss_page_cell *cell = &cells->cell[i];
     size_t k = 0;
-    if (!place->decides) continue;
-    while (k < n && strcmp(wins[k].label, place->best->setting.label) != 0) k++;
-    if (k == n) wins[n++] = (struct wins){place->best->setting.label, 0};
+    if (!cell->decides) continue;
+    while (k < n && strcmp(wins[k].label, cell->best->setting.label) != 0) k++;
+    if (k == n) wins[n++] = (struct wins){cell->best->setting.label, 0};
     wins[k].count++;
   }
   qsort(wins, n, sizeof *wins, most_first);
   return n;
 }
 
-/* How far the winners are ahead, over all places. */
-static void write_range(const struct ss_page_places *places, FILE *s) {
+/* How far the winners are ahead, over all cells. */
+static void write_range(const struct ss_page_cells *cells, FILE *s) {
   double low = INFINITY, high = 0;
   size_t close = 0;
-  for (size_t i = 0; i < places->count; i++) {
-    const struct ss_page_place *place = &places->place[i];
-    if (!place->decides || !place->next || !(place->best->time > 0)) continue;
-    const double ratio = place->next->time / place->best->time;
+  for (size_t i = 0; i < cells->count; i++) {
+    const struct ss_page_cell *cell = &cells->cell[i];
+    if (!cell->decides || !cell->next || !(cell->best->time > 0)) continue;
+    const double ratio = cell->next->time / cell->best->time;
     low = fmin(low, ratio);
     high = fmax(high, ratio);
     close += ratio < 1 + CLOSE;
@@ -116,105 +116,104 @@ static void write_range(const struct ss_page_places *places, FILE *s) {
   fputs(".</p>\n", s);
 }
 
-static void write_place_wins(const struct ss_page_places *places, FILE *s) {
+static void write_cell_wins(const struct ss_page_cells *cells, FILE *s) {
   const char *between = "<p>";
-  for (size_t i = 0; i < places->count; i++) {
-    const struct ss_page_place *place = &places->place[i];
-    if (!place->decides) continue;
-    ss_html_between(between, place->text, "", s);
-    ss_html_between(": <strong>", place->best->setting.label, "</strong>", s);
+  for (size_t i = 0; i < cells->count; i++) {
+    const struct ss_page_cell *cell = &cells->cell[i];
+    if (!cell->decides) continue;
+    ss_html_between(between, cell->text, "", s);
+    ss_html_between(": <strong>", cell->best->setting.label, "</strong>", s);
     between = "; ";
   }
   fputs(". The answer turns.</p>\n", s);
 }
 
-static void write_counts(const struct ss_page_places *places, const struct wins *wins, size_t n, FILE *s) {
+static void write_counts(const struct ss_page_cells *cells, const struct wins *wins, size_t n, FILE *s) {
   fputs("<p>The answer turns: ", s);
   for (size_t i = 0; i < n; i++) {
     fprintf(s, "%s<strong>", i == 0 ? "" : i + 1 == n ? " and " : ", ");
     ss_html_text(wins[i].label, s);
     fprintf(s, "</strong> %s %zu", i == 0 ? "is fastest at" : "at", wins[i].count);
   }
-  fprintf(s, " of %zu places.</p>\n", places->deciding);
+  fprintf(s, " of %zu places.</p>\n", cells->deciding);
 }
 
-static bool write_many_answers(const struct ss_page_places *places, FILE *s, struct ss_error *error) {
+static bool write_many_answers(const struct ss_page_cells *cells, FILE *s, struct ss_error *error) {
   enum { FEW = 4 };
-  SS_AUTO_FREE struct wins *wins = ss_alloc_zero(places->deciding, sizeof *wins);
+  SS_AUTO_FREE struct wins *wins = ss_alloc_zero(cells->deciding, sizeof *wins);
   if (!wins) return ss_fail_memory(error, "writing the answer");
-  const size_t n = count_wins(places, wins);
-  if (n > 1 && places->deciding <= FEW) {
-    write_place_wins(places, s);
+  const size_t n = count_wins(cells, wins);
+  if (n > 1 && cells->deciding <= FEW) {
+    write_cell_wins(cells, s);
   } else if (n > 1) {
-    write_counts(places, wins, n, s);
+    write_counts(cells, wins, n, s);
   } else {
     ss_html_between("<p><strong>", wins->label, "", s);
-    fprintf(s, "</strong> is fastest at all %zu places.</p>\n", places->deciding);
+    fprintf(s, "</strong> is fastest at all %zu places.</p>\n", cells->deciding);
   }
-  write_range(places, s);
+  write_range(cells, s);
   return true;
 }
 
-static void winner_row(struct ss_table *table, struct ss_page_places *places, const struct ss_page_place *place) {
+static void winner_row(struct ss_table *table, struct ss_page_cells *cells, const struct ss_page_cell *cell) {
   char bound[2][SS_BOUND_TEXT_SIZE];
-  const struct ss_result *best = place->best, *next = place->next;
-  for (size_t i = 0; i < places->axes; i++) {
-    const char *value = ss_page_value(places, &places->axis[i], place->point);
+  const struct ss_result *best = cell->best, *next = cell->next;
+  for (size_t i = 0; i < cells->axes; i++) {
+    const char *value = ss_page_value(cells, &cells->axis[i], cell->point);
     ss_table_cell(table, "%s", value ? value : "");
   }
   ss_table_cell(table, "%s", best->setting.label);
   ss_table_quantity(table, SS_TIME, best->time);
   ss_table_cell(table, "%s", next ? next->setting.label : "-");
   ss_table_number(table, "+%.1f%%", next && best->time > 0 ? 100 * (next->time / best->time - 1) : NAN);
-  ss_table_number(table, "%.2fx", best->time > 0 ? place->dense.seconds / best->time : NAN);
+  ss_table_number(table, "%.2fx", best->time > 0 ? cell->dense.seconds / best->time : NAN);
   ss_table_texts(table, best->lossless ? "yes" : "NO", ss_bound_text(best, bound[0]),
                  ss_busiest_text(best, bound[1]));
 }
 
-static bool write_winners(struct ss_page_places *places, FILE *s, struct ss_error *error) {
+static bool write_winners(struct ss_page_cells *cells, FILE *s, struct ss_error *error) {
   static const char *const rest[] = {"<fastest", "time",     "<next",       "margin",
                                      "vs dense", "lossless", "<bottleneck", "<busiest kind"};
   enum { REST = sizeof rest / sizeof *rest };
   const char *heads[SS_PAGE_AXES + REST];
   char words[SS_PAGE_AXES][80];
   size_t columns = 0, rows = 0;
-  for (size_t i = 0; i < places->axes; i++) {
-    snprintf(words[i], sizeof words[i], "%s%.70s", places->axis[i].numeric ? "" : "<", places->axis[i].word);
+  for (size_t i = 0; i < cells->axes; i++) {
+    snprintf(words[i], sizeof words[i], "%s%.70s", cells->axis[i].numeric ? "" : "<", cells->axis[i].word);
     heads[columns++] = words[i];
   }
   for (size_t i = 0; i < REST; i++) heads[columns++] = rest[i];
   struct ss_table *table = ss_table_new(columns, heads);
-  for (size_t i = 0; i < places->count && rows < WINNERS_MAX; i++)
-    if (places->place[i].decides) winner_row(table, places, &places->place[i]), rows++;
-  const char *caption = places->several_tensors ? "All tensors together, place by place" : "Place by place";
+  for (size_t i = 0; i < cells->count && rows < WINNERS_MAX; i++)
+    if (cells->cell[i].decides) winner_row(table, cells, &cells->cell[i]), rows++;
+  const char *caption = cells->several_tensors ? "All tensors together, place by place" : "Place by place";
   const bool ok = ss_table_html_free(table, caption, SIZE_MAX, s, error);
-  if (rows == WINNERS_MAX && places->deciding > rows)
-    fprintf(s, "<p>%zu more places.</p>\n", places->deciding - rows);
+  if (rows == WINNERS_MAX && cells->deciding > rows) fprintf(s, "<p>%zu more places.</p>\n", cells->deciding - rows);
   return ok;
 }
 
 /* --- the window ----------------------------------------------------------------------------------------------- */
 
-static const struct ss_page_place *place_of(const struct ss_page_places *places, const struct ss_result *point) {
-  for (size_t i = 0; i < places->count; i++) {
-    const struct ss_page_place *place = &places->place[i];
-    if (point >= place->point && point < place->point + place->count) return place;
+static const struct ss_page_cell *cell_of(const struct ss_page_cells *cells, const struct ss_result *point) {
+  for (size_t i = 0; i < cells->count; i++) {
+    const struct ss_page_cell *cell = &cells->cell[i];
+    if (point >= cell->point && point < cell->point + cell->count) return cell;
   }
   return NULL;
 }
 
-static void write_turn(const struct ss_page_places *places, const struct ss_turn *t, FILE *s) {
+static void write_turn(const struct ss_page_cells *cells, const struct ss_turn *t, FILE *s) {
   char text[SS_TURN_TEXT_SIZE];
-  const struct ss_page_place *place = place_of(places, t->faster);
+  const struct ss_page_cell *cell = cell_of(cells, t->faster);
   fputs("<li>", s);
   if (t->winner) fputs("<strong>the fastest turns</strong>: ", s);
-  if (place && place->text[0]) ss_html_between("", place->text, ": ", s);
-  if (places->several_tensors) ss_html_between("", t->faster->tensor, ": ", s);
+  if (cell && cell->text[0]) ss_html_between("", cell->text, ": ", s);
+  if (cells->several_tensors) ss_html_between("", t->faster->tensor, ": ", s);
   ss_html_between("", ss_turn_text(t, text, sizeof text), "</li>\n", s);
 }
 
 /* Turns of the fastest first; more than a few are folded away, and more than many nobody reads. */
-static void write_turns(const struct ss_page_places *places, const struct ss_turns *turns, FILE *s) {
+static void write_turns(const struct ss_page_cells *cells, const struct ss_turns *turns, FILE *s) {
   enum { OPEN = 2, SHOWN = 100 };
   size_t shown = 0;
   if (!turns || turns->count == 0) return;
@@ -226,7 +225,7 @@ static void write_turns(const struct ss_page_places *places, const struct ss_tur
       if (turns->turn[i].winner != winner) continue;
       if (shown == OPEN)
         fprintf(s, "</ul>\n<details><summary>%zu more pairs turn</summary>\n<ul>\n", turns->count - OPEN);
-      write_turn(places, &turns->turn[i], s);
+      write_turn(cells, &turns->turn[i], s);
       shown++;
     }
   fputs("</ul>\n", s);
@@ -249,25 +248,25 @@ static void write_uncounted(const struct ss_results *points, FILE *s) {
         s);
 }
 
-bool ss_page_answer(const struct ss_page *page, struct ss_page_places *places, FILE *s, struct ss_error *error) {
+bool ss_page_answer(const struct ss_page *page, struct ss_page_cells *cells, FILE *s, struct ss_error *error) {
   fputs("<section id=\"answer\">\n<h2>The answer</h2>\n<div class=\"answer\">\n", s);
-  if (places->deciding == 1) {
-    for (size_t i = 0; i < places->count; i++)
-      if (places->place[i].decides) {
-        write_one_answer(&places->place[i], s);
-        if (!write_why(places->place[i].best, s)) return ss_fail_memory(error, "writing the answer");
+  if (cells->deciding == 1) {
+    for (size_t i = 0; i < cells->count; i++)
+      if (cells->cell[i].decides) {
+        write_one_answer(&cells->cell[i], s);
+        if (!write_why(cells->cell[i].best, s)) return ss_fail_memory(error, "writing the answer");
       }
-  } else if (!write_many_answers(places, s, error)) {
+  } else if (!write_many_answers(cells, s, error)) {
     return false;
   }
-  if (tensors_differ(places))
+  if (tensors_differ(cells))
     fputs("<p>Single tensors have other winners: <code>sparsync plan</code> chooses for each.</p>\n", s);
   if (page->expectations.failed)
     fprintf(s, "<p class=\"fails\">%zu of %zu <a href=\"#expectations\">expectations</a> failed.</p>\n",
             page->expectations.failed, page->expectations.count);
   fputs("</div>\n", s);
-  write_turns(places, page->turns, s);
-  if (places->deciding > 1 && !write_winners(places, s, error)) return false;
+  write_turns(cells, page->turns, s);
+  if (cells->deciding > 1 && !write_winners(cells, s, error)) return false;
   write_uncounted(page->points, s);
   fputs("</section>\n", s);
   return true;

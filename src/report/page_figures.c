@@ -28,9 +28,9 @@ struct figure {
 };
 
 struct figures {
-  struct ss_page_places *places;
-  const struct ss_page_axis *x, *y;    /* numeric; NULL: none */
-  const struct ss_page_place *traffic; /* of the ranks there; NULL: not known */
+  struct ss_page_cells *cells;
+  const struct ss_page_axis *x, *y;   /* numeric; NULL: none */
+  const struct ss_page_cell *traffic; /* of the ranks there; NULL: not known */
   FILE *stream;
   struct ss_error *lacking;
   unsigned count;
@@ -66,38 +66,38 @@ static void fit_scales(struct ss_plot *plot) {
 }
 
 /* How far the label is from the winner where it comes nearest. */
-static double nearest(const struct ss_page_places *places, const char *label) {
+static double nearest(const struct ss_page_cells *cells, const char *label) {
   double best = INFINITY;
-  for (size_t i = 0; i < places->count; i++)
-    for (size_t k = 0; places->place[i].decides && k < places->place[i].count; k++) {
-      const struct ss_result *p = &places->place[i].point[k];
-      if (strcmp(p->setting.label, label) == 0) best = fmin(best, p->time / places->place[i].best->time);
+  for (size_t i = 0; i < cells->count; i++)
+    for (size_t k = 0; cells->cell[i].decides && k < cells->cell[i].count; k++) {
+      const struct ss_result *p = &cells->cell[i].point[k];
+      if (strcmp(p->setting.label, label) == 0) best = fmin(best, p->time / cells->cell[i].best->time);
     }
   return best;
 }
 
-/* Is the k-th scheme of the place among those that come nearest to the winner somewhere? */
-static bool is_near(const struct ss_page_places *places, const struct ss_page_place *place, size_t k) {
+/* Is the k-th scheme of the cell among those that come nearest to the winner somewhere? */
+static bool is_near(const struct ss_page_cells *cells, const struct ss_page_cell *cell, size_t k) {
   size_t before = 0;
-  if (place->count <= LINES_MAX) return true;
-  const double mine = nearest(places, place->point[k].setting.label);
-  for (size_t i = 0; i < place->count; i++) {
-    const double other = i == k ? INFINITY : nearest(places, place->point[i].setting.label);
+  if (cell->count <= LINES_MAX) return true;
+  const double mine = nearest(cells, cell->point[k].setting.label);
+  for (size_t i = 0; i < cell->count; i++) {
+    const double other = i == k ? INFINITY : nearest(cells, cell->point[i].setting.label);
     before += other < mine || (other == mine && i < k);
   }
   return before < LINES_MAX;
 }
 
-/* What a figure takes from a result: who, how long, and where along the page's axes; without numeric ones, the place
+/* What a figure takes from a result: who, how long, and where along the page's axes; without numeric ones, the cell
  * in words. */
-static cJSON *record_of(const struct figures *m, const struct ss_page_place *place, const struct ss_result *p) {
+static cJSON *record_of(const struct figures *m, const struct ss_page_cell *cell, const struct ss_result *p) {
   cJSON *o = cJSON_CreateObject(), *at = cJSON_AddObjectToObject(o, "at");
   cJSON_AddStringToObject(o, "label", p->setting.label);
   cJSON_AddNumberToObject(o, "time_s", p->time);
-  if (!m->x) cJSON_AddStringToObject(o, "place", m->places->deciding > 1 ? place->text : "time");
-  for (size_t i = 0; m->x && i < m->places->axes; i++) {
-    const struct ss_page_axis *axis = &m->places->axis[i];
-    const char *text = axis->numeric ? NULL : ss_page_value(m->places, axis, p);
+  if (!m->x) cJSON_AddStringToObject(o, "place", m->cells->deciding > 1 ? cell->text : "time");
+  for (size_t i = 0; m->x && i < m->cells->axes; i++) {
+    const struct ss_page_axis *axis = &m->cells->axis[i];
+    const char *text = axis->numeric ? NULL : ss_page_value(m->cells, axis, p);
     if (axis->numeric)
       cJSON_AddNumberToObject(strcmp(axis->name, "ranks") == 0 ? o : at, axis->name, ss_page_number(axis, p));
     else cJSON_AddStringToObject(at, axis->name, text ? text : "");
@@ -105,25 +105,25 @@ static cJSON *record_of(const struct figures *m, const struct ss_page_place *pla
   return o;
 }
 
-/* The largest number of schemes of a place, and the records of all that decide. */
+/* The largest number of schemes of a cell, and the records of all that decide. */
 static cJSON *list_records(const struct figures *m, size_t *most) {
   cJSON *list = cJSON_CreateArray();
   *most = 0;
-  for (size_t i = 0; list && i < m->places->count; i++) {
-    const struct ss_page_place *place = &m->places->place[i];
-    if (!place->decides) continue;
-    if (place->count > *most) *most = place->count;
-    for (size_t k = 0; k < place->count; k++)
-      if (m->y || (m->x ? is_near(m->places, place, k) : k < BARS_MAX))
-        cJSON_AddItemToArray(list, record_of(m, place, &place->point[k]));
+  for (size_t i = 0; list && i < m->cells->count; i++) {
+    const struct ss_page_cell *cell = &m->cells->cell[i];
+    if (!cell->decides) continue;
+    if (cell->count > *most) *most = cell->count;
+    for (size_t k = 0; k < cell->count; k++)
+      if (m->y || (m->x ? is_near(m->cells, cell, k) : k < BARS_MAX))
+        cJSON_AddItemToArray(list, record_of(m, cell, &cell->point[k]));
   }
   return list;
 }
 
-/* Of bars; `most`: schemes at a place. */
+/* Of bars; `most`: schemes in a cell. */
 static void caption_bars(const struct figures *m, struct figure *f, size_t most) {
   snprintf(f->caption, sizeof f->caption, "Time of one synchronisation%s%s%s.",
-           m->places->several_tensors ? ", all tensors together" : "",
+           m->cells->several_tensors ? ", all tensors together" : "",
            f->plot.panel->y.scale == SS_SCALE_LOG ? "; the axis is logarithmic" : "",
            most > BARS_MAX ? "; the first 40 schemes only" : "");
 }
@@ -140,12 +140,12 @@ static void caption_axes(const struct figures *m, struct figure *f, size_t most,
              most > LINES_MAX ? "; only the twelve schemes that come nearest to the winner somewhere" : "", behind);
 }
 
-/* A map of winners over two numeric axes, lines over one; else bars in groups: a group a place and a bar a scheme,
+/* A map of winners over two numeric axes, lines over one; else bars in groups: a group a cell and a bar a scheme,
  * or, of many schemes, the other way round. */
 static bool fill_times(struct figures *m, struct figure *f, struct ss_error *error) {
   size_t most, left_out = 0;
   cJSON *list = list_records(m, &most);
-  const bool by_place = m->places->deciding > 1 && most <= TOGETHER_MAX;
+  const bool by_place = m->cells->deciding > 1 && most <= TOGETHER_MAX;
   struct ss_plot_options options = {.file = "the page", .y = "time_s", .z = "time_s", .left_out = &left_out};
   options.kind = m->y ? "map" : m->x ? "lines" : "bars";
   options.x = m->x ? m->x->name : by_place ? "place" : "label";
@@ -156,17 +156,17 @@ static bool fill_times(struct figures *m, struct figure *f, struct ss_error *err
   f->plot.note = NULL; /* the caption says it */
   name_axes(m, &f->plot);
   fit_scales(&f->plot);
-  f->crowded = !m->x && (by_place ? m->places->deciding : most) > CROWD;
+  f->crowded = !m->x && (by_place ? m->cells->deciding : most) > CROWD;
   if (m->x) caption_axes(m, f, most, left_out);
   else caption_bars(m, f, most);
   return ok;
 }
 
 static bool fill_traffic(struct figures *m, struct figure *f, struct ss_error *error) {
-  const struct ss_page_place *place = m->traffic;
+  const struct ss_page_cell *cell = m->traffic;
   cJSON *list = cJSON_CreateArray();
-  for (size_t k = 0; k < place->count && k < LINES_MAX; k++) {
-    const struct ss_result *p = &place->point[k];
+  for (size_t k = 0; k < cell->count && k < LINES_MAX; k++) {
+    const struct ss_result *p = &cell->point[k];
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "label", p->setting.label);
     cJSON_AddItemToObject(o, "rank_bytes_sent", cJSON_CreateDoubleArray(p->rank_sent, (int)p->ranks));
@@ -177,9 +177,9 @@ static bool fill_traffic(struct figures *m, struct figure *f, struct ss_error *e
   const bool ok = ss_figure_plot_results(&options, list, NULL, &f->plot, error);
   cJSON_Delete(list);
   fit_scales(&f->plot);
-  const bool all = strcmp(place->point->tensor, "*") == 0;
+  const bool all = strcmp(cell->point->tensor, "*") == 0;
   snprintf(f->caption, sizeof f->caption, "Bytes of each rank, %s%.200s%s%.200s.", all ? "all tensors" : "tensor ",
-           all ? "" : place->point->tensor, place->text[0] ? ", " : "", place->text);
+           all ? "" : cell->point->tensor, cell->text[0] ? ", " : "", cell->text);
   return ok;
 }
 
@@ -299,24 +299,24 @@ static bool make(struct figures *m, bool (*fill)(struct figures *, struct figure
   return ok;
 }
 
-/* Ranks have traffic at every place; the figure shows the one with most of them. */
-static const struct ss_page_place *busiest(const struct ss_page_places *places) {
-  const struct ss_page_place *found = NULL;
-  for (size_t i = 0; i < places->count; i++)
-    if (places->place[i].point->rank_sent && (!found || places->place[i].point->ranks > found->point->ranks))
-      found = &places->place[i];
+/* Ranks have traffic in every cell; the figure shows the one with most of them. */
+static const struct ss_page_cell *busiest(const struct ss_page_cells *cells) {
+  const struct ss_page_cell *found = NULL;
+  for (size_t i = 0; i < cells->count; i++)
+    if (cells->cell[i].point->rank_sent && (!found || cells->cell[i].point->ranks > found->point->ranks))
+      found = &cells->cell[i];
   return found;
 }
 
-bool ss_page_figures(struct ss_page_places *places, FILE *stream, struct ss_error *lacking, struct ss_error *error) {
-  struct figures m = {.places = places, .traffic = busiest(places), .stream = stream, .lacking = lacking};
-  for (size_t i = 0; i < places->axes; i++) {
-    const struct ss_page_axis *axis = &places->axis[i];
+bool ss_page_figures(struct ss_page_cells *cells, FILE *stream, struct ss_error *lacking, struct ss_error *error) {
+  struct figures m = {.cells = cells, .traffic = busiest(cells), .stream = stream, .lacking = lacking};
+  for (size_t i = 0; i < cells->axes; i++) {
+    const struct ss_page_axis *axis = &cells->axis[i];
     if (axis->numeric && !m.x) m.x = axis;
     else if (axis->numeric && !m.y) m.y = axis;
   }
-  if ((m.x || places->deciding <= GROUPS_MAX) && !make(&m, fill_times, error)) return false;
-  if (!m.x && places->deciding > GROUPS_MAX)
+  if ((m.x || cells->deciding <= GROUPS_MAX) && !make(&m, fill_times, error)) return false;
+  if (!m.x && cells->deciding > GROUPS_MAX)
     fputs("<p>More places than bars could show: the tables have them.</p>\n", stream);
   return !m.traffic || make(&m, fill_traffic, error);
 }

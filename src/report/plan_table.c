@@ -80,7 +80,7 @@ static void add_words(cJSON *row) {
   ss_json_add_number(row, "vs_dense", time > 0 ? ss_json_number(row, "dense_s") / time : NAN);
 }
 
-static bool same_place(const cJSON *a, const cJSON *b) {
+static bool same_cell(const cJSON *a, const cJSON *b) {
   return b && ss_json_number(a, "ranks") == ss_json_number(b, "ranks") &&
          cJSON_Compare(ss_record_member(a, "at"), ss_record_member(b, "at"), true);
 }
@@ -95,7 +95,7 @@ static void print_heading(const cJSON *row, FILE *stream) {
   fputc('\n', stream);
 }
 
-static bool print_place(cJSON *rows, FILE *stream, struct ss_error *error) {
+static bool print_cell(cJSON *rows, FILE *stream, struct ss_error *error) {
   static const struct ss_column columns[] = {{"<tensor", "tensor", NULL},      {"<scheme", "chosen", NULL},
                                              {"time", "time_s", "s"},          {"<next", "second", NULL},
                                              {"its time", "next_time_s", "s"}, {"margin", "margin", "%+.1f%%"},
@@ -132,8 +132,8 @@ bool ss_plan_table(const cJSON *plan, uint64_t iterations, FILE *stream, struct 
   fprintf(stream, "%s: %s\n\n", ss_json_word(plan, "scenario"), ss_json_word(rows->child, "trace"));
   while (ok && left->child) {
     size_t n = 1;
-    for (const cJSON *r = left->child; same_place(r, r->next); r = r->next) n++;
-    ok = print_place(ss_records_take(left, n), stream, error);
+    for (const cJSON *r = left->child; same_cell(r, r->next); r = r->next) n++;
+    ok = print_cell(ss_records_take(left, n), stream, error);
   }
   cJSON_Delete(left);
   if (ok) print_notes(rows, iterations, stream);

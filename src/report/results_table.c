@@ -1,4 +1,4 @@
-/* The table of results: in words first, then the numbers, one block for each place of the grid. */
+/* The table of results: in words first, then the numbers, one block for each cell of the grid. */
 #include "report/results_table.h"
 
 #include "base/file.h"
@@ -14,7 +14,7 @@
 /* As in `check`. */
 static const double ROUNDING = 1e-9;
 
-bool ss_result_same_place(const struct ss_result *a, const struct ss_result *b) {
+bool ss_result_same_cell(const struct ss_result *a, const struct ss_result *b) {
   return a->ranks == b->ranks && a->at == b->at && a->cluster == b->cluster && strcmp(a->tensor, b->tensor) == 0;
 }
 
@@ -43,14 +43,14 @@ bool ss_at_says_more(const cJSON *at) {
   return false;
 }
 
-void ss_result_print_place(const struct ss_result *p, FILE *stream) {
+void ss_result_print_cell(const struct ss_result *p, FILE *stream) {
   fprintf(stream, "%u rank%s on %s%s", p->ranks, p->ranks == 1 ? "" : "s", p->cluster,
           ss_at_says_more(p->at) ? ", " : "");
   ss_at_print(p->at, false, stream);
 }
 
-static void print_place(const struct ss_result *p, FILE *stream) {
-  ss_result_print_place(p, stream);
+static void print_cell(const struct ss_result *p, FILE *stream) {
+  ss_result_print_cell(p, stream);
   fprintf(stream, ", %s%s", strcmp(p->tensor, "*") == 0 ? "all tensors together" : "tensor ",
           strcmp(p->tensor, "*") == 0 ? "" : p->tensor);
 }
@@ -96,7 +96,7 @@ void ss_results_words(const struct ss_result *points, size_t n, FILE *stream) {
   const struct ss_result *best, *next;
   char time[32];
   ss_results_rank(points, n, &best, &next);
-  print_place(points, stream);
+  print_cell(points, stream);
   ss_units_format(time, sizeof time, SS_TIME, best->time);
   if (!next || best->time == 0) {
     fprintf(stream, ": %s takes %s", best->setting.label, time);
@@ -310,7 +310,7 @@ static void print_notes(const struct ss_results *points, FILE *stream) {
 
 static size_t block_length(const struct ss_result *points, size_t count) {
   size_t n = 1;
-  while (n < count && ss_result_same_place(points, &points[n])) n++;
+  while (n < count && ss_result_same_cell(points, &points[n])) n++;
   return n;
 }
 
@@ -357,8 +357,8 @@ const struct ss_results_form ss_results_with_links = {NULL, links_more, links_en
 
 enum { BAR_LETTERS = 24 };
 
-static void write_place(const void *point, FILE *stream) {
-  print_place(point, stream);
+static void write_cell(const void *point, FILE *stream) {
+  print_cell(point, stream);
 }
 
 static double slowest(const struct ss_result *points, size_t n) {
@@ -367,16 +367,16 @@ static double slowest(const struct ss_result *points, size_t n) {
   return most;
 }
 
-/* One place's rows; the first has its name, if there are `several`. `energy`: some scheme leaves part of the
+/* One cell's rows; the first has its name, if there are `several`. `energy`: some scheme leaves part of the
  * gradients out. */
 static cJSON *brief_records(const struct ss_result *points, size_t n, bool several, bool energy) {
   static const char bar[BAR_LETTERS + 1] = "########################";
   const double most = slowest(points, n);
   cJSON *records = ss_results_records(points, n), *o = records ? records->child : NULL;
-  SS_AUTO_FREE char *place = ss_written(write_place, points);
+  SS_AUTO_FREE char *cell = ss_written(write_cell, points);
   for (const struct ss_result *p = points; o; o = o->next, p++) {
     const int length = most > 0 ? (int)fmax(1, BAR_LETTERS * p->time / most) : 0;
-    if (several) ss_json_add_text(o, "place", p > points ? "" : place);
+    if (several) ss_json_add_text(o, "place", p > points ? "" : cell);
     ss_json_add_number(o, "busiest", fmax(p->sent_max, p->received_max));
     if (energy) ss_json_add_number(o, "applied", p->energy);
     ss_json_add_text(o, "bar", bar + BAR_LETTERS - length);

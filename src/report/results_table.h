@@ -9,17 +9,17 @@
 
 struct ss_table;
 
-/* "cluster.bandwidth = 10 Gbit/s, index_bytes = 4" of a place in the sweep. */
+/* "cluster.bandwidth = 10 Gbit/s, index_bytes = 4" of a cell in the sweep. */
 void ss_at_print(const struct cJSON *at, bool cluster_too, FILE *stream);
 /* Does it print anything but the cluster's name? */
 bool ss_at_says_more(const struct cJSON *at);
 /* "16 ranks on CLUSTER, cluster.bandwidth = 10 Gbit/s" */
-void ss_result_print_place(const struct ss_result *point, FILE *stream);
+void ss_result_print_cell(const struct ss_result *point, FILE *stream);
 
 /* --- the table's parts, for other forms of it ------------------------------------------------------- */
 
-/* Do both stand in one table: schemes of one tensor at one place? */
-bool ss_result_same_place(const struct ss_result *a, const struct ss_result *b);
+/* Do both stand in one table: schemes of one tensor in one cell? */
+bool ss_result_same_cell(const struct ss_result *a, const struct ss_result *b);
 /* The fastest and the next, the first of equals; *next is NULL when there is one. */
 void ss_results_rank(const struct ss_result *points, size_t n, const struct ss_result **best,
                      const struct ss_result **next);
@@ -56,13 +56,14 @@ struct ss_results_writer {
 struct ss_results_form {
   /* `blank`: all points, their values may be missing yet. NULL: there is nothing to begin, or to end. */
   bool (*begin)(struct ss_results_writer *writer, const struct ss_results *blank, struct ss_error *error);
-  /* All of some places and rank counts. */
+  /* All of some cells and rank counts. */
   bool (*more)(struct ss_results_writer *writer, const struct ss_result *points, size_t count,
                struct ss_error *error);
   bool (*end)(struct ss_results_writer *writer, const struct ss_results *points, struct ss_error *error);
 };
 extern const struct ss_results_form ss_results_as_table, ss_results_as_json, ss_results_as_csv;
-/* The answers first, a sentence a place as each is known, and then one table of what decides, with bars of the time.
+/* The answers first, a sentence for each cell as it is known, and then one table of what decides, with bars of the
+ * time.
  */
 extern const struct ss_results_form ss_results_in_brief;
 /* The table, and below each block how busy its links are and what they carry. */

@@ -98,8 +98,8 @@ static size_t row_count(const struct ss_table *table) {
 
 /* A last row that is not full ends in empty cells. */
 static const char *cell_at(const struct ss_table *table, size_t row, size_t column) {
-  const size_t place = row * table->columns + column;
-  return place < table->used ? table->cells[place] : "";
+  const size_t index = row * table->columns + column;
+  return index < table->used ? table->cells[index] : "";
 }
 
 static size_t text_width(const char *text) {

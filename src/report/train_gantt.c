@@ -33,14 +33,14 @@ static bool fill(const struct ss_training *t, struct ss_plot *plot, struct ss_er
   char title[300];
   bool ok = true;
   for (size_t i = 0; i < t->points; i++)
-    if (t->point[i].place == t->point->place && t->point[i].ranks > most) most = t->point[i].ranks;
+    if (t->point[i].fed == t->point->fed && t->point[i].ranks > most) most = t->point[i].ranks;
   for (size_t i = 0; ok && i < t->points && count < POINTS_MAX; i++) {
     const struct ss_training_point *p = &t->point[i];
-    if (p->place != t->point->place || p->ranks != most) continue;
+    if (p->fed != t->point->fed || p->ranks != most) continue;
     ok = add_lane(plot, p, false, error) && add_lane(plot, p, true, error);
     count++;
   }
-  snprintf(title, sizeof title, "%.120s on %u ranks: the last iteration", t->point->place->workload.name, most);
+  snprintf(title, sizeof title, "%.120s on %u ranks: the last iteration", t->point->fed->workload.name, most);
   plot->title = ss_plot_text(plot, title);
   return ok && (plot->title || ss_fail_memory(error, "drawing"));
 }

@@ -80,8 +80,8 @@ static bool print_group(struct group g, cJSON *records, FILE *stream, struct ss_
 }
 
 static void print_estimates(const struct ss_training *t, FILE *stream) {
-  for (size_t i = 0; i < t->places; i++) {
-    const struct ss_workload *w = &t->place[i].workload;
+  for (size_t i = 0; i < t->workloads; i++) {
+    const struct ss_workload *w = &t->workload[i].workload;
     for (size_t k = 0; k < w->estimates; k++)
       fprintf(stream, "%s: %s%s%s: %s\n", w->name, w->estimate[k].module ? w->estimate[k].module : "",
               w->estimate[k].module ? "." : "", w->estimate[k].field, w->estimate[k].how);
@@ -92,8 +92,8 @@ static void print_ranking(const struct ss_train_study *s, FILE *stream) {
   const struct ss_training *t = &s->training;
   for (size_t i = 0; i < t->points; i++) {
     const struct ss_training_point *p = &t->point[i];
-    if (i > 0 && t->point[i - 1].place == p->place && t->point[i - 1].ranks == p->ranks) continue;
-    fprintf(stream, "%s, %u ranks: fastest", p->place->workload.name, p->ranks);
+    if (i > 0 && t->point[i - 1].fed == p->fed && t->point[i - 1].ranks == p->ranks) continue;
+    fprintf(stream, "%s, %u ranks: fastest", p->fed->workload.name, p->ranks);
     for (size_t k = 0; k < 3; k++)
       fprintf(stream, "%s %s at %g times the compute times", k ? "," : "", s->best[i][k], s->factor[k]);
     fprintf(stream, "\n");
@@ -149,9 +149,9 @@ bool ss_training_table(const void *study, FILE *stream, struct ss_error *error) 
   bool ok = true;
   for (size_t i = 0, n; ok && i < t->points; i += n) {
     const struct ss_training_point *p = &t->point[i];
-    for (n = 1; i + n < t->points && p[n].place == p->place && p[n].ranks == p->ranks;) n++;
-    if (i == 0 || t->point[i - 1].place != p->place)
-      fprintf(stream, "%s on %s%s%s\n\n", p->place->workload.name, s->cluster, s->trace ? ", fed by " : "",
+    for (n = 1; i + n < t->points && p[n].fed == p->fed && p[n].ranks == p->ranks;) n++;
+    if (i == 0 || t->point[i - 1].fed != p->fed)
+      fprintf(stream, "%s on %s%s%s\n\n", p->fed->workload.name, s->cluster, s->trace ? ", fed by " : "",
               s->trace ? s->trace : "");
     ok = print_group((struct group){p, n}, ss_records_take(all, n), stream, error);
     if (ok) print_all_dense(p, n, stream);

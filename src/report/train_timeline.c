@@ -24,7 +24,7 @@ static bool name_thread(size_t process, uint32_t thread, const char *kind, const
 
 static bool name_process(const struct ss_training_point *p, size_t process, FILE *stream) {
   char text[300];
-  snprintf(text, sizeof text, "%.120s, %s, %u ranks", p->place->workload.name, p->system->name, p->ranks);
+  snprintf(text, sizeof text, "%.120s, %s, %u ranks", p->fed->workload.name, p->system->name, p->ranks);
   if (!name_thread(process, 0, "process_name", text, stream)) return false;
   for (uint32_t s = 0; s < p->result.streams; s++) {
     if (p->result.streams == 1) snprintf(text, sizeof text, "compute (all ranks alike)");

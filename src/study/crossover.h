@@ -16,16 +16,16 @@ struct ss_crossover_study {
   struct ss_duel duel; /* opened by the caller */
   bool simulated;
   double low, high;                 /* the range */
-  uint32_t probes;                  /* places of the grid; 0: 257, simulated 17 */
+  uint32_t probes;                  /* positions of the grid; 0: 257, simulated 17 */
   unsigned jobs;                    /* threads of a simulation; 0: all cores */
-  const struct ss_watcher *watcher; /* told of simulated places; NULL: nobody */
+  const struct ss_watcher *watcher; /* told of simulated positions; NULL: nobody */
 
   /* what comes of it */
   struct ss_crossover found;
   struct ss_rounding *rounding;
   size_t roundings;
   uint32_t probed, wanted;
-  double whole; /* of what all simulated places take */
+  double whole; /* of what all simulated positions take */
 };
 
 bool ss_crossover_study_run(struct ss_crossover_study *study, struct ss_error *error) SS_MUST_CHECK;

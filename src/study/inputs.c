@@ -54,13 +54,13 @@ static struct ss_input_options common(const struct ss_point *point, const struct
 bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_point *point, const struct ss_input_options *asked,
                    struct ss_arena *passing, struct ss_input *out, struct ss_error *error) {
   const struct ss_input_options all = common(point, asked), *options = &all;
-  const uint64_t place = options->iteration - point->first, bytes = bytes_of(point, options);
+  const uint64_t index = options->iteration - point->first, bytes = bytes_of(point, options);
   begin(inputs, point, options);
-  if (place < inputs->count) {
-    *out = inputs->input[place];
+  if (index < inputs->count) {
+    *out = inputs->input[index];
     return true;
   }
-  const bool keep = place == inputs->count && bytes <= inputs->budget - inputs->bytes &&
+  const bool keep = index == inputs->count && bytes <= inputs->budget - inputs->bytes &&
                     ss_grow(inputs->input, inputs->capacity, inputs->count + 1);
   if (!ss_input_make(&point->origin, options, keep ? &inputs->arena : passing, &inputs->scratch, out, error))
     return false;
@@ -80,7 +80,7 @@ static uint64_t sent_of(const struct ss_point *point, uint64_t n) {
   return s->value[SS_K] > 0 ? s->value[SS_K] : (uint64_t)ceil(s->real[SS_DENSITY] * (double)n);
 }
 
-/* What ranks keep of a gradient for the next iteration: entries with their places, from the second on those of two
+/* What ranks keep of a gradient for the next iteration: entries with their indices, from the second on those of two
  * iterations, and the sum of gradient and residual. */
 static uint64_t kept_bytes(const struct ss_point *point) {
   enum { ENTRY = 4 + 8 };

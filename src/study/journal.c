@@ -151,14 +151,14 @@ static void remove_empty(const struct ss_journal *j) {
 }
 
 /* What could not be written when all is done is better known at once. */
-static bool check_place(const char *path, struct ss_error *error) {
+static bool check_folder(const char *path, struct ss_error *error) {
   if (access(path, F_OK) != 0 || access(path, W_OK) == 0) return true;
   return ss_fail(error, SS_MACHINE, "%s: cannot write: %s", path, strerror(errno));
 }
 
 bool ss_journal_open(const char *path, bool resume, bool links, struct ss_journal **out, size_t *dropped,
                      struct ss_error *error) {
-  if (!check_place(path, error)) return false;
+  if (!check_folder(path, error)) return false;
   struct ss_journal *j = ss_alloc_zero(1, sizeof *j);
   if (!j || asprintf(&j->path, "%s.partial", path) < 0) {
     free(j);

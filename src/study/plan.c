@@ -13,7 +13,7 @@
 
 /* --- choosing ------------------------------------------------------------------------------------------- */
 
-static bool same_place(const struct ss_result *a, const struct ss_result *b) {
+static bool same_cell(const struct ss_result *a, const struct ss_result *b) {
   return a->ranks == b->ranks && a->at == b->at;
 }
 
@@ -30,7 +30,7 @@ static const struct ss_result *cheapest(const struct ss_result *points, size_t n
 }
 
 static struct ss_plan_row choose(const struct ss_result *points, size_t n) {
-  struct ss_plan_row row = {.place = points, .dense = ss_results_dense(points, n), .candidates = n, .lossless = true};
+  struct ss_plan_row row = {.cell = points, .dense = ss_results_dense(points, n), .candidates = n, .lossless = true};
   row.best = cheapest(points, n, NULL);
   row.next = cheapest(points, n, row.best);
   row.time = row.best->time;
@@ -45,7 +45,7 @@ static void consider_each(struct ss_plan_row *row, const struct ss_plan_row *row
   double sum = 0;
   bool lossless = true, any = false;
   for (size_t k = 0; k < n; k++) {
-    if (!same_place(row->place, rows[k].place)) continue;
+    if (!same_cell(row->cell, rows[k].cell)) continue;
     any = true;
     sum += rows[k].time;
     lossless = lossless && rows[k].lossless;
@@ -68,7 +68,7 @@ bool ss_plan_make(const struct ss_results *points, struct ss_plan *out, struct s
   if (!out->row) return ss_fail_memory(error, "planning");
   for (size_t i = 0, n; i < points->count; i += n) {
     const struct ss_result *p = &points->point[i];
-    for (n = 1; i + n < points->count && same_place(p, p + n) && strcmp(p->tensor, p[n].tensor) == 0;) n++;
+    for (n = 1; i + n < points->count && same_cell(p, p + n) && strcmp(p->tensor, p[n].tensor) == 0;) n++;
     struct ss_plan_row row = choose(p, n);
     if (is_sum(p)) consider_each(&row, out->row, out->count);
     out->row[out->count++] = row;
@@ -89,7 +89,7 @@ static void tell_turns(const struct ss_plan *plan, const struct ss_notice *notic
     const struct ss_plan_row *row = &plan->row[i];
     if (!row->turn) continue;
     snprintf(text, sizeof text, "%u ranks, tensor %.200s: the cheapest depends on the cluster's window: %s",
-             row->place->ranks, row->place->tensor, ss_turn_text(row->turn, turn, sizeof turn));
+             row->cell->ranks, row->cell->tensor, ss_turn_text(row->turn, turn, sizeof turn));
     ss_notice_tell(notice, text);
   }
 }
@@ -123,19 +123,19 @@ static void add_turn(cJSON *o, const struct ss_turn *turn) {
 }
 
 static cJSON *row_json(const struct ss_plan_row *row) {
-  const struct ss_result *best = row->best, *place = row->place;
+  const struct ss_result *best = row->best, *cell = row->cell;
   cJSON *o = cJSON_CreateObject(), *point = best ? ss_result_json(best) : NULL,
         *options = cJSON_DetachItemFromObjectCaseSensitive(point, "options");
   cJSON_Delete(point);
-  ss_json_add_text(o, "tensor", place->tensor);
+  ss_json_add_text(o, "tensor", cell->tensor);
   ss_json_add_text(o, "scheme", best ? best->setting.scheme->name : NULL);
   ss_json_add_text(o, "label", best ? best->setting.label : NULL);
   cJSON_AddItemToObject(o, "options", options ? options : cJSON_CreateObject());
-  cJSON_AddNumberToObject(o, "ranks", place->ranks);
-  cJSON_AddItemToObject(o, "at", place->at ? cJSON_Duplicate(place->at, 1) : cJSON_CreateObject());
-  ss_json_add_text(o, "cluster", place->cluster);
-  ss_json_add_text(o, "device", place->device);
-  ss_json_add_text(o, "trace", place->trace);
+  cJSON_AddNumberToObject(o, "ranks", cell->ranks);
+  cJSON_AddItemToObject(o, "at", cell->at ? cJSON_Duplicate(cell->at, 1) : cJSON_CreateObject());
+  ss_json_add_text(o, "cluster", cell->cluster);
+  ss_json_add_text(o, "device", cell->device);
+  ss_json_add_text(o, "trace", cell->trace);
   ss_json_add_number(o, "time_s", row->time);
   ss_json_add_text(o, "next", row->next ? row->next->setting.label : NULL);
   ss_json_add_number(o, "next_time_s", row->next_time);

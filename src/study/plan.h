@@ -1,4 +1,4 @@
-/* The cheapest scheme of each tensor at each place, out of results that were computed. */
+/* The cheapest scheme of each tensor in each cell, out of results that were computed. */
 #ifndef SS_STUDY_PLAN_H
 #define SS_STUDY_PLAN_H
 
@@ -6,7 +6,7 @@
 #include "study/window.h"
 
 struct ss_plan_row {
-  const struct ss_result *place; /* any point of this tensor and place */
+  const struct ss_result *cell; /* any result of this tensor and cell */
   /* The cheapest and the second; `next` NULL: there was one candidate. In a row of all tensors together ("*") NULL
    * means that each tensor has its own cheapest scheme, and a result is one scheme for all of them. There is no
    * second where `next_time` is NaN. */

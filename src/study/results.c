@@ -269,7 +269,7 @@ static void add_hash(cJSON *o, const char *name, struct ss_identity hash) {
   ss_json_add_text(o, name, is_known(hash) ? text : NULL);
 }
 
-static void add_place(cJSON *o, const struct ss_result *r) {
+static void add_cell(cJSON *o, const struct ss_result *r) {
   char hash[32];
   cJSON_AddNumberToObject(o, "ranks", r->ranks);
   cJSON_AddStringToObject(o, "tensor", r->tensor);
@@ -290,7 +290,7 @@ cJSON *ss_result_json(const struct ss_result *r) {
   cJSON_AddStringToObject(o, "scheme", r->setting.scheme->name);
   cJSON_AddStringToObject(o, "label", r->setting.label);
   cJSON_AddItemToObject(o, "options", ss_setting_json(&r->setting));
-  add_place(o, r);
+  add_cell(o, r);
   add_hash(o, "result_hash", digest(r, values));
   for (cJSON *value; (value = cJSON_DetachItemViaPointer(values, values->child));)
     cJSON_AddItemToObject(o, value->string, value);

@@ -136,7 +136,7 @@ static void add_numbers(cJSON *o, const struct ss_training_point *p) {
 static cJSON *point_json(const struct ss_train_study *s, size_t at) {
   const struct ss_training_point *p = &s->training.point[at];
   cJSON *o = cJSON_CreateObject();
-  cJSON_AddStringToObject(o, "workload", p->place->workload.name);
+  cJSON_AddStringToObject(o, "workload", p->fed->workload.name);
   cJSON_AddStringToObject(o, "system", p->system->name);
   cJSON_AddStringToObject(o, "schedule", ss_schedule_name(p->system->schedule));
   cJSON_AddStringToObject(o, "sparse", p->system->sparse.label);
@@ -177,8 +177,8 @@ cJSON *ss_train_study_points(const struct ss_train_study *s) {
 /* Numbers that somebody estimated, so that nobody takes them for measured. */
 static cJSON *estimates_json(const struct ss_training *t) {
   cJSON *list = cJSON_CreateArray();
-  for (size_t i = 0; i < t->places; i++) {
-    const struct ss_workload *w = &t->place[i].workload;
+  for (size_t i = 0; i < t->workloads; i++) {
+    const struct ss_workload *w = &t->workload[i].workload;
     for (size_t k = 0; k < w->estimates; k++) {
       cJSON *o = cJSON_CreateObject();
       cJSON_AddStringToObject(o, "workload", w->name);

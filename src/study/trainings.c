@@ -28,14 +28,14 @@ static bool add_workload(struct ss_train_study *s, struct ss_node node, struct s
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   struct ss_training *t = &s->training;
   struct ss_node model = node;
-  if (!ss_grow_by_one(t->place, t->places)) return ss_fail_memory(error, "reading workloads");
-  t->place[t->places++] = (struct ss_workplace){0};
+  if (!ss_grow_by_one(t->workload, t->workloads)) return ss_fail_memory(error, "reading workloads");
+  t->workload[t->workloads++] = (struct ss_fed_workload){0};
   if (!find_model(s, &model, "workloads", &doc, error) ||
-      !ss_workload_read(model, &t->place[t->places - 1].workload, error))
+      !ss_workload_read(model, &t->workload[t->workloads - 1].workload, error))
     return false;
-  for (size_t i = 0; i + 1 < t->places; i++)
-    if (strcmp(t->place[i].workload.name, t->place[t->places - 1].workload.name) == 0)
-      return ss_node_fail(node, error, "two workloads are called \"%s\"", t->place[i].workload.name);
+  for (size_t i = 0; i + 1 < t->workloads; i++)
+    if (strcmp(t->workload[i].workload.name, t->workload[t->workloads - 1].workload.name) == 0)
+      return ss_node_fail(node, error, "two workloads are called \"%s\"", t->workload[i].workload.name);
   return true;
 }
 
@@ -115,7 +115,7 @@ static bool read_systems(struct ss_train_study *s, struct ss_error *error) {
 
 /* --- where ------------------------------------------------------------------------------------------------ */
 
-static bool read_place(struct ss_train_study *s, const struct ss_notice *notice, struct ss_error *error) {
+static bool read_layout(struct ss_train_study *s, const struct ss_notice *notice, struct ss_error *error) {
   struct ss_node root = ss_doc_root(s->doc), cluster = ss_node_get(root, "cluster"),
                  device = ss_node_get(root, "device");
   struct ss_durations *d = &s->training.durations;
@@ -183,9 +183,9 @@ static const char *rename_tensor(void *context, const char *module, const char *
 }
 
 static bool has_module(const struct ss_training *t, const char *name) {
-  for (size_t i = 0; i < t->places; i++)
-    for (uint32_t k = 0; k < t->place[i].workload.modules; k++) {
-      const struct ss_module *m = &t->place[i].workload.module[k];
+  for (size_t i = 0; i < t->workloads; i++)
+    for (uint32_t k = 0; k < t->workload[i].workload.modules; k++) {
+      const struct ss_module *m = &t->workload[i].workload.module[k];
       if (m->embedding && m->feed.kind == SS_FEED_TENSOR && strcmp(m->name, name) == 0) return true;
     }
   return false;
@@ -218,18 +218,19 @@ static bool feed(struct ss_train_study *s, const struct ss_train_study *like, st
   if (!used) return ss_fail_memory(error, "reading lookups");
   for (size_t i = 0; i < t->rank_counts; i++)
     if (t->ranks[i] > feeding.ranks) feeding.ranks = t->ranks[i];
-  for (size_t i = 0; like && i < t->places && i < like->training.places; i++)
-    t->place[i].like = &like->training.place[i];
+  for (size_t i = 0; like && i < t->workloads && i < like->training.workloads; i++)
+    t->workload[i].like = &like->training.workload[i];
   if (!check_feeds(s, error)) return false;
-  for (size_t i = 0; i < t->places; i++)
-    if (!ss_workplace_feed(&t->place[i], &feeding, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
+  for (size_t i = 0; i < t->workloads; i++)
+    if (!ss_fed_workload_open(&t->workload[i], &feeding, error))
+      return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
   for (size_t i = 0; i < tensors; i++)
     if (!used[i])
       return ss_fail(
           error, SS_BAD_INPUT,
           "%s: the trace's tensor \"%s\" feeds no module of %s (give a module \"tensor\": \"%s\", or leave "
           "the trace out)",
-          ss_doc_name(s->doc), ss_trace_tensor(t->trace, i)->name, t->place[0].workload.name,
+          ss_doc_name(s->doc), ss_trace_tensor(t->trace, i)->name, t->workload[0].workload.name,
           ss_trace_tensor(t->trace, i)->name);
   return true;
 }
@@ -305,7 +306,7 @@ static bool scale(struct ss_train_study *s, struct ss_error *error) {
   t->options.compute *= s->scale.factor[SS_SCALED_COMPUTE];
   ss_scale_cluster(&s->scale, &t->durations.cluster);
   ss_scale_device(&s->scale, &t->durations.device);
-  for (size_t i = 0; i < t->places; i++) ss_scale_workload(&s->scale, &t->place[i].workload);
+  for (size_t i = 0; i < t->workloads; i++) ss_scale_workload(&s->scale, &t->workload[i].workload);
   for (size_t i = 0; i < t->systems; i++) ss_scale_system(&s->scale, &t->system[i]);
   return true;
 }
@@ -335,7 +336,7 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
   if (!ss_object_check_keys(&ss_training_fields, root, error) || !split(out->doc, "workloads", error) ||
       !split(out->doc, "systems", error))
     return false;
-  return read_workloads(out, error) && read_systems(out, error) && read_place(out, request->notice, error) &&
+  return read_workloads(out, error) && read_systems(out, error) && read_layout(out, request->notice, error) &&
          read_trace(out, error) && read_ranks(out, error) && read_options(out, error) && scale(out, error) &&
          feed(out, like, error) && ss_training_prepare(&out->training, error);
 }
@@ -347,7 +348,7 @@ static const char *fastest(const struct ss_training *t, const struct ss_training
   const struct ss_training_point *best = at;
   for (size_t i = 0; i < t->points; i++) {
     const struct ss_training_point *p = &t->point[i];
-    if (p->place == at->place && p->ranks == at->ranks && p->result.mean < best->result.mean) best = p;
+    if (p->fed == at->fed && p->ranks == at->ranks && p->result.mean < best->result.mean) best = p;
   }
   return best->system->name;
 }

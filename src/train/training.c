@@ -6,33 +6,33 @@
 
 /* --- feeding -------------------------------------------------------------------------------------------- */
 
-static bool borrow(struct ss_workplace *place, uint32_t module, const struct ss_feeding *feeding) {
-  const struct ss_workload *w = &place->workload;
-  for (const struct ss_workplace *l = place->like; l; l = l->like)
+static bool borrow(struct ss_fed_workload *fed, uint32_t module, const struct ss_feeding *feeding) {
+  const struct ss_workload *w = &fed->workload;
+  for (const struct ss_fed_workload *l = fed->like; l; l = l->like)
     if (module < l->workload.modules &&
-        ss_lookups_borrow(&l->lookups[module], w, &w->module[module], feeding, &place->lookups[module]))
+        ss_lookups_borrow(&l->lookups[module], w, &w->module[module], feeding, &fed->lookups[module]))
       return true;
   return false;
 }
 
-bool ss_workplace_feed(struct ss_workplace *place, const struct ss_feeding *feeding, struct ss_error *error) {
-  const struct ss_workload *w = &place->workload;
-  place->lookups = ss_alloc_zero(w->modules, sizeof *place->lookups);
-  place->cycle = 1;
-  if (!place->lookups) return ss_fail_memory(error, "reading lookups");
+bool ss_fed_workload_open(struct ss_fed_workload *fed, const struct ss_feeding *feeding, struct ss_error *error) {
+  const struct ss_workload *w = &fed->workload;
+  fed->lookups = ss_alloc_zero(w->modules, sizeof *fed->lookups);
+  fed->cycle = 1;
+  if (!fed->lookups) return ss_fail_memory(error, "reading lookups");
   for (uint32_t i = 0; i < w->modules; i++) {
     if (!w->module[i].embedding) continue;
-    if (!borrow(place, i, feeding) && !ss_lookups_make(w, &w->module[i], feeding, &place->lookups[i], error))
+    if (!borrow(fed, i, feeding) && !ss_lookups_make(w, &w->module[i], feeding, &fed->lookups[i], error))
       return false;
-    if (place->lookups[i].iterations > place->cycle) place->cycle = place->lookups[i].iterations;
+    if (fed->lookups[i].iterations > fed->cycle) fed->cycle = fed->lookups[i].iterations;
   }
   return true;
 }
 
-static void free_place(struct ss_workplace *place) {
-  for (uint32_t i = 0; place->lookups && i < place->workload.modules; i++) ss_lookups_free(&place->lookups[i]);
-  free(place->lookups);
-  ss_workload_free(&place->workload);
+static void free_fed(struct ss_fed_workload *fed) {
+  for (uint32_t i = 0; fed->lookups && i < fed->workload.modules; i++) ss_lookups_free(&fed->lookups[i]);
+  free(fed->lookups);
+  ss_workload_free(&fed->workload);
 }
 
 /* --- what has to be simulated --------------------------------------------------------------------------- */
@@ -41,14 +41,14 @@ static bool want(struct ss_training *training, struct ss_training_point *p, stru
                  struct ss_error *error) {
   static const enum ss_share_of_rows shares[] = {SS_ROWS_ALL, SS_ROWS_ALL, SS_ROWS_PRIOR, SS_ROWS_DELAYED};
   const struct ss_system *s = p->system;
-  const struct ss_workload *w = &p->place->workload;
+  const struct ss_workload *w = &p->fed->workload;
   const bool table = w->module[*task->member].embedding;
   struct ss_carried carried = {.setting = table ? s->sparse : s->dense, .ranks = p->ranks, .dtype = w->dtype};
   if (task->dense) {
     carried.bytes = task->bytes;
     if (!table) carried.select = s->select;
   } else {
-    carried.lookups = &p->place->lookups[*task->member];
+    carried.lookups = &p->fed->lookups[*task->member];
     carried.share = shares[task->kind];
     if (task->kind == SS_TASK_LOOKUPS) carried.setting = s->lookups;
   }
@@ -64,7 +64,7 @@ static bool can_run(const struct ss_training *training, const struct ss_training
 }
 
 static bool set_options(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
-  const uint64_t cycle = p->place->cycle > 4 ? p->place->cycle : 4;
+  const uint64_t cycle = p->fed->cycle > 4 ? p->fed->cycle : 4;
   p->options = training->options;
   p->options.warmup = p->options.recorded = cycle;
   if (p->options.iterations == 0) p->options.iterations = 2 * cycle;
@@ -73,31 +73,31 @@ static bool set_options(const struct ss_training *training, struct ss_training_p
       error, SS_BAD_INPUT,
       "%s: %llu iterations, of which the first %llu are warm-up (one round of the trace, at least 4): play "
       "more (--iterations %llu)",
-      p->place->workload.name, (unsigned long long)p->options.iterations, (unsigned long long)cycle,
+      p->fed->workload.name, (unsigned long long)p->options.iterations, (unsigned long long)cycle,
       (unsigned long long)(2 * cycle));
 }
 
-static bool has_tables(const struct ss_workplace *place) {
-  for (uint32_t i = 0; i < place->workload.modules; i++)
-    if (place->workload.module[i].embedding) return true;
+static bool has_tables(const struct ss_fed_workload *fed) {
+  for (uint32_t i = 0; i < fed->workload.modules; i++)
+    if (fed->workload.module[i].embedding) return true;
   return false;
 }
 
-static bool add_point(struct ss_training *training, const struct ss_workplace *place, const struct ss_system *system,
+static bool add_point(struct ss_training *training, const struct ss_fed_workload *fed, const struct ss_system *system,
                       uint32_t ranks, struct ss_error *error) {
   struct ss_training_point *p = &training->point[training->points];
   const struct ss_policy policy = ss_system_policy(system);
   struct ss_error why;
-  *p = (struct ss_training_point){.place = place, .system = system, .ranks = ranks, .sampled = 1};
+  *p = (struct ss_training_point){.fed = fed, .system = system, .ranks = ranks, .sampled = 1};
   if (!can_run(training, p, &why)) {
     if (training->skips) return true;
     if (error) *error = why;
     return false;
   }
   p->all_dense =
-      ss_setting_all_dense(&system->sparse, ss_layout_of(&training->durations.cluster, ranks)) && has_tables(place);
+      ss_setting_all_dense(&system->sparse, ss_layout_of(&training->durations.cluster, ranks)) && has_tables(fed);
   training->points++; /* from here on it is freed with the others */
-  if (!set_options(training, p, error) || !ss_timetable_make(&place->workload, &policy, ranks, &p->timetable, error))
+  if (!set_options(training, p, error) || !ss_timetable_make(&fed->workload, &policy, ranks, &p->timetable, error))
     return false;
   for (uint32_t i = 0; i < p->timetable.tasks; i++)
     if (!want(training, p, &p->timetable.task[i], error)) return false;
@@ -105,12 +105,12 @@ static bool add_point(struct ss_training *training, const struct ss_workplace *p
 }
 
 bool ss_training_prepare(struct ss_training *t, struct ss_error *error) {
-  t->point = ss_alloc_zero(t->places * t->systems * t->rank_counts, sizeof *t->point);
+  t->point = ss_alloc_zero(t->workloads * t->systems * t->rank_counts, sizeof *t->point);
   if (!t->point) return ss_fail_memory(error, "listing training runs");
-  for (size_t w = 0; w < t->places; w++)
+  for (size_t w = 0; w < t->workloads; w++)
     for (size_t r = 0; r < t->rank_counts; r++)
       for (size_t s = 0; s < t->systems; s++)
-        if (!add_point(t, &t->place[w], &t->system[s], t->ranks[r], error)) return false;
+        if (!add_point(t, &t->workload[w], &t->system[s], t->ranks[r], error)) return false;
   if (t->points > 0) return true;
   return ss_fail(error, SS_BAD_INPUT, "no system can run at these rank counts (--system NAME tells why one cannot)");
 }
@@ -122,8 +122,8 @@ void ss_training_free(struct ss_training *t) {
     free(t->point[i].path);
   }
   free(t->point);
-  for (size_t i = 0; i < t->places; i++) free_place(&t->place[i]);
-  free(t->place);
+  for (size_t i = 0; i < t->workloads; i++) free_fed(&t->workload[i]);
+  free(t->workload);
   free(t->system);
   ss_durations_free(&t->durations);
   *t = (struct ss_training){0};
@@ -134,12 +134,12 @@ void ss_training_free(struct ss_training *t) {
 /* Algorithm 1 for all tables, as one kernel; the slowest rank's. */
 static double split_time(const struct ss_training *training, const struct ss_training_point *p, uint64_t t,
                          struct ss_split_work *work) {
-  const struct ss_workload *w = &p->place->workload;
+  const struct ss_workload *w = &p->fed->workload;
   const struct ss_device *device = &training->durations.device;
   double most = 0;
   memset(work, 0, p->ranks * sizeof *work);
   for (uint32_t i = 0; i < w->modules; i++) {
-    const struct ss_lookups *l = &p->place->lookups[i];
+    const struct ss_lookups *l = &p->fed->lookups[i];
     if (!w->module[i].embedding) continue;
     const uint64_t next = ss_lookups_gathered(l, t + 1, p->ranks);
     for (uint32_t r = 0; r < p->ranks; r++) ss_lookups_split_work(l, t, r, next, &work[r]);
@@ -153,11 +153,11 @@ static double split_time(const struct ss_training *training, const struct ss_tra
 }
 
 static bool fill_split(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
-  const struct ss_workplace *place = p->place;
-  uint64_t period = place->cycle;
+  const struct ss_fed_workload *fed = p->fed;
+  uint64_t period = fed->cycle;
   if (!p->timetable.splits || p->timetable.split) return true;
-  for (uint32_t i = 0; i < place->workload.modules; i++)
-    if (place->workload.module[i].embedding && place->cycle % place->lookups[i].iterations != 0)
+  for (uint32_t i = 0; i < fed->workload.modules; i++)
+    if (fed->workload.module[i].embedding && fed->cycle % fed->lookups[i].iterations != 0)
       period = p->options.iterations; /* feeds of lengths that do not divide each other */
   double *split = ss_arena_alloc(&p->timetable.arena, period, sizeof *split);
   SS_AUTO_FREE struct ss_split_work *work = ss_alloc(p->ranks, sizeof *work);
@@ -173,7 +173,7 @@ static bool fill_split(const struct ss_training *training, struct ss_training_po
 static double tokens_of(const struct ss_training *training, const struct ss_training_point *p) {
   const struct ss_trace *trace = training->trace;
   uint64_t sum = 0;
-  if (!isnan(p->place->workload.tokens)) return p->place->workload.tokens * p->ranks / p->result.mean;
+  if (!isnan(p->fed->workload.tokens)) return p->fed->workload.tokens * p->ranks / p->result.mean;
   if (!trace) return NAN;
   for (uint64_t t = 0; t < ss_trace_iterations(trace); t++)
     for (uint32_t r = 0; r < p->ranks * training->merge; r++) sum += ss_trace_tokens(trace, t, r);
@@ -228,7 +228,7 @@ static void compare(struct ss_training *t) {
     const struct ss_training_point *least = p;
     for (size_t k = 0; k < t->points; k++) {
       const struct ss_training_point *q = &t->point[k];
-      if (q->place != p->place) continue;
+      if (q->fed != p->fed) continue;
       if (q->ranks == p->ranks && q->system->baseline) best = fmin(best, q->result.mean);
       if (q->system == p->system && q->ranks < least->ranks) least = q;
     }

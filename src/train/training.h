@@ -6,16 +6,16 @@
 #include "train/iterate.h"
 
 /* A workload with what feeds it. */
-struct ss_workplace {
+struct ss_fed_workload {
   struct ss_workload workload;
-  struct ss_lookups *lookups;      /* [modules], of the embeddings */
-  uint64_t cycle;                  /* iterations that differ: 1, or the longest feed */
-  const struct ss_workplace *like; /* whose rows are borrowed where they are the same, or else those of its own
+  struct ss_lookups *lookups;         /* [modules], of the embeddings */
+  uint64_t cycle;                     /* iterations that differ: 1, or the longest feed */
+  const struct ss_fed_workload *like; /* whose rows are borrowed where they are the same, or else those of its own
                                       `like`; they outlive it. NULL: none */
 };
 
 struct ss_training_point {
-  const struct ss_workplace *place;
+  const struct ss_fed_workload *fed;
   const struct ss_system *system;
   uint32_t ranks;
   struct ss_timetable timetable;
@@ -32,8 +32,8 @@ struct ss_training_point {
 };
 
 struct ss_training {
-  struct ss_workplace *place;
-  size_t places;
+  struct ss_fed_workload *workload;
+  size_t workloads;
   struct ss_system *system;
   size_t systems;
   const uint32_t *ranks; /* [rank_counts], the caller's */
@@ -47,9 +47,9 @@ struct ss_training {
   size_t points;
 };
 
-/* Reads the lookups of a workload that was read into place->workload. */
-bool ss_workplace_feed(struct ss_workplace *place, const struct ss_feeding *feeding,
-                       struct ss_error *error) SS_MUST_CHECK;
+/* Reads the lookups of a workload that was read into fed->workload. */
+bool ss_fed_workload_open(struct ss_fed_workload *fed, const struct ss_feeding *feeding,
+                          struct ss_error *error) SS_MUST_CHECK;
 
 /* Lists points and what has to be simulated for them: systems that cannot run at some rank count are errors. */
 bool ss_training_prepare(struct ss_training *training, struct ss_error *error) SS_MUST_CHECK;

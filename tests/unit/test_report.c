@@ -180,14 +180,14 @@ static void plans_say_how_much_longer(void **state) {
 
 static void answer(const struct ss_study *study, const struct ss_results *results) {
   const struct ss_page page = {.name = ss_study_name(study), .points = results};
-  struct ss_page_places places;
+  struct ss_page_cells cells;
   struct shown s;
   struct ss_error error = {0};
   begin(&s);
-  if (!ss_page_places_make(results, &places, &error) || !ss_page_answer(&page, &places, s.stream, &error))
+  if (!ss_page_cells_make(results, &cells, &error) || !ss_page_answer(&page, &cells, s.stream, &error))
     fail_msg("%s", error.text);
   expect_within(&s, "<strong>10.4 us</strong>. The next, large, takes 3.8% longer: too close to call");
-  ss_page_places_free(&places);
+  ss_page_cells_free(&cells);
 }
 static void pages_say_how_much_longer(void **state) {
   (void)state;

@@ -1,14 +1,14 @@
 /* What a page is about: the tables of its points, and the axes along which they differ. */
-#ifndef SS_REPORT_PAGE_PLACES_H
-#define SS_REPORT_PAGE_PLACES_H
+#ifndef SS_REPORT_PAGE_CELLS_H
+#define SS_REPORT_PAGE_CELLS_H
 
 #include "base/memory.h"
 #include "report/results_table.h"
 
 enum { SS_PAGE_AXES = 16 };
 
-/* The schemes on one tensor (or "*") at one place. */
-struct ss_page_place {
+/* The schemes on one tensor (or "*") in one cell. */
+struct ss_page_cell {
   const struct ss_result *point; /* [count] */
   size_t count;
   const struct ss_result *best, *next; /* next NULL: there is one scheme */
@@ -17,15 +17,15 @@ struct ss_page_place {
   const char *text;                    /* along the axes: "16 ranks, bandwidth 10 Gbit/s"; "" when there are none */
 };
 
-/* Something that differs between places: "ranks", or a path of the sweep. */
+/* Something that differs between cells: "ranks", or a path of the sweep. */
 struct ss_page_axis {
   const char *name, *word; /* the path and its last word */
   bool numeric;
   size_t values;
 };
 
-struct ss_page_places {
-  struct ss_page_place *place;
+struct ss_page_cells {
+  struct ss_page_cell *cell;
   size_t count, deciding;
   struct ss_page_axis axis[SS_PAGE_AXES];
   size_t axes;
@@ -34,17 +34,17 @@ struct ss_page_places {
 };
 
 /* What it points to is the points', which must outlive it. */
-bool ss_page_places_make(const struct ss_results *points, struct ss_page_places *out,
-                         struct ss_error *error) SS_MUST_CHECK;
-void ss_page_places_free(struct ss_page_places *places);
+bool ss_page_cells_make(const struct ss_results *points, struct ss_page_cells *out,
+                        struct ss_error *error) SS_MUST_CHECK;
+void ss_page_cells_free(struct ss_page_cells *cells);
 
 /* Where the point lies on a numeric axis, in base units. */
 double ss_page_number(const struct ss_page_axis *axis, const struct ss_result *point);
 /* The same of any axis as text, "10 Gbit/s"; copied into the arena, NULL when memory is short. */
-const char *ss_page_value(struct ss_page_places *places, const struct ss_page_axis *axis,
+const char *ss_page_value(struct ss_page_cells *cells, const struct ss_page_axis *axis,
                           const struct ss_result *point);
 /* "ranks 16, bandwidth 10 Gbit/s" along the axes of which `wanted` says so (NULL: all). */
-const char *ss_page_where(struct ss_page_places *places, const struct ss_result *point,
+const char *ss_page_where(struct ss_page_cells *cells, const struct ss_result *point,
                           bool (*wanted)(const struct ss_page_axis *));
 
 #endif

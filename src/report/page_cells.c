@@ -1,4 +1,4 @@
-#include "report/page_places.h"
+#include "report/page_cells.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -31,39 +31,39 @@ static void number_text(const struct ss_page_axis *axis, double value, char *tex
   else snprintf(text, size, "%.6g", value);
 }
 
-const char *ss_page_value(struct ss_page_places *places, const struct ss_page_axis *axis,
+const char *ss_page_value(struct ss_page_cells *cells, const struct ss_page_axis *axis,
                           const struct ss_result *point) {
   const cJSON *value = is_ranks(axis) ? NULL : value_at(axis, point);
   const double number = ss_page_number(axis, point);
   char text[64];
   if (isfinite(number)) {
     number_text(axis, number, text, sizeof text);
-    return ss_arena_text(&places->arena, text);
+    return ss_arena_text(&cells->arena, text);
   }
   if (strcmp(axis->name, "cluster") == 0) return point->cluster;
   if (value && cJSON_IsString(value)) return value->valuestring;
   SS_AUTO_FREE char *json = value ? cJSON_PrintUnformatted(value) : NULL;
-  return ss_arena_text(&places->arena, json ? json : "-");
+  return ss_arena_text(&cells->arena, json ? json : "-");
 }
 
-const char *ss_page_where(struct ss_page_places *places, const struct ss_result *point,
+const char *ss_page_where(struct ss_page_cells *cells, const struct ss_result *point,
                           bool (*wanted)(const struct ss_page_axis *)) {
   char *text = NULL;
   size_t size = 0;
   FILE *stream = open_memstream(&text, &size);
   if (!stream) return NULL;
   const char *between = "";
-  for (size_t i = 0; i < places->axes; i++) {
-    const struct ss_page_axis *axis = &places->axis[i];
+  for (size_t i = 0; i < cells->axes; i++) {
+    const struct ss_page_axis *axis = &cells->axis[i];
     if (wanted && !wanted(axis)) continue;
-    const char *value = ss_page_value(places, axis, point);
+    const char *value = ss_page_value(cells, axis, point);
     if (is_ranks(axis)) fprintf(stream, "%s%s ranks", between, value ? value : "");
     else if (strcmp(axis->name, "cluster") == 0) fprintf(stream, "%s%s", between, value ? value : "");
     else fprintf(stream, "%s%s %s", between, axis->word, value ? value : "");
     between = ", ";
   }
   const bool ok = fclose(stream) == 0;
-  const char *kept = ok ? ss_arena_text(&places->arena, text) : NULL;
+  const char *kept = ok ? ss_arena_text(&cells->arena, text) : NULL;
   free(text);
   return kept;
 }
@@ -74,12 +74,12 @@ static const char *last_word(const char *path) {
 }
 
 /* Values along the axis, as far as they are worth counting. */
-static void measure_axis(const struct ss_page_places *places, struct ss_page_axis *axis) {
+static void measure_axis(const struct ss_page_cells *cells, struct ss_page_axis *axis) {
   enum { ENOUGH = 1000 };
   const struct ss_result *seen[ENOUGH];
   axis->numeric = true;
-  for (size_t i = 0; i < places->count; i++) {
-    const struct ss_result *p = places->place[i].point;
+  for (size_t i = 0; i < cells->count; i++) {
+    const struct ss_result *p = cells->cell[i].point;
     size_t k = 0;
     axis->numeric = axis->numeric && isfinite(ss_page_number(axis, p));
     while (k < axis->values && !same_value(axis, seen[k], p)) k++;
@@ -87,59 +87,59 @@ static void measure_axis(const struct ss_page_places *places, struct ss_page_axi
   }
 }
 
-static void add_axis(struct ss_page_places *places, const char *name) {
+static void add_axis(struct ss_page_cells *cells, const char *name) {
   struct ss_page_axis axis = {.name = name, .word = last_word(name)};
-  if (places->axes == SS_PAGE_AXES) return;
-  measure_axis(places, &axis);
-  if (axis.values > 1) places->axis[places->axes++] = axis;
+  if (cells->axes == SS_PAGE_AXES) return;
+  measure_axis(cells, &axis);
+  if (axis.values > 1) cells->axis[cells->axes++] = axis;
 }
 
-static void find_axes(struct ss_page_places *places) {
-  if (places->count == 0) return;
-  add_axis(places, "ranks");
-  const cJSON *at = places->place->point->at;
-  for (const cJSON *a = at ? at->child : NULL; a; a = a->next) add_axis(places, a->string);
+static void find_axes(struct ss_page_cells *cells) {
+  if (cells->count == 0) return;
+  add_axis(cells, "ranks");
+  const cJSON *at = cells->cell->point->at;
+  for (const cJSON *a = at ? at->child : NULL; a; a = a->next) add_axis(cells, a->string);
 }
 
-/* --- places ------------------------------------------------------------------------------------------------- */
+/* --- cells ------------------------------------------------------------------------------------------------- */
 
-/* Of the tables of one place and rank count the last decides: "*", or the only tensor. */
-static bool ends_place(const struct ss_results *points, size_t end) {
+/* Of the tables of one cell and rank count the last decides: "*", or the only tensor. */
+static bool ends_cell(const struct ss_results *points, size_t end) {
   if (end == points->count) return true;
   const struct ss_result *p = &points->point[end - 1], *next = &points->point[end];
   return p->ranks != next->ranks || p->at != next->at;
 }
 
-static bool name_places(struct ss_page_places *places) {
-  for (size_t i = 0; i < places->count; i++) {
-    struct ss_page_place *place = &places->place[i];
-    place->text = ss_page_where(places, place->point, NULL);
-    if (!place->text) return false;
+static bool name_cells(struct ss_page_cells *cells) {
+  for (size_t i = 0; i < cells->count; i++) {
+    struct ss_page_cell *cell = &cells->cell[i];
+    cell->text = ss_page_where(cells, cell->point, NULL);
+    if (!cell->text) return false;
   }
   return true;
 }
 
-bool ss_page_places_make(const struct ss_results *points, struct ss_page_places *out, struct ss_error *error) {
-  *out = (struct ss_page_places){.place = ss_alloc_zero(points->count, sizeof *out->place)};
-  if (!out->place) return ss_fail_memory(error, "listing places");
+bool ss_page_cells_make(const struct ss_results *points, struct ss_page_cells *out, struct ss_error *error) {
+  *out = (struct ss_page_cells){.cell = ss_alloc_zero(points->count, sizeof *out->cell)};
+  if (!out->cell) return ss_fail_memory(error, "listing places");
   for (size_t i = 0, n; i < points->count; i += n) {
     const struct ss_result *p = &points->point[i];
-    struct ss_page_place *place = &out->place[out->count++];
-    for (n = 1; i + n < points->count && ss_result_same_place(p, p + n);) n++;
-    *place = (struct ss_page_place){.point = p, .count = n, .decides = ends_place(points, i + n)};
-    ss_results_rank(p, n, &place->best, &place->next);
-    place->dense = ss_results_dense(p, n);
-    out->deciding += place->decides;
+    struct ss_page_cell *cell = &out->cell[out->count++];
+    for (n = 1; i + n < points->count && ss_result_same_cell(p, p + n);) n++;
+    *cell = (struct ss_page_cell){.point = p, .count = n, .decides = ends_cell(points, i + n)};
+    ss_results_rank(p, n, &cell->best, &cell->next);
+    cell->dense = ss_results_dense(p, n);
+    out->deciding += cell->decides;
     out->several_tensors = out->several_tensors || strcmp(p->tensor, "*") == 0;
   }
   find_axes(out);
-  if (name_places(out)) return true;
-  ss_page_places_free(out);
+  if (name_cells(out)) return true;
+  ss_page_cells_free(out);
   return ss_fail_memory(error, "listing places");
 }
 
-void ss_page_places_free(struct ss_page_places *places) {
-  ss_arena_free(&places->arena);
-  free(places->place);
-  *places = (struct ss_page_places){0};
+void ss_page_cells_free(struct ss_page_cells *cells) {
+  ss_arena_free(&cells->arena);
+  free(cells->cell);
+  *cells = (struct ss_page_cells){0};
 }
