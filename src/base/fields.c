@@ -139,6 +139,7 @@ void ss_object_forget_other_name(const struct ss_object_spec *spec, cJSON *objec
   const size_t n = strcspn(path, ".");
   const struct ss_field_spec *f = spec->field;
   char name[40];
+  if (!f) return; /* values by name: any */
   snprintf(name, sizeof name, "%.*s", (int)n, path);
   while (is_one(f) && strcmp(f->name, name) != 0 && (!f->alias || strcmp(f->alias, name) != 0)) f++;
   if (!is_one(f)) return;
