@@ -37,7 +37,7 @@ static bool run_study(const struct arguments *a, struct ss_train_study *s, struc
   const struct ss_communicator *comm = a->call.request.run.comm;
   return ss_communicator_agree(comm, check_places(a, error) && ss_train_study_open(&a->call.request, NULL, s, error),
                                error) &&
-         ss_train_study_run(s, &a->call.request.run, a->sensitivity, error) &&
+         ss_train_studies_run(s, 1, &a->call.request.run, a->sensitivity, error) &&
          (!ss_processes_first(comm) || write_all(a, s, error));
 }
 

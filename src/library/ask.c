@@ -41,25 +41,12 @@ struct task {
 
 typedef bool task_runner(const struct ss_request *request, const struct task *task, struct ss_error *error);
 
-/* What the commands print as lists; the tree itself is the only row of others. */
-static const struct {
-  const char *kind, *rows;
-} lists[] = {{"run", "points"},         {"plan", "plan"},        {"place", "plan"},
-             {"check", "expectations"}, {"train", "training"},   {"learn", "curves"},
-             {"cost", "points"},        {"crossover", "ranges"}, {"stats", "tensors"}};
-
-static const char *rows_of(const char *kind) {
-  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-    if (strcmp(lists[i].kind, kind) == 0) return lists[i].rows;
-  return NULL;
-}
-
 static bool answer(const struct ss_request *request, const struct task *task, struct ss_error *error) {
   const struct ss_request_kind *kind = ss_request_kinds;
   struct ss_request own = *request;
   while (strcmp(kind->name, task->kind) != 0) kind++;
   if (ss_requests_answer(kind, &(struct ss_request *){&own}, 1, error))
-    return ss_answer_new(own.answer, rows_of(task->kind), task->answer, error);
+    return ss_answer_new(own.answer, kind->rows, task->answer, error);
   cJSON_Delete(own.answer);
   return false;
 }

@@ -25,19 +25,14 @@ bool ss_request_path(const char *text, char *path, size_t size, struct ss_error 
 
 /* --- runs --------------------------------------------------------------------------------------------------- */
 
-struct played {
-  struct ss_study **study; /* theirs */
-  struct ss_results *results;
-};
-
-static bool open_studies(struct ss_request *const *request, size_t count, bool plan, struct played *p,
+static bool open_studies(struct ss_request *const *request, size_t count, bool plan, struct ss_study **study,
                          struct ss_error *error) {
   for (size_t i = 0; i < count; i++) {
     struct ss_request own = *request[i];
     own.plan = plan;
-    if (i > 0) own.like = p->study[i - 1];
-    if (i > 0) own.costs = ss_study_costs(p->study[0]);
-    if (!ss_study_open(&own, &p->study[i], error)) return false;
+    if (i > 0) own.like = study[i - 1];
+    if (i > 0) own.costs = ss_study_costs(study[0]);
+    if (!ss_study_open(&own, &study[i], error)) return false;
   }
   return true;
 }
@@ -53,18 +48,16 @@ static bool tell_plan(struct ss_request *request, const struct ss_results *resul
 
 /* All at once: most of what they send is the same. */
 static bool answer_studies(struct ss_request *const *request, size_t count, bool plan, struct ss_error *error) {
-  struct played p = {ss_alloc_zero(count, sizeof *p.study), ss_alloc_zero(count, sizeof *p.results)};
-  bool ok = (p.study && p.results) || ss_fail_memory(error, "answering a request");
-  ok = ok && open_studies(request, count, plan, &p, error) &&
-       ss_studies_run(p.study, count, &request[0]->run, p.results, error);
+  SS_AUTO_FREE struct ss_study **study = ss_alloc_zero(count, sizeof *study);
+  SS_AUTO_FREE struct ss_results *results = ss_alloc_zero(count, sizeof *results);
+  if (!study || !results) return ss_fail_memory(error, "answering a request");
+  bool ok = open_studies(request, count, plan, study, error) &&
+            ss_studies_run(study, count, &request[0]->run, results, error);
   for (size_t i = 0; ok && i < count; i++)
-    if (plan) ok = tell_plan(request[i], &p.results[i], p.study[i], error);
-    else request[i]->answer = ss_results_json(&p.results[i], ss_study_name(p.study[i]));
-  for (size_t i = 0; p.results && i < count; i++) ss_results_free(&p.results[i]);
-  for (size_t i = count; p.study && i-- > 0;)
-    ss_study_close(p.study[i]); /* those behind have traces of those before */
-  free(p.results);
-  free(p.study);
+    if (plan) ok = tell_plan(request[i], &results[i], study[i], error);
+    else request[i]->answer = ss_results_json(&results[i], ss_study_name(study[i]));
+  for (size_t i = 0; i < count; i++) ss_results_free(&results[i]);
+  for (size_t i = count; i-- > 0;) ss_study_close(study[i]); /* those behind have traces of those before */
   return ok;
 }
 
@@ -126,43 +119,15 @@ static bool answer_check(struct ss_request *request, struct ss_error *error) {
 
 /* --- trainings ---------------------------------------------------------------------------------------------- */
 
-static bool open_trainings(struct ss_request *const *request, size_t count, struct ss_train_study *study,
-                           struct ss_error *error) {
-  for (size_t i = 0; i < count; i++) {
-    if (!ss_train_study_open(request[i], i > 0 ? &study[i - 1] : NULL, &study[i], error)) return false;
-    study[i].per_iteration = request[i]->run.per_iteration;
-  }
-  return true;
-}
-
-static bool play_trainings(struct ss_request *const *request, size_t count, struct ss_train_study *study,
-                           struct ss_error *error) {
-  const struct ss_run_options *run = &request[0]->run;
-  SS_AUTO_FREE struct ss_durations **durations = ss_alloc(count, sizeof *durations);
-  if (!durations) return ss_fail_memory(error, "answering a request");
-  size_t simulations = 0;
-  for (size_t i = 0; i < count; i++) {
-    durations[i] = &study[i].training.durations;
-    simulations += durations[i]->count;
-  }
-  ss_watcher_begin(run->watcher, "simulations", simulations);
-  const struct ss_durations_options how = {.jobs = run->jobs, .watcher = run->watcher};
-  const bool ok = ss_durations_make(durations, count, &how, error);
-  ss_watcher_end(run->watcher);
-  if (!ok) return false;
-  for (size_t i = 0; i < count; i++) {
-    if (!ss_training_play(&study[i].training, run->jobs, error)) return false;
-    request[i]->answer = ss_train_study_json(&study[i]);
-  }
-  return true;
-}
-
-/* All at once: most of what they send is the same. */
 static bool answer_train(struct ss_request *const *request, size_t count, struct ss_error *error) {
   SS_AUTO_FREE struct ss_train_study *study = ss_alloc_zero(count, sizeof *study);
-  if (!study) return ss_fail_memory(error, "answering a request");
-  const bool ok = open_trainings(request, count, study, error) && play_trainings(request, count, study, error);
-  for (size_t i = count; i-- > 0;) ss_train_study_close(&study[i]); /* those behind look rows up in those before */
+  bool ok = study || ss_fail_memory(error, "answering a request");
+  for (size_t i = 0; ok && i < count; i++)
+    ok = ss_train_study_open(request[i], i > 0 ? &study[i - 1] : NULL, &study[i], error);
+  ok = ok && ss_train_studies_run(study, count, &request[0]->run, false, error);
+  for (size_t i = 0; ok && i < count; i++) request[i]->answer = ss_train_study_json(&study[i]);
+  for (size_t i = count; study && i-- > 0;)
+    ss_train_study_close(&study[i]); /* those behind look rows up in those before */
   return ok;
 }
 
@@ -204,20 +169,20 @@ static bool answer_object(struct ss_request *request, const struct ss_request_ki
 
 /* ------------------------------------------------------------------------------------------------------------ */
 
-const struct ss_request_kind ss_request_kinds[] = {{"run", .all = answer_run},
-                                                   {"plan", .all = answer_plan},
-                                                   {"rounds", .one = answer_rounds},
-                                                   {"place", .one = answer_place},
-                                                   {"check", .one = answer_check},
-                                                   {"train", .all = answer_train},
-                                                   {"learn", .object = ss_answer_learn},
-                                                   {"cost", .object = ss_answer_cost},
-                                                   {"crossover", .object = ss_answer_crossover},
-                                                   {"calibrate", .object = ss_answer_calibrate},
-                                                   {"stats", .object = ss_answer_stats},
-                                                   {"measure", .object = ss_answer_measure},
-                                                   {"hash", .object = ss_answer_hash},
-                                                   {"file", .one = answer_file},
+const struct ss_request_kind ss_request_kinds[] = {{"run", "points", .all = answer_run},
+                                                   {"plan", "plan", .all = answer_plan},
+                                                   {"rounds", NULL, .one = answer_rounds},
+                                                   {"place", "plan", .one = answer_place},
+                                                   {"check", "expectations", .one = answer_check},
+                                                   {"train", "training", .all = answer_train},
+                                                   {"learn", "curves", .object = ss_answer_learn},
+                                                   {"cost", "points", .object = ss_answer_cost},
+                                                   {"crossover", "ranges", .object = ss_answer_crossover},
+                                                   {"calibrate", NULL, .object = ss_answer_calibrate},
+                                                   {"stats", "tensors", .object = ss_answer_stats},
+                                                   {"measure", NULL, .object = ss_answer_measure},
+                                                   {"hash", NULL, .object = ss_answer_hash},
+                                                   {"file", NULL, .one = answer_file},
                                                    {.name = NULL}};
 
 bool ss_requests_answer(const struct ss_request_kind *kind, struct ss_request *const *request, size_t count,

@@ -21,7 +21,7 @@ void ss_judged_study_close(struct ss_judged_study *judged);
 /* How a kind of requests is answered: by one of the three, of which the last gets the document with all edits made.
  */
 struct ss_request_kind {
-  const char *name;
+  const char *name, *rows; /* rows: the list that commands print; NULL: the answer itself is the only row */
   bool (*all)(struct ss_request *const *request, size_t count, struct ss_error *error);
   bool (*one)(struct ss_request *request, struct ss_error *error);
   bool (*object)(struct ss_node object, struct ss_request *request, struct ss_error *error);

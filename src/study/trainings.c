@@ -327,7 +327,9 @@ static bool split(struct ss_doc *doc, const char *key, struct ss_error *error) {
 
 bool ss_train_study_open(const struct ss_request *request, const struct ss_train_study *like,
                          struct ss_train_study *out, struct ss_error *error) {
-  *out = (struct ss_train_study){.base = request->base ? request->base : request->file, .name = "command line"};
+  *out = (struct ss_train_study){.base = request->base ? request->base : request->file,
+                                 .name = "command line",
+                                 .per_iteration = request->run.per_iteration};
   if (!ss_study_document(request, &out->doc, error)) return false;
   struct ss_node root = ss_doc_root(out->doc);
   out->sources.like = request->traces;
@@ -384,24 +386,34 @@ static bool agree(const struct ss_train_study *s, const struct ss_run_options *o
   return !options->comm || ss_processes_same(options->comm, numbers, sizeof numbers / sizeof *numbers, error);
 }
 
-static bool simulate(struct ss_train_study *s, const struct ss_run_options *options, struct ss_error *error) {
+/* All at once: most of what trainings send is the same. */
+static bool simulate(struct ss_train_study *study, size_t count, const struct ss_run_options *options,
+                     struct ss_error *error) {
+  SS_AUTO_FREE struct ss_durations **durations = ss_alloc(count, sizeof *durations);
   struct ss_run_options own = *options;
-  struct ss_durations *durations = &s->training.durations;
   const struct ss_durations_options how = {
       .jobs = options->jobs, .watcher = options->watcher, .run = share, .context = &own};
-  if (!agree(s, options, error)) return false;
-  if (ss_processes_first(options->comm)) ss_watcher_begin(options->watcher, "simulations", durations->count);
-  const bool ok = ss_durations_make(&durations, 1, &how, error);
-  if (ss_processes_first(options->comm)) ss_watcher_end(options->watcher);
+  const bool first = ss_processes_first(options->comm);
+  size_t simulations = 0;
+  if (!durations) return ss_fail_memory(error, "simulating");
+  for (size_t i = 0; i < count; i++) {
+    durations[i] = &study[i].training.durations;
+    simulations += durations[i]->count;
+    if (!agree(&study[i], options, error)) return false;
+  }
+  if (first) ss_watcher_begin(options->watcher, "simulations", simulations);
+  const bool ok = ss_durations_make(durations, count, &how, error);
+  if (first) ss_watcher_end(options->watcher);
   return ok;
 }
 
-bool ss_train_study_run(struct ss_train_study *s, const struct ss_run_options *options, bool sensitivity,
-                        struct ss_error *error) {
-  s->per_iteration = options->per_iteration;
-  if (!simulate(s, options, error)) return false;
-  if (!ss_processes_first(options->comm)) return true;
-  return sensitivity ? rank_systems(s, options->jobs, error) : ss_training_play(&s->training, options->jobs, error);
+bool ss_train_studies_run(struct ss_train_study *study, size_t count, const struct ss_run_options *options,
+                          bool sensitivity, struct ss_error *error) {
+  bool ok = simulate(study, count, options, error);
+  for (size_t i = 0; ok && ss_processes_first(options->comm) && i < count; i++)
+    ok = sensitivity ? rank_systems(&study[i], options->jobs, error)
+                     : ss_training_play(&study[i].training, options->jobs, error);
+  return ok;
 }
 
 void ss_train_study_close(struct ss_train_study *s) {

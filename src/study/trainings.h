@@ -30,10 +30,10 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
                          struct ss_train_study *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_train_study_close(struct ss_train_study *study);
 
-/* Simulates all tasks and plays all points; `sensitivity`: also with compute times half and twice as long. With
- * options->comm it is collective, and only rank 0 plays. */
-bool ss_train_study_run(struct ss_train_study *study, const struct ss_run_options *options, bool sensitivity,
-                        struct ss_error *error) SS_MUST_CHECK;
+/* Simulates all tasks of [count] studies and plays all their points; `sensitivity`: also with compute times half and
+ * twice as long. With options->comm it is collective, and only rank 0 plays. */
+bool ss_train_studies_run(struct ss_train_study *study, size_t count, const struct ss_run_options *options,
+                          bool sensitivity, struct ss_error *error) SS_MUST_CHECK;
 
 /* The tree that `train --format json` prints, and its list of points; the caller's, NULL when memory is short. */
 struct cJSON *ss_train_study_json(const struct ss_train_study *study);
