@@ -3,7 +3,7 @@
 #include "base/suggest.h"
 #include "cli/command.h"
 #include "query/supposed.h"
-#include "report/table.h"
+#include "report/columns.h"
 #include "sim/collectives/patterns.h"
 
 #include <cjson/cJSON.h>
@@ -139,57 +139,54 @@ static double bus_rate(const struct answer *r, size_t size, size_t i) {
 
 /* --- printing ----------------------------------------------------------------------------------------------- */
 
-static bool print_rows(const struct answer *r, bool csv, FILE *stream, struct ss_error *error) {
-  struct ss_table *table =
-      csv ? ss_table_of("collective", "algorithm", "ranks", "bytes", "time_s", "busbw_bytes_per_s")
-          : ss_table_of("bytes", "<algorithm", "time", "bus bandwidth");
+static cJSON *list_times(const struct answer *r) {
+  cJSON *list = cJSON_CreateArray();
   for (size_t s = 0; s < r->sizes; s++)
     for (size_t i = 0; i < r->algorithms; i++) {
-      if (csv) {
-        ss_table_texts(table, ss_collective_names[r->algorithm[i]->collective], r->algorithm[i]->name);
-        ss_table_cell(table, "%" PRIu32, r->a->ranks);
-        ss_table_cell(table, "%" PRIu64, r->bytes[s]);
-        ss_table_exact(table, r->seconds[s][i]);
-        ss_table_exact(table, bus_rate(r, s, i));
-        continue;
-      }
-      ss_table_quantity(table, SS_BYTES, (double)r->bytes[s]);
-      ss_table_texts(table, r->algorithm[i]->name);
-      ss_table_quantity(table, SS_TIME, r->seconds[s][i]);
-      ss_table_quantity(table, SS_RATE, bus_rate(r, s, i));
+      cJSON *item = cJSON_CreateObject();
+      cJSON_AddStringToObject(item, "algorithm", r->algorithm[i]->name);
+      cJSON_AddNumberToObject(item, "bytes", (double)r->bytes[s]);
+      cJSON_AddNumberToObject(item, "time_s", r->seconds[s][i]);
+      cJSON_AddNumberToObject(item, "busbw_bytes_per_s", bus_rate(r, s, i));
+      cJSON_AddItemToArray(list, item);
     }
-  return ss_table_print_free(table, csv, stream, error);
+  return list;
 }
 
 static bool print_table(const void *report, FILE *stream, struct ss_error *error) {
+  static const struct ss_column columns[] = {{"bytes", "bytes", "B"},
+                                             {"<algorithm", "algorithm", NULL},
+                                             {"time", "time_s", "s"},
+                                             {"bus bandwidth", "busbw_bytes_per_s", "B/s"}};
   const struct answer *r = report;
   (void)fprintf(stream, "%s on %s, %" PRIu32 " ranks on %" PRIu32 " nodes\n\n",
                 ss_collective_names[r->algorithm[0]->collective], r->cluster->name, r->a->ranks,
                 ss_cluster_nodes(r->cluster, r->a->ranks));
-  return print_rows(r, false, stream, error);
+  return ss_records_print(columns, list_times(r), false, stream, error);
 }
 
 static bool print_csv(const void *report, FILE *stream, struct ss_error *error) {
-  return print_rows(report, true, stream, error);
+  static const struct ss_column columns[] = {
+      {"collective", "collective", NULL}, {"algorithm", "algorithm", NULL},
+      {"ranks", "ranks", SS_EXACT},       {"bytes", "bytes", SS_EXACT},
+      {"time_s", "time_s", SS_EXACT},     {"busbw_bytes_per_s", "busbw_bytes_per_s", SS_EXACT}};
+  const struct answer *r = report;
+  cJSON *times = list_times(r);
+  for (cJSON *t = times ? times->child : NULL; t; t = t->next) {
+    cJSON_AddStringToObject(t, "collective", ss_collective_names[r->algorithm[0]->collective]);
+    cJSON_AddNumberToObject(t, "ranks", r->a->ranks);
+  }
+  return ss_records_print(columns, times, true, stream, error);
 }
 
 static bool print_json(const void *report, FILE *stream, struct ss_error *error) {
   const struct answer *r = report;
-  cJSON *root = cJSON_CreateObject(), *times = cJSON_AddArrayToObject(root, "times");
-  bool ok = times && cJSON_AddStringToObject(root, "cluster", r->cluster->name) &&
-            cJSON_AddStringToObject(root, "collective", ss_collective_names[r->algorithm[0]->collective]) &&
-            cJSON_AddNumberToObject(root, "ranks", r->a->ranks);
-  for (size_t k = 0; ok && k < r->sizes * r->algorithms; k++) {
-    const size_t s = k / r->algorithms, i = k % r->algorithms;
-    cJSON *item = cJSON_CreateObject();
-    ok = cJSON_AddItemToArray(times, item) && cJSON_AddStringToObject(item, "algorithm", r->algorithm[i]->name) &&
-         cJSON_AddNumberToObject(item, "bytes", (double)r->bytes[s]) &&
-         cJSON_AddNumberToObject(item, "time_s", r->seconds[s][i]) &&
-         cJSON_AddNumberToObject(item, "busbw_bytes_per_s", bus_rate(r, s, i));
-  }
-  if (ok) return ss_json_print_free(root, stream, error);
-  cJSON_Delete(root);
-  return ss_fail_memory(error, "printing times");
+  cJSON *root = cJSON_CreateObject();
+  cJSON_AddItemToObject(root, "times", list_times(r));
+  cJSON_AddStringToObject(root, "cluster", r->cluster->name);
+  cJSON_AddStringToObject(root, "collective", ss_collective_names[r->algorithm[0]->collective]);
+  cJSON_AddNumberToObject(root, "ranks", r->a->ranks);
+  return ss_json_print_free(root, stream, error);
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {

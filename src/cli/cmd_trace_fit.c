@@ -1,3 +1,4 @@
+#include "base/json_text.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "report/table.h"
@@ -59,87 +60,76 @@ static void list_quantities(const struct ss_tensor *t, const struct ss_fit_point
 
 /* --- JSON ------------------------------------------------------------------------------------------------- */
 
-static bool add_number(cJSON *object, const char *key, double value) {
-  return isfinite(value) ? cJSON_AddNumberToObject(object, key, value) != NULL
-                         : cJSON_AddNullToObject(object, key) != NULL;
+static void add_measured(cJSON *object, const struct ss_interval *values) {
+  for (size_t i = 0; i < QUANTITIES; i++) ss_json_add_number(object, quantity[i], values[i].value);
 }
 
-static bool add_measured(cJSON *object, const struct ss_interval *values) {
-  bool good = object != NULL;
-  for (size_t i = 0; good && i < QUANTITIES; i++) good = add_number(object, quantity[i], values[i].value);
-  return good;
-}
-
-static bool add_extrapolated(cJSON *object, const struct ss_interval *values) {
-  bool good = object != NULL;
-  for (size_t i = 0; good && i < QUANTITIES; i++) {
+static void add_extrapolated(cJSON *object, const struct ss_interval *values) {
+  for (size_t i = 0; i < QUANTITIES; i++) {
     cJSON *bar = cJSON_AddObjectToObject(object, quantity[i]);
-    good = bar && add_number(bar, "value", values[i].value) && add_number(bar, "low", values[i].low) &&
-           add_number(bar, "high", values[i].high);
+    ss_json_add_number(bar, "value", values[i].value);
+    ss_json_add_number(bar, "low", values[i].low);
+    ss_json_add_number(bar, "high", values[i].high);
   }
-  return good;
 }
 
-static bool add_point(cJSON *list, const struct ss_tensor *tensor, const struct ss_fit_point *p) {
+static cJSON *add_item(cJSON *list) {
+  cJSON *item = cJSON_CreateObject();
+  cJSON_AddItemToArray(list, item);
+  return item;
+}
+
+static void add_point(cJSON *list, const struct ss_tensor *tensor, const struct ss_fit_point *p) {
   struct ss_interval values[QUANTITIES];
-  cJSON *item = cJSON_CreateObject();
-  if (!cJSON_AddItemToArray(list, item) || !cJSON_AddNumberToObject(item, "ranks", p->ranks)) return false;
+  cJSON *item = add_item(list);
+  cJSON_AddNumberToObject(item, "ranks", p->ranks);
   list_quantities(tensor, p, values);
-  if (p->measured)
-    return add_measured(cJSON_AddObjectToObject(item, "measured"), values) &&
-           cJSON_AddNullToObject(item, "extrapolated");
-  return cJSON_AddNullToObject(item, "measured") &&
-         add_extrapolated(cJSON_AddObjectToObject(item, "extrapolated"), values);
+  if (p->measured) add_measured(cJSON_AddObjectToObject(item, "measured"), values);
+  else cJSON_AddNullToObject(item, "measured");
+  if (p->measured) cJSON_AddNullToObject(item, "extrapolated");
+  else add_extrapolated(cJSON_AddObjectToObject(item, "extrapolated"), values);
 }
 
-static bool add_model(cJSON *item, const struct ss_tensor_fit *t) {
-  if (!t->fitted) return cJSON_AddNullToObject(item, "model") != NULL;
-  cJSON *model = cJSON_AddObjectToObject(item, "model");
-  return model && add_number(model, "a", t->a) && add_number(model, "b", t->b) && add_number(model, "phi", t->phi) &&
-         add_number(model, "misfit", expm1(t->misfit));
+static void add_model(cJSON *item, const struct ss_tensor_fit *t) {
+  cJSON *model = t->fitted ? cJSON_AddObjectToObject(item, "model") : cJSON_AddNullToObject(item, "model");
+  if (!t->fitted) return;
+  ss_json_add_number(model, "a", t->a);
+  ss_json_add_number(model, "b", t->b);
+  ss_json_add_number(model, "phi", t->phi);
+  ss_json_add_number(model, "misfit", expm1(t->misfit));
 }
 
-/* Relative errors: what the part made of all ranks, over what was measured, less 1. */
-static bool add_backtest(cJSON *list, const struct ss_tensor_fit *t, const struct ss_fit_backtest *b) {
-  cJSON *item = cJSON_CreateObject();
-  return cJSON_AddItemToArray(list, item) && cJSON_AddNumberToObject(item, "first_rank", b->first) &&
-         cJSON_AddNumberToObject(item, "ranks", t->held_out) && add_number(item, "gamma", expm1(b->gamma));
-}
-
-static bool add_tensor(cJSON *list, const struct ss_tensor_fit *t) {
-  cJSON *item = cJSON_CreateObject();
-  if (!cJSON_AddItemToArray(list, item)) return false;
-  bool good = cJSON_AddStringToObject(item, "name", t->tensor.name) &&
-              cJSON_AddNumberToObject(item, "rows", (double)t->tensor.rows) &&
-              cJSON_AddNumberToObject(item, "row_width", t->tensor.row_width) &&
-              cJSON_AddStringToObject(item, "dtype", ss_dtype_name(t->tensor.dtype)) && add_model(item, t);
-  cJSON *points = good ? cJSON_AddArrayToObject(item, "points") : NULL;
-  for (size_t i = 0; points && good && i < t->points; i++) good = add_point(points, &t->tensor, &t->point[i]);
-  cJSON *backtests = points && good ? cJSON_AddArrayToObject(item, "backtests") : NULL;
-  for (size_t i = 0; backtests && good && i < t->backtests; i++) good = add_backtest(backtests, t, &t->backtest[i]);
-  return backtests && good;
-}
-
-static bool fill_json(cJSON *root, const struct result *result) {
-  char hash[32];
-  const struct ss_fit *fit = result->fit;
-  bool good = cJSON_AddStringToObject(root, "sparsync", SS_VERSION) &&
-              cJSON_AddStringToObject(root, "trace", ss_trace_name(result->trace)) &&
-              cJSON_AddStringToObject(root, "trace_hash", ss_trace_hash_text(result->trace, hash, sizeof hash)) &&
-              cJSON_AddNumberToObject(root, "first_iteration", (double)fit->first) &&
-              cJSON_AddNumberToObject(root, "iterations", (double)(fit->end - fit->first)) &&
-              cJSON_AddNumberToObject(root, "from_ranks", fit->ranks);
-  cJSON *tensors = good ? cJSON_AddArrayToObject(root, "tensors") : NULL;
-  good = tensors != NULL;
-  for (size_t i = 0; good && i < fit->tensors; i++) good = add_tensor(tensors, &fit->tensor[i]);
-  return good;
+/* Backtests are relative errors: what the part made of all ranks, over what was measured, less 1. */
+static void add_tensor(cJSON *item, const struct ss_tensor_fit *t) {
+  cJSON_AddStringToObject(item, "name", t->tensor.name);
+  cJSON_AddNumberToObject(item, "rows", (double)t->tensor.rows);
+  cJSON_AddNumberToObject(item, "row_width", t->tensor.row_width);
+  cJSON_AddStringToObject(item, "dtype", ss_dtype_name(t->tensor.dtype));
+  add_model(item, t);
+  cJSON *points = cJSON_AddArrayToObject(item, "points"), *backtests = cJSON_AddArrayToObject(item, "backtests");
+  for (size_t i = 0; i < t->points; i++) add_point(points, &t->tensor, &t->point[i]);
+  for (size_t i = 0; i < t->backtests; i++) {
+    cJSON *backtest = add_item(backtests);
+    cJSON_AddNumberToObject(backtest, "first_rank", t->backtest[i].first);
+    cJSON_AddNumberToObject(backtest, "ranks", t->held_out);
+    ss_json_add_number(backtest, "gamma", expm1(t->backtest[i].gamma));
+  }
 }
 
 static bool print_json(const void *found, FILE *stream, struct ss_error *error) {
+  const struct result *result = found;
+  const struct ss_fit *fit = result->fit;
+  char hash[32];
   cJSON *root = cJSON_CreateObject();
-  if (fill_json(root, found)) return ss_json_print_free(root, stream, error);
-  cJSON_Delete(root);
-  return ss_fail_memory(error, "writing JSON");
+  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
+  cJSON_AddStringToObject(root, "trace", ss_trace_name(result->trace));
+  cJSON_AddStringToObject(root, "trace_hash", ss_trace_hash_text(result->trace, hash, sizeof hash));
+  cJSON_AddNumberToObject(root, "first_iteration", (double)fit->first);
+  cJSON_AddNumberToObject(root, "iterations", (double)(fit->end - fit->first));
+  cJSON_AddNumberToObject(root, "from_ranks", fit->ranks);
+  cJSON *tensors = cJSON_AddArrayToObject(root, "tensors");
+  for (size_t i = 0; i < fit->tensors; i++) add_tensor(add_item(tensors), &fit->tensor[i]);
+  return ss_json_print_free(root, stream, error);
 }
 
 /* --- CSV -------------------------------------------------------------------------------------------------- */

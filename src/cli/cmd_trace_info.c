@@ -1,8 +1,9 @@
+#include "base/json_text.h"
 #include "cli/command.h"
-#include "report/table.h"
+#include "report/columns.h"
 #include "study/trace_json.h"
 
-#include <inttypes.h>
+#include <cjson/cJSON.h>
 
 struct arguments {
   struct ss_call call;
@@ -10,100 +11,77 @@ struct arguments {
   size_t tensors;
 };
 
-static bool print_json(const void *found, FILE *stream, struct ss_error *error) {
-  return ss_json_print_free(ss_trace_info_json(found), stream, error);
+/* All of them print the tree of ss_trace_info_json. */
+static bool print_json(const void *info, FILE *stream, struct ss_error *error) {
+  return ss_json_print(info, stream, error);
 }
 
-static bool print_csv(const void *found, FILE *stream, struct ss_error *error) {
-  const struct ss_trace *trace = found;
-  struct ss_table *table = ss_table_of("trace", "trace_hash", "iterations", "ranks", "tensor", "rows", "row_width",
-                                       "dtype", "bytes", "lookups", "values", "bags", "pooling", "source");
-  char hash[32];
-  for (size_t i = 0; i < ss_trace_tensors(trace); i++) {
-    const struct ss_tensor *tensor = ss_trace_tensor(trace, i);
-    const char *values = ss_trace_values_dtype(trace, i);
-    ss_table_texts(table, ss_trace_name(trace), ss_trace_hash_text(trace, hash, sizeof hash));
-    ss_table_cell(table, "%" PRIu64, ss_trace_iterations(trace));
-    ss_table_cell(table, "%" PRIu32, ss_trace_ranks(trace));
-    ss_table_cell(table, "%s", tensor->name);
-    ss_table_cell(table, "%" PRIu64, tensor->rows);
-    ss_table_cell(table, "%" PRIu32, tensor->row_width);
-    ss_table_cell(table, "%s", ss_dtype_name(tensor->dtype));
-    ss_table_cell(table, "%" PRIu64, ss_tensor_dense_bytes(tensor));
-    ss_table_cell(table, "%" PRIu64, ss_trace_total(trace, i));
-    ss_table_cell(table, "%s", values ? values : "");
-    ss_table_exact(table, ss_tensor_bags(trace, i));
-    ss_table_exact(table, ss_tensor_pooling(trace, i));
-    ss_table_cell(table, "%s", ss_trace_source(trace));
+static const cJSON *member(const cJSON *info, const char *name) {
+  return cJSON_GetObjectItemCaseSensitive(info, name);
+}
+
+/* The tensors, each with what the tree says of the whole trace; `none`: what is shown where there are no values. */
+static cJSON *records(const cJSON *info, const char *none) {
+  static const char *const of_trace[] = {"trace", "trace_hash", "iterations", "ranks", "source"};
+  cJSON *list = cJSON_Duplicate(member(info, "tensors"), true);
+  for (cJSON *t = list ? list->child : NULL; t; t = t->next) {
+    for (size_t i = 0; i < sizeof of_trace / sizeof *of_trace; i++)
+      cJSON_AddItemToObject(t, of_trace[i], cJSON_Duplicate(member(info, of_trace[i]), true));
+    if (cJSON_IsNull(member(t, "values"))) cJSON_ReplaceItemInObject(t, "values", cJSON_CreateString(none));
   }
-  return ss_table_print_free(table, true, stream, error);
+  return list;
 }
 
-static struct ss_table *list_tensors(const struct ss_trace *trace) {
-  const bool bagged = ss_trace_bagged(trace);
-  struct ss_table *table =
-      bagged ? ss_table_of("<tensor", "rows", "row_width", "dtype", "dense size", "lookups", "values", "bags",
-                           "lookups/bag")
-             : ss_table_of("<tensor", "rows", "row_width", "dtype", "dense size", "lookups", "values");
-  for (size_t i = 0; i < ss_trace_tensors(trace); i++) {
-    const struct ss_tensor *tensor = ss_trace_tensor(trace, i);
-    const char *values = ss_trace_values_dtype(trace, i);
-    ss_table_cell(table, "%s", tensor->name);
-    ss_table_cell(table, "%" PRIu64, tensor->rows);
-    ss_table_cell(table, "%" PRIu32, tensor->row_width);
-    ss_table_cell(table, "%s", ss_dtype_name(tensor->dtype));
-    ss_table_quantity(table, SS_BYTES, (double)ss_tensor_dense_bytes(tensor));
-    ss_table_cell(table, "%" PRIu64, ss_trace_total(trace, i));
-    ss_table_cell(table, "%s", values ? values : "none");
-    if (!bagged) continue;
-    ss_table_number(table, "%.0f", ss_tensor_bags(trace, i));
-    ss_table_number(table, "%.4g", ss_tensor_pooling(trace, i));
-  }
-  return table;
+static bool print_csv(const void *info, FILE *stream, struct ss_error *error) {
+  static const struct ss_column columns[] = {{"trace", "trace", NULL},
+                                             {"trace_hash", "trace_hash", NULL},
+                                             {"iterations", "iterations", SS_EXACT},
+                                             {"ranks", "ranks", SS_EXACT},
+                                             {"tensor", "name", NULL},
+                                             {"rows", "rows", SS_EXACT},
+                                             {"row_width", "row_width", SS_EXACT},
+                                             {"dtype", "dtype", NULL},
+                                             {"bytes", "bytes", SS_EXACT},
+                                             {"lookups", "lookups", SS_EXACT},
+                                             {"values", "values", NULL},
+                                             {"bags", "bags", SS_EXACT},
+                                             {"pooling", "pooling", SS_EXACT},
+                                             {"source", "source", NULL}};
+  return ss_records_print(columns, records(info, ""), true, stream, error);
 }
 
-static bool print_dense(const struct ss_trace *trace, FILE *stream, struct ss_error *error) {
-  if (ss_trace_dense_count(trace) == 0) return true;
-  struct ss_table *table = ss_table_of("<dense tensor", "size");
-  for (size_t i = 0; i < ss_trace_dense_count(trace); i++) {
-    const struct ss_dense *dense = ss_trace_dense(trace, i);
-    ss_table_cell(table, "%s", dense->name);
-    ss_table_quantity(table, SS_BYTES, (double)dense->bytes);
-  }
-  (void)fputs("\n", stream);
-  return ss_table_print_free(table, false, stream, error);
-}
-
-static struct ss_table *list_facts(const struct ss_trace *trace) {
+static struct ss_table *list_facts(const cJSON *info) {
+  static const char *const facts[][2] = {{"file", "trace"},
+                                         {"hash", "trace_hash"},
+                                         {"source", "source"},
+                                         {"iterations", "iterations"},
+                                         {"ranks", "ranks"},
+                                         {"gpus per node", "gpus_per_node"},
+                                         {"row of padding", "pad_id"},
+                                         {"tokens", "tokens"}};
   struct ss_table *table = ss_table_of("<trace", "<");
-  char hash[32];
-  const double tokens = ss_trace_all_tokens(trace);
-  ss_table_texts(table, "file", ss_trace_name(trace));
-  ss_table_texts(table, "hash", ss_trace_hash_text(trace, hash, sizeof hash));
-  ss_table_texts(table, "source", ss_trace_source(trace), "iterations");
-  ss_table_cell(table, "%" PRIu64, ss_trace_iterations(trace));
-  ss_table_cell(table, "ranks");
-  ss_table_cell(table, "%" PRIu32, ss_trace_ranks(trace));
-  if (ss_trace_gpus_per_node(trace) > 0) {
-    ss_table_cell(table, "gpus per node");
-    ss_table_cell(table, "%" PRIu32, ss_trace_gpus_per_node(trace));
-  }
-  if (ss_trace_pad_id(trace) >= 0) {
-    ss_table_cell(table, "row of padding");
-    ss_table_cell(table, "%" PRId64, ss_trace_pad_id(trace));
-  }
-  if (tokens > 0) {
-    ss_table_cell(table, "tokens");
-    ss_table_cell(table, "%.0f", tokens);
+  for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+    const cJSON *fact = member(info, facts[i][1]);
+    if (cJSON_IsNull(fact)) continue;
+    ss_table_texts(table, facts[i][0]);
+    if (cJSON_IsString(fact)) ss_table_texts(table, fact->valuestring);
+    else ss_table_number(table, "%.0f", fact->valuedouble);
   }
   return table;
 }
 
-static bool print_tables(const void *found, FILE *stream, struct ss_error *error) {
-  const struct ss_trace *trace = found;
-  if (!ss_table_print_free(list_facts(trace), false, stream, error)) return false;
+static bool print_tables(const void *info, FILE *stream, struct ss_error *error) {
+  static const struct ss_column tensors[] = {
+      {"<tensor", "name", NULL},  {"rows", "rows", "%.0f"},     {"row_width", "row_width", "%.0f"},
+      {"dtype", "dtype", NULL},   {"dense size", "bytes", "B"}, {"lookups", "lookups", "%.0f"},
+      {"values", "values", NULL}, {"?bags", "bags", "%.0f"},    {"?lookups/bag", "pooling", "%.4g"}};
+  static const struct ss_column dense[] = {{"<dense tensor", "name", NULL}, {"size", "bytes", "B"}};
+  if (!ss_table_print_free(list_facts(info), false, stream, error)) return false;
   (void)fputs("\n", stream);
-  return ss_table_print_free(list_tensors(trace), false, stream, error) && print_dense(trace, stream, error);
+  if (!ss_records_print(tensors, records(info, "none"), false, stream, error)) return false;
+  if (cJSON_GetArraySize(member(info, "dense")) == 0) return true;
+  (void)fputs("\n", stream);
+  return ss_records_print(dense, cJSON_Duplicate(member(info, "dense"), true), false, stream, error);
 }
 
 static bool check_values(const struct ss_trace *trace, struct ss_error *error) {
@@ -118,8 +96,11 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   struct ss_trace *trace;
   if (!a->file) return ss_fail(error, SS_BAD_INPUT, "name a trace");
   if (!ss_trace_open(a->file, &trace, error)) return false;
-  const bool good = ss_trace_keep(trace, a->tensor, a->tensors, error) && check_values(trace, error) &&
-                    ss_call_write(call, trace, print_tables, print_json, print_csv, error);
+  bool good = ss_trace_keep(trace, a->tensor, a->tensors, error) && check_values(trace, error);
+  cJSON *info = good ? ss_trace_info_json(trace) : NULL;
+  good = good && (info || ss_fail_memory(error, "telling of a trace")) &&
+         ss_call_write(call, info, print_tables, print_json, print_csv, error);
+  cJSON_Delete(info);
   ss_trace_close(trace);
   return good;
 }

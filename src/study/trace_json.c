@@ -12,35 +12,12 @@ const char *ss_trace_hash_text(const struct ss_trace *trace, char *buffer, size_
   return buffer;
 }
 
-double ss_trace_all_tokens(const struct ss_trace *trace) {
+/* Over all iterations and ranks. */
+static double all_tokens(const struct ss_trace *trace) {
   double sum = 0;
   for (uint64_t t = 0; t < ss_trace_iterations(trace); t++)
     for (uint32_t r = 0; r < ss_trace_ranks(trace); r++) sum += (double)ss_trace_tokens(trace, t, r);
   return sum;
-}
-
-uint64_t ss_tensor_dense_bytes(const struct ss_tensor *tensor) {
-  return tensor->rows * tensor->row_width * ss_dtype_bytes(tensor->dtype);
-}
-
-const char *ss_trace_values_dtype(const struct ss_trace *trace, size_t tensor) {
-  enum ss_dtype dtype;
-  return ss_trace_values(trace, tensor, 0, 0, &dtype) ? ss_dtype_name(dtype) : NULL;
-}
-
-double ss_tensor_bags(const struct ss_trace *trace, size_t tensor) {
-  return ss_trace_has_bags(trace, tensor) ? (double)ss_trace_all_bags(trace, tensor) : NAN;
-}
-
-double ss_tensor_pooling(const struct ss_trace *trace, size_t tensor) {
-  const double bags = ss_tensor_bags(trace, tensor);
-  return bags > 0 ? (double)ss_trace_total(trace, tensor) / bags : NAN;
-}
-
-bool ss_trace_bagged(const struct ss_trace *trace) {
-  bool some = false;
-  for (size_t i = 0; i < ss_trace_tensors(trace); i++) some = some || ss_trace_has_bags(trace, i);
-  return some;
 }
 
 /* --- what a trace holds --------------------------------------------------------------------------------- */
@@ -65,7 +42,7 @@ static cJSON *add_tensor(cJSON *list, const struct ss_tensor *tensor) {
 }
 
 cJSON *ss_trace_info_json(const struct ss_trace *trace) {
-  const double per_node = ss_trace_gpus_per_node(trace), tokens = ss_trace_all_tokens(trace),
+  const double per_node = ss_trace_gpus_per_node(trace), tokens = all_tokens(trace),
                pad = (double)ss_trace_pad_id(trace);
   cJSON *root = begin(trace);
   cJSON_AddStringToObject(root, "source", ss_trace_source(trace));
@@ -77,12 +54,16 @@ cJSON *ss_trace_info_json(const struct ss_trace *trace) {
   cJSON *tensors = cJSON_AddArrayToObject(root, "tensors"), *dense = cJSON_AddArrayToObject(root, "dense");
   for (size_t i = 0; i < ss_trace_tensors(trace); i++) {
     const struct ss_tensor *tensor = ss_trace_tensor(trace, i);
+    const double lookups = (double)ss_trace_total(trace, i),
+                 bags = ss_trace_has_bags(trace, i) ? (double)ss_trace_all_bags(trace, i) : NAN;
+    enum ss_dtype values;
     cJSON *item = add_tensor(tensors, tensor);
-    cJSON_AddNumberToObject(item, "bytes", (double)ss_tensor_dense_bytes(tensor));
-    cJSON_AddNumberToObject(item, "lookups", (double)ss_trace_total(trace, i));
-    ss_json_add_text(item, "values", ss_trace_values_dtype(trace, i));
-    ss_json_add_number(item, "bags", ss_tensor_bags(trace, i));
-    ss_json_add_number(item, "pooling", ss_tensor_pooling(trace, i));
+    cJSON_AddNumberToObject(item, "bytes",
+                            (double)(tensor->rows * tensor->row_width * ss_dtype_bytes(tensor->dtype)));
+    cJSON_AddNumberToObject(item, "lookups", lookups);
+    ss_json_add_text(item, "values", ss_trace_values(trace, i, 0, 0, &values) ? ss_dtype_name(values) : NULL);
+    ss_json_add_number(item, "bags", bags);
+    ss_json_add_number(item, "pooling", bags > 0 ? lookups / bags : NAN);
   }
   for (size_t i = 0; i < ss_trace_dense_count(trace); i++) {
     cJSON *item = cJSON_CreateObject();
