@@ -1,6 +1,7 @@
 /* The object of an import, read: options as the command has them. */
 #include "library/request.h"
 
+#include "base/fields.h"
 #include "base/memory.h"
 #include "trace/make/import.h"
 
@@ -24,10 +25,10 @@ static bool read_column(struct ss_node node, char number[static 24], const char 
 }
 
 /* "carrier,15-40", or a list of such and of numbers. */
-static bool read_columns(struct reading *r, struct ss_node node, struct ss_error *error) {
+static bool read_columns(struct ss_node node, void *out, struct ss_error *error) {
+  struct reading *r = out;
   char number[24], *joined = NULL;
   size_t size = 1, used = 0;
-  if (!ss_node_present(node)) return true;
   if (!ss_node_is_array(node)) return ss_node_text(node, &r->import.columns, error);
   for (int writes = 0; writes < 2; writes++) {
     joined = writes ? ss_arena_zero(&r->arena, size, 1) : NULL;
@@ -77,65 +78,59 @@ static bool read_per_table(struct reading *r, struct ss_node node, const char *o
   return true;
 }
 
-static bool read_counts(struct ss_node object, struct ss_any_import *a, struct ss_error *error) {
-  uint64_t ranks = 0, pad = 0;
-  const struct {
-    const char *key;
-    uint64_t low, high, *out;
-  } counts[] = {{"ranks", 1, SS_RANKS_MAX, &ranks},
-                {"batch", 1, UINT32_MAX, &a->dealing.batch},
-                {"iterations", 1, UINT64_C(1) << 53, &a->dealing.iterations},
-                {"seq", 1, UINT32_MAX, &a->seq},
-                {"tables", 1, UINT32_MAX, &a->tables},
-                {"pad", 0, UINT32_MAX - 1, &pad}};
-  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-    const struct ss_node node = ss_node_get(object, counts[i].key);
-    if (ss_node_present(node) && !ss_node_count(node, counts[i].low, counts[i].high, counts[i].out, error))
-      return false;
-  }
-  a->dealing.ranks = (uint32_t)ranks;
-  a->pad = ss_node_present(ss_node_get(object, "pad")) ? (int64_t)pad : -1;
-  return true;
-}
-
 /* --- the object ---------------------------------------------------------------------------------------------- */
 
-static bool read_choices(struct ss_node object, struct ss_any_import *a, struct ss_error *error) {
-  const struct ss_node from = ss_node_get(object, "from"), layout = ss_node_get(object, "layout"),
-                       dtype = ss_node_get(object, "dtype"), header = ss_node_get(object, "header");
-  size_t kind = SS_DATA_BY_NAME, cut = SS_STREAM, type = 0;
-  bool has_header = true;
-  if ((ss_node_present(from) && !ss_node_choice(from, ss_data_names, &kind, error)) ||
-      (ss_node_present(layout) && !ss_node_choice(layout, ss_text_layout_names, &cut, error)) ||
-      (ss_node_present(dtype) && !ss_node_choice(dtype, ss_dtypes, &type, error)) ||
-      (ss_node_present(header) && !ss_node_flag(header, &has_header, error)))
-    return false;
-  a->from = (enum ss_data)kind;
-  a->layout = (enum ss_text_layout)cut;
-  a->dtype = (enum ss_dtype)type;
-  a->no_header = !has_header;
+static bool read_files(struct ss_node node, void *out, struct ss_error *error) {
+  struct reading *r = out;
+  struct ss_texts texts;
+  if (!ss_node_texts(node, &r->arena, &texts, error)) return false;
+  r->import.file = texts.text;
+  r->import.files = texts.count;
   return true;
 }
 
+static bool read_missing(struct ss_node node, void *out, struct ss_error *error) {
+  struct reading *r = out;
+  struct ss_texts texts;
+  if (!ss_node_texts(node, &r->arena, &texts, error)) return false;
+  r->import.missing = texts.text;
+  r->import.missing_count = texts.count;
+  return true;
+}
+
+static bool read_header(struct ss_node node, void *out, struct ss_error *error) {
+  bool header;
+  if (!ss_node_flag(node, &header, error)) return false;
+  ((struct reading *)out)->import.no_header = !header;
+  return true;
+}
+
+#define STORED(member) SS_STORED(struct reading, import.member)
+static const struct ss_field_spec fields[] = {
+    {"files", NULL, .required = true, .read = read_files},
+    {"from", NULL, SS_IS_CHOICE(ss_data_names), STORED(from)},
+    {"layout", NULL, SS_IS_CHOICE(ss_text_layout_names), STORED(layout)},
+    {"dtype", NULL, SS_IS_CHOICE(ss_dtypes), STORED(dtype)},
+    {"header", NULL, .read = read_header},
+    {"ranks", NULL, SS_IS_COUNT(1, SS_RANKS_MAX), STORED(dealing.ranks)},
+    {"batch", NULL, SS_IS_COUNT(1, UINT32_MAX), STORED(dealing.batch)},
+    {"iterations", NULL, SS_IS_COUNT(1, UINT64_C(1) << 53), STORED(dealing.iterations)},
+    {"seq", NULL, SS_IS_COUNT(1, UINT32_MAX), STORED(seq)},
+    {"tables", NULL, SS_IS_COUNT(1, UINT32_MAX), STORED(tables)},
+    {"pad", NULL, SS_IS_COUNT(0, UINT32_MAX - 1), STORED(pad)},
+    {"columns", NULL, .read = read_columns},
+    {"missing", NULL, .read = read_missing},
+    {"tensor", NULL, SS_IS_TEXT, STORED(tensor)},
+    {"source", NULL, SS_IS_TEXT, STORED(source)},
+    {"row_width", NULL, .kind = SS_SPEC_ANY},
+    {"vocab", NULL, .kind = SS_SPEC_ANY},
+    {"hash_rows", NULL, .kind = SS_SPEC_ANY},
+    {NULL}};
+static const struct ss_object_spec spec = {.field = fields};
+
 static bool read_object(struct reading *r, struct ss_node object, struct ss_error *error) {
-  static const char *const keys[] = {"files",   "from",      "ranks",  "batch",     "iterations", "vocab",  "dtype",
-                                     "layout",  "seq",       "pad",    "row_width", "tensor",     "header", "columns",
-                                     "missing", "hash_rows", "tables", "source",    NULL};
   struct ss_any_import *a = &r->import;
-  const struct ss_node tensor = ss_node_get(object, "tensor"), source = ss_node_get(object, "source");
-  struct ss_texts file, missing;
-  struct ss_node files;
-  if (!ss_node_keys(object, keys, error) || !ss_node_need(object, "files", &files, error) ||
-      !ss_node_texts(files, &r->arena, &file, error) || !read_choices(object, a, error) ||
-      !read_counts(object, a, error) || !read_columns(r, ss_node_get(object, "columns"), error) ||
-      !ss_node_texts(ss_node_get(object, "missing"), &r->arena, &missing, error))
-    return false;
-  a->file = file.text;
-  a->files = file.count;
-  a->missing = missing.text;
-  a->missing_count = missing.count;
-  return (!ss_node_present(tensor) || ss_node_text(tensor, &a->tensor, error)) &&
-         (!ss_node_present(source) || ss_node_text(source, &a->source, error)) &&
+  return ss_object_read(&spec, object, r, error) &&
          read_per_table(r, ss_node_get(object, "row_width"), "--row-width", &a->row_width, error) &&
          read_per_table(r, ss_node_get(object, "vocab"), "--vocab", &a->vocab, error) &&
          read_per_table(r, ss_node_get(object, "hash_rows"), "--hash-rows", &a->hash_rows, error);
@@ -143,7 +138,7 @@ static bool read_object(struct reading *r, struct ss_node object, struct ss_erro
 
 bool ss_import_object(struct ss_node object, const char *path, const struct ss_watcher *watcher,
                       struct ss_error *error) {
-  struct reading r = {.import = {.output = path, .watcher = watcher}};
+  struct reading r = {.import = {.output = path, .watcher = watcher, .from = SS_DATA_BY_NAME, .pad = -1}};
   const bool ok = read_object(&r, object, error) && ss_import_any(&r.import, error);
   ss_arena_free(&r.arena);
   return ok;
