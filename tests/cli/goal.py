@@ -1,5 +1,5 @@
 """GOAL text as LogGOPSim's txt2bin takes it, read by nothing but its grammar; and what it means under two models of time. Of use to
-tests alone, and to those who hold exports against the simulators themselves (tests/peer/loggopsim.py)."""
+tests alone, and to those who hold exports against the simulators themselves."""
 import collections
 import re
 

@@ -1,7 +1,7 @@
 /* Who sends which blocks to whom, step by step: rings, Bruck's, halving, doubling and the others stand here, once.
  *
  * A member has a position, 0 to size - 1, and blocks are numbered as members are. What travels is the business of
- * others: payloads of gather.c, scatter.c, dense.c and running.c, or sizes alone of libraries.c. */
+ * others: payloads of gather.c, scatter.c, dense.c and running.c, or sizes alone of patterns.c. */
 #ifndef SS_SIM_COLLECTIVES_STEPS_H
 #define SS_SIM_COLLECTIVES_STEPS_H
 
