@@ -9,7 +9,7 @@
 /* Of one rank, in odd or even steps. */
 struct ss_learn_memory {
   struct ss_arena arena; /* what outlives the pass */
-  struct ss_arena passing;
+  struct ss_arena temporary;
   struct ss_coalesce_scratch scratch;
   double loss;
   bool failed;
@@ -72,7 +72,7 @@ void ss_learner_close(struct ss_learner *l) {
   }
   for (uint32_t i = 0; l->memory && i < 2 * l->ranks; i++) {
     ss_arena_free(&l->memory[i].arena);
-    ss_arena_free(&l->memory[i].passing);
+    ss_arena_free(&l->memory[i].temporary);
     ss_coalesce_free(&l->memory[i].scratch);
   }
   free(l->memory);
@@ -106,11 +106,11 @@ static bool list_rows(const struct ss_learner *l, const struct ss_batch *batch, 
                       struct ss_learn_memory *memory, struct ss_learn_rows *out, struct ss_error *error) {
   const struct ss_model_shape *shape = &l->task->shape;
   struct ss_row_list reads;
-  if (!ss_batch_lookups(shape, batch, table, &memory->passing, &reads, error)) return false;
+  if (!ss_batch_lookups(shape, batch, table, &memory->temporary, &reads, error)) return false;
   const uint64_t n = reads.count;
   uint32_t *distinct = ss_arena_alloc(&memory->arena, n, sizeof *distinct),
            *sorted = ss_arena_alloc(&memory->arena, n, sizeof *sorted);
-  uint32_t *spare = ss_arena_alloc(&memory->passing, n, sizeof *spare);
+  uint32_t *spare = ss_arena_alloc(&memory->temporary, n, sizeof *spare);
   if (!distinct || !sorted || !spare || !ss_coalesce_reserve(&memory->scratch, n, shape->vocab))
     return ss_fail_memory(error, "training a model");
   ss_sort_rows(reads.rows, n, shape->vocab, sorted, spare);
@@ -128,8 +128,8 @@ static bool pass(const struct ss_learner *l, uint64_t step, uint32_t rank, doubl
   struct ss_model_pass pass = {.weight = weight};
   struct ss_batch batch;
   ss_arena_reset(&memory->arena);
-  ss_arena_reset(&memory->passing);
-  if (!read_batch(l, step, rank, &memory->passing, &batch)) return ss_fail_memory(error, "reading a text");
+  ss_arena_reset(&memory->temporary);
+  if (!read_batch(l, step, rank, &memory->temporary, &batch)) return ss_fail_memory(error, "reading a text");
   for (int table = 0; table < SS_TABLES; table++) {
     struct ss_learn_rows *own = &out->own[table][rank];
     if (!list_rows(l, &batch, table, memory, own, error)) return false;
@@ -139,7 +139,7 @@ static bool pass(const struct ss_learner *l, uint64_t step, uint32_t rank, doubl
     pass.gradient[table] = (struct ss_model_gradient){own->row, own->count, value};
     out->value[table][rank] = value;
   }
-  if (!ss_model_learn(&l->model, &batch, &pass, &memory->passing, error)) return false;
+  if (!ss_model_learn(&l->model, &batch, &pass, &memory->temporary, error)) return false;
   memory->loss = pass.loss;
   return true;
 }
@@ -150,8 +150,8 @@ static bool count_examples(const struct ss_learner *l, uint64_t step, uint64_t *
   for (uint32_t r = 0; r < l->ranks; r++) {
     struct ss_learn_memory *memory = memory_of(l, step, r);
     struct ss_batch batch;
-    ss_arena_reset(&memory->passing);
-    if (!read_batch(l, step, r, &memory->passing, &batch)) return ss_fail_memory(error, "reading a text");
+    ss_arena_reset(&memory->temporary);
+    if (!read_batch(l, step, r, &memory->temporary, &batch)) return ss_fail_memory(error, "reading a text");
     *out += ss_batch_examples(&l->task->shape, &batch);
   }
   return true;
@@ -227,17 +227,17 @@ bool ss_learner_gradients(struct ss_learner *l, uint64_t step, struct ss_gradien
 /* next[row]: some rank looks it up in the step. */
 static bool mark_lookups(const struct ss_learner *l, uint64_t step, int table, uint8_t *next,
                          struct ss_error *error) {
-  struct ss_arena passing = {0};
+  struct ss_arena temporary = {0};
   bool good = true;
   for (uint32_t r = 0; good && r < l->ranks; r++) {
     struct ss_batch batch;
     struct ss_row_list reads;
-    ss_arena_reset(&passing);
-    good = (read_batch(l, step, r, &passing, &batch) || ss_fail_memory(error, "reading a text")) &&
-           ss_batch_lookups(&l->task->shape, &batch, table, &passing, &reads, error);
+    ss_arena_reset(&temporary);
+    good = (read_batch(l, step, r, &temporary, &batch) || ss_fail_memory(error, "reading a text")) &&
+           ss_batch_lookups(&l->task->shape, &batch, table, &temporary, &reads, error);
     for (uint64_t i = 0; good && i < reads.count; i++) next[reads.rows[i]] = 1;
   }
-  ss_arena_free(&passing);
+  ss_arena_free(&temporary);
   return good;
 }
 

@@ -74,7 +74,7 @@ struct maker {
   const struct ss_origin *origin;
   const struct ss_input_options *options;
   struct ss_arena *arena;
-  struct ss_arena *passing; /* what is needed for one rank only */
+  struct ss_arena *temporary; /* what is needed for one rank only */
   struct ss_coalesce_scratch *scratch;
   uint32_t factor; /* elements a row becomes: 1, or the width under element granularity */
   uint64_t *count, *lookups;
@@ -89,7 +89,7 @@ static uint32_t *looked_up(const struct maker *m, uint32_t rank, uint64_t *count
   const struct ss_origin *o = m->origin;
   uint64_t t = m->options->iteration, total = 0;
   for (uint32_t i = 0; i < o->merge; i++) total += ss_trace_count(o->trace, o->tensor, t, rank * o->merge + i);
-  uint32_t *rows = ss_arena_alloc(m->passing, total, sizeof *rows);
+  uint32_t *rows = ss_arena_alloc(m->temporary, total, sizeof *rows);
   *count = total;
   for (uint32_t i = 0, *at = rows; rows && i < o->merge; i++) {
     ss_trace_rows(o->trace, o->tensor, t, rank * o->merge + i, at);
@@ -143,7 +143,7 @@ static bool admit(const struct maker *m, uint32_t *rows, uint64_t range, uint64_
   const double limit = m->origin->capacity * (double)*count / (double)range;
   uint64_t kept = 0;
   if (!(m->origin->capacity > 0)) return true;
-  double *load = ss_arena_zero(m->passing, range, sizeof *load);
+  double *load = ss_arena_zero(m->temporary, range, sizeof *load);
   for (uint64_t i = 0; load && i < *count; i++)
     if (++load[rows[i]] <= ceil(limit * (1 - 1e-12))) rows[kept++] = rows[i];
   *m->dropped += *count - kept;
@@ -179,7 +179,7 @@ static bool add_values(const struct maker *m, uint32_t rank) {
 
 static bool from_trace(const struct maker *m, uint32_t rank) {
   uint64_t range = ss_trace_tensor(m->origin->trace, m->origin->tensor)->rows, count;
-  ss_arena_reset(m->passing);
+  ss_arena_reset(m->temporary);
   uint32_t *rows = looked_up(m, rank, &count);
   uint32_t *distinct = ss_arena_alloc(m->arena, count, sizeof *distinct);
   if (!rows || !distinct || !ss_coalesce_reserve(m->scratch, count, range)) return false;
@@ -192,7 +192,7 @@ static bool from_trace(const struct maker *m, uint32_t rank) {
   if (!ss_rows_to_elements(&m->row[rank], &m->count[rank], m->factor, m->arena)) return false;
   if (!m->options->lookups) return true;
   uint32_t *sorted = ss_arena_alloc(m->arena, count, sizeof *sorted);
-  uint32_t *spare = ss_arena_alloc(m->passing, count, sizeof *spare);
+  uint32_t *spare = ss_arena_alloc(m->temporary, count, sizeof *spare);
   if (!sorted || !spare) return false;
   ss_sort_rows(rows, count, range, sorted, spare);
   m->lookup[rank] = sorted;
@@ -280,11 +280,11 @@ static bool make_one(const struct ss_origin *origin, const struct ss_input_optio
   if (options->bags && !check_bags(origin, options, error)) return false;
   if (!ss_input_shape(origin, false, &rows, error) || !ss_input_shape(origin, options->element, out, error))
     return false;
-  struct ss_arena passing = {0};
+  struct ss_arena temporary = {0};
   struct maker m = {.origin = origin,
                     .options = options,
                     .arena = arena,
-                    .passing = &passing,
+                    .temporary = &temporary,
                     .scratch = scratch,
                     .dropped = &out->dropped};
   m.factor = options->element ? rows.width : 1;
@@ -298,7 +298,7 @@ static bool make_one(const struct ss_origin *origin, const struct ss_input_optio
     ok = origin->trace ? from_trace(&m, r) : from_uniform(&m, r);
   }
   if (ok && origin->gradient) ok = from_gradient(&m);
-  ss_arena_free(&passing);
+  ss_arena_free(&temporary);
   if (!ok) return ss_fail_memory(error, "reading an iteration");
   out->ranks = options->ranks;
   out->count = m.count;

@@ -20,9 +20,9 @@ struct ss_inputs {
 };
 
 /* The input of iteration options->iteration of the point: what was kept, or a new one, which is kept while the budget
- * lasts and else lives in `passing`. It is not to be written to. */
+ * lasts and else lives in `temporary`. It is not to be written to. */
 bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_point *point, const struct ss_input_options *options,
-                   struct ss_arena *passing, struct ss_input *out, struct ss_error *error) SS_MUST_CHECK;
+                   struct ss_arena *temporary, struct ss_input *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_inputs_free(struct ss_inputs *inputs);
 
 /* B that the point takes at the least: the lists and values of all ranks of its first iteration and, where results

@@ -44,8 +44,8 @@ static bool play(struct ss_dense_baseline *b, const struct ss_point *point, cons
   const struct ss_setting setting = setting_of(way);
   struct ss_state state = {0};
   struct ss_input input;
-  struct ss_tally *tally = ss_arena_alloc(&b->passing, b->networks, sizeof *tally);
-  const uint64_t *none = ss_arena_zero(&b->passing, point->ranks, sizeof *none);
+  struct ss_tally *tally = ss_arena_alloc(&b->temporary, b->networks, sizeof *tally);
+  const uint64_t *none = ss_arena_zero(&b->temporary, point->ranks, sizeof *none);
   if (!tally || !none) return ss_fail_memory(error, "playing the dense baseline");
   if (!is_there(way, &setting, clusters[0], point->ranks)) return true;
   if (!ss_input_shape(&point->origin, false, &input, error)) return false;
@@ -57,7 +57,7 @@ static bool play(struct ss_dense_baseline *b, const struct ss_point *point, cons
                                  .clusters = clusters,
                                  .cluster_count = b->networks};
   struct ss_outcome outcome = {.tallies = tally};
-  const bool ok = ss_simulate(&setting, &world, &input, &b->passing, &outcome, error);
+  const bool ok = ss_simulate(&setting, &world, &input, &b->temporary, &outcome, error);
   ss_state_free(&state);
   for (uint32_t n = 0; ok && n < b->networks; n++)
     if (!(b->time[n].seconds <= tally[n].time)) b->time[n] = (struct ss_dense_time){tally[n].time, way->name};
@@ -89,7 +89,7 @@ bool ss_dense_find(struct ss_dense_baseline *b, const struct ss_point *point,
   bool ok = true;
   const bool played = point->ranks > 1 && !point->origin.joint;
   for (size_t i = 0; ok && played && i < sizeof ways / sizeof *ways; i++) {
-    ss_arena_reset(&b->passing);
+    ss_arena_reset(&b->temporary);
     ok = play(b, point, &ways[i], clusters, error);
   }
   if (!ok) b->time = NULL;
@@ -98,5 +98,5 @@ bool ss_dense_find(struct ss_dense_baseline *b, const struct ss_point *point,
 
 void ss_dense_free(struct ss_dense_baseline *b) {
   ss_arena_free(&b->kept);
-  ss_arena_free(&b->passing);
+  ss_arena_free(&b->temporary);
 }

@@ -17,7 +17,7 @@ struct ss_dense_time {
 
 /* What was played last, kept for groups that follow each other; zeroed it is empty, and is to be freed. */
 struct ss_dense_baseline {
-  struct ss_arena kept, passing;
+  struct ss_arena kept, temporary;
   uint64_t key;
   struct ss_dense_time *time; /* [networks] */
   uint32_t networks;

@@ -52,7 +52,7 @@ static struct ss_input_options common(const struct ss_point *point, const struct
 }
 
 bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_point *point, const struct ss_input_options *asked,
-                   struct ss_arena *passing, struct ss_input *out, struct ss_error *error) {
+                   struct ss_arena *temporary, struct ss_input *out, struct ss_error *error) {
   const struct ss_input_options all = common(point, asked), *options = &all;
   const uint64_t index = options->iteration - point->first, bytes = bytes_of(point, options);
   begin(inputs, point, options);
@@ -62,7 +62,7 @@ bool ss_inputs_get(struct ss_inputs *inputs, const struct ss_point *point, const
   }
   const bool keep = index == inputs->count && bytes <= inputs->budget - inputs->bytes &&
                     ss_grow(inputs->input, inputs->capacity, inputs->count + 1);
-  if (!ss_input_make(&point->origin, options, keep ? &inputs->arena : passing, &inputs->scratch, out, error))
+  if (!ss_input_make(&point->origin, options, keep ? &inputs->arena : temporary, &inputs->scratch, out, error))
     return false;
   if (!keep) return true;
   inputs->bytes += bytes;
