@@ -16,10 +16,9 @@ struct ss_input_options ss_setting_input_options(const struct ss_setting *settin
                                                  bool device) {
   const struct ss_scheme *scheme = setting->scheme;
   const struct ss_traits traits = ss_setting_traits(setting, (struct ss_layout){ranks, ranks, 1});
-  const bool sparse_inside = setting->hierarchy && scheme->content != SS_SENDS_DENSE;
   return (struct ss_input_options){
       .ranks = ranks,
-      .lists = verify || device || ss_scheme_valued(scheme) || sparse_inside || traits.lists,
+      .lists = verify || device || ss_scheme_valued(scheme) || setting->hierarchy || traits.lists,
       .lookups = traits.lookups,
       .bags = traits.pools,
       .before = device,

@@ -124,6 +124,9 @@ def dense_baseline_is_what_a_library_would_take(folder):
                 same(point["dense"], best["label"] if place[0] > 1 else None, f"{place}: dense")
             chosen.add(best["label"])
     assert {"ring, shard", "rabenseifner"} <= chosen and len(chosen) >= 3, chosen
+    # of counts alone, which a uniform tensor without proof has, sums inside nodes take as long
+    counts = ("--ranks", 8, "--set", 'trace={"uniform": {"rows": 256, "row_width": 4, "density": "1/4"}}')
+    same(*([p["time_s"] for p in points(file, *counts, *proof)] for proof in ((), ("--no-verify",))), "without proof")
     named = plan(file, "--scheme", "ps", "--ranks", 12)
     assert all(row["dense_s"] == p["dense_s"] for row, p in zip(named, points(file, "--scheme", "ps", "--ranks", 12)))
 
