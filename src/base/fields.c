@@ -73,15 +73,21 @@ static bool read_value(const struct ss_field_spec *f, struct ss_node node, void 
   case SS_SPEC_POSITIVE:
   case SS_SPEC_NONNEGATIVE: return read_real(f, node, at, error);
   case SS_SPEC_CHOICE:
+    if (!f->choices) return ss_node_text(node, at, error);
     if (!ss_node_choice(node, f->choices, &choice, error)) return false;
     store_count(f, at, choice);
     return true;
-  case SS_SPEC_OBJECT: return ss_object_read(f->object, node, at, error);
+  case SS_SPEC_OBJECT:
+    if (f->object->field) return ss_object_read(f->object, node, at, error);
+    break;
   case SS_SPEC_ANY:
   case SS_SPEC_LIST:
   case SS_SPEC_EITHER: break;
   }
-  return true;
+  memcpy(at, &node, sizeof node);
+  if (f->kind == SS_SPEC_LIST) return ss_node_is_array(node) || ss_node_fail(node, error, "expected a list");
+  return f->kind != SS_SPEC_OBJECT || ss_node_is_object(node) ||
+         ss_node_fail(node, error, "expected an object of %s", f->object->says ? f->object->says : "values by name");
 }
 
 static void store_usual(const struct ss_field_spec *f, void *at) {
@@ -141,8 +147,8 @@ void ss_object_forget_other_name(const struct ss_object_spec *spec, cJSON *objec
   char name[40];
   if (!f) return; /* values by name: any */
   snprintf(name, sizeof name, "%.*s", (int)n, path);
-  while (is_one(f) && strcmp(f->name, name) != 0 && (!f->alias || strcmp(f->alias, name) != 0)) f++;
-  if (!is_one(f)) return;
+  while (f && is_one(f) && strcmp(f->name, name) != 0 && (!f->alias || strcmp(f->alias, name) != 0)) f++;
+  if (!f || !is_one(f)) return; /* names are free, or there is no such field */
   if (!path[n] && f->alias)
     cJSON_DeleteItemFromObjectCaseSensitive(object, strcmp(f->name, name) == 0 ? f->alias : f->name);
   cJSON *inside = cJSON_GetObjectItemCaseSensitive(object, name);
@@ -180,9 +186,14 @@ struct writing {
 static cJSON *object_of(const struct ss_object_spec *spec, const struct writing *w);
 static cJSON *value_of(const struct ss_field_spec *f, const struct writing *w);
 
-static cJSON *text_schema(const struct ss_field_spec *f) {
+static cJSON *of_type(const char *type) {
   cJSON *out = cJSON_CreateObject();
-  cJSON_AddStringToObject(out, "type", "string");
+  cJSON_AddStringToObject(out, "type", type);
+  return out;
+}
+
+static cJSON *text_schema(const struct ss_field_spec *f) {
+  cJSON *out = of_type("string");
   if (f->low) cJSON_AddNumberToObject(out, "minLength", (double)f->low);
   if (f->high) cJSON_AddNumberToObject(out, "maxLength", (double)f->high);
   if (f->pattern) cJSON_AddStringToObject(out, "pattern", f->pattern);
@@ -191,17 +202,15 @@ static cJSON *text_schema(const struct ss_field_spec *f) {
 
 /* A number that may come as a text, too. */
 static cJSON *number_or_text(cJSON *number, const char *pattern) {
-  cJSON *out = cJSON_CreateObject(), *ways = cJSON_AddArrayToObject(out, "anyOf"), *text = cJSON_CreateObject();
+  cJSON *out = cJSON_CreateObject(), *ways = cJSON_AddArrayToObject(out, "anyOf"), *text = of_type("string");
   cJSON_AddItemToArray(ways, number);
-  cJSON_AddStringToObject(text, "type", "string");
   cJSON_AddStringToObject(text, "pattern", pattern);
   cJSON_AddItemToArray(ways, text);
   return out;
 }
 
 static cJSON *count_schema(const struct ss_field_spec *f, const struct writing *w) {
-  cJSON *number = cJSON_CreateObject();
-  cJSON_AddStringToObject(number, "type", "integer");
+  cJSON *number = of_type("integer");
   cJSON_AddNumberToObject(number, "minimum", (double)f->low);
   if (f->high) cJSON_AddNumberToObject(number, "maximum", (double)f->high);
   return w->written ? number : number_or_text(number, "^[0-9]+$");
@@ -209,8 +218,7 @@ static cJSON *count_schema(const struct ss_field_spec *f, const struct writing *
 
 static cJSON *quantity_schema(const struct ss_field_spec *f, const struct writing *w) {
   char pattern[240];
-  cJSON *number = cJSON_CreateObject();
-  cJSON_AddStringToObject(number, "type", "number");
+  cJSON *number = of_type("number");
   if (f->kind == SS_SPEC_POSITIVE) cJSON_AddNumberToObject(number, "exclusiveMinimum", 0);
   if (f->kind == SS_SPEC_NONNEGATIVE) cJSON_AddNumberToObject(number, "minimum", 0);
   if (f->most > 0) cJSON_AddNumberToObject(number, "maximum", f->most);
@@ -256,8 +264,7 @@ static cJSON *shared_object(const struct ss_object_spec *spec, const struct writ
 }
 
 static cJSON *list_schema(const struct ss_field_spec *f, const struct writing *w) {
-  cJSON *out = cJSON_CreateObject();
-  cJSON_AddStringToObject(out, "type", "array");
+  cJSON *out = of_type("array");
   if (f->low) cJSON_AddNumberToObject(out, "minItems", (double)f->low);
   if (f->high) cJSON_AddNumberToObject(out, "maxItems", (double)f->high);
   cJSON_AddItemToObject(out, "items", value_of(f->item, w));
@@ -279,16 +286,10 @@ static cJSON *either_schema(const struct ss_field_spec *f, const struct writing 
   return out;
 }
 
-static cJSON *flag_schema(void) {
-  cJSON *out = cJSON_CreateObject();
-  cJSON_AddStringToObject(out, "type", "boolean");
-  return out;
-}
-
 static cJSON *kind_schema(const struct ss_field_spec *f, const struct writing *w) {
   switch (f->kind) {
   case SS_SPEC_TEXT: return text_schema(f);
-  case SS_SPEC_FLAG: return flag_schema();
+  case SS_SPEC_FLAG: return of_type("boolean");
   case SS_SPEC_COUNT: return count_schema(f, w);
   case SS_SPEC_NUMBER:
   case SS_SPEC_POSITIVE:
@@ -311,11 +312,9 @@ static cJSON *usual_of(const struct ss_field_spec *f) {
 static cJSON *value_of(const struct ss_field_spec *f, const struct writing *w) {
   cJSON *out = kind_schema(f, w);
   if (f->nullable) {
-    cJSON *either = cJSON_CreateObject(), *ways = cJSON_AddArrayToObject(either, "anyOf"),
-          *null = cJSON_CreateObject();
+    cJSON *either = cJSON_CreateObject(), *ways = cJSON_AddArrayToObject(either, "anyOf");
     cJSON_AddItemToArray(ways, out);
-    cJSON_AddStringToObject(null, "type", "null");
-    cJSON_AddItemToArray(ways, null);
+    cJSON_AddItemToArray(ways, of_type("null"));
     out = either;
   }
   cJSON_DeleteItemFromObjectCaseSensitive(out, f->says ? "description" : "");

@@ -16,17 +16,17 @@
 struct cJSON;
 
 enum ss_spec_kind {
-  SS_SPEC_ANY,         /* nothing is said of it */
+  SS_SPEC_ANY,         /* nothing is said of it; stored as struct ss_node */
   SS_SPEC_TEXT,        /* stored as const char *, the document's, or cut to fit a char[] */
   SS_SPEC_FLAG,        /* bool */
   SS_SPEC_COUNT,       /* uint32_t or uint64_t */
   SS_SPEC_NUMBER,      /* double, of any sign */
   SS_SPEC_POSITIVE,    /* double above 0 */
   SS_SPEC_NONNEGATIVE, /* double of at least 0 */
-  SS_SPEC_CHOICE,      /* an enum or a bool: the number of the choice */
-  SS_SPEC_OBJECT,      /* a struct, by a table of its own */
-  SS_SPEC_LIST,        /* not stored */
-  SS_SPEC_EITHER,      /* not stored */
+  SS_SPEC_CHOICE,      /* an enum or a bool: the number of the choice; by a function a text, which is not judged */
+  SS_SPEC_OBJECT,      /* a struct, by a table of its own; where names are free, struct ss_node */
+  SS_SPEC_LIST,        /* struct ss_node */
+  SS_SPEC_EITHER,      /* struct ss_node */
 };
 
 struct ss_object_spec;
@@ -68,6 +68,7 @@ struct ss_object_spec {
 #define SS_IS_TEXT .kind = SS_SPEC_TEXT
 #define SS_IS_NAME .kind = SS_SPEC_TEXT, .low = 1
 #define SS_IS_FLAG .kind = SS_SPEC_FLAG
+#define SS_IS_ANY .kind = SS_SPEC_ANY
 #define SS_IS_COUNT(low_, high_) .kind = SS_SPEC_COUNT, .low = (low_), .high = (high_)
 #define SS_IS_NUMBER .kind = SS_SPEC_NUMBER
 #define SS_IS_ABOVE_0 .kind = SS_SPEC_POSITIVE

@@ -3,10 +3,15 @@
 #ifndef SS_CLAIMS_CLAIMS_H
 #define SS_CLAIMS_CLAIMS_H
 
-#include "base/json.h"
+#include "base/fields.h"
 
 struct ss_notice;
 struct ss_watcher;
+
+enum { SS_CLAIM_ESTIMATES = 8 };
+
+/* A file, and what it says of an estimated input. */
+extern const struct ss_object_spec ss_claims_fields, ss_estimate_fields;
 
 /* --- files ------------------------------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #include "query/cache.h"
 #include "query/pick.h"
 #include "query/verdict.h"
+#include "study/scenario_fields.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -13,14 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ESTIMATES_MAX = 8 };
-
 /* What a claim's file says of estimated inputs. */
 struct estimates {
-  struct ss_claim_estimate estimate[ESTIMATES_MAX];
-  struct ss_node names[ESTIMATES_MAX]; /* of the inputs that have it; absent: it is a value of "let" */
-  const char *path[ESTIMATES_MAX];     /* its place in them */
-  double value[ESTIMATES_MAX];         /* what it is taken to be */
+  struct ss_claim_estimate estimate[SS_CLAIM_ESTIMATES];
+  struct ss_node names[SS_CLAIM_ESTIMATES]; /* of the inputs that have it; absent: it is a value of "let" */
+  const char *path[SS_CLAIM_ESTIMATES];     /* its place in them */
+  double value[SS_CLAIM_ESTIMATES];         /* what it is taken to be */
   size_t count;
 };
 
@@ -55,7 +54,7 @@ static bool changes_input(const struct estimates *e, size_t i, struct ss_node in
 
 /* Calls ss_query_ask, or ss_query_expect when no answer is wanted. */
 static bool ask(const struct judging *j, struct ss_node from, const cJSON **answer, struct ss_error *error) {
-  struct ss_query_change change[ESTIMATES_MAX];
+  struct ss_query_change change[SS_CLAIM_ESTIMATES];
   struct ss_query_request request = {.change = change};
   if (!ss_request_named(j->file->inputs, from, &request.node, error)) return false;
   for (size_t i = 0; i < j->estimates.count; i++)
@@ -164,31 +163,37 @@ static double passed_by(const struct ss_claim *claim) {
 
 /* --- estimates ------------------------------------------------------------------------------------------------ */
 
-static bool other_value(struct ss_node node, const char *key, double default_value, double *out,
-                        struct ss_error *error) {
-  struct ss_node given = ss_node_get(node, key);
-  *out = default_value;
-  return !ss_node_present(given) || ss_node_positive(given, SS_NUMBER, out, error);
-}
+struct said {
+  struct ss_claim_estimate of;
+  const char *path;
+  struct ss_node names;
+};
+#define PART(member) SS_STORED(struct said, member)
+static const struct ss_field_spec estimate_fields[] = {
+    {"input", "in words", SS_IS_TEXT, .required = true, PART(of.input)},
+    {"set",
+     "a path of what is asked, or a name in let; scale.NAME: a factor on all that a training's scenario has of it",
+     SS_IS_TEXT, .required = true, PART(path)},
+    {"of", "the inputs that have it; absent: a name in let", SS_IS_LIST(&ss_name_field, 0, 0), PART(names)},
+    {"value", NULL, SS_IS_ABOVE_0, .required = true, PART(of.value)},
+    {"halved", "(half)", SS_IS_ABOVE_0, PART(of.halved)},
+    {"doubled", "(twice)", SS_IS_ABOVE_0, PART(of.doubled)},
+    SS_SPEC_NOTES,
+    {NULL}};
+const struct ss_object_spec ss_estimate_fields = {.name = "estimated", .field = estimate_fields};
 
 /* "set" with "of": a path of those inputs; without: a value of "let". */
 static bool read_estimate(struct ss_node node, struct estimates *e, struct ss_error *error) {
-  static const char *const keys[] = {"input", "set", "of", "value", "halved", "doubled", "notes", NULL};
-  struct ss_claim_estimate *out = &e->estimate[e->count];
-  struct ss_node input, set, value, names = ss_node_get(node, "of");
-  *out = (struct ss_claim_estimate){0};
-  if (!ss_node_keys(node, keys, error) || !ss_node_need(node, "input", &input, error) ||
-      !ss_node_text(input, &out->input, error) || !ss_node_need(node, "set", &set, error) ||
-      !ss_node_text(set, &e->path[e->count], error) || !ss_node_need(node, "value", &value, error) ||
-      !ss_node_positive(value, SS_NUMBER, &out->value, error) ||
-      !other_value(node, "halved", out->value / 2, &out->halved, error) ||
-      !other_value(node, "doubled", out->value * 2, &out->doubled, error))
-    return false;
-  out->factor = strncmp(e->path[e->count], SS_CLAIM_FACTOR, strlen(SS_CLAIM_FACTOR)) == 0;
-  e->names[e->count] = names;
-  e->value[e->count++] = out->value;
-  return !ss_node_present(names) || ss_node_is_array(names) ||
-         ss_node_fail(names, error, "expected a list of inputs");
+  struct said said = {0};
+  if (!ss_object_read(&ss_estimate_fields, node, &said, error)) return false;
+  if (said.of.halved == 0) said.of.halved = said.of.value / 2;
+  if (said.of.doubled == 0) said.of.doubled = said.of.value * 2;
+  said.of.factor = strncmp(said.path, SS_CLAIM_FACTOR, strlen(SS_CLAIM_FACTOR)) == 0;
+  e->estimate[e->count] = said.of;
+  e->path[e->count] = said.path;
+  e->names[e->count] = said.names;
+  e->value[e->count++] = said.of.value;
+  return true;
 }
 
 /* A claim's own list, or the one of that name in the file's "estimates". */
@@ -206,8 +211,8 @@ static bool find_estimates(const struct judging *j, struct ss_node *out, struct 
 static bool read_estimates(struct judging *j, struct ss_error *error) {
   struct ss_node list;
   if (!find_estimates(j, &list, error) || !ss_node_present(list)) return !ss_node_present(list);
-  if (!ss_node_is_array(list) || ss_node_size(list) > ESTIMATES_MAX)
-    return ss_node_fail(list, error, "expected a list of at most %d estimated inputs", ESTIMATES_MAX);
+  if (!ss_node_is_array(list) || ss_node_size(list) > SS_CLAIM_ESTIMATES)
+    return ss_node_fail(list, error, "expected a list of at most %d estimated inputs", SS_CLAIM_ESTIMATES);
   for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n))
     if (!read_estimate(n, &j->estimates, error)) return false;
   return true;

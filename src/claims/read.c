@@ -4,6 +4,8 @@
 #include "base/data.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "query/cache.h"
+#include "query/pick.h"
 
 #include <limits.h>
 #include <math.h>
@@ -31,25 +33,84 @@ void ss_claims_free(struct ss_claims *claims) {
   *claims = (struct ss_claims){0};
 }
 
+/* --- fields ------------------------------------------------------------------------------------------------- */
+
+static const char *const kinds[] = {"A", "B", "C", NULL};
+
+static bool read_class(struct ss_node node, void *out, struct ss_error *error) {
+  size_t choice;
+  if (!ss_node_choice(node, kinds, &choice, error)) return false;
+  *(const char **)out = kinds[choice];
+  return true;
+}
+
+static const struct ss_field_spec truth_forms[] = {
+    {NULL, NULL, SS_IS_FLAG}, {NULL, NULL, SS_IS_EITHER(ss_expression_forms)}, {NULL}};
+static const struct ss_field_spec number = {NULL, NULL, SS_IS_NUMBER, .nullable = true},
+                                  expression = {NULL, NULL, SS_IS_EITHER(ss_expression_forms)},
+                                  range_forms[] = {{NULL, NULL, SS_IS_NUMBER},
+                                                   {NULL, NULL, SS_IS_LIST(&number, 2, 2)},
+                                                   {NULL}},
+                                  printed_forms[] = {{NULL, NULL, SS_IS_TEXT},
+                                                     {NULL, NULL, SS_IS_EITHER(range_forms)},
+                                                     {NULL}},
+                                  ours_forms[] = {{NULL, NULL, SS_IS_EITHER(ss_expression_forms)},
+                                                  {NULL, "[low, high]", SS_IS_LIST(&expression, 2, 2)},
+                                                  {NULL}},
+                                  estimate = {NULL, NULL, SS_IS_OBJECT(&ss_estimate_fields)},
+                                  estimated_forms[] = {{NULL, NULL, SS_IS_LIST(&estimate, 0, SS_CLAIM_ESTIMATES)},
+                                                       {NULL, "a list of \"estimates\"", SS_IS_NAME},
+                                                       {NULL}};
+#define PART(member) SS_STORED(struct ss_claim, member)
+static const struct ss_field_spec claim_fields[] = {
+    {"id", NULL, SS_IS_NAME, .required = true, PART(id)},
+    {"source", "where it is printed", SS_IS_NAME, .required = true, PART(source)},
+    {"class", NULL, SS_IS_CHOICE(kinds), .required = true, .read = read_class, PART(kind)},
+    {"claim", "in words", SS_IS_NAME, .required = true, PART(claim)},
+    {"printed", NULL, SS_IS_EITHER(printed_forms), .required = true},
+    {"expect", "what ours is compared with where printed is a text", SS_IS_EITHER(range_forms)},
+    {"ends", "printed is the least and the most of several: ours are to match both (to lie between)", SS_IS_FLAG,
+     PART(ends)},
+    {"unit", NULL, SS_IS_TEXT, PART(unit)},
+    {"tolerance", "in the unit, or in % of the bound", SS_IS_TEXT, PART(tolerance)},
+    {"let", NULL, SS_IS_OBJECT(&ss_picks_fields)},
+    {"ours", NULL, SS_IS_EITHER(ours_forms), .required = true},
+    {"order", "not 0: the claimed ranking or direction holds", SS_IS_EITHER(ss_expression_forms)},
+    {"input", "our input was fitted to it", SS_IS_EITHER(truth_forms)},
+    {"loose", "why nearly anything would pass", SS_IS_NAME, PART(loose)},
+    {"inconsistent", "not 0: the paper contradicts itself", SS_IS_EITHER(ss_expression_forms)},
+    {"estimated", NULL, SS_IS_EITHER(estimated_forms)},
+    {"verdict", NULL, SS_IS_CHOICE(ss_claim_verdicts), .required = true, PART(pinned)},
+    {"why", "{name} is replaced by the value of that name", SS_IS_NAME, .required = true},
+    SS_SPEC_NOTES,
+    {NULL}};
+static const struct ss_object_spec claim_spec = {.name = "claim", .field = claim_fields};
+
+static const struct ss_field_spec a_claim = {NULL, NULL, SS_IS_OBJECT(&claim_spec)};
+static const struct ss_object_spec lists_spec = {.says = "lists of estimated inputs by name",
+                                                 .others = &estimated_forms[0]};
+static const struct ss_field_spec file_fields[] = {
+    {"paper", NULL, SS_IS_NAME, .required = true, SS_STORED(struct ss_claims_file, paper)},
+    {"title", NULL, SS_IS_NAME, .required = true, SS_STORED(struct ss_claims_file, title)},
+    SS_SPEC_NOTES,
+    {"inputs", NULL, SS_IS_OBJECT(&ss_inputs_fields), SS_STORED(struct ss_claims_file, inputs)},
+    {"estimates", NULL, SS_IS_OBJECT(&lists_spec), SS_STORED(struct ss_claims_file, estimates)},
+    {"claims", NULL, SS_IS_LIST(&a_claim, 0, 0), .required = true, SS_STORED(struct ss_claims_file, claims)},
+    {NULL}};
+const struct ss_object_spec ss_claims_fields = {
+    .title = "A file of claims (scenarios/claims; several may be one paper's)",
+    .says = "What a paper prints, how ours is computed, and the verdict that is pinned.",
+    .field = file_fields};
+
+/* --- files --------------------------------------------------------------------------------------------------- */
+
 enum { LIMIT = 1 << 22 };
 
 /* Reads and checks all but what only a computation can tell. */
 static bool read_file(const char *path, struct ss_claims_file *out, struct ss_error *error) {
-  static const char *const keys[] = {"paper", "title", "notes", "inputs", "estimates", "claims", NULL};
-  struct ss_node paper, title;
   *out = (struct ss_claims_file){0};
   if (!ss_doc_read(path, LIMIT, &out->doc, error)) return false;
-  struct ss_node root = ss_doc_root(out->doc);
-  out->inputs = ss_node_get(root, "inputs");
-  out->estimates = ss_node_get(root, "estimates");
-  bool ok = ss_node_keys(root, keys, error) && ss_node_need(root, "paper", &paper, error) &&
-            ss_node_text(paper, &out->paper, error) && ss_node_need(root, "title", &title, error) &&
-            ss_node_text(title, &out->title, error) && ss_node_need(root, "claims", &out->claims, error);
-  if (ok && !ss_node_is_array(out->claims)) ok = ss_node_fail(out->claims, error, "expected a list of claims");
-  if (ok && ss_node_present(out->inputs) && !ss_node_is_object(out->inputs))
-    ok = ss_node_fail(out->inputs, error, "expected an object of inputs by name");
-  if (ok && ss_node_present(out->estimates) && !ss_node_is_object(out->estimates))
-    ok = ss_node_fail(out->estimates, error, "expected an object of lists of estimated inputs by name");
+  const bool ok = ss_object_read(&ss_claims_fields, ss_doc_root(out->doc), out, error);
   if (!ok) ss_doc_free(out->doc);
   return ok;
 }
@@ -81,11 +142,6 @@ void ss_claims_library_close(struct ss_claims_library *library) {
   *library = (struct ss_claims_library){0};
 }
 
-static bool need_text(struct ss_node node, const char *key, const char **out, struct ss_error *error) {
-  struct ss_node member;
-  return ss_node_need(node, key, &member, error) && ss_node_text(member, out, error);
-}
-
 /* A number, or [low, high] of which one may be null. */
 static bool read_range(struct ss_node node, struct ss_claim_range *out, struct ss_error *error) {
   *out = (struct ss_claim_range){-INFINITY, INFINITY};
@@ -104,10 +160,9 @@ static bool read_range(struct ss_node node, struct ss_claim_range *out, struct s
 
 /* What ours is compared with: "expect", or what is printed if that is a number. */
 static bool read_expectation(struct ss_node node, struct ss_claim *out, struct ss_error *error) {
-  struct ss_node printed, expect = ss_node_get(node, "expect"), tolerance = ss_node_get(node, "tolerance"),
-                          ends = ss_node_get(node, "ends");
+  struct ss_node printed = ss_node_get(node, "printed"), expect = ss_node_get(node, "expect"),
+                 tolerance = ss_node_get(node, "tolerance");
   out->printed = (struct ss_claim_range){NAN, NAN};
-  if (!ss_node_need(node, "printed", &printed, error)) return false;
   if (ss_node_is_text(printed)) {
     if (!ss_node_text(printed, &out->printed_text, error)) return false;
     if (ss_node_present(expect) && !read_range(expect, &out->printed, error)) return false;
@@ -116,22 +171,14 @@ static bool read_expectation(struct ss_node node, struct ss_claim *out, struct s
   } else if (!read_range(printed, &out->printed, error)) {
     return false;
   }
-  if (ss_node_present(ends) && !ss_node_flag(ends, &out->ends, error)) return false;
   if (out->ends && (!isfinite(out->printed.low) || !isfinite(out->printed.high)))
-    return ss_node_fail(ends, error, "there are no two numbers to match: print [low, high]");
+    return ss_node_fail(ss_node_get(node, "ends"), error, "there are no two numbers to match: print [low, high]");
   if (isnan(out->printed.low) == ss_node_present(tolerance))
     return ss_node_fail(node, error, "\"tolerance\" is %s",
                         ss_node_present(tolerance)
                             ? "there, but no number to compare with (say \"expect\")"
                             : "missing: how far from the number ours may be, say 0.05 or \"5%\"");
   return true;
-}
-
-static bool read_tolerance(struct ss_node node, struct ss_claim *out, struct ss_error *error) {
-  struct ss_node tolerance = ss_node_get(node, "tolerance");
-  double value;
-  if (!ss_node_present(tolerance)) return true;
-  return ss_node_text(tolerance, &out->tolerance, error) && ss_node_nonnegative(tolerance, SS_RATIO, &value, error);
 }
 
 static bool need_order(struct ss_node node, const struct ss_claim *claim, struct ss_error *error) {
@@ -145,25 +192,13 @@ static bool need_order(struct ss_node node, const struct ss_claim *claim, struct
 
 static bool read_claim(const struct ss_claims_file *file, struct ss_node node, struct ss_claim *out,
                        struct ss_error *error) {
-  static const char *const keys[] = {
-      "id",    "source", "class",        "claim",     "printed", "expect", "unit",  "tolerance", "let",   "ours",
-      "order", "input",  "inconsistent", "estimated", "verdict", "why",    "notes", "ends",      "loose", NULL};
-  static const char *const kinds[] = {"A", "B", "C", NULL};
-  struct ss_node kind, verdict, ours, unit = ss_node_get(node, "unit"), loose = ss_node_get(node, "loose");
-  size_t choice, pinned;
+  const struct ss_node tolerance = ss_node_get(node, "tolerance");
+  double value;
   *out = (struct ss_claim){
       .file = file, .node = node, .paper = file->paper, .title = file->title, .factor = NAN, .margin = NAN};
-  if (!ss_node_keys(node, keys, error) || !need_text(node, "id", &out->id, error) ||
-      !need_text(node, "source", &out->source, error) || !need_text(node, "claim", &out->claim, error) ||
-      !ss_node_need(node, "class", &kind, error) || !ss_node_choice(kind, kinds, &choice, error) ||
-      !ss_node_need(node, "verdict", &verdict, error) ||
-      !ss_node_choice(verdict, ss_claim_verdicts, &pinned, error) || !ss_node_need(node, "ours", &ours, error))
-    return false;
-  out->kind = kinds[choice];
-  out->pinned = (enum ss_claim_verdict)pinned;
-  if (ss_node_present(unit) && !ss_node_text(unit, &out->unit, error)) return false;
-  if (ss_node_present(loose) && !ss_node_text(loose, &out->loose, error)) return false;
-  return read_expectation(node, out, error) && read_tolerance(node, out, error) && need_order(node, out, error);
+  return ss_object_read(&claim_spec, node, out, error) && read_expectation(node, out, error) &&
+         (!ss_node_present(tolerance) || ss_node_nonnegative(tolerance, SS_RATIO, &value, error)) &&
+         need_order(node, out, error);
 }
 
 /* --- which claims ------------------------------------------------------------------------------------------- */

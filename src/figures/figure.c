@@ -9,6 +9,7 @@
 #include "query/cache.h"
 #include "query/field.h"
 #include "query/pick.h"
+#include "study/scenario_fields.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -21,6 +22,75 @@ bool ss_is_figure(struct ss_doc *doc) {
   return ss_node_present(ss_node_get(ss_doc_root(doc), "panels"));
 }
 
+static const char *const scales[] = {"linear", "log", "log2", NULL}, *const kinds[] = {"lines", "bars",  "heat",
+                                                                                       "map",   "spans", "rounds",
+                                                                                       NULL};
+#define AXIS(member) SS_STORED(struct ss_plot_axis, member)
+static const struct ss_field_spec quantity_fields[] = {
+    {"field", "of results", SS_IS_NAME},
+    {"text", NULL, SS_IS_TEXT},
+    {"value", NULL, SS_IS_EITHER(ss_expression_forms)},
+    {"factor", "of the field or value", SS_IS_EITHER(ss_expression_forms)},
+    {"offset", "to be added to it", SS_IS_EITHER(ss_expression_forms)},
+    {"label", "of the axis", SS_IS_TEXT, AXIS(label)},
+    {"unit", "of the axis", SS_IS_TEXT, AXIS(unit)},
+    {"scale", "of the axis", SS_IS_CHOICE(scales), .usual = "linear", AXIS(scale)},
+    {"from", "of the axis", SS_IS_NUMBER, AXIS(low)},
+    {"to", "of the axis", SS_IS_NUMBER, AXIS(high)},
+    {NULL}};
+static const struct ss_object_spec quantity_spec = {.name = "quantity", .field = quantity_fields};
+static const struct ss_field_spec quantity_forms[] = {{NULL, "a field of results", SS_IS_NAME},
+                                                      {NULL, NULL, SS_IS_NUMBER},
+                                                      {NULL, NULL, SS_IS_OBJECT(&quantity_spec)},
+                                                      {NULL}};
+static const struct ss_field_spec printed_forms[] = {{NULL, NULL, SS_IS_FLAG}, {NULL, NULL, SS_IS_TEXT}, {NULL}};
+static const struct ss_field_spec a_name = {NULL, NULL, SS_IS_TEXT};
+static const struct ss_object_spec names_spec = {.others = &a_name};
+#define QUANTITY(name)                                                                                               \
+  { name, NULL, SS_IS_EITHER(quantity_forms) }
+#define MAPPING QUANTITY("x"), QUANTITY("y"), QUANTITY("z"), QUANTITY("low"), QUANTITY("high"), QUANTITY("series")
+#define WHERE                                                                                                        \
+  { "where", "values that fields of a result must have", SS_IS_OBJECT(&ss_by_path) }
+static const struct ss_field_spec entry_fields[] = {
+    SS_REQUEST_FIELDS,
+    {"from", "the input that is meant, where nothing is asked here", SS_IS_NAME},
+    {"printed", "as the paper has it; a series: as a factor to ours of that", SS_IS_EITHER(printed_forms)},
+    {"each", "a row for each member of this field", SS_IS_NAME},
+    WHERE,
+    MAPPING,
+    {NULL}};
+static const struct ss_object_spec entry_spec = {
+    .name = "entry",
+    .says = "a request, or an input's name, and what to draw of the answer; without either a point of its own",
+    .field = entry_fields};
+static const struct ss_field_spec an_entry = {NULL, NULL, SS_IS_OBJECT(&entry_spec)};
+static const struct ss_field_spec panel_fields[] = {
+    {"title", NULL, SS_IS_TEXT},
+    {"kind", NULL, SS_IS_CHOICE(kinds), .required = true, SS_STORED(struct ss_plot_panel, kind)},
+    MAPPING,
+    {"names", "what series are called", SS_IS_OBJECT(&names_spec)},
+    WHERE,
+    {"relative", "every row to that of one series", SS_IS_OBJECT(&ss_relative_fields)},
+    {"data", NULL, SS_IS_LIST(&an_entry, 1, 0), .required = true},
+    {NULL}};
+static const struct ss_object_spec panel_spec = {.name = "panel", .field = panel_fields};
+static const struct ss_field_spec a_panel = {NULL, NULL, SS_IS_OBJECT(&panel_spec)};
+static const struct ss_field_spec figure_fields[] = {
+    {"figure", NULL, SS_IS_TEXT},
+    {"title", NULL, SS_IS_TEXT},
+    {"source", "what it is drawn after", SS_IS_TEXT},
+    SS_SPEC_SUMMARY,
+    {"differs", "from what is printed", SS_IS_TEXT},
+    {"note", "below it", SS_IS_TEXT},
+    {"wide", NULL, SS_IS_FLAG, SS_STORED(struct ss_plot, wide)},
+    {"estimated", "what no source says", SS_IS_LIST(&ss_name_field, 0, 0)},
+    {"inputs", NULL, SS_IS_OBJECT(&ss_inputs_fields)},
+    {"let", NULL, SS_IS_OBJECT(&ss_picks_fields)},
+    {"panels", NULL, SS_IS_LIST(&a_panel, 1, SS_PLOT_PANELS), .required = true},
+    SS_SPEC_NOTES,
+    {NULL}};
+const struct ss_object_spec ss_figure_fields = {.title = "A figure (scenarios/figures)", .field = figure_fields};
+
 /* Who answers a figure's requests, and what it calls by a name. */
 struct asking {
   struct ss_query *query;
@@ -30,10 +100,6 @@ struct asking {
   const cJSON *given;               /* what all entries are about, which ask nothing then; NULL: they ask */
 };
 
-static bool read_real(struct ss_node node, double *out, struct ss_error *error) {
-  return !ss_node_present(node) || ss_node_quantity(node, SS_NUMBER, out, error);
-}
-
 /* A number, or an expression over the figure's "let". */
 static bool read_number(struct ss_node node, const struct asking *asking, double *out, struct ss_error *error) {
   return !ss_node_present(node) || ss_picked_evaluate(node, &asking->let, out, error);
@@ -42,16 +108,14 @@ static bool read_number(struct ss_node node, const struct asking *asking, double
 /* A field's name, a number, or {"field"|"text"|"value", "factor", "offset"}; the keys of axes are another's. */
 static bool read_quantity(struct ss_node node, const struct asking *asking, struct ss_figure_quantity *q,
                           struct ss_error *error) {
-  static const char *const keys[] = {"field", "text",  "value", "factor", "offset", "label",
-                                     "unit",  "scale", "from",  "to",     NULL};
   if (!ss_node_present(node)) return true;
   if (ss_node_is_object(node) && !ss_node_present(ss_node_get(node, "field")) &&
       !ss_node_present(ss_node_get(node, "text")) && !ss_node_present(ss_node_get(node, "value")))
-    return ss_node_keys(node, keys, error);
+    return ss_object_check_keys(&quantity_spec, node, error);
   *q = (struct ss_figure_quantity){.value = NAN, .factor = 1};
   if (ss_node_is_text(node)) return ss_node_text(node, &q->field, error);
   if (ss_node_is_number(node)) return ss_node_quantity(node, SS_NUMBER, &q->value, error);
-  if (!ss_node_keys(node, keys, error)) return false;
+  if (!ss_object_check_keys(&quantity_spec, node, error)) return false;
   const struct ss_node field = ss_node_get(node, "field"), text = ss_node_get(node, "text");
   return (!ss_node_present(field) || ss_node_text(field, &q->field, error)) &&
          (!ss_node_present(text) || ss_node_text(text, &q->text, error)) &&
@@ -80,16 +144,10 @@ static bool read_text(struct ss_node node, struct ss_plot *plot, const char **ou
 }
 
 static bool read_axis(struct ss_node node, struct ss_plot *plot, struct ss_plot_axis *axis, struct ss_error *error) {
-  static const char *const scales[] = {"linear", "log", "log2", NULL};
-  const struct ss_node scale = ss_node_get(node, "scale");
-  size_t chosen = 0;
   *axis = (struct ss_plot_axis){.label = "", .unit = "", .low = NAN, .high = NAN};
-  if (ss_node_present(scale) && !ss_node_choice(scale, scales, &chosen, error)) return false;
-  axis->scale = (enum ss_plot_scale)chosen;
-  return read_text(ss_node_get(node, "label"), plot, &axis->label, error) &&
-         read_text(ss_node_get(node, "unit"), plot, &axis->unit, error) &&
-         read_real(ss_node_get(node, "from"), &axis->low, error) &&
-         read_real(ss_node_get(node, "to"), &axis->high, error);
+  return !ss_node_is_object(node) || (ss_object_read_known(&quantity_spec, node, axis, error) &&
+                                      read_text(ss_node_get(node, "label"), plot, &axis->label, error) &&
+                                      read_text(ss_node_get(node, "unit"), plot, &axis->unit, error));
 }
 
 /* --- entries ------------------------------------------------------------------------------------------------ */
@@ -179,15 +237,13 @@ static bool add_results(const cJSON *list, const struct ss_figure_mapping *m, co
 
 static bool add_entry(struct ss_node entry, const struct ss_figure_mapping *of_panel, const struct filling *f,
                       struct ss_error *error) {
-  static const char *const own[] = {"each",   "x",     "y",       "z",     "low",  "high",
-                                    "series", "where", "printed", "notes", "from", NULL};
   const struct ss_figure_record alone = {0};
   struct ss_figure_mapping m = *of_panel;
   struct ss_query_request request;
   const cJSON *list;
   struct ss_figure_search search = {0};
   m.also_where = ss_node_get(entry, "where");
-  if (!ss_request_keys(entry, own, error) || !read_mapping(entry, f->asking, &m, error) ||
+  if (!ss_object_check_keys(&entry_spec, entry, error) || !read_mapping(entry, f->asking, &m, error) ||
       !request_of(entry, f->asking, needs_answer(&m), &request, error))
     return false;
   if (f->asking->given) {
@@ -205,7 +261,7 @@ static bool add_entry(struct ss_node entry, const struct ss_figure_mapping *of_p
 
 /* Of runs as they were played a panel each; nothing but what is run is to be said. */
 static bool read_rounds(struct ss_node node, struct ss_query *query, struct ss_plot *plot, struct ss_error *error) {
-  static const char *const keys[] = {"title", "kind", "data", NULL}, *const own[] = {"notes", NULL};
+  static const char *const keys[] = {"title", "kind", "data", NULL};
   struct ss_node data;
   const char *title = NULL;
   const cJSON *answer;
@@ -214,7 +270,7 @@ static bool read_rounds(struct ss_node node, struct ss_query *query, struct ss_p
     return false;
   for (struct ss_node entry = ss_node_first(data); ss_node_present(entry); entry = ss_node_next(entry)) {
     const struct ss_query_request request = {.node = entry};
-    if (!ss_request_keys(entry, own, error)) return false;
+    if (!ss_object_check_keys(&ss_request_fields, entry, error)) return false;
     if (!ss_node_present(ss_node_get(entry, "rounds")))
       return ss_node_fail(entry, error, "of this kind asks {\"rounds\": SCENARIO}");
     if (!ss_query_ask(query, &request, &answer, error) || !ss_rounds_add(plot, title, answer, error)) return false;
@@ -225,26 +281,21 @@ static bool read_rounds(struct ss_node node, struct ss_query *query, struct ss_p
 // NOLINTNEXTLINE(readability-non-const-parameter): it is written through `filling`
 static bool read_panel(struct ss_node node, const struct asking *asking, double *busy, struct ss_plot *plot,
                        struct ss_error *error) {
-  static const char *const keys[] = {"title",  "kind",  "x",     "y",        "z",    "low", "high",
-                                     "series", "names", "where", "relative", "data", NULL};
-  static const char *const kinds[] = {"lines", "bars", "heat", "map", "spans", "rounds", NULL};
   const struct ss_figure_quantity none = {.value = NAN, .factor = 1};
   struct ss_figure_mapping m = {none, none, none, none, none, none, {0}, {0}, {0}, NULL};
-  struct ss_node kind, data;
-  size_t chosen;
-  if (!ss_node_keys(node, keys, error) || !ss_node_need(node, "kind", &kind, error) ||
-      !ss_node_choice(kind, kinds, &chosen, error))
-    return false;
-  if (chosen == SS_PLOT_ROUNDS) return read_rounds(node, asking->query, plot, error);
+  const struct ss_node data = ss_node_get(node, "data");
+  struct ss_plot_panel read;
+  if (!ss_object_read(&panel_spec, node, &read, error)) return false;
+  if (read.kind == SS_PLOT_ROUNDS) return read_rounds(node, asking->query, plot, error);
   if (plot->panels == SS_PLOT_PANELS) return ss_node_fail(node, error, "is more than %d panels", SS_PLOT_PANELS);
   struct ss_plot_panel *panel = &plot->panel[plot->panels++];
   if (!read_text(ss_node_get(node, "title"), plot, &panel->title, error)) return false;
-  panel->kind = (enum ss_plot_kind)chosen;
+  panel->kind = read.kind;
   m.names = ss_node_get(node, "names");
   m.where = ss_node_get(node, "where");
   if (!read_mapping(node, asking, &m, error) || !read_axis(ss_node_get(node, "x"), plot, &panel->x, error) ||
       !read_axis(ss_node_get(node, "y"), plot, &panel->y, error) ||
-      !read_axis(ss_node_get(node, "z"), plot, &panel->z, error) || !ss_node_need(node, "data", &data, error))
+      !read_axis(ss_node_get(node, "z"), plot, &panel->z, error))
     return false;
   const struct filling filling = {asking, busy, plot, panel};
   for (struct ss_node entry = ss_node_first(data); ss_node_present(entry); entry = ss_node_next(entry)) {
@@ -310,8 +361,7 @@ static size_t requests_in(struct ss_node panels) {
 
 static bool read_panels(struct ss_node root, struct asking *asking, double *busy, struct ss_plot *plot,
                         struct ss_error *error) {
-  struct ss_node panels;
-  if (!ss_node_need(root, "panels", &panels, error)) return false;
+  const struct ss_node panels = ss_node_get(root, "panels");
   if (ss_node_size(panels) == 0 || ss_node_size(panels) > SS_PLOT_PANELS)
     return ss_node_fail(panels, error, "is not a list of 1 to %d panels", SS_PLOT_PANELS);
   if (ss_node_present(asking->inputs) && !ss_node_is_object(asking->inputs))
@@ -330,14 +380,10 @@ static bool read_panels(struct ss_node root, struct asking *asking, double *busy
 
 static bool read_figure(struct ss_node root, struct asking *asking, const struct ss_notice *notice,
                         struct ss_plot *plot, struct ss_error *error) {
-  static const char *const keys[] = {"figure", "title",  "source",    "summary", "differs", "note", "notes",
-                                     "wide",   "panels", "estimated", "inputs",  "let",     NULL};
-  const struct ss_node wide = ss_node_get(root, "wide");
   double busy = 0;
-  if (!ss_node_keys(root, keys, error) || !read_text(ss_node_get(root, "title"), plot, &plot->title, error) ||
-      !join_note(root, plot, error))
+  if (!ss_object_read(&ss_figure_fields, root, plot, error) ||
+      !read_text(ss_node_get(root, "title"), plot, &plot->title, error) || !join_note(root, plot, error))
     return false;
-  if (ss_node_present(wide) && !ss_node_flag(wide, &plot->wide, error)) return false;
   asking->inputs = ss_node_get(root, "inputs");
   asking->query = ss_query_new(0, notice);
   const bool ok =

@@ -5,12 +5,14 @@
 #ifndef SS_FIGURES_FIGURE_H
 #define SS_FIGURES_FIGURE_H
 
-#include "base/json.h"
+#include "base/fields.h"
 #include "figures/plot.h"
 
 struct cJSON;
 struct ss_notice;
 struct ss_watcher;
+
+extern const struct ss_object_spec ss_figure_fields;
 
 /* Whether the document says that it is a figure, not a result. */
 bool ss_is_figure(struct ss_doc *doc);

@@ -30,31 +30,38 @@ static void leave_out(struct ss_plot_panel *panel, size_t first, const char *ser
   panel->rows = kept;
 }
 
+struct relative {
+  const char *to;
+  bool speedup, shown;
+};
+static const char *const ways[] = {"ratio", "speedup", NULL};
+static const struct ss_field_spec relative_fields[] = {
+    {"to", "a series", SS_IS_NAME, .required = true, SS_STORED(struct relative, to)},
+    {"as", NULL, SS_IS_CHOICE(ways), .required = true, SS_STORED(struct relative, speedup)},
+    {"shown", "that series, too", SS_IS_FLAG, .usual = "true", SS_STORED(struct relative, shown)},
+    {NULL}};
+const struct ss_object_spec ss_relative_fields = {.field = relative_fields};
+
 bool ss_figure_make_relative(struct ss_node node, struct ss_plot_panel *panel, size_t first, struct ss_error *error) {
-  static const char *const keys[] = {"to", "as", "shown", NULL}, *const ways[] = {"ratio", "speedup", NULL};
-  struct ss_node to, as;
-  const char *series;
-  size_t way;
-  bool shown = true;
+  struct relative relative;
   if (!ss_node_present(node)) return true;
-  if (!ss_node_keys(node, keys, error) || !ss_node_need(node, "to", &to, error) ||
-      !ss_node_text(to, &series, error) || !ss_node_need(node, "as", &as, error) ||
-      !ss_node_choice(as, ways, &way, error) ||
-      (ss_node_present(ss_node_get(node, "shown")) && !ss_node_flag(ss_node_get(node, "shown"), &shown, error)))
-    return false;
+  if (!ss_object_read(&ss_relative_fields, node, &relative, error)) return false;
   const size_t count = panel->rows - first;
   struct ss_plot_row *rows = panel->row + first;
   SS_AUTO_FREE double *base = ss_alloc(count, sizeof *base);
   if (!base) return ss_fail_memory(error, "comparing");
-  for (size_t i = 0; i < count; i++) base[i] = base_at(rows, count, series, &rows[i]);
+  for (size_t i = 0; i < count; i++) base[i] = base_at(rows, count, relative.to, &rows[i]);
   for (size_t i = 0; i < count; i++) {
-    if (!(base[i] > 0)) return ss_node_fail(to, error, "\"%s\" has no time at every place to compare with", series);
+    if (!(base[i] > 0))
+      return ss_node_fail(ss_node_get(node, "to"), error, "\"%s\" has no time at every place to compare with",
+                          relative.to);
     struct ss_plot_row *r = &rows[i];
-    const double low = way ? base[i] / r->high : r->low / base[i], high = way ? base[i] / r->low : r->high / base[i];
-    r->y = way ? base[i] / r->y : r->y / base[i];
+    const double low = relative.speedup ? base[i] / r->high : r->low / base[i],
+                 high = relative.speedup ? base[i] / r->low : r->high / base[i];
+    r->y = relative.speedup ? base[i] / r->y : r->y / base[i];
     r->low = low, r->high = high;
   }
-  if (!shown) leave_out(panel, first, series);
+  if (!relative.shown) leave_out(panel, first, relative.to);
   return true;
 }
 

@@ -4,11 +4,12 @@
 #ifndef SS_FIGURES_ROWS_H
 #define SS_FIGURES_ROWS_H
 
-#include "base/json.h"
+#include "base/fields.h"
 #include "figures/plot.h"
 
 /* "relative": {"to": SERIES, "as": "ratio"|"speedup"}: y over, or under, that of the series at the same x; "shown"
  * false leaves the series itself out. The rows are those of one entry, so that each has its own base. */
+extern const struct ss_object_spec ss_relative_fields;
 bool ss_figure_make_relative(struct ss_node node, struct ss_plot_panel *panel, size_t first,
                              struct ss_error *error) SS_MUST_CHECK;
 /* "printed": the rows are what a paper prints; of a series' name, by how much that is more than the row's own series:

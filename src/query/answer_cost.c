@@ -8,6 +8,15 @@
 
 enum { RANKS_MAX = 256, SCHEMES_MAX = 64 };
 
+static const struct ss_field_spec fields[] = {{"schemes", "(all)", SS_IS_LIST(&ss_scheme_field, 0, SCHEMES_MAX)},
+                                              SS_SUPPOSED_FIELDS,
+                                              {"ranks", "(4..64)", SS_IS_EITHER(ss_ranks_forms)},
+                                              {NULL}};
+const struct ss_object_spec ss_cost_request_fields = {.name = "cost",
+                                                      .says = "closed forms, where there is no trace",
+                                                      .field = fields,
+                                                      .rules = "{'required': ['M', 'density']}"};
+
 static bool read_schemes(struct ss_node list, struct ss_arena *arena, const char **names, size_t *count,
                          struct ss_error *error) {
   for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n)) {
@@ -23,30 +32,31 @@ static bool evaluate(struct ss_node object, struct ss_arena *texts, struct ss_re
   const struct ss_node counts = ss_node_get(object, "ranks");
   const char *names[SCHEMES_MAX];
   uint32_t ranks[RANKS_MAX];
-  struct ss_supposed_files files = {.count = 0};
+  struct ss_texts files;
   struct ss_cluster cluster;
   struct ss_costs costs;
   struct ss_costs_request wanted = {.with = with, .cluster = &cluster, .ranks = ranks, .scheme = names};
   if (!with) return ss_fail_memory(error, "evaluating costs");
   *with = (struct ss_supposition)SS_SUPPOSITION_DEFAULTS;
   if (!read_schemes(ss_node_get(object, "schemes"), texts, names, &wanted.schemes, error) ||
-      !ss_supposed_read(object, true, true, with, error) || !ss_supposed_files(object, &files, error) ||
+      !ss_supposed_read(object, true, true, with, error) ||
+      !ss_node_texts(ss_node_get(object, "files"), texts, &files, error) ||
       !ss_supposed_cluster(object, request, &cluster, error))
     return false;
   const bool counted = ss_node_present(counts)
                            ? ss_ranks_read(counts, 0, ranks, RANKS_MAX, &wanted.rank_counts, error)
                            : ss_ranks_parse("4..64", ranks, RANKS_MAX, &wanted.rank_counts, error);
   wanted.design = files.count > 0;
-  if (!counted || !ss_costs_open(files.name, files.count, &costs, error)) return false;
+  if (!counted || !ss_costs_open(files.text, files.count, &costs, error)) return false;
   request->answer = ss_costs_json(&costs, &wanted, error);
   ss_costs_close(&costs);
   return request->answer;
 }
 
 bool ss_answer_cost(struct ss_node object, struct ss_request *request, struct ss_error *error) {
-  static const char *const keys[] = {"schemes", SS_SUPPOSED_KEYS, NULL};
   struct ss_arena texts = {0};
-  const bool ok = ss_node_keys(object, keys, error) && evaluate(object, &texts, request, error);
+  const bool ok =
+      ss_object_check_keys(&ss_cost_request_fields, object, error) && evaluate(object, &texts, request, error);
   ss_arena_free(&texts);
   return ok;
 }

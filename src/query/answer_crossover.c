@@ -13,10 +13,36 @@ enum { PROBES_MOST = 65536, RANKS_MOST = 65536 };
 struct reading {
   struct ss_node object;
   struct ss_supposition with;
-  struct ss_supposed_files files;
+  struct ss_texts files;
   struct ss_crossover_study study;
   struct ss_arena texts;
 };
+
+static const char *const overs[] = {
+    [SS_OVER_DENSITY] = "density", [SS_OVER_RANKS] = "ranks", [SS_OVER_BANDWIDTH] = "bandwidth",
+    [SS_OVER_LATENCY] = "latency", [SS_OVER_M] = "M",         [SS_OVERS] = NULL};
+static const struct ss_field_spec an_end = {NULL, NULL, SS_IS_ANY},
+                                  range_forms[] = {{NULL, "LOW..HIGH", SS_IS_NAME},
+                                                   {NULL, NULL, SS_IS_LIST(&an_end, 2, 2)},
+                                                   {NULL}};
+#define OF(member) SS_STORED(struct reading, member)
+#define WAYS                                                                                                         \
+  {"form", "which closed form counts", SS_IS_CHOICE(ss_form_names), .usual = "exact", OF(study.duel.form)},          \
+      {"simulate", "instead of closed forms", SS_IS_FLAG, .usual = "false", OF(study.simulated)},                    \
+      {"probes", "values that are tried", SS_IS_COUNT(2, PROBES_MOST), OF(study.probes)}, {                          \
+    "ranks", NULL, SS_IS_COUNT(2, RANKS_MOST), .usual = "16", OF(study.duel.ranks)                                   \
+  }
+static const struct ss_field_spec way_fields[] = {WAYS, {NULL}};
+static const struct ss_object_spec ways = {.field = way_fields};
+static const struct ss_field_spec fields[] = {{"a", "a scheme", SS_IS_EITHER(ss_setting_forms), .required = true},
+                                              {"b", "another", SS_IS_EITHER(ss_setting_forms), .required = true},
+                                              {"over", "what varies", SS_IS_CHOICE(overs), .required = true},
+                                              {"range", NULL, SS_IS_EITHER(range_forms)},
+                                              WAYS,
+                                              SS_SUPPOSED_FIELDS,
+                                              {NULL}};
+const struct ss_object_spec ss_crossover_fields = {
+    .name = "crossover", .says = "where two schemes cost the same", .field = fields};
 
 static bool read_end(struct ss_node node, const struct ss_axis *axis, double *out, struct ss_error *error) {
   uint64_t count;
@@ -65,14 +91,11 @@ static bool read_range(struct reading *q, const struct ss_axis *axis, struct ss_
 
 /* What varies is not said twice; what does not must be. */
 static bool read_axis(struct reading *q, struct ss_error *error) {
-  static const char *const names[] = {
-      [SS_OVER_DENSITY] = "density", [SS_OVER_RANKS] = "ranks", [SS_OVER_BANDWIDTH] = "bandwidth",
-      [SS_OVER_LATENCY] = "latency", [SS_OVER_M] = "M",         [SS_OVERS] = NULL};
   struct ss_node over;
   char range[64];
   size_t chosen;
-  if (!ss_node_need(q->object, "over", &over, error) || !ss_node_choice(over, names, &chosen, error)) return false;
-  const struct ss_node twice = ss_node_get(q->object, names[chosen]);
+  if (!ss_node_need(q->object, "over", &over, error) || !ss_node_choice(over, overs, &chosen, error)) return false;
+  const struct ss_node twice = ss_node_get(q->object, overs[chosen]);
   if (ss_node_present(twice))
     return ss_node_fail(twice, error, "varies: say %s instead",
                         ss_doc_field(twice.doc, "range", range, sizeof range));
@@ -82,18 +105,8 @@ static bool read_axis(struct reading *q, struct ss_error *error) {
 }
 
 static bool read_ways(struct reading *q, struct ss_error *error) {
-  const struct ss_node form = ss_node_get(q->object, "form"), simulate = ss_node_get(q->object, "simulate"),
-                       probes = ss_node_get(q->object, "probes"), ranks = ss_node_get(q->object, "ranks");
-  uint64_t places = 0, count = 16;
-  size_t chosen = SS_FORM_EXACT;
-  if ((ss_node_present(form) && !ss_node_choice(form, ss_form_names, &chosen, error)) ||
-      (ss_node_present(simulate) && !ss_node_flag(simulate, &q->study.simulated, error)) ||
-      (ss_node_present(probes) && !ss_node_count(probes, 2, PROBES_MOST, &places, error)) ||
-      (ss_node_present(ranks) && !ss_node_count(ranks, 2, RANKS_MOST, &count, error)))
-    return false;
-  q->study.duel.form = (enum ss_form)chosen;
-  q->study.duel.ranks = (uint32_t)count;
-  q->study.probes = (uint32_t)places;
+  const struct ss_node form = ss_node_get(q->object, "form");
+  if (!ss_object_read_known(&ways, q->object, q, error)) return false;
   if (!q->study.simulated) return true;
   if (ss_node_present(form)) return ss_node_fail(form, error, "says which closed form counts: not of simulations");
   return ss_supposed_can_be_played(q->object, &q->with, error);
@@ -113,9 +126,9 @@ static bool search(struct reading *q, struct ss_request *request, struct ss_erro
   const char *side[2];
   struct ss_costs costs;
   if (!read_axis(q, error) || !read_ways(q, error) || !read_sides(q, side, error) ||
-      !ss_supposed_files(q->object, &q->files, error) ||
+      !ss_node_texts(ss_node_get(q->object, "files"), &q->texts, &q->files, error) ||
       !ss_supposed_cluster(q->object, request, &q->study.duel.cluster, error) ||
-      !ss_costs_open(q->files.name, q->files.count, &costs, error))
+      !ss_costs_open(q->files.text, q->files.count, &costs, error))
     return false;
   q->study.duel.with = &q->with;
   q->study.duel.costs = &costs;
@@ -128,8 +141,7 @@ static bool search(struct reading *q, struct ss_request *request, struct ss_erro
 }
 
 bool ss_answer_crossover(struct ss_node object, struct ss_request *request, struct ss_error *error) {
-  static const char *const keys[] = {"a", "b", "over", "range", "form", "simulate", "probes", SS_SUPPOSED_KEYS, NULL};
-  if (!ss_node_keys(object, keys, error)) return false;
+  if (!ss_object_check_keys(&ss_crossover_fields, object, error)) return false;
   SS_AUTO_FREE struct reading *q = ss_alloc_zero(1, sizeof *q);
   if (!q) return ss_fail_memory(error, "searching for crossovers");
   q->object = object;

@@ -20,16 +20,21 @@ bool ss_request_trace(struct ss_node object, const struct ss_request *request, s
   return source->trace || ss_node_fail(node, error, "has no lookups: name a file, or say {\"synth\": ...}");
 }
 
+static const struct ss_field_spec fields[] = {
+    {"trace", NULL, SS_IS_EITHER(ss_lookups_forms), .required = true},
+    {"ranks", "the first so many (all)", SS_IS_COUNT(1, SS_RANKS_MAX), SS_STORED(struct ss_stats_window, ranks)},
+    {"iterations", NULL, SS_IS_EITHER(ss_iterations_forms)},
+    {"tensors", "(all)", SS_IS_EITHER(ss_texts_forms)},
+    {NULL}};
+const struct ss_object_spec ss_stats_fields = {.name = "stats", .says = "statistics of a trace", .field = fields};
+
 /* Which part of the trace; the list of tensors is to be freed. */
 static bool read_window(struct ss_node object, const struct ss_trace *trace, struct ss_stats_window *window,
                         struct ss_error *error) {
-  const struct ss_node ranks = ss_node_get(object, "ranks");
-  uint64_t count = 0;
   size_t *tensor = ss_alloc(ss_trace_tensors(trace), sizeof *tensor);
   window->tensor = tensor;
   if (!tensor) return ss_fail_memory(error, "measuring a trace");
-  if (ss_node_present(ranks) && !ss_node_count(ranks, 1, SS_RANKS_MAX, &count, error)) return false;
-  window->ranks = (uint32_t)count;
+  if (!ss_object_read_known(&ss_stats_fields, object, window, error)) return false;
   window->end = ss_trace_iterations(trace);
   return ss_iterations_read(ss_node_get(object, "iterations"), ss_trace_iterations(trace), &window->first,
                             &window->end, error) &&
@@ -37,12 +42,12 @@ static bool read_window(struct ss_node object, const struct ss_trace *trace, str
 }
 
 bool ss_answer_stats(struct ss_node object, struct ss_request *request, struct ss_error *error) {
-  static const char *const keys[] = {"trace", "ranks", "iterations", "tensors", NULL};
   struct ss_sources sources = {0};
   struct ss_stats_window window = {.watcher = request->run.watcher};
   const struct ss_trace *trace;
   struct ss_stats *stats = NULL;
-  const bool ok = ss_node_keys(object, keys, error) && ss_request_trace(object, request, &sources, &trace, error) &&
+  const bool ok = ss_object_check_keys(&ss_stats_fields, object, error) &&
+                  ss_request_trace(object, request, &sources, &trace, error) &&
                   read_window(object, trace, &window, error) && ss_trace_stats(trace, window, &stats, error);
   if (ok) request->answer = ss_trace_stats_json(trace, stats);
   ss_stats_free(stats);

@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const beside[] = {"set", "per_rank", "per_iteration", NULL};
-
 /* B of synthetic lookups that are kept, and the part of what may be taken at all that they may be. */
 enum { DRAWN_BYTES = 192 << 20, DRAWN_PART = 16 };
 
@@ -70,16 +68,32 @@ void ss_query_free(struct ss_query *query) {
   free(query);
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------ */
+/* --- fields ------------------------------------------------------------------------------------------------- */
 
-bool ss_request_keys(struct ss_node node, const char *const *others, struct ss_error *error) {
-  const char *keys[64] = {NULL};
-  size_t n = 0;
-  for (size_t i = 0; ss_request_kinds[i].name; i++) keys[n++] = ss_request_kinds[i].name;
-  for (size_t i = 0; beside[i]; i++) keys[n++] = beside[i];
-  for (size_t i = 0; others[i]; i++) keys[n++] = others[i];
-  return ss_node_keys(node, keys, error);
-}
+static const struct ss_field_spec anything = {NULL, NULL, SS_IS_ANY};
+const struct ss_object_spec ss_by_path = {.others = &anything};
+const struct ss_field_spec ss_asked_forms[] = {
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&ss_by_path)}, {NULL}};
+#define ONE(name) "{'required': ['" name "']}"
+static const struct ss_field_spec fields[] = {SS_REQUEST_FIELDS, {NULL}};
+const struct ss_object_spec ss_request_fields = {
+    .name = "request",
+    .title = "A request (of claims, of the panels of figures, and of programs that use the library)",
+    .says =
+        "What is to be computed. run, plan, rounds, place, check and train take a scenario or the path of one. Paths "
+        "are looked for from here, then in the data folder.",
+    .field = fields,
+    .rules = "{'oneOf': [" ONE("run") "," ONE("plan") "," ONE("rounds") "," ONE("place") "," ONE("check") "," ONE(
+        "tr"
+        "ai"
+        "n") "," ONE("learn") "," ONE("cost") "," ONE("crossover") "," ONE("calibrate") "," ONE("stats") "," ONE("mea"
+                                                                                                                 "sur"
+                                                                                                                 "e") "," ONE("hash") "," ONE("file") "]}"};
+
+static const struct ss_field_spec a_request = {NULL, NULL, SS_IS_OBJECT(&ss_request_fields)};
+const struct ss_object_spec ss_inputs_fields = {.says = "requests by name", .others = &a_request};
+
+/* --- reading ------------------------------------------------------------------------------------------------ */
 
 bool ss_request_asks(struct ss_node node) {
   bool asks = false;
@@ -89,11 +103,10 @@ bool ss_request_asks(struct ss_node node) {
 }
 
 bool ss_request_named(struct ss_node inputs, struct ss_node name, struct ss_node *out, struct ss_error *error) {
-  static const char *const notes[] = {"notes", NULL};
   const char *text, *names[256] = {NULL};
   if (!ss_node_text(name, &text, error)) return false;
   *out = ss_node_get(inputs, text);
-  if (ss_node_present(*out)) return ss_request_keys(*out, notes, error);
+  if (ss_node_present(*out)) return ss_object_check_keys(&ss_request_fields, *out, error);
   size_t known = 0;
   for (struct ss_node n = ss_node_first(inputs); ss_node_present(n) && known < 255; n = ss_node_next(n))
     names[known++] = ss_node_key(n);

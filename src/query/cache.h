@@ -10,7 +10,7 @@
 #ifndef SS_QUERY_CACHE_H
 #define SS_QUERY_CACHE_H
 
-#include "base/json.h"
+#include "base/fields.h"
 
 struct ss_notice;
 struct ss_query;
@@ -37,8 +37,24 @@ struct ss_query_request {
   size_t changes;
 };
 
-/* An error unless all keys of the object are a request's, or among `others` (NULL-terminated). */
-bool ss_request_keys(struct ss_node node, const char *const *others, struct ss_error *error) SS_MUST_CHECK;
+/* What an object may say to ask for something: all of a table. */
+#define SS_REQUEST_FIELDS                                                                                            \
+  {"run", NULL, SS_IS_EITHER(ss_asked_forms)}, {"plan", NULL, SS_IS_EITHER(ss_asked_forms)},                         \
+      {"rounds", NULL, SS_IS_EITHER(ss_asked_forms)}, {"place", NULL, SS_IS_EITHER(ss_asked_forms)},                 \
+      {"check", NULL, SS_IS_EITHER(ss_asked_forms)}, {"train", NULL, SS_IS_EITHER(ss_asked_forms)},                  \
+      {"learn", NULL, SS_IS_OBJECT(&ss_learn_fields)}, {"cost", NULL, SS_IS_OBJECT(&ss_cost_request_fields)},        \
+      {"crossover", NULL, SS_IS_OBJECT(&ss_crossover_fields)},                                                       \
+      {"calibrate", NULL, SS_IS_OBJECT(&ss_calibrate_fields)}, {"stats", NULL, SS_IS_OBJECT(&ss_stats_fields)},      \
+      {"measure", NULL, SS_IS_OBJECT(&ss_measure_fields)}, {"hash", NULL, SS_IS_OBJECT(&ss_hash_fields)},            \
+      {"file", "JSON that was written before", SS_IS_NAME},                                                          \
+      {"set", "values by path, put into what is asked", SS_IS_OBJECT(&ss_by_path)}, {"per_rank", NULL, SS_IS_FLAG},  \
+      {"per_iteration", NULL, SS_IS_FLAG}, {                                                                         \
+    "notes", SS_NOT_READ                                                                                             \
+  }
+extern const struct ss_field_spec ss_asked_forms[];
+extern const struct ss_object_spec ss_request_fields, ss_inputs_fields /* requests by name */, ss_by_path,
+    ss_learn_fields, ss_cost_request_fields, ss_crossover_fields, ss_calibrate_fields, ss_stats_fields,
+    ss_measure_fields, ss_hash_fields;
 /* Does the object ask anything? */
 bool ss_request_asks(struct ss_node node);
 /* The request that the text `name` names among the members of the object `inputs`, as files of claims and figures

@@ -1,6 +1,8 @@
 #include "query/calibrate_request.h"
 
 #include "calibration/calibrated.h"
+#include "query/cache.h"
+#include "study/scenario_fields.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -8,34 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool read_counts(struct ss_node object, struct ss_calibrate_request *q, struct ss_error *error) {
-  const struct {
-    const char *key;
-    uint64_t low, high;
-    uint32_t *out;
-  } counts[] = {{"ranks", 2, 65536, &q->reading.ranks},
-                {"gpus_per_node", 1, 1024, &q->fit.gpus_per_node},
-                {"nics", 1, 1024, &q->fit.nics}};
-  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-    const struct ss_node node = ss_node_get(object, counts[i].key);
-    uint64_t count;
-    if (!ss_node_present(node)) continue;
-    if (!ss_node_count(node, counts[i].low, counts[i].high, &count, error)) return false;
-    *counts[i].out = (uint32_t)count;
-  }
-  q->reading.per_node = q->fit.gpus_per_node;
-  return q->fit.nics == 0 || q->fit.gpus_per_node % q->fit.nics == 0 ||
-         ss_node_fail(ss_node_get(object, "nics"), error, "%u cards do not divide %u GPUs", q->fit.nics,
-                      q->fit.gpus_per_node);
-}
-
 /* A number, or "all". */
-static bool read_window(struct ss_node node, uint32_t *out, struct ss_error *error) {
+static bool read_window(struct ss_node node, void *out, struct ss_error *error) {
   uint64_t count = UINT32_MAX;
   const bool all = ss_node_is_text(node) && strcmp(node.at->valuestring, "all") == 0;
-  if (!ss_node_present(node)) return true;
   if (!all && !ss_node_count(node, 1, 1u << 20, &count, error)) return false;
-  *out = (uint32_t)count;
+  *(uint32_t *)out = (uint32_t)count;
   return true;
 }
 
@@ -47,10 +27,10 @@ static bool read_size(struct ss_node range, const char *text, double *out, struc
 }
 
 /* "A:B", either of which may be left out. */
-static bool read_sizes(struct ss_node range, struct ss_reading *reading, struct ss_error *error) {
+static bool read_sizes(struct ss_node range, void *out, struct ss_error *error) {
+  struct ss_reading *reading = out;
   const char *text;
   char before[64];
-  if (!ss_node_present(range)) return true;
   if (!ss_node_text(range, &text, error)) return false;
   const size_t colon = strcspn(text, ":");
   if (!text[colon] || colon >= sizeof before)
@@ -65,9 +45,8 @@ static bool read_lists(struct ss_node object, struct ss_calibrate_request *q, st
   if (!ss_node_texts(ss_node_get(object, "logs"), &q->arena, &q->logs, error) ||
       !ss_node_texts(ss_node_get(object, "where"), &q->arena, &where, error) ||
       !ss_node_texts(ss_node_get(object, "suppose"), &q->arena, &suppose, error) ||
-      !ss_node_texts(ss_node_get(object, "fit_on"), &q->arena, &q->fit_on, error))
+      !ss_node_texts(q->fit_on_node, &q->arena, &q->fit_on, error))
     return false;
-  q->fit_on_node = ss_node_get(object, "fit_on");
   q->reading.where = where.text;
   q->reading.wheres = where.count;
   q->reading.suppose = suppose.text;
@@ -75,25 +54,32 @@ static bool read_lists(struct ss_node object, struct ss_calibrate_request *q, st
   return true;
 }
 
-static bool read_rest(struct ss_node object, struct ss_calibrate_request *q, struct ss_error *error) {
-  static const char *const left_out[] = {"collectives", "nodes", "nothing", NULL}; /* by enum ss_leave_out */
-  const struct ss_node tool = ss_node_get(object, "tool"), name = ss_node_get(object, "name"),
-                       latency = ss_node_get(object, "latency"), in_place = ss_node_get(object, "in_place"),
-                       messages = ss_node_get(object, "messages"), leave_out = ss_node_get(object, "leave_out"),
-                       validate = ss_node_get(object, "validate");
-  size_t chosen = SS_LEAVE_COLLECTIVES;
-  if ((ss_node_present(tool) && !ss_node_text(tool, &q->reading.tool, error)) ||
-      (ss_node_present(name) && !ss_node_text(name, &q->name, error)) ||
-      (ss_node_present(latency) && !ss_node_nonnegative(latency, SS_TIME, &q->fit.latency, error)) ||
-      (ss_node_present(in_place) && !ss_node_flag(in_place, &q->reading.in_place, error)) ||
-      (ss_node_present(validate) && !ss_node_flag(validate, &q->validate, error)) ||
-      (ss_node_present(messages) && !ss_node_nonnegative(messages, SS_BYTES, &q->least_message, error)) ||
-      (ss_node_present(leave_out) && !ss_node_choice(leave_out, left_out, &chosen, error)))
-    return false;
-  q->left_out = (enum ss_leave_out)chosen;
-  q->fit.unjudged = q->left_out == SS_LEAVE_NOTHING;
-  return true;
-}
+#define PART(member) SS_STORED(struct ss_calibrate_request, member)
+static const char *const left_out[] = {"collectives", "nodes", "nothing", NULL}; /* by enum ss_leave_out */
+static const struct ss_field_spec window_forms[] = {
+    {NULL, NULL, SS_IS_COUNT(1, 1 << 20)}, {NULL, NULL, SS_IS_TEXT, .pattern = "^all$"}, {NULL}};
+static const struct ss_field_spec fields[] = {
+    {"logs", "times that were measured: files", SS_IS_EITHER(ss_texts_forms)},
+    {"name", "of the cluster (that of the first log)", SS_IS_TEXT, PART(name)},
+    {"gpus_per_node", "(as many as a run used)", SS_IS_COUNT(1, 1024), PART(fit.gpus_per_node)},
+    {"nics", "(found)", SS_IS_COUNT(1, 1024), PART(fit.nics)},
+    {"window", "messages of an exchange at once (found)", SS_IS_EITHER(window_forms), .read = read_window,
+     PART(fit.window)},
+    {"latency", "between nodes (fitted)", SS_IS_TIME, PART(fit.latency)},
+    {"ranks", "where a log does not say", SS_IS_COUNT(2, 65536), PART(reading.ranks)},
+    {"tool", "where a log does not say", SS_IS_TEXT, PART(reading.tool)},
+    {"in_place", "of nccl-tests those columns", SS_IS_FLAG, PART(reading.in_place)},
+    {"where", "COLUMN=VALUE: only such rows", SS_IS_EITHER(ss_texts_forms)},
+    {"suppose", "COLLECTIVE=ALGORITHM, where a log hides it", SS_IS_EITHER(ss_texts_forms)},
+    {"sizes", "A:B, only rows of these", SS_IS_TEXT, .read = read_sizes, PART(reading)},
+    {"messages", "only rows whose largest message has as many bytes", SS_IS_BYTES, PART(least_message)},
+    {"leave_out", "what the fit is judged by", SS_IS_CHOICE(left_out), .usual = "collectives", PART(left_out)},
+    {"validate", "no cluster, but how well what is left out is predicted", SS_IS_FLAG, PART(validate)},
+    {"fit_on", "of a validation, in place of what is left out: collective=NAME, nodes=N",
+     SS_IS_EITHER(ss_texts_forms), PART(fit_on_node)},
+    {NULL}};
+const struct ss_object_spec ss_calibrate_fields = {
+    .name = "calibrate", .says = "fits a cluster to times that were measured", .field = fields};
 
 /* What only a validation has. */
 static bool check(struct ss_node object, const struct ss_calibrate_request *q, struct ss_error *error) {
@@ -107,14 +93,14 @@ static bool check(struct ss_node object, const struct ss_calibrate_request *q, s
 }
 
 bool ss_calibrate_request_read(struct ss_node object, struct ss_calibrate_request *out, struct ss_error *error) {
-  static const char *const keys[] = {"logs",     "name",      "gpus_per_node", "nics",   "window",  "latency",
-                                     "ranks",    "tool",      "in_place",      "where",  "suppose", "sizes",
-                                     "messages", "leave_out", "validate",      "fit_on", NULL};
   *out = (struct ss_calibrate_request){.fit = {.latency = NAN}, .reading = {.most = INFINITY}};
-  return ss_node_keys(object, keys, error) && read_lists(object, out, error) && read_counts(object, out, error) &&
-         read_window(ss_node_get(object, "window"), &out->fit.window, error) &&
-         read_sizes(ss_node_get(object, "sizes"), &out->reading, error) && read_rest(object, out, error) &&
-         check(object, out, error);
+  if (!ss_object_read(&ss_calibrate_fields, object, out, error) || !read_lists(object, out, error)) return false;
+  out->reading.per_node = out->fit.gpus_per_node;
+  out->fit.unjudged = out->left_out == SS_LEAVE_NOTHING;
+  if (out->fit.nics > 0 && out->fit.gpus_per_node % out->fit.nics != 0)
+    return ss_node_fail(ss_node_get(object, "nics"), error, "%u cards do not divide %u GPUs", out->fit.nics,
+                        out->fit.gpus_per_node);
+  return check(object, out, error);
 }
 
 void ss_calibrate_request_close(struct ss_calibrate_request *request) {

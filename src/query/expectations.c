@@ -13,10 +13,9 @@
 #include <string.h>
 
 struct expectation {
-  const char *that, *of, *than, *tensor; /* than NULL: `number`; tensor NULL: all */
-  double number, within;                 /* number, of a text too: what it says as a quantity; NaN: nothing */
-  enum ss_relation is;
-  struct ss_node at;
+  struct ss_expectation said;
+  const char *than; /* NULL: `number` */
+  double number;    /* of a text too: what it says as a quantity; NaN: nothing */
 };
 
 static bool ends_in(const char *text, const char *end) {
@@ -30,25 +29,14 @@ static enum ss_dimension dimension_of(const char *field) {
 }
 
 static bool read_expectation(struct ss_node node, struct expectation *out, struct ss_error *error) {
-  static const char *const keys[] = {"that", "of", "is", "than", "at", "tensor", "within", "notes", NULL};
-  struct ss_node that, of, is, than, tensor = ss_node_get(node, "tensor"), within = ss_node_get(node, "within");
-  size_t choice;
-  *out = (struct expectation){.at = ss_node_get(node, "at"), .within = NAN};
-  if (!ss_node_keys(node, keys, error) || !ss_node_need(node, "that", &that, error) ||
-      !ss_node_need(node, "of", &of, error) || !ss_node_need(node, "is", &is, error) ||
-      !ss_node_need(node, "than", &than, error) || !ss_node_text(that, &out->that, error) ||
-      !ss_node_text(of, &out->of, error) || !ss_node_choice(is, ss_relations, &choice, error))
-    return false;
-  out->is = (enum ss_relation)choice;
-  if (ss_node_present(tensor) && !ss_node_text(tensor, &out->tensor, error)) return false;
-  if (ss_node_present(within) && !ss_node_nonnegative(within, SS_RATIO, &out->within, error)) return false;
-  if (out->is == SS_EQUAL && isnan(out->within))
+  struct ss_expectation *said = &out->said;
+  *out = (struct expectation){.said.within = NAN};
+  if (!ss_object_read(&ss_expectation_fields, node, said, error)) return false;
+  if (said->is == SS_EQUAL && isnan(said->within))
     return ss_node_fail(node, error, "\"=\" needs \"within\" (a share, say 0.01)");
-  if (ss_node_present(out->at) && !ss_node_is_object(out->at))
-    return ss_node_fail(out->at, error, "expected an object, say {\"ranks\": 16}");
-  if (ss_node_is_number(than)) return ss_node_quantity(than, SS_NUMBER, &out->number, error);
-  if (!ss_node_text(than, &out->than, error)) return false;
-  if (!ss_units_parse(out->than, dimension_of(out->that), &out->number, NULL)) out->number = NAN;
+  if (ss_node_is_number(said->than)) return ss_node_quantity(said->than, SS_NUMBER, &out->number, error);
+  if (!ss_node_text(said->than, &out->than, error)) return false;
+  if (!ss_units_parse(out->than, dimension_of(said->that), &out->number, NULL)) out->number = NAN;
   return true;
 }
 
@@ -70,8 +58,8 @@ static bool several_tensors(const cJSON *records) {
 }
 
 static bool concerns(const struct expectation *e, const cJSON *record, bool several) {
-  const char *tensor = e->tensor ? e->tensor : several ? "*" : NULL;
-  return ss_record_is_of(record, e->of) && ss_record_lies_at(record, e->at) &&
+  const char *tensor = e->said.tensor ? e->said.tensor : several ? "*" : NULL;
+  return ss_record_is_of(record, e->said.of) && ss_record_lies_at(record, e->said.at) &&
          (!tensor || strcmp(text_of(record, "tensor"), tensor) == 0);
 }
 
@@ -84,9 +72,9 @@ static bool has_record_of(const cJSON *records, const char *label) {
 static bool judge_record(const cJSON *records, const cJSON *record, const struct expectation *e,
                          struct ss_verdict *verdict) {
   struct ss_miss miss = {
-      .record = record, .field = e->that, .found = number_of(record, e->that), .against = e->number};
-  if (e->than) miss.against = number_of(ss_record_beside(records, record, e->than), e->that);
-  const struct ss_bounds allowed = ss_bounds_of(e->is, miss.against, e->within);
+      .record = record, .field = e->said.that, .found = number_of(record, e->said.that), .against = e->number};
+  if (e->than) miss.against = number_of(ss_record_beside(records, record, e->than), e->said.that);
+  const struct ss_bounds allowed = ss_bounds_of(e->said.is, miss.against, e->said.within);
   verdict->points++;
   return ss_bounds_hold(&allowed, miss.found) || ss_verdict_add_miss(verdict, miss);
 }
@@ -199,11 +187,12 @@ static bool check(const struct ss_study *study, struct ss_node node, struct ss_e
   struct expectation e;
   double value;
   if (!read_expectation(node, &e, error)) return false;
-  if (!ss_result_find(&blank, e.that, &value))
-    return ss_node_fail(node, error, "results have no number \"%s\"%s", e.that, ss_result_suggest(e.that).text);
-  if (!check_label(study, ss_node_get(node, "of"), e.of, NULL, error)) return false;
+  if (!ss_result_find(&blank, e.said.that, &value))
+    return ss_node_fail(node, error, "results have no number \"%s\"%s", e.said.that,
+                        ss_result_suggest(e.said.that).text);
+  if (!check_label(study, ss_node_get(node, "of"), e.said.of, NULL, error)) return false;
   return !e.than || !isnan(e.number) ||
-         check_label(study, ss_node_get(node, "than"), e.than, ss_dimension_wanted(dimension_of(e.that)), error);
+         check_label(study, ss_node_get(node, "than"), e.than, ss_dimension_wanted(dimension_of(e.said.that)), error);
 }
 
 bool ss_expectations_check(const struct ss_study *study, struct ss_error *error) {

@@ -1,5 +1,8 @@
 #include "query/learn_request.h"
 
+#include "query/cache.h"
+#include "study/scenario_fields.h"
+
 #include "base/units.h"
 #include "schemes/registry.h"
 #include "study/study.h"
@@ -79,87 +82,64 @@ static bool read_schemes(struct ss_node schemes, struct ss_learn_request *q, str
 
 /* --- the rest ------------------------------------------------------------------------------------------------ */
 
-/* Whole numbers, where each goes and how large it may be. */
-static bool read_counts(struct ss_node object, struct ss_learn_request *q, struct ss_error *error) {
-  struct ss_model_shape *shape = &q->source.task.shape;
-  const struct {
-    const char *key;
-    uint64_t low, high, *wide;
-    uint32_t *narrow;
-  } counts[] = {{"ranks", 1, SS_RANKS_MAX, NULL, &q->source.import.ranks},
-                {"batch", 1, UINT32_MAX, &q->source.import.batch, NULL},
-                {"seq", 2, UINT32_MAX, &q->source.import.seq, NULL},
-                {"steps", 1, 10000000, &q->source.task.steps, NULL},
-                {"vocab", 2, UINT32_MAX, &q->source.import.vocab, NULL},
-                {"width", 1, 1 << 16, NULL, &shape->width},
-                {"context", 1, 1 << 16, NULL, &shape->context},
-                {"samples", 1, 1 << 20, NULL, &shape->samples},
-                {"seed", 0, UINT64_C(1) << 53, &shape->seed, NULL},
-                {"gpus_per_node", 1, SS_RANKS_MAX, NULL, &q->source.cluster.gpus_per_node}};
-  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-    const struct ss_node node = ss_node_get(object, counts[i].key);
-    uint64_t count;
-    if (!ss_node_present(node)) continue;
-    if (!ss_node_count(node, counts[i].low, counts[i].high, &count, error)) return false;
-    if (counts[i].wide) *counts[i].wide = count;
-    if (counts[i].narrow) *counts[i].narrow = (uint32_t)count;
-  }
-  return true;
-}
-
-static bool read_select(struct ss_node node, struct ss_selection *select, struct ss_error *error) {
-  if (!ss_node_present(node)) return true;
+static bool read_select(struct ss_node node, void *out, struct ss_error *error) {
+  struct ss_selection *select = out;
   *select = (struct ss_selection){.selects = true, .residual = true};
   if (!ss_node_positive(node, SS_RATIO, &select->density, error)) return false;
   return select->density <= 1 || ss_node_fail(node, error, "%g is above 1", select->density);
 }
 
+#define PART(member) SS_STORED(struct ss_learn_request, source.member)
+static const struct ss_field_spec schemes_forms[] = {
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_LIST(&ss_scheme_field, 1, SS_LEARN_SETTINGS_MAX)}, {NULL}};
+static const struct ss_field_spec fields[] = {
+    {"text", "a file", SS_IS_TEXT, PART(text)},
+    {"trace", "of a text, in its place", SS_IS_TEXT, PART(trace)},
+    {"source", "what the text is called", SS_IS_TEXT, PART(import.source)},
+    {"layout", NULL, SS_IS_CHOICE(ss_text_layout_names), .usual = "stream", PART(import.layout)},
+    {"seq", "words a sequence", SS_IS_COUNT(2, UINT32_MAX), PART(import.seq)},
+    {"schemes", "(allreduce)", SS_IS_EITHER(schemes_forms)},
+    {"ranks", NULL, SS_IS_COUNT(1, SS_RANKS_MAX), PART(import.ranks)},
+    {"batch", "sequences of a rank in a step", SS_IS_COUNT(1, UINT32_MAX), PART(import.batch)},
+    {"steps", NULL, SS_IS_COUNT(1, 10000000), PART(task.steps)},
+    {"vocab", "words that are told apart", SS_IS_COUNT(2, UINT32_MAX), PART(import.vocab)},
+    {"width", "of an embedding", SS_IS_COUNT(1, 1 << 16), PART(task.shape.width)},
+    {"context", "words before the one that is guessed", SS_IS_COUNT(1, 1 << 16), PART(task.shape.context)},
+    {"samples", "other words that one is told from", SS_IS_COUNT(1, 1 << 20), PART(task.shape.samples)},
+    {"optimizer", NULL, SS_IS_CHOICE(ss_optimizer_names), .usual = "adagrad", PART(task.optimizer.kind)},
+    {"lr", "learning rate (the optimizer's)", SS_IS_ABOVE_0, PART(task.optimizer.rate)},
+    {"select", "the share of each gradient that is sent", SS_IS_SHARE, .most = 1, .read = read_select,
+     PART(task.select)},
+    {"split", "updates in two parts", SS_IS_FLAG, PART(task.split)},
+    {"seed", NULL, SS_IS_SEED, PART(task.shape.seed)},
+    {"gpus_per_node", NULL, SS_IS_COUNT(1, SS_RANKS_MAX), PART(cluster.gpus_per_node)},
+    {NULL}};
+const struct ss_object_spec ss_learn_fields = {
+    .name = "learn", .says = "a small training under several schemes", .field = fields};
+
 /* The text, or the trace of one, and how a text is cut. */
-static bool read_text(struct ss_node object, struct ss_learn_request *q, struct ss_error *error) {
-  struct ss_import *import = &q->source.import;
-  const struct ss_node source = ss_node_get(object, "source"), layout = ss_node_get(object, "layout"),
-                       seq = ss_node_get(object, "seq");
-  size_t cut = SS_STREAM;
+static bool check_text(struct ss_node object, const struct ss_learn_request *q, struct ss_error *error) {
+  const struct ss_node layout = ss_node_get(object, "layout"), seq = ss_node_get(object, "seq");
   char text[32], trace[32];
-  q->text = ss_node_get(object, "text");
-  q->trace = ss_node_get(object, "trace");
   if (ss_node_present(q->text) == ss_node_present(q->trace))
     return ss_node_fail(object, error, "to have something to read, say %s (a file) or %s (of one)%s",
                         ss_doc_field(object.doc, "text", text, sizeof text),
                         ss_doc_field(object.doc, "trace", trace, sizeof trace),
                         ss_node_present(q->text) ? ", not both" : "");
-  if ((ss_node_present(source) && !ss_node_text(source, &import->source, error)) ||
-      (ss_node_present(layout) && !ss_node_choice(layout, ss_text_layout_names, &cut, error)))
-    return false;
-  import->layout = (enum ss_text_layout)cut;
   if (ss_node_present(q->trace) && (ss_node_present(seq) || ss_node_present(layout)))
     return ss_node_fail(ss_node_present(seq) ? seq : layout, error, "says how a text is cut: a trace's is already");
-  if (ss_node_present(seq) && cut == SS_SENTENCE)
-    return ss_node_fail(seq, error, "goes with the layout \"stream\": sentences are as long as they are");
-  return ss_node_present(q->text) ? ss_node_text(q->text, &q->source.text, error)
-                                  : ss_node_text(q->trace, &q->source.trace, error);
-}
-
-static bool read_task(struct ss_node object, struct ss_learn_request *q, struct ss_error *error) {
-  const struct ss_node optimizer = ss_node_get(object, "optimizer"), rate = ss_node_get(object, "lr"),
-                       split = ss_node_get(object, "split");
-  size_t kind = SS_ADAGRAD;
-  if ((ss_node_present(optimizer) && !ss_node_choice(optimizer, ss_optimizer_names, &kind, error)) ||
-      (ss_node_present(split) && !ss_node_flag(split, &q->source.task.split, error)) ||
-      !read_select(ss_node_get(object, "select"), &q->source.task.select, error))
-    return false;
-  q->source.task.optimizer.kind = (enum ss_optimizer_kind)kind;
-  q->source.task.optimizer.rate = ss_optimizer_rate((enum ss_optimizer_kind)kind);
-  return !ss_node_present(rate) || ss_node_positive(rate, SS_NUMBER, &q->source.task.optimizer.rate, error);
+  return !ss_node_present(seq) || q->source.import.layout != SS_SENTENCE ||
+         ss_node_fail(seq, error, "goes with the layout \"stream\": sentences are as long as they are");
 }
 
 bool ss_learn_request_read(struct ss_node object, struct ss_learn_request *out, struct ss_error *error) {
-  static const char *const keys[] = {"text",  "trace",  "schemes",       "ranks",     "layout", "batch",   "seq",
-                                     "steps", "vocab",  "width",         "context",   "seed",   "samples", "lr",
-                                     "split", "select", "gpus_per_node", "optimizer", "source", NULL};
-  *out = (struct ss_learn_request){.source = SS_LEARNING_DEFAULTS};
+  *out = (struct ss_learn_request){
+      .source = SS_LEARNING_DEFAULTS, .text = ss_node_get(object, "text"), .trace = ss_node_get(object, "trace")};
   out->source.setting = out->setting;
-  return ss_node_keys(object, keys, error) && read_text(object, out, error) &&
-         read_schemes(ss_node_get(object, "schemes"), out, error) && read_counts(object, out, error) &&
-         read_task(object, out, error);
+  if (!ss_object_read(&ss_learn_fields, object, out, error) || !check_text(object, out, error) ||
+      !read_schemes(ss_node_get(object, "schemes"), out, error))
+    return false;
+  struct ss_optimizer_options *optimizer = &out->source.task.optimizer;
+  if (!ss_node_present(ss_node_get(object, "lr"))) optimizer->rate = ss_optimizer_rate(optimizer->kind);
+  return true;
 }

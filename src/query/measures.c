@@ -291,41 +291,63 @@ static bool play_hash(uint64_t nnz, const struct ss_hash_memory *memory, bool lo
   return true;
 }
 
-bool ss_answer_hash(struct ss_node node, struct ss_request *request, struct ss_error *error) {
-  static const char *const keys[] = {"kernel", "nnz", "parts", "slots_per_row", "probes", NULL};
-  static const char *const kernels[] = {"lossy", "hierarchical", NULL};
-  struct ss_node kernel, slots;
-  size_t chosen;
-  uint64_t nnz, parts, probes = 1;
+struct hash {
+  uint64_t nnz, parts, probes;
   double per_row;
-  if (!ss_node_keys(node, keys, error) || !ss_node_need(node, "kernel", &kernel, error) ||
-      !ss_node_choice(kernel, kernels, &chosen, error) || !need_count(node, "nnz", 1, ROWS_MAX, &nnz, error) ||
-      !need_count(node, "parts", 1, PARTS_MAX, &parts, error) ||
-      !ss_node_need(node, "slots_per_row", &slots, error) || !ss_node_positive(slots, SS_NUMBER, &per_row, error) ||
-      (chosen == 1 && !need_count(node, "probes", 1, SS_HASH_PROBES, &probes, error)))
-    return false;
-  if (per_row > 1024) return ss_node_fail(slots, error, "more than 1024 slots a row");
-  const bool lossy = chosen == 0;
-  const uint64_t all_slots = (uint64_t)(per_row * (double)nnz);
+  enum { LOSSY, HIERARCHICAL } kernel;
+};
+static const char *const kernels[] = {"lossy", "hierarchical", NULL};
+static const struct ss_field_spec hash_fields[] = {
+    {"kernel", "ZEN's Algorithm 3, or 1", SS_IS_CHOICE(kernels), .required = true, SS_STORED(struct hash, kernel)},
+    {"nnz", NULL, SS_IS_COUNT(1, ROWS_MAX), .required = true, SS_STORED(struct hash, nnz)},
+    {"parts", NULL, SS_IS_COUNT(1, PARTS_MAX), .required = true, SS_STORED(struct hash, parts)},
+    {"slots_per_row", NULL, SS_IS_ABOVE_0, .most = 1024, .required = true, SS_STORED(struct hash, per_row)},
+    {"probes", "of Algorithm 1", SS_IS_COUNT(1, SS_HASH_PROBES), .usual = "1", SS_STORED(struct hash, probes)},
+    {NULL}};
+const struct ss_object_spec ss_hash_fields = {
+    .name = "hash", .says = "which shares of nnz rows are lost, or go to serial memory", .field = hash_fields};
+
+bool ss_answer_hash(struct ss_node node, struct ss_request *request, struct ss_error *error) {
+  struct hash h;
+  if (!ss_object_read(&ss_hash_fields, node, &h, error)) return false;
+  if (h.per_row > 1024) return ss_node_fail(ss_node_get(node, "slots_per_row"), error, "more than 1024 slots a row");
+  if (h.kernel == HIERARCHICAL && !ss_node_present(ss_node_get(node, "probes")))
+    return ss_node_need(node, "probes", &node, error);
+  const bool lossy = h.kernel == LOSSY;
+  const uint64_t all_slots = (uint64_t)(h.per_row * (double)h.nnz);
   const struct ss_hash_memory memory = {.seed = 1,
-                                        .parts = (uint32_t)parts,
-                                        .probes = (uint32_t)probes,
-                                        .parallel_slots = lossy ? all_slots / parts : all_slots,
-                                        .serial_slots = nnz * parts};
-  return play_hash(nnz, &memory, lossy, &request->answer, error);
+                                        .parts = (uint32_t)h.parts,
+                                        .probes = (uint32_t)h.probes,
+                                        .parallel_slots = lossy ? all_slots / h.parts : all_slots,
+                                        .serial_slots = h.nnz * h.parts};
+  return play_hash(h.nnz, &memory, lossy, &request->answer, error);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ */
 
+static const char *const names[] = {"overlaps", "shares", "formats", "hashing", NULL};
+static const struct ss_field_spec a_share = {NULL, NULL, SS_IS_RATIO, .most = 1},
+                                  a_memory = {NULL, NULL, SS_IS_ABOVE_0, .most = 64},
+                                  some_probes = {NULL, NULL, SS_IS_COUNT(1, SS_HASH_PROBES)};
+static const struct ss_field_spec fields[] = {
+    {"name", NULL, SS_IS_CHOICE(names), .required = true, .size = sizeof(unsigned)},
+    {"trace", "of overlaps and shares", SS_IS_EITHER(ss_lookups_forms)},
+    {"bins", "of overlaps", SS_IS_COUNT(1, 1000)},
+    {"parts", "of shares", SS_IS_COUNT(1, PARTS_MAX)},
+    {"elements", "of formats and hashing", SS_IS_COUNT(1, ROWS_MAX)},
+    {"servers", "of formats and hashing", SS_IS_COUNT(1, PARTS_MAX)},
+    {"densities", "of formats and hashing", SS_IS_LIST(&a_share, 0, 0)},
+    {"row_width", "of formats", SS_IS_COUNT(1, ROWS_MAX)},
+    {"memories", "of hashing: times the rows", SS_IS_LIST(&a_memory, 0, 0)},
+    {"probes", "of hashing", SS_IS_LIST(&some_probes, 0, 0)},
+    {"repeats", "of hashing", SS_IS_COUNT(1, 100)},
+    {NULL}};
+const struct ss_object_spec ss_measure_fields = {
+    .name = "measure", .says = "distributions that papers draw", .field = fields};
+
 bool ss_answer_measure(struct ss_node measure, struct ss_request *request, struct ss_error *error) {
-  static const char *const names[] = {"overlaps", "shares", "formats", "hashing", NULL};
-  static const char *const keys[] = {"name",      "trace",    "bins",    "parts",  "elements",  "servers",
-                                     "row_width", "memories", "repeats", "probes", "densities", NULL};
-  struct ss_node name;
-  size_t chosen;
-  if (!ss_node_keys(measure, keys, error) || !ss_node_need(measure, "name", &name, error) ||
-      !ss_node_choice(name, names, &chosen, error))
-    return false;
+  unsigned chosen;
+  if (!ss_object_read(&ss_measure_fields, measure, &chosen, error)) return false;
   cJSON *list = cJSON_CreateArray();
   const bool ok = chosen < 2    ? of_trace(measure, request, chosen == 0, list, error)
                   : chosen == 2 ? formats(measure, list, error)

@@ -39,13 +39,45 @@ bool ss_picked_evaluate(struct ss_node node, const struct ss_picked *values, dou
 
 /* --- which records ------------------------------------------------------------------------------------------ */
 
+enum reduce { ONLY, LEAST, MOST, MEAN, SUM, COUNT, DEVIATION, FIRST };
+static const char *const reduces[] = {"only", "min", "max", "mean", "sum", "count", "deviation", "first", NULL};
+
 /* What a pick asks for. */
 struct wanted {
-  struct ss_node pick, ranks, at, value, where, beside, array;
+  struct ss_node pick, ranks, at, value, where, beside, array, range;
   const char *of; /* NULL: any */
+  enum reduce reduce;
   const cJSON *records;
   const struct ss_picked *values;
 };
+
+#define PART(member) SS_STORED(struct wanted, member)
+static const struct ss_field_spec anything = {NULL, NULL, SS_IS_ANY}, a_label = {NULL, NULL, SS_IS_NAME},
+                                  an_index = {NULL, NULL, SS_IS_COUNT(0, 1 << 30)};
+static const struct ss_object_spec by_name = {.others = &anything}, labels = {.others = &a_label};
+const struct ss_field_spec ss_expression_forms[] = {{NULL, NULL, SS_IS_NUMBER}, {NULL, NULL, SS_IS_NAME}, {NULL}};
+static const struct ss_field_spec pick_fields[] = {
+    {"from", "an input", SS_IS_NAME, .required = true},
+    {"path", "names and indices, dots between (tensors.0.gamma.15), instead of all that follows", SS_IS_NAME},
+    {"of", "a label; of trainings the system, of closed forms the form's file", SS_IS_TEXT, PART(of)},
+    {"ranks", NULL, SS_IS_ANY, PART(ranks)},
+    {"at", "values of the sweep, and of fields of the point that no sweep changes (workload)", SS_IS_OBJECT(&by_name),
+     PART(at)},
+    {"value", "over the point's fields (time_s)", SS_IS_EITHER(ss_expression_forms), PART(value)},
+    {"where", "points for which it is not 0", SS_IS_EITHER(ss_expression_forms), PART(where)},
+    {"beside", "name: label, whose time_s stands beside the point's", SS_IS_OBJECT(&labels), PART(beside)},
+    {"array", "an array of the point, such as iteration_s", SS_IS_ANY, PART(array)},
+    {"range", "of the array, [from, to)", SS_IS_LIST(&an_index, 2, 2), PART(range)},
+    {"reduce", NULL, SS_IS_CHOICE(reduces), .usual = "only", PART(reduce)},
+    SS_SPEC_NOTES,
+    {NULL}};
+static const struct ss_object_spec pick_spec = {.name = "pick", .field = pick_fields};
+static const struct ss_field_spec picked_forms[] = {{NULL, "a formula over those before", SS_IS_NAME},
+                                                    {NULL, NULL, SS_IS_NUMBER},
+                                                    {NULL, NULL, SS_IS_OBJECT(&pick_spec)},
+                                                    {NULL}};
+static const struct ss_field_spec picked = {NULL, NULL, SS_IS_EITHER(picked_forms)};
+const struct ss_object_spec ss_picks_fields = {.says = "numbers by name", .others = &picked};
 
 static bool fits(const struct wanted *w, const cJSON *record) {
   if (w->of && !ss_record_is_of(record, w->of)) return false;
@@ -115,9 +147,6 @@ static bool collect(struct fields *f, const struct wanted *w, const cJSON *recor
 
 /* --- many to one -------------------------------------------------------------------------------------------- */
 
-enum reduce { ONLY, LEAST, MOST, MEAN, SUM, COUNT, DEVIATION, FIRST };
-static const char *const reduces[] = {"only", "min", "max", "mean", "sum", "count", "deviation", "first", NULL};
-
 struct tally {
   double least, most, sum, squares, first;
   size_t count;
@@ -155,7 +184,7 @@ static bool conclude(const struct tally *t, enum reduce reduce, struct ss_node p
 /* The numbers of the record's array, "range" [from, to) of them. */
 static bool add_array(struct tally *t, const struct wanted *w, const cJSON *record, struct ss_error *error) {
   const char *name;
-  struct ss_node range = ss_node_get(w->pick, "range");
+  const struct ss_node range = w->range;
   uint64_t from = 0, to = UINT64_MAX, at = 0;
   if (!ss_node_text(w->array, &name, error)) return false;
   if (ss_node_present(range) &&
@@ -186,15 +215,11 @@ static bool add_record(struct tally *t, const struct wanted *w, const cJSON *rec
 }
 
 static bool pick_records(struct wanted *w, double *out, struct ss_error *error) {
-  struct ss_node of = ss_node_get(w->pick, "of"), reduce = ss_node_get(w->pick, "reduce");
   struct tally t = {0};
-  size_t choice = ONLY;
-  if (ss_node_present(of) && !ss_node_text(of, &w->of, error)) return false;
-  if (ss_node_present(reduce) && !ss_node_choice(reduce, reduces, &choice, error)) return false;
   SS_AUTO_FREE struct fields *f = ss_alloc(1, sizeof *f);
   bool ok = f || ss_fail_memory(error, "picking a value");
   for (const cJSON *p = w->records->child; ok && p; p = p->next) ok = !fits(w, p) || add_record(&t, w, p, f, error);
-  return ok && conclude(&t, (enum reduce)choice, w->pick, out, error);
+  return ok && conclude(&t, w->reduce, w->pick, out, error);
 }
 
 static bool pick_path(struct ss_node path, const cJSON *result, double *out, struct ss_error *error) {
@@ -210,20 +235,10 @@ static bool pick_path(struct ss_node path, const cJSON *result, double *out, str
 bool ss_pick(struct ss_node pick, const cJSON *result, const struct ss_picked *values, double *out,
              struct ss_error *error) {
   static const char *const by_path[] = {"from", "path", "notes", NULL};
-  static const char *const by_record[] = {"from",  "of",    "ranks",  "at",     "value", "where",
-                                          "array", "range", "beside", "reduce", "notes", NULL};
   struct ss_node path = ss_node_get(pick, "path");
-  if (!ss_node_keys(pick, ss_node_present(path) ? by_path : by_record, error)) return false;
-  if (ss_node_present(path)) return pick_path(path, result, out, error);
-  struct wanted w = {.pick = pick,
-                     .ranks = ss_node_get(pick, "ranks"),
-                     .at = ss_node_get(pick, "at"),
-                     .value = ss_node_get(pick, "value"),
-                     .where = ss_node_get(pick, "where"),
-                     .beside = ss_node_get(pick, "beside"),
-                     .array = ss_node_get(pick, "array"),
-                     .records = ss_records(result),
-                     .values = values};
+  if (ss_node_present(path)) return ss_node_keys(pick, by_path, error) && pick_path(path, result, out, error);
+  struct wanted w = {.pick = pick, .records = ss_records(result), .values = values, .reduce = ONLY};
+  if (!ss_object_read(&pick_spec, pick, &w, error)) return false;
   if (!w.records) return ss_node_fail(pick, error, "the input has no points: say \"path\"");
   return pick_records(&w, out, error);
 }

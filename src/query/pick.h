@@ -2,7 +2,7 @@
 #ifndef SS_QUERY_PICK_H
 #define SS_QUERY_PICK_H
 
-#include "base/json.h"
+#include "base/fields.h"
 #include "cost/formula.h"
 
 /* Values by name, for expressions; zeroed it is empty. */
@@ -12,6 +12,9 @@ struct ss_picked {
 };
 void ss_picked_free(struct ss_picked *values);
 bool ss_picked_add(struct ss_picked *values, const char *name, double value, struct ss_error *error) SS_MUST_CHECK;
+
+extern const struct ss_object_spec ss_picks_fields; /* numbers by name: picks and expressions */
+extern const struct ss_field_spec ss_expression_forms[];
 
 /* A number, or a text that is an expression over the values; an error names the place. */
 bool ss_picked_evaluate(struct ss_node node, const struct ss_picked *values, double *out,

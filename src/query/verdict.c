@@ -6,8 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-const char *const ss_relations[] = {"<", "<=", ">", ">=", "=", NULL};
-
 struct ss_bounds ss_bounds_of(enum ss_relation is, double against, double within) {
   const bool open = is == SS_LESS || is == SS_GREATER;
   switch (is) {

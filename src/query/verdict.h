@@ -7,7 +7,7 @@
 #ifndef SS_QUERY_VERDICT_H
 #define SS_QUERY_VERDICT_H
 
-#include "base/json.h"
+#include "study/scenario_fields.h"
 
 struct cJSON;
 
@@ -18,9 +18,7 @@ struct ss_bounds {
 };
 bool ss_bounds_hold(const struct ss_bounds *bounds, double value);
 
-/* "<", "<=", ">", ">=", "=" (within a share of `against`), NULL-terminated, and what each allows. */
-extern const char *const ss_relations[];
-enum ss_relation { SS_LESS, SS_LESS_EQUAL, SS_GREATER, SS_GREATER_EQUAL, SS_EQUAL };
+/* What a relation allows; "=": within a share of `against`. */
 struct ss_bounds ss_bounds_of(enum ss_relation is, double against, double within);
 /* Is `now` as far from `was` as `tolerance`, a share of the larger, allows? Both may be NaN: there is no number. */
 bool ss_number_moved(double was, double now, double tolerance);

@@ -16,9 +16,9 @@ const struct ss_field_spec ss_ranks_forms[] = {
     {NULL, NULL, SS_IS_TEXT, .pattern = "^[0-9]+(\\.\\.[0-9]+)?(,[0-9]+(\\.\\.[0-9]+)?)*$"},
     {NULL}};
 
-static const struct ss_field_spec iterations_forms[] = {
+const struct ss_field_spec ss_iterations_forms[] = {
     {NULL, NULL, SS_IS_COUNT(1, 0)}, {NULL, NULL, SS_IS_TEXT, .pattern = "^[0-9]*:?[0-9]*$"}, {NULL}};
-static const struct ss_field_spec a_scheme = {NULL, NULL, SS_IS_EITHER(ss_setting_forms)};
+const struct ss_field_spec ss_scheme_field = {NULL, NULL, SS_IS_EITHER(ss_setting_forms)};
 
 /* --- expectations ------------------------------------------------------------------------------------------- */
 
@@ -26,35 +26,35 @@ static const char *result_name(size_t number) {
   return number < SS_RESULT_FIELDS ? ss_result_fields[number].name : NULL;
 }
 
-static const char *const relations[] = {"<", "<=", ">", ">=", "=", NULL};
+const char *const ss_relations[] = {"<", "<=", ">", ">=", "=", NULL};
 static const struct ss_field_spec than_forms[] = {{NULL, NULL, SS_IS_TEXT}, {NULL, NULL, SS_IS_NUMBER}, {NULL}};
 static const struct ss_field_spec any_value = {NULL, NULL, .kind = SS_SPEC_ANY};
 static const struct ss_object_spec at_spec = {.others = &any_value};
+#define PART(member) SS_STORED(struct ss_expectation, member)
 static const struct ss_field_spec expect_fields[] = {
-    {"that", "a field of the result", .kind = SS_SPEC_CHOICE, .choice = result_name, .required = true},
-    {"of", "a label", SS_IS_NAME, .required = true},
-    {"is", NULL, SS_IS_CHOICE(relations), .required = true},
-    {"than", "a label, or a number", SS_IS_EITHER(than_forms), .required = true},
+    {"that", "a field of the result", .kind = SS_SPEC_CHOICE, .choice = result_name, .required = true, PART(that)},
+    {"of", "a label", SS_IS_NAME, .required = true, PART(of)},
+    {"is", NULL, SS_IS_CHOICE(ss_relations), .required = true, PART(is)},
+    {"than", "a label, or a number", SS_IS_EITHER(than_forms), .required = true, PART(than)},
     {"at", "where: ranks, paths of the sweep and other fields of a result, with their values; of a list, any of them",
-     SS_IS_OBJECT(&at_spec)},
-    {"tensor", "all tensors together by default", SS_IS_TEXT},
-    {"within", "\"=\" needs it: a share of the right side", SS_IS_RATIO},
+     SS_IS_OBJECT(&at_spec), PART(at)},
+    {"tensor", "all tensors together by default", SS_IS_TEXT, PART(tensor)},
+    {"within", "\"=\" needs it: a share of the right side", SS_IS_RATIO, PART(within)},
     SS_SPEC_NOTES,
     {NULL}};
-static const struct ss_object_spec expect_spec = {
+const struct ss_object_spec ss_expectation_fields = {
     .name = "expectation",
     .field = expect_fields,
     .rules = "{'if': {'properties': {'is': {'const': '='}}, 'required': ['is']}, 'then': {'required': ['within']}}"};
-static const struct ss_field_spec an_expectation = {NULL, NULL, SS_IS_OBJECT(&expect_spec)};
+static const struct ss_field_spec an_expectation = {NULL, NULL, SS_IS_OBJECT(&ss_expectation_fields)};
 
 /* --- the whole ---------------------------------------------------------------------------------------------- */
 
 static const struct ss_field_spec values = {NULL, NULL, SS_IS_LIST(&any_value, 1, 0)};
 static const struct ss_object_spec sweep_spec = {.others = &values,
                                                  .rules = "{'minProperties': 1, 'maxProperties': 8}"};
-static const struct ss_object_spec placement_object = {.open = true, .rules = "{'required': ['ranks', 'tables']}"};
 static const struct ss_field_spec placement_forms[] = {
-    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&placement_object)}, {NULL}};
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&ss_placement_fields)}, {NULL}};
 
 static const struct ss_field_spec fields[] = {
     {"name", NULL, SS_IS_TEXT},
@@ -66,8 +66,8 @@ static const struct ss_field_spec fields[] = {
     {"device", "a name in models/devices, a path, an object, or \"none\"", SS_IS_EITHER(ss_device_forms)},
     SS_SETTING_FIELDS,
     {"verify", "prove that every result is the sum (true)", SS_IS_FLAG},
-    {"schemes", "those to be compared (all that can run)", SS_IS_LIST(&a_scheme, 1, 1024)},
-    {"iterations", "\"first:end\", or how many (all)", SS_IS_EITHER(iterations_forms)},
+    {"schemes", "those to be compared (all that can run)", SS_IS_LIST(&ss_scheme_field, 1, 1024)},
+    {"iterations", "\"first:end\", or how many (all)", SS_IS_EITHER(ss_iterations_forms)},
     {"sweep", "a path and its values; the first is outermost", SS_IS_OBJECT(&sweep_spec)},
     {"expect", "what check holds results against", SS_IS_LIST(&an_expectation, 0, 0)},
     {"merge", "ranks to be made one (1)", SS_IS_COUNT(1, SS_RANKS_MAX)},

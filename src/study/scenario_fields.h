@@ -6,8 +6,18 @@
 
 extern const struct ss_object_spec ss_scenario_fields, ss_training_fields;
 /* The ways to say rank counts, and one text or several. */
-extern const struct ss_field_spec ss_ranks_forms[], ss_texts_forms[];
-/* A text that is not empty, as an item of a list. */
-extern const struct ss_field_spec ss_name_field;
+extern const struct ss_field_spec ss_ranks_forms[], ss_texts_forms[], ss_iterations_forms[];
+/* Items of lists: a text that is not empty, a scheme. */
+extern const struct ss_field_spec ss_name_field, ss_scheme_field;
+
+/* What a scenario promises of its results. Texts are the document's. */
+struct ss_expectation {
+  const char *that, *of, *tensor; /* tensor NULL: all */
+  enum ss_relation { SS_LESS, SS_LESS_EQUAL, SS_GREATER, SS_GREATER_EQUAL, SS_EQUAL } is;
+  double within; /* NaN: not said */
+  struct ss_node than, at;
+};
+extern const struct ss_object_spec ss_expectation_fields;
+extern const char *const ss_relations[]; /* by enum ss_relation; NULL-terminated */
 
 #endif

@@ -14,6 +14,31 @@ struct reader {
   uint8_t *taken; /* [ranks] has a shard of this table; zero between tables */
 };
 
+static const struct ss_field_spec a_rank = {NULL, NULL, SS_IS_COUNT(0, 0)};
+static const struct ss_field_spec table_fields[] = {
+    {"partition", NULL, SS_IS_CHOICE(ss_sharding_names), .required = true, SS_STORED(struct ss_shards, cut)},
+    {"ranks", "that of each even share, none twice; all by default, one of a whole table", SS_IS_LIST(&a_rank, 1, 0)},
+    {NULL}};
+static const struct ss_object_spec table_spec = {.field = table_fields};
+static const struct ss_field_spec a_table = {NULL, NULL, SS_IS_OBJECT(&table_spec)};
+static const struct ss_object_spec tables_spec = {.others = &a_table, .rules = "{'minProperties': 1}"};
+static const struct ss_field_spec fields[] = {
+    {"ranks", NULL, SS_IS_COUNT(1, SS_RANKS_MAX), .required = true, SS_STORED(struct reader, ranks)},
+    {"tables", NULL, SS_IS_OBJECT(&tables_spec), .required = true},
+    {"name", NULL, SS_IS_TEXT},
+    {"sparsync", "the version of the program that wrote it", SS_IS_TEXT},
+    {"scenario", NULL, SS_IS_TEXT},
+    {"cluster", NULL, SS_IS_TEXT},
+    {"chosen", "columns, rows, tables, greedy or mixed", SS_IS_TEXT},
+    {"plan", "what each placement takes, as plan --place writes it", SS_IS_ANY},
+    SS_SPEC_NOTES,
+    {NULL}};
+const struct ss_object_spec ss_placement_fields = {
+    .name = "placement",
+    .title = "A placement: where each table of a trace lives",
+    .says = "What alltoall with partition placed takes, and what plan --place writes.",
+    .field = fields};
+
 static bool read_rank(const struct reader *r, struct ss_node node, uint32_t *out, struct ss_error *error) {
   uint64_t rank;
   if (!ss_node_count(node, 0, UINT32_MAX, &rank, error)) return false;
@@ -42,16 +67,11 @@ static bool read_ranks(const struct reader *r, struct ss_node node, struct ss_sh
 }
 
 static bool read_table(const struct reader *r, struct ss_node node, struct ss_shards *out, struct ss_error *error) {
-  static const char *const known[] = {"partition", "ranks", NULL};
   const struct ss_node ranks = ss_node_get(node, "ranks");
-  struct ss_node partition;
-  size_t cut;
   if (!ss_node_is_object(node))
     return ss_node_fail(node, error, "expected an object (say {\"partition\": \"table\", \"ranks\": [0]})");
-  if (!ss_node_keys(node, known, error) || !ss_node_need(node, "partition", &partition, error) ||
-      !ss_node_choice(partition, ss_sharding_names, &cut, error))
-    return false;
-  *out = (struct ss_shards){(enum ss_sharding)cut, r->ranks, r->all};
+  *out = (struct ss_shards){.count = r->ranks, .rank = r->all};
+  if (!ss_object_read(&table_spec, node, out, error)) return false;
   if (ss_node_present(ranks) && !read_ranks(r, ranks, out, error)) return false;
   if (out->cut == SS_BY_TABLE && (!ss_node_present(ranks) || out->count != 1))
     return ss_node_fail(node, error, "a whole table lives on one rank: say it alone in \"ranks\" (say [0])");
@@ -77,21 +97,14 @@ static bool read_tables(const struct reader *r, struct ss_node tables, struct ss
 
 bool ss_placement_read(struct ss_node node, struct ss_arena *arena, struct ss_placement *out,
                        struct ss_error *error) {
-  static const char *const known[] = {"ranks",  "tables", "sparsync", "scenario", "cluster",
-                                      "chosen", "plan",   "name",     "notes",    NULL};
   struct reader r = {.arena = arena};
-  struct ss_node count, tables;
-  uint64_t ranks;
   if (!ss_node_is_object(node))
     return ss_node_fail(node, error, "a placement is an object with \"ranks\" and \"tables\"");
-  if (!ss_node_keys(node, known, error) || !ss_node_need(node, "ranks", &count, error) ||
-      !ss_node_count(count, 1, SS_RANKS_MAX, &ranks, error) || !ss_node_need(node, "tables", &tables, error))
-    return false;
-  r.ranks = (uint32_t)ranks;
-  if (!ss_take(arena, r.all, ranks) || !ss_take_zero(arena, r.taken, ranks))
+  if (!ss_object_read(&ss_placement_fields, node, &r, error)) return false;
+  if (!ss_take(arena, r.all, r.ranks) || !ss_take_zero(arena, r.taken, r.ranks))
     return ss_fail_memory(error, "reading a placement");
   for (uint32_t i = 0; i < r.ranks; i++) r.all[i] = i;
-  if (!read_tables(&r, tables, out, error)) return false;
+  if (!read_tables(&r, ss_node_get(node, "tables"), out, error)) return false;
   out->node = node;
   return true;
 }

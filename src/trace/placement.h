@@ -6,7 +6,7 @@
 #ifndef SS_TRACE_PLACEMENT_H
 #define SS_TRACE_PLACEMENT_H
 
-#include "base/json.h"
+#include "base/fields.h"
 #include "base/memory.h"
 #include "trace/file/trace.h"
 
@@ -30,6 +30,7 @@ struct ss_placement {
   const struct ss_shards *shards; /* [tables] */
 };
 
+extern const struct ss_object_spec ss_placement_fields; /* of the object */
 /* Arrays and names are `arena`'s; `node` must last as long. What is wrong in itself is said: ranks out of range, a
  * rank twice, none. */
 bool ss_placement_read(struct ss_node node, struct ss_arena *arena, struct ss_placement *out,

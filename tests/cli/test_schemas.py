@@ -307,7 +307,8 @@ def shipped_files_fit(folder):
     kinds = {next(iter(way["required"])) for way in validator("request").schema["oneOf"]}
     for path in (ROOT / "scenarios" / "figures").glob("*.json"):
         document = json.loads(path.read_text())
-        entries = [entry for panel in document["panels"] for entry in panel["data"] if kinds & set(entry)]
+        entries = [{key: entry[key] for key in entry if key in validator("request").schema["properties"]}
+                   for panel in document["panels"] for entry in panel["data"] if kinds & set(entry)]
         requests += [(path.name, request) for request in [*document.get("inputs", {}).values(), *entries]]
     for path in (ROOT / "scenarios" / "claims").glob("*.json"):
         document = json.loads(path.read_text())

@@ -469,7 +469,7 @@ static const struct {
      "request: range[1]: "},
     {"{\"a\": \"zen\", \"b\": \"ps\", \"over\": \"ranks\", \"range\": \"2-4\"}", ss_request_crossover, "LOW..HIGH"},
     {"{\"M\": 8, \"density\": 1, \"gamma\": \"1,x\"}", ss_request_cost, "request: gamma: \"1,x\""},
-    {"{\"M\": 8, \"density\": 1, \"files\": \"x\"}", ss_request_cost, "request: files: expected a list"},
+    {"{\"M\": 8, \"density\": 1, \"files\": [3]}", ss_request_cost, "request: files[0]: 3 is not a string"},
     {"{\"schemes\": [\"zen\"]}", ss_request_learn, "say \"text\" (a file) or \"trace\" (of one)"},
     {"{\"text\": \"x\", \"trace\": \"y\"}", ss_request_learn, ", not both"},
     {"{\"text\": \"-\"}", ss_request_learn, "request: text: a request cannot read standard input"},
