@@ -11,15 +11,8 @@
 #include "train/system.h"
 #include "train/workloads.h"
 
-const struct ss_schema ss_schemas[] = {{"claims-file", &ss_claims_fields},
-                                       {"cluster", &ss_cluster_fields},
-                                       {"cost-model", &ss_cost_fields},
-                                       {"device", &ss_device_fields},
-                                       {"figure", &ss_figure_fields},
-                                       {"placement", &ss_placement_fields},
-                                       {"request", &ss_request_fields},
-                                       {"scenario", &ss_scenario_fields},
-                                       {"system", &ss_system_fields},
-                                       {"train-scenario", &ss_training_fields},
-                                       {"workload", &ss_workload_fields},
-                                       {NULL, NULL}};
+const struct ss_schema ss_schemas[] = {
+    {"claims-file", &ss_claims_fields},      {"cluster", &ss_cluster_fields},   {"cost-model", &ss_cost_fields},
+    {"device", &ss_device_fields},           {"figure", &ss_figure_fields},     {"placement", &ss_placement_fields},
+    {"request", &ss_request_fields},         {"scenario", &ss_scenario_fields}, {"system", &ss_system_fields},
+    {"train-scenario", &ss_training_fields}, {"workload", &ss_workload_fields}, {NULL, NULL}};
