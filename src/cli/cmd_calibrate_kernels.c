@@ -129,46 +129,46 @@ static bool fit(const struct times *times, enum ss_kernel_kind kernel, struct ss
 
 /* --- what comes out --------------------------------------------------------------------------------------- */
 
-static bool add_costs(cJSON *item, const struct ss_line *line) {
-  return cJSON_AddNumberToObject(item, "t0", line->t0) &&
-         (line->per_element <= 0 || cJSON_AddNumberToObject(item, "per_element", line->per_element)) &&
-         cJSON_AddNumberToObject(item, "per_byte", line->per_byte);
-}
-
-static bool add_piece(cJSON *list, const struct ss_line_piece *piece) {
-  cJSON *item = cJSON_CreateObject();
-  return cJSON_AddItemToArray(list, item) &&
-         (isinf(piece->up_to) || cJSON_AddNumberToObject(item, "up_to", piece->up_to)) &&
-         add_costs(item, &piece->line);
+static void add_costs(cJSON *item, const struct ss_line *line) {
+  cJSON_AddNumberToObject(item, "t0", line->t0);
+  if (line->per_element > 0) cJSON_AddNumberToObject(item, "per_element", line->per_element);
+  cJSON_AddNumberToObject(item, "per_byte", line->per_byte);
 }
 
 static bool add_kernel(cJSON *kernels, enum ss_kernel_kind kernel, const struct ss_lines *lines) {
   cJSON *item = cJSON_AddObjectToObject(kernels, ss_kernel_name(kernel));
   cJSON *list = lines->pieces > 1 ? cJSON_AddArrayToObject(item, "pieces") : NULL;
-  bool ok = lines->pieces > 1 || add_costs(item, &lines->piece[0].line);
-  for (size_t i = 0; ok && list && i < lines->pieces; i++) ok = add_piece(list, &lines->piece[i]);
-  return ok && ss_line_quality_json(item, &lines->all);
+  if (!list) add_costs(item, &lines->piece[0].line);
+  for (size_t i = 0; list && i < lines->pieces; i++) {
+    cJSON *piece = cJSON_CreateObject();
+    if (!isinf(lines->piece[i].up_to)) cJSON_AddNumberToObject(piece, "up_to", lines->piece[i].up_to);
+    add_costs(piece, &lines->piece[i].line);
+    cJSON_AddItemToArray(list, piece);
+  }
+  return ss_line_quality_json(item, &lines->all);
 }
 
-static bool add_heads(cJSON *root, const struct arguments *a, const struct bench *b) {
+static void add_heads(cJSON *root, const struct arguments *a, const struct bench *b) {
   char date[16], measured[256], summary[300];
   (void)snprintf(measured, sizeof measured, "sparsync calibrate kernels --device %s --max %.0f --repeats %u, %s",
                  devices[a->device], a->most, a->repeats, ss_date_text(date, sizeof date));
   (void)snprintf(summary, sizeof summary, "measured: %s", b->text);
-  return cJSON_AddStringToObject(root, "name", a->name) && cJSON_AddStringToObject(root, "summary", summary) &&
-         cJSON_AddStringToObject(root, "measured", measured);
+  cJSON_AddStringToObject(root, "name", a->name);
+  cJSON_AddStringToObject(root, "summary", summary);
+  cJSON_AddStringToObject(root, "measured", measured);
 }
 
-static bool add_floor(cJSON *floors, enum ss_kernel_kind kernel, uint64_t rows, double density,
+static void add_floor(cJSON *floors, enum ss_kernel_kind kernel, uint64_t rows, double density,
                       const struct ss_timed *t, double rate) {
   cJSON *item = cJSON_CreateObject();
-  if (!cJSON_AddItemToArray(floors, item)) return false;
-  return cJSON_AddStringToObject(item, "kernel", ss_kernel_name(kernel)) &&
-         cJSON_AddNumberToObject(item, "rows", (double)rows) && cJSON_AddNumberToObject(item, "density", density) &&
-         cJSON_AddNumberToObject(item, "floor_bytes", t->traffic.floor) &&
-         cJSON_AddNumberToObject(item, "floor_s", t->traffic.floor / rate) &&
-         cJSON_AddNumberToObject(item, "seconds", t->seconds) &&
-         cJSON_AddNumberToObject(item, "ratio", t->seconds * rate / t->traffic.floor);
+  cJSON_AddItemToArray(floors, item);
+  cJSON_AddStringToObject(item, "kernel", ss_kernel_name(kernel));
+  cJSON_AddNumberToObject(item, "rows", (double)rows);
+  cJSON_AddNumberToObject(item, "density", density);
+  cJSON_AddNumberToObject(item, "floor_bytes", t->traffic.floor);
+  cJSON_AddNumberToObject(item, "floor_s", t->traffic.floor / rate);
+  cJSON_AddNumberToObject(item, "seconds", t->seconds);
+  cJSON_AddNumberToObject(item, "ratio", t->seconds * rate / t->traffic.floor);
 }
 
 /* Of the largest tensor, at each density. */
@@ -176,22 +176,14 @@ static const struct ss_timed *largest(const struct times *times, size_t density,
   return &times->input[times->inputs - DENSITIES + density][kernel];
 }
 
-static bool add_floors(cJSON *notes, const struct bench *b, const struct times *times) {
+static void add_notes(cJSON *notes, const struct arguments *a, const struct bench *b, const struct times *times) {
+  cJSON_AddNumberToObject(notes, "overwritten_between_calls", 2 * a->cache);
+  cJSON_AddNumberToObject(notes, "copied_bytes_per_second", b->copy_rate);
   cJSON *floors = cJSON_AddArrayToObject(notes, "floors");
-  bool ok = floors != NULL;
-  for (uint32_t k = 0; k < SS_KERNELS; k++)
+  for (enum ss_kernel_kind k = 0; k < SS_KERNELS; k++)
     for (size_t d = 0; d < DENSITIES; d++)
-      ok = ok && add_floor(floors, (enum ss_kernel_kind)k, times->rows, densities[d],
-                           largest(times, d, (enum ss_kernel_kind)k), b->copy_rate);
-  if (ok && is_gpu(b))
-    ok = add_floor(floors, SS_KERNEL_HIERARCHICAL_HASHING, ZEN_ROWS, ZEN_DENSITY, &times->zen, b->copy_rate);
-  return ok;
-}
-
-static bool add_notes(cJSON *root, const struct arguments *a, const struct bench *b, const struct times *times) {
-  cJSON *notes = cJSON_AddObjectToObject(root, "notes");
-  return notes && cJSON_AddNumberToObject(notes, "overwritten_between_calls", 2 * a->cache) &&
-         cJSON_AddNumberToObject(notes, "copied_bytes_per_second", b->copy_rate) && add_floors(notes, b, times);
+      add_floor(floors, k, times->rows, densities[d], largest(times, d, k), b->copy_rate);
+  if (is_gpu(b)) add_floor(floors, SS_KERNEL_HIERARCHICAL_HASHING, ZEN_ROWS, ZEN_DENSITY, &times->zen, b->copy_rate);
 }
 
 static void tell_costs(const struct ss_line_piece *piece) {
@@ -242,10 +234,12 @@ static void tell_floors(const struct bench *b, const struct times *times) {
 static bool write_device(const struct arguments *a, const struct bench *b, const struct times *times,
                          const struct ss_lines *line, struct ss_error *error) {
   cJSON *root = cJSON_CreateObject();
-  cJSON *kernels = root && add_heads(root, a, b) ? cJSON_AddObjectToObject(root, "kernels") : NULL;
+  add_heads(root, a, b);
+  cJSON *kernels = cJSON_AddObjectToObject(root, "kernels");
   bool ok = kernels != NULL;
-  for (uint32_t k = 0; ok && k < SS_KERNELS; k++) ok = add_kernel(kernels, (enum ss_kernel_kind)k, &line[k]);
-  return ss_model_write(a->call.output, root, ok && add_notes(root, a, b, times), error);
+  for (enum ss_kernel_kind k = 0; ok && k < SS_KERNELS; k++) ok = add_kernel(kernels, k, &line[k]);
+  add_notes(cJSON_AddObjectToObject(root, "notes"), a, b, times);
+  return ss_model_write(a->call.output, root, ok, error);
 }
 
 static bool calibrate(struct arguments *a, struct times *times, struct ss_error *error) {
