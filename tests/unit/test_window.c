@@ -18,7 +18,7 @@ static const double WIRE = 3 * 440 / 1e9, ALPHA = 100e-6;
 #define DIRECT GATHER("direct", "direct")
 #define DOUBLING GATHER("doubling", "recursive-doubling")
 
-struct asked {
+struct compared {
   struct ss_study *study;
   struct ss_results results;
   struct ss_turns turns;
@@ -42,7 +42,7 @@ static void ignore_end(void *context) {
 
 static unsigned runs;
 
-static void ask(const char *json, struct asked *out) {
+static void ask(const char *json, struct compared *out) {
   const struct ss_watcher watcher = {
       .begin = count_beginning, .advance = ignore_advance, .end = ignore_end, .context = &runs};
   const struct ss_run_options options = {.jobs = 1, .watcher = &watcher};
@@ -58,7 +58,7 @@ static void ask(const char *json, struct asked *out) {
   ss_doc_free(doc);
 }
 
-static void close_asked(struct asked *a) {
+static void close_compared(struct compared *a) {
   ss_turns_free(&a->turns);
   ss_results_free(&a->results);
   ss_study_close(a->study);
@@ -71,7 +71,7 @@ static void near(double found, double expected) {
 /* One message at a time a start-up is waited for in each round: 3 directly, 2 by doubling. All at once: 1 directly.
  */
 static void a_turn_is_told(void **state) {
-  struct asked a;
+  struct compared a;
   char text[SS_TURN_TEXT_SIZE];
   (void)state;
   ask(SCENARIO("fair", "", "[" RING ", " DIRECT ", " DOUBLING "]"), &a);
@@ -91,12 +91,12 @@ static void a_turn_is_told(void **state) {
   near(t->slower_other, ALPHA + WIRE);
   assert_string_equal(ss_turn_text(t, text, sizeof text),
                       "with window 1 doubling takes 201 us and direct 301 us, with window all 201 us and 101 us");
-  close_asked(&a);
+  close_compared(&a);
 }
 
 /* Asked of a cluster whose window is all, the other one is 1. */
 static void the_other_of_all_is_one(void **state) {
-  struct asked a;
+  struct compared a;
   (void)state;
   ask(SCENARIO("fair", ", \"window\": \"all\"", "[" DOUBLING ", " DIRECT "]"), &a);
   assert_int_equal(a.turns.count, 1);
@@ -105,26 +105,26 @@ static void the_other_of_all_is_one(void **state) {
   assert_int_equal(a.turns.turn->other, 1);
   near(a.turns.turn->slower->time, 2 * ALPHA + WIRE);
   near(a.turns.turn->faster_other, 3 * ALPHA + WIRE);
-  close_asked(&a);
+  close_compared(&a);
 }
 
 static void without_a_window_nothing_turns(void **state) {
-  struct asked a;
+  struct compared a;
   (void)state;
   ask(SCENARIO("alpha-beta", "", "[" DOUBLING ", " DIRECT "]"), &a);
   assert_int_equal(a.turns.count, 0);
   assert_int_equal(runs, 1); /* nor is anything simulated again */
-  close_asked(&a);
+  close_compared(&a);
 }
 
 /* Neither the ring nor doubling has more than one message under way at a port. */
 static void a_ranking_that_stands_is_not_told(void **state) {
-  struct asked a;
+  struct compared a;
   (void)state;
   ask(SCENARIO("fair", "", "[" RING ", " DOUBLING "]"), &a);
   assert_true(a.results.point[0].time > a.results.point[1].time);
   assert_int_equal(a.turns.count, 0);
-  close_asked(&a);
+  close_compared(&a);
 }
 
 /* A ring and direct messages one at a time take equally long; what rounding may make of that is no turn either, and
@@ -132,7 +132,7 @@ static void a_ranking_that_stands_is_not_told(void **state) {
 static void rounding_makes_no_turn(void **state) {
   static const double slower[] = {1 + 1e-12, 1 + 1e-6};
   const struct ss_run_options options = {.jobs = 1};
-  struct asked a;
+  struct compared a;
   struct ss_error error;
   (void)state;
   ask(SCENARIO("fair", "", "[" RING ", " DIRECT "]"), &a);
@@ -143,7 +143,7 @@ static void rounding_makes_no_turn(void **state) {
     assert_true(ss_study_turns(a.study, &a.results, &options, &a.turns, &error));
     assert_int_equal(a.turns.count, i);
   }
-  close_asked(&a);
+  close_compared(&a);
 }
 
 int main(void) {
