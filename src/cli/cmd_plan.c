@@ -22,7 +22,7 @@ struct answer {
 
 static bool begin(struct ss_results_listener *self, const struct ss_results *blank, struct ss_error *error) {
   (void)error;
-  ((struct answer *)self)->iterations = blank->count > 0 ? blank->point->iterations : 0;
+  ((struct answer *)self)->iterations = blank->count > 0 ? blank->result->iterations : 0;
   return true;
 }
 

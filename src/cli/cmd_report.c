@@ -53,7 +53,7 @@ static bool fill_page(struct session *s, const struct ss_call *call, struct ss_e
   s->page.scenario = cJSON_Print(resolved);
   if (!s->page.command || !s->page.scenario) return ss_fail_memory(error, "writing a page");
   s->page.name =
-      cJSON_HasObjectItem(resolved, "name") || results->count == 0 ? ss_study_name(study) : results->point->trace;
+      cJSON_HasObjectItem(resolved, "name") || results->count == 0 ? ss_study_name(study) : results->result->trace;
   s->page.summary = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(resolved, "summary"));
   s->page.sweep = cJSON_GetObjectItemCaseSensitive(resolved, "sweep");
   s->page.models = ss_study_models(study);

@@ -38,7 +38,7 @@ static size_t distinct(const struct ss_results *points, const char *(*text)(cons
                        const char **seen, size_t most) {
   size_t count = 0;
   for (size_t i = 0; i < points->count && count < most; i++) {
-    const char *t = text(&points->point[i]);
+    const char *t = text(&points->result[i]);
     size_t k = 0;
     while (k < count && strcmp(seen[k], t) != 0) k++;
     if (k == count) seen[count++] = t;
@@ -60,10 +60,10 @@ static void write_ranks(const struct ss_results *points, FILE *s) {
   size_t count = 0;
   for (size_t i = 0; i < points->count; i++) {
     size_t k = 0;
-    while (k < count && seen[k] != points->point[i].ranks) k++;
+    while (k < count && seen[k] != points->result[i].ranks) k++;
     if (k < count || count == 256) continue;
-    fprintf(s, "%s%u", count ? ", " : "", points->point[i].ranks);
-    seen[count++] = points->point[i].ranks;
+    fprintf(s, "%s%u", count ? ", " : "", points->result[i].ranks);
+    seen[count++] = points->result[i].ranks;
   }
 }
 
@@ -93,7 +93,7 @@ static void write_lead(const struct ss_page *page, const struct ss_page_cells *c
   const size_t schemes = distinct(page->points, label_of, labels, sizeof labels / sizeof *labels);
   if (schemes > 1) fprintf(s, "<p>Which of %zu schemes synchronises the sparse gradients of ", schemes);
   else fputs("<p>How long does it take to synchronise the sparse gradients of ", s);
-  if (page->points->count && !page->points->point->trace_hash) fputs("a trace made for it: ", s);
+  if (page->points->count && !page->points->result->trace_hash) fputs("a trace made for it: ", s);
   write_distinct(page->points, trace_of, ", ", s);
   fputs(schemes > 1 ? " fastest, on " : ", on ", s);
   write_distinct(page->points, cluster_of, ", ", s);
@@ -140,7 +140,7 @@ static void write_question(const struct ss_page *page, FILE *s) {
   fputs("<dt>ranks</dt><dd>", s);
   write_ranks(page->points, s);
   fprintf(s, "</dd>\n<dt>iterations</dt><dd>%llu</dd>\n",
-          (unsigned long long)(page->points->count ? page->points->point->iterations : 0));
+          (unsigned long long)(page->points->count ? page->points->result->iterations : 0));
   write_sweep(page->sweep, s);
   fputs("</dl>\n</section>\n", s);
 }
@@ -243,7 +243,7 @@ static bool write_cell(const struct ss_page_cells *cells, const struct ss_page_c
 
 static void write_legend(const struct ss_results *points, FILE *s) {
   fputs("<h3>What the columns mean</h3>\n<dl class=\"facts\">\n<dt>time</dt><dd>", s);
-  ss_print_time_note(points->point->iterations, ss_results_count_kernels(points), s);
+  ss_print_time_note(points->result->iterations, ss_results_count_kernels(points), s);
   fputs("</dd>\n", s);
   for (const struct ss_column_note *n = ss_column_notes; n->head; n++) {
     fprintf(s, "<dt>%s</dt><dd>", n->head);

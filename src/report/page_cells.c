@@ -106,7 +106,7 @@ static void find_axes(struct ss_page_cells *cells) {
 /* Of the tables of one cell and rank count the last decides: "*", or the only tensor. */
 static bool ends_cell(const struct ss_results *points, size_t end) {
   if (end == points->count) return true;
-  const struct ss_result *p = &points->point[end - 1], *next = &points->point[end];
+  const struct ss_result *p = &points->result[end - 1], *next = &points->result[end];
   return p->ranks != next->ranks || p->at != next->at;
 }
 
@@ -123,7 +123,7 @@ bool ss_page_cells_make(const struct ss_results *points, struct ss_page_cells *o
   *out = (struct ss_page_cells){.cell = ss_alloc_zero(points->count, sizeof *out->cell)};
   if (!out->cell) return ss_fail_memory(error, "listing places");
   for (size_t i = 0, n; i < points->count; i += n) {
-    const struct ss_result *p = &points->point[i];
+    const struct ss_result *p = &points->result[i];
     struct ss_page_cell *cell = &out->cell[out->count++];
     for (n = 1; i + n < points->count && ss_result_same_cell(p, p + n);) n++;
     *cell = (struct ss_page_cell){.point = p, .count = n, .decides = ends_cell(points, i + n)};

@@ -87,7 +87,7 @@ static bool collect(const struct ss_page *page, struct forms *out, struct ss_err
   out->form = ss_alloc_zero(points->count, sizeof *out->form);
   if (!out->form) return ss_fail_memory(error, "listing formulas");
   for (size_t i = 0; i < points->count; i++) {
-    const struct ss_result *p = &points->point[i];
+    const struct ss_result *p = &points->result[i];
     size_t k = 0;
     if (!has_form(p)) continue;
     while (k < out->count && !same_form(out->form[k].point, p)) k++;
@@ -103,7 +103,7 @@ static void write_labels(const struct ss_results *points, const struct ss_result
   const char *seen[NAMED];
   size_t count = 0;
   for (size_t i = 0; i < points->count && count < NAMED; i++) {
-    const struct ss_result *p = &points->point[i];
+    const struct ss_result *p = &points->result[i];
     size_t k = 0;
     if (!has_form(p) || !same_form(p, form)) continue;
     while (k < count && strcmp(seen[k], p->setting.label) != 0) k++;

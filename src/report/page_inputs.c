@@ -89,7 +89,7 @@ static void write_traces(const struct ss_results *points, FILE *s) {
   size_t count = 0;
   ss_html_texts("texts inputs", (const char *const[]){"trace", "hash of the file", "iterations", "seed", NULL}, s);
   for (size_t i = 0; i < points->count && count < NAMED; i++) {
-    const struct ss_result *p = &points->point[i];
+    const struct ss_result *p = &points->result[i];
     size_t k = 0;
     while (k < count && !same_trace(seen[k], p)) k++;
     if (k < count) continue;

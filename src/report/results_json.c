@@ -86,7 +86,7 @@ static bool add_columns(struct ss_results_writer *w, cJSON *point, struct ss_err
 /* The same columns for every scenario; behind them what a sweep names. */
 static bool csv_begin(struct ss_results_writer *w, const struct ss_results *blank, struct ss_error *error) {
   if (blank->count == 0) return true;
-  cJSON *first = lean_json(blank->point[0]);
+  cJSON *first = lean_json(blank->result[0]);
   cJSON_DeleteItemFromObjectCaseSensitive(first, "at");
   cJSON *own = cJSON_DetachItemFromObjectCaseSensitive(first, "options");
   cJSON *rest = all_options();
@@ -96,7 +96,7 @@ static bool csv_begin(struct ss_results_writer *w, const struct ss_results *blan
   if (!add_columns(w, first, error) || !add_columns(w, rest, error)) return false;
   for (size_t i = 0; i < blank->count; i++) {
     cJSON *at = cJSON_CreateObject();
-    if (blank->point[i].at) cJSON_AddItemToObject(at, "at", cJSON_Duplicate(blank->point[i].at, true));
+    if (blank->result[i].at) cJSON_AddItemToObject(at, "at", cJSON_Duplicate(blank->result[i].at, true));
     if (!add_columns(w, at, error)) return false;
   }
   return true;
@@ -127,7 +127,7 @@ bool ss_results_print(const void *report, FILE *stream, struct ss_error *error) 
   const struct ss_results *points = r->points;
   struct ss_results_writer writer = {.stream = stream, .scenario = r->scenario, .inputs = r->inputs};
   const bool ok = (!form->begin || form->begin(&writer, points, error)) &&
-                  form->more(&writer, points->point, points->count, error) &&
+                  form->more(&writer, points->result, points->count, error) &&
                   (!form->end || form->end(&writer, points, error));
   ss_results_writer_free(&writer);
   return ok;

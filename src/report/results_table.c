@@ -274,7 +274,7 @@ const struct ss_column_note ss_column_notes[] = {
 
 bool ss_results_count_kernels(const struct ss_results *points) {
   for (size_t i = 0; i < points->count; i++)
-    if (strcmp(points->point[i].device, "none") != 0) return true;
+    if (strcmp(points->result[i].device, "none") != 0) return true;
   return false;
 }
 
@@ -286,9 +286,9 @@ void ss_print_time_note(uint64_t iterations, bool counted, FILE *stream) {
 
 static void print_notes(const struct ss_results *points, FILE *stream) {
   fputs("time         ", stream);
-  ss_print_time_note(points->point->iterations, ss_results_count_kernels(points), stream);
+  ss_print_time_note(points->result->iterations, ss_results_count_kernels(points), stream);
   fputc('\n', stream);
-  if (fastest_drawn(points->point, points->count))
+  if (fastest_drawn(points->result, points->count))
     fputs("5%..95%      on the links of the cluster's \"jitter\": where 90% of its draws end, and their median; all "
           "else "
           "is\n             of even links\n",
@@ -301,9 +301,9 @@ static void print_notes(const struct ss_results *points, FILE *stream) {
     if (n->more) fprintf(stream, "%-12s %s\n", "", n->more);
   }
   for (size_t i = 0; i < points->count; i++) {
-    const struct ss_result *q = &points->point[i];
+    const struct ss_result *q = &points->result[i];
     bool seen = !q->erratum;
-    for (size_t k = 0; k < i && !seen; k++) seen = points->point[k].erratum == q->erratum;
+    for (size_t k = 0; k < i && !seen; k++) seen = points->result[k].erratum == q->erratum;
     if (!seen) fprintf(stream, "  of %s: %s\n", q->setting.label, q->erratum);
   }
 }
@@ -385,13 +385,13 @@ static cJSON *brief_records(const struct ss_result *points, size_t n, bool sever
 }
 
 static cJSON *all_brief_records(const struct ss_results *results) {
-  const bool several = block_length(results->point, results->count) < results->count;
+  const bool several = block_length(results->result, results->count) < results->count;
   bool energy = false;
   cJSON *all = cJSON_CreateArray();
-  for (size_t i = 0; i < results->count; i++) energy = energy || results->point[i].energy < 1;
+  for (size_t i = 0; i < results->count; i++) energy = energy || results->result[i].energy < 1;
   for (size_t i = 0, n; i < results->count; i += n) {
-    n = block_length(results->point + i, results->count - i);
-    cJSON *records = brief_records(results->point + i, n, several, energy);
+    n = block_length(results->result + i, results->count - i);
+    cJSON *records = brief_records(results->result + i, n, several, energy);
     while (records && records->child) cJSON_AddItemToArray(all, cJSON_DetachItemFromArray(records, 0));
     cJSON_Delete(records);
   }
@@ -415,7 +415,7 @@ static void print_dense(const struct ss_results *results, FILE *stream) {
   const char *said[8];
   size_t n = 0;
   for (size_t i = 0; i < results->count && n < sizeof said / sizeof *said; i++) {
-    const char *name = results->point[i].dense;
+    const char *name = results->result[i].dense;
     bool again = !name;
     for (size_t k = 0; k < n && !again; k++) again = said[k] == name;
     if (again) continue;
@@ -434,7 +434,7 @@ static bool brief_end(struct ss_results_writer *w, const struct ss_results *resu
   fputc('\n', w->stream);
   if (!ss_records_print(columns, all_brief_records(results), false, w->stream, error)) return false;
   fputs("\ntime: ", w->stream);
-  ss_print_time_note(results->point->iterations, ss_results_count_kernels(results), w->stream);
+  ss_print_time_note(results->result->iterations, ss_results_count_kernels(results), w->stream);
   print_dense(results, w->stream);
   fputs("\n--wide: closed forms beside the times, imbalance, and what every column means\n", w->stream);
   return true;

@@ -346,7 +346,7 @@ static bool play_candidates(const struct ss_request *request, struct ss_placing 
     if (!placement) return ss_fail_memory(error, "placing tables");
     if (!open_study(request, p, placement, c, error) || !ss_study_run(p->study[c], &all, NULL, &p->results[c], error))
       return false;
-    out->result = &p->results[c].point[0];
+    out->result = &p->results[c].result[0];
     out->bytes_imbalance = bytes_imbalance(out->result);
     if (out->result->time < p->candidate[p->best].result->time) p->best = c;
   }

@@ -67,7 +67,7 @@ bool ss_plan_make(const struct ss_results *points, struct ss_plan *out, struct s
   *out = (struct ss_plan){.row = ss_alloc_zero(points->count, sizeof *out->row)};
   if (!out->row) return ss_fail_memory(error, "planning");
   for (size_t i = 0, n; i < points->count; i += n) {
-    const struct ss_result *p = &points->point[i];
+    const struct ss_result *p = &points->result[i];
     for (n = 1; i + n < points->count && same_cell(p, p + n) && strcmp(p->tensor, p[n].tensor) == 0;) n++;
     struct ss_plan_row row = choose(p, n);
     if (is_sum(p)) consider_each(&row, out->row, out->count);

@@ -140,8 +140,8 @@ void ss_result_free_arrays(struct ss_result *r) {
 }
 
 void ss_results_free(struct ss_results *results) {
-  for (size_t i = 0; i < results->count; i++) ss_result_free_arrays(&results->point[i]);
-  free(results->point);
+  for (size_t i = 0; i < results->count; i++) ss_result_free_arrays(&results->result[i]);
+  free(results->result);
   *results = (struct ss_results){0};
 }
 
@@ -304,7 +304,7 @@ cJSON *ss_results_json(const struct ss_results *results, const char *scenario) {
   cJSON_AddStringToObject(root, "scenario", scenario);
   cJSON *list = cJSON_AddArrayToObject(root, "points");
   for (size_t i = 0; i < results->count; i++) {
-    cJSON *point = ss_result_json(&results->point[i]);
+    cJSON *point = ss_result_json(&results->result[i]);
     if (cJSON_AddItemToArray(list, point)) continue;
     cJSON_Delete(point);
     cJSON_Delete(root);

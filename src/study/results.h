@@ -60,7 +60,7 @@ struct ss_result {
 
 /* Texts belong to the study that was run, which must outlive its results. */
 struct ss_results {
-  struct ss_result *point;
+  struct ss_result *result;
   size_t count;
 };
 void ss_results_free(struct ss_results *results);

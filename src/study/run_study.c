@@ -68,7 +68,7 @@ static bool hand_out(struct run *run, struct ss_error *error) {
   struct ss_results_listener *l = run->listener;
   for (; run->next < run->block_count && run->blocks[run->next].missing == 0; run->next++) {
     struct ss_results *out = run->blocks[run->next].out;
-    struct ss_result *from = out->point + out->count;
+    struct ss_result *from = out->result + out->count;
     const size_t n = arrange(run, &run->blocks[run->next], from);
     out->count += n;
     if (l && l->ready && !l->ready(l, from, n, error)) return false;
@@ -98,8 +98,8 @@ static size_t add_blocks(struct run *run, size_t study, size_t i) {
 static bool open_blocks(struct run *run, struct ss_error *error) {
   for (size_t k = 0; k < run->studies; k++) {
     const size_t first = run->block_count ? run->blocks[run->block_count - 1].end : 0;
-    run->out[k].point = ss_alloc_zero(add_blocks(run, k, first), sizeof *run->out[k].point);
-    if (!run->out[k].point) return ss_fail_memory(error, "listing results");
+    run->out[k].result = ss_alloc_zero(add_blocks(run, k, first), sizeof *run->out[k].result);
+    if (!run->out[k].result) return ss_fail_memory(error, "listing results");
   }
   return true;
 }
@@ -107,10 +107,10 @@ static bool open_blocks(struct run *run, struct ss_error *error) {
 /* The points without values, for those who must know all names first. */
 static bool announce(struct run *run, struct ss_error *error) {
   struct ss_results_listener *l = run->listener;
-  struct ss_results blank = {.point = run->out->point};
+  struct ss_results blank = {.result = run->out->result};
   if (!l || !l->begin) return true;
   for (size_t i = 0; i < run->block_count; i++)
-    blank.count += arrange(run, &run->blocks[i], blank.point + blank.count);
+    blank.count += arrange(run, &run->blocks[i], blank.result + blank.count);
   return l->begin(l, &blank, error);
 }
 
@@ -377,7 +377,7 @@ static bool run_all(struct run *run, struct ss_error *error) {
   for (size_t i = 0; !kept && run->all.results && i < run->all.count; i++)
     ss_result_free_arrays(&run->all.results[i]);
   for (size_t k = 0; !ok && k < run->studies; k++) {
-    free(run->out[k].point);
+    free(run->out[k].result);
     run->out[k] = (struct ss_results){0};
   }
   ss_points_ungroup(&run->groups);

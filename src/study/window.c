@@ -83,7 +83,7 @@ static uint32_t window_at(const struct ss_study *study, const struct ss_result *
 static bool compare_all(const struct ss_study *study, const struct ss_results *here, const struct ss_results *there,
                         struct ss_turns *out, struct ss_error *error) {
   for (size_t i = 0, k = 0, n; i < here->count && k < there->count; i += n) {
-    const struct ss_result *a = &here->point[i], *b = &there->point[k];
+    const struct ss_result *a = &here->result[i], *b = &there->result[k];
     for (n = 1; i + n < here->count && same_cell(a, a + n);) n++;
     if (!same_cell(a, b) || strcmp(a->setting.label, b->setting.label) != 0) continue;
     if (!compare(a, b, n, window_at(study, a), out, error)) return false;

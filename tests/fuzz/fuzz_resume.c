@@ -90,7 +90,7 @@ static void write_partial(struct choices *c) {
   static char text[1 << 16];
   struct written w = {text, sizeof text, 0};
   for (uint32_t i = 0, lines = choose(c, POINTS + 1); i < lines; i++) {
-    cJSON *point = make_point(c, &truth.point[choose(c, POINTS)]);
+    cJSON *point = make_point(c, &truth.result[choose(c, POINTS)]);
     char *line = ss_json_exact(point, false);
     put(&w, "%s%s", line, choose(c, 16) == 15 ? "" : "\n");
     free(line);
@@ -102,7 +102,7 @@ static void write_partial(struct choices *c) {
 static void write_results(struct choices *c) {
   cJSON *all = ss_results_json(&truth, "study"), *points = cJSON_GetObjectItem(all, "points");
   for (int i = 0; i < POINTS; i++)
-    if (!cJSON_ReplaceItemInArray(points, i, make_point(c, &truth.point[i]))) abort();
+    if (!cJSON_ReplaceItemInArray(points, i, make_point(c, &truth.result[i]))) abort();
   char *text = ss_json_exact(all, false);
   if (!text) abort();
   save(file, text, strlen(text));
@@ -156,7 +156,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (error.status != SS_BAD_INPUT || strlen(error.text) < 10 || strchr(error.text, '\n')) abort();
     return 0;
   }
-  for (size_t i = 0; i < truth.count; i++) recall(journal, &truth.point[i]);
+  for (size_t i = 0; i < truth.count; i++) recall(journal, &truth.result[i]);
   ss_journal_close(journal, false);
   return 0;
 }

@@ -137,7 +137,7 @@ static void run_it(const struct ss_study *study) {
   }
   for (size_t i = 0; i < results.count; i++)
     for (size_t k = 0; k < SS_RESULT_FIELDS; k++)
-      if (isinf(ss_result_value(&results.point[i], k))) abort();
+      if (isinf(ss_result_value(&results.result[i], k))) abort();
   ss_results_free(&results);
 }
 

@@ -122,7 +122,7 @@ static void a_ranking_that_stands_is_not_told(void **state) {
   struct compared a;
   (void)state;
   ask(SCENARIO("fair", "", "[" RING ", " DOUBLING "]"), &a);
-  assert_true(a.results.point[0].time > a.results.point[1].time);
+  assert_true(a.results.result[0].time > a.results.result[1].time);
   assert_int_equal(a.turns.count, 0);
   close_compared(&a);
 }
@@ -139,7 +139,7 @@ static void rounding_makes_no_turn(void **state) {
   assert_int_equal(a.turns.count, 0);
   for (uint32_t i = 0; i < COUNT(slower); i++) {
     ss_turns_free(&a.turns);
-    a.results.point[1].time = a.results.point[0].time * slower[i];
+    a.results.result[1].time = a.results.result[0].time * slower[i];
     assert_true(ss_study_turns(a.study, &a.results, &options, &a.turns, &error));
     assert_int_equal(a.turns.count, i);
   }
