@@ -58,7 +58,7 @@ static bool fill_page(struct session *s, const struct ss_call *call, struct ss_e
   s->page.sweep = cJSON_GetObjectItemCaseSensitive(resolved, "sweep");
   s->page.models = ss_study_models(study);
   s->page.costs = ss_study_costs(study);
-  s->page.points = results;
+  s->page.results = results;
   s->page.turns = &s->turns;
   s->page.lacking = &s->lacking;
   s->page.expectations = s->judged.expectations;

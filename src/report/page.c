@@ -34,11 +34,11 @@ static const char *device_of(const struct ss_result *p) {
 }
 
 /* Each text once, in order of appearance, the first `most` of them; how many there are. */
-static size_t distinct(const struct ss_results *points, const char *(*text)(const struct ss_result *),
+static size_t distinct(const struct ss_results *results, const char *(*text)(const struct ss_result *),
                        const char **seen, size_t most) {
   size_t count = 0;
-  for (size_t i = 0; i < points->count && count < most; i++) {
-    const char *t = text(&points->result[i]);
+  for (size_t i = 0; i < results->count && count < most; i++) {
+    const char *t = text(&results->result[i]);
     size_t k = 0;
     while (k < count && strcmp(seen[k], t) != 0) k++;
     if (k == count) seen[count++] = t;
@@ -46,24 +46,24 @@ static size_t distinct(const struct ss_results *points, const char *(*text)(cons
   return count;
 }
 
-static void write_distinct(const struct ss_results *points, const char *(*text)(const struct ss_result *),
+static void write_distinct(const struct ss_results *results, const char *(*text)(const struct ss_result *),
                            const char *between, FILE *s) {
   enum { NAMED = 60 };
   const char *seen[NAMED + 1];
-  const size_t count = distinct(points, text, seen, NAMED + 1);
+  const size_t count = distinct(results, text, seen, NAMED + 1);
   for (size_t i = 0; i < count && i < NAMED; i++) ss_html_between(i > 0 ? between : "", seen[i], "", s);
   if (count > NAMED) fprintf(s, "%s...", between);
 }
 
-static void write_ranks(const struct ss_results *points, FILE *s) {
+static void write_ranks(const struct ss_results *results, FILE *s) {
   uint32_t seen[256];
   size_t count = 0;
-  for (size_t i = 0; i < points->count; i++) {
+  for (size_t i = 0; i < results->count; i++) {
     size_t k = 0;
-    while (k < count && seen[k] != points->result[i].ranks) k++;
+    while (k < count && seen[k] != results->result[i].ranks) k++;
     if (k < count || count == 256) continue;
-    fprintf(s, "%s%u", count ? ", " : "", points->result[i].ranks);
-    seen[count++] = points->result[i].ranks;
+    fprintf(s, "%s%u", count ? ", " : "", results->result[i].ranks);
+    seen[count++] = results->result[i].ranks;
   }
 }
 
@@ -90,15 +90,15 @@ static void write_sweep(const cJSON *sweep, FILE *s) {
 /* The question in one sentence. */
 static void write_lead(const struct ss_page *page, const struct ss_page_cells *cells, FILE *s) {
   const char *labels[1024];
-  const size_t schemes = distinct(page->points, label_of, labels, sizeof labels / sizeof *labels);
+  const size_t schemes = distinct(page->results, label_of, labels, sizeof labels / sizeof *labels);
   if (schemes > 1) fprintf(s, "<p>Which of %zu schemes synchronises the sparse gradients of ", schemes);
   else fputs("<p>How long does it take to synchronise the sparse gradients of ", s);
-  if (page->points->count && !page->points->result->trace_hash) fputs("a trace made for it: ", s);
-  write_distinct(page->points, trace_of, ", ", s);
+  if (page->results->count && !page->results->result->trace_hash) fputs("a trace made for it: ", s);
+  write_distinct(page->results, trace_of, ", ", s);
   fputs(schemes > 1 ? " fastest, on " : ", on ", s);
-  write_distinct(page->points, cluster_of, ", ", s);
+  write_distinct(page->results, cluster_of, ", ", s);
   fputs(", with ", s);
-  write_ranks(page->points, s);
+  write_ranks(page->results, s);
   fputs(" ranks", s);
   for (size_t i = 0, n = 0; i < cells->axes; i++) {
     if (stands_already(cells->axis[i].name)) continue;
@@ -134,13 +134,13 @@ static void write_question(const struct ss_page *page, FILE *s) {
   fputs("<section id=\"question\">\n<h2>What was asked</h2>\n<dl class=\"facts\">\n", s);
   for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
     fprintf(s, "<dt>%s</dt><dd>", facts[i].name);
-    write_distinct(page->points, facts[i].text, facts[i].text == label_of ? "; " : ", ", s);
+    write_distinct(page->results, facts[i].text, facts[i].text == label_of ? "; " : ", ", s);
     fputs("</dd>\n", s);
   }
   fputs("<dt>ranks</dt><dd>", s);
-  write_ranks(page->points, s);
+  write_ranks(page->results, s);
   fprintf(s, "</dd>\n<dt>iterations</dt><dd>%llu</dd>\n",
-          (unsigned long long)(page->points->count ? page->points->result->iterations : 0));
+          (unsigned long long)(page->results->count ? page->results->result->iterations : 0));
   write_sweep(page->sweep, s);
   fputs("</dl>\n</section>\n", s);
 }
@@ -198,7 +198,7 @@ static bool write_figures(const struct ss_page *page, struct ss_page_cells *cell
 
 static void words_of(const void *cell, FILE *stream) {
   const struct ss_page_cell *p = cell;
-  ss_results_words(p->point, p->count, stream);
+  ss_results_words(p->result, p->count, stream);
 }
 
 static bool write_words(const struct ss_page_cell *cell, FILE *s) {
@@ -209,7 +209,7 @@ static bool write_words(const struct ss_page_cell *cell, FILE *s) {
 }
 
 static void write_cell_name(const struct ss_page_cells *cells, const struct ss_page_cell *cell, FILE *s) {
-  const char *tensor = cell->point->tensor;
+  const char *tensor = cell->result->tensor;
   ss_html_text(cell->text[0] ? cell->text : cells->several_tensors ? "" : "All schemes", s);
   if (!cells->several_tensors) return;
   fputs(cell->text[0] ? ": " : "", s);
@@ -225,9 +225,9 @@ static bool write_cell(const struct ss_page_cells *cells, const struct ss_page_c
   fputs("</h3>", s);
   if (folded) ss_html_between(": ", cell->best->setting.label, "</summary>", s);
   fputc('\n', s);
-  const size_t best = (size_t)(cell->best - cell->point);
+  const size_t best = (size_t)(cell->best - cell->result);
   if (!write_words(cell, s)) return ss_fail_memory(error, "writing a table");
-  cJSON *records = ss_results_records(cell->point, cell->count);
+  cJSON *records = ss_results_records(cell->result, cell->count);
   bool ok = ss_table_html_free(ss_results_block(records), NULL, best, s, error);
   bool links = false;
   for (const cJSON *r = records ? records->child : NULL; r; r = r->next)
@@ -241,9 +241,9 @@ static bool write_cell(const struct ss_page_cells *cells, const struct ss_page_c
   return ok;
 }
 
-static void write_legend(const struct ss_results *points, FILE *s) {
+static void write_legend(const struct ss_results *results, FILE *s) {
   fputs("<h3>What the columns mean</h3>\n<dl class=\"facts\">\n<dt>time</dt><dd>", s);
-  ss_print_time_note(points->result->iterations, ss_results_count_kernels(points), s);
+  ss_print_time_note(results->result->iterations, ss_results_count_kernels(results), s);
   fputs("</dd>\n", s);
   for (const struct ss_column_note *n = ss_column_notes; n->head; n++) {
     fprintf(s, "<dt>%s</dt><dd>", n->head);
@@ -266,7 +266,7 @@ static bool write_tables(const struct ss_page *page, const struct ss_page_cells 
   if (cells->count > SHOWN_MAX)
     fprintf(s, "<p>%zu more tables: <code>sparsync run</code> with <code>--format csv</code> writes them all.</p>\n",
             cells->count - SHOWN_MAX);
-  write_legend(page->points, s);
+  write_legend(page->results, s);
   fputs("</section>\n", s);
   return true;
 }
@@ -274,7 +274,7 @@ static bool write_tables(const struct ss_page *page, const struct ss_page_cells 
 bool ss_page_print(const void *report, FILE *stream, struct ss_error *error) {
   const struct ss_page *page = report;
   struct ss_page_cells cells;
-  if (!ss_page_cells_make(page->points, &cells, error)) return false;
+  if (!ss_page_cells_make(page->results, &cells, error)) return false;
   write_head(page, &cells, stream);
   bool ok = ss_page_answer(page, &cells, stream, error);
   if (ok) write_question(page, stream);

@@ -17,9 +17,9 @@ struct ss_page {
   const struct cJSON *sweep;  /* the scenario's, or NULL */
   const struct cJSON *models; /* [{"kind", "model"}], each with its "source" */
   struct ss_verdicts expectations;
-  const struct ss_costs *costs; /* whose forms the points have */
-  const struct ss_results *points;
-  const struct ss_turns *turns; /* of the points; NULL: nobody asked */
+  const struct ss_costs *costs; /* whose forms the results have */
+  const struct ss_results *results;
+  const struct ss_turns *turns; /* of the results; NULL: nobody asked */
   struct ss_error *lacking;     /* out: why figures were not drawn; no text when they were */
 };
 

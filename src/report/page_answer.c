@@ -35,8 +35,8 @@ static bool tensors_differ(const struct ss_page_cells *cells) {
   return false;
 }
 
-static void why(const void *point, FILE *stream) {
-  ss_links_words(point, stream);
+static void why(const void *result, FILE *stream) {
+  ss_links_words(result, stream);
 }
 
 static bool write_why(const struct ss_result *p, FILE *s) {
@@ -159,7 +159,7 @@ static void winner_row(struct ss_table *table, struct ss_page_cells *cells, cons
   char bound[2][SS_BOUND_TEXT_SIZE];
   const struct ss_result *best = cell->best, *next = cell->next;
   for (size_t i = 0; i < cells->axes; i++) {
-    const char *value = ss_page_value(cells, &cells->axis[i], cell->point);
+    const char *value = ss_page_value(cells, &cells->axis[i], cell->result);
     ss_table_cell(table, "%s", value ? value : "");
   }
   ss_table_cell(table, "%s", best->setting.label);
@@ -194,10 +194,10 @@ static bool write_winners(struct ss_page_cells *cells, FILE *s, struct ss_error 
 
 /* --- the window ----------------------------------------------------------------------------------------------- */
 
-static const struct ss_page_cell *cell_of(const struct ss_page_cells *cells, const struct ss_result *point) {
+static const struct ss_page_cell *cell_of(const struct ss_page_cells *cells, const struct ss_result *result) {
   for (size_t i = 0; i < cells->count; i++) {
     const struct ss_page_cell *cell = &cells->cell[i];
-    if (point >= cell->point && point < cell->point + cell->count) return cell;
+    if (result >= cell->result && result < cell->result + cell->count) return cell;
   }
   return NULL;
 }
@@ -235,9 +235,9 @@ static void write_turns(const struct ss_page_cells *cells, const struct ss_turns
 
 /* --- the whole ------------------------------------------------------------------------------------------------ */
 
-static void write_uncounted(const struct ss_results *points, FILE *s) {
+static void write_uncounted(const struct ss_results *results, FILE *s) {
   fputs("<h3>What was not counted</h3>\n<ul>\n", s);
-  fputs(ss_results_count_kernels(points)
+  fputs(ss_results_count_kernels(results)
             ? "<li>Kernels are counted as memory traffic where a device is given, no more.</li>\n"
             : "<li>Kernels (summing, hashing, selecting): no device was named; <code>--device quick</code> estimates "
               "them.</li>\n",
@@ -267,7 +267,7 @@ bool ss_page_answer(const struct ss_page *page, struct ss_page_cells *cells, FIL
   fputs("</div>\n", s);
   write_turns(cells, page->turns, s);
   if (cells->deciding > 1 && !write_winners(cells, s, error)) return false;
-  write_uncounted(page->points, s);
+  write_uncounted(page->results, s);
   fputs("</section>\n", s);
   return true;
 }

@@ -19,9 +19,9 @@ static bool same_value(const struct ss_page_axis *axis, const struct ss_result *
   return is_ranks(axis) ? a->ranks == b->ranks : cJSON_Compare(value_at(axis, a), value_at(axis, b), true);
 }
 
-double ss_page_number(const struct ss_page_axis *axis, const struct ss_result *point) {
-  if (is_ranks(axis)) return point->ranks;
-  const cJSON *value = value_at(axis, point);
+double ss_page_number(const struct ss_page_axis *axis, const struct ss_result *result) {
+  if (is_ranks(axis)) return result->ranks;
+  const cJSON *value = value_at(axis, result);
   return cJSON_IsNumber(value) ? value->valuedouble : NAN;
 }
 
@@ -32,21 +32,21 @@ static void number_text(const struct ss_page_axis *axis, double value, char *tex
 }
 
 const char *ss_page_value(struct ss_page_cells *cells, const struct ss_page_axis *axis,
-                          const struct ss_result *point) {
-  const cJSON *value = is_ranks(axis) ? NULL : value_at(axis, point);
-  const double number = ss_page_number(axis, point);
+                          const struct ss_result *result) {
+  const cJSON *value = is_ranks(axis) ? NULL : value_at(axis, result);
+  const double number = ss_page_number(axis, result);
   char text[64];
   if (isfinite(number)) {
     number_text(axis, number, text, sizeof text);
     return ss_arena_text(&cells->arena, text);
   }
-  if (strcmp(axis->name, "cluster") == 0) return point->cluster;
+  if (strcmp(axis->name, "cluster") == 0) return result->cluster;
   if (value && cJSON_IsString(value)) return value->valuestring;
   SS_AUTO_FREE char *json = value ? cJSON_PrintUnformatted(value) : NULL;
   return ss_arena_text(&cells->arena, json ? json : "-");
 }
 
-const char *ss_page_where(struct ss_page_cells *cells, const struct ss_result *point,
+const char *ss_page_where(struct ss_page_cells *cells, const struct ss_result *result,
                           bool (*wanted)(const struct ss_page_axis *)) {
   char *text = NULL;
   size_t size = 0;
@@ -56,7 +56,7 @@ const char *ss_page_where(struct ss_page_cells *cells, const struct ss_result *p
   for (size_t i = 0; i < cells->axes; i++) {
     const struct ss_page_axis *axis = &cells->axis[i];
     if (wanted && !wanted(axis)) continue;
-    const char *value = ss_page_value(cells, axis, point);
+    const char *value = ss_page_value(cells, axis, result);
     if (is_ranks(axis)) fprintf(stream, "%s%s ranks", between, value ? value : "");
     else if (strcmp(axis->name, "cluster") == 0) fprintf(stream, "%s%s", between, value ? value : "");
     else fprintf(stream, "%s%s %s", between, axis->word, value ? value : "");
@@ -79,7 +79,7 @@ static void measure_axis(const struct ss_page_cells *cells, struct ss_page_axis 
   const struct ss_result *seen[ENOUGH];
   axis->numeric = true;
   for (size_t i = 0; i < cells->count; i++) {
-    const struct ss_result *p = cells->cell[i].point;
+    const struct ss_result *p = cells->cell[i].result;
     size_t k = 0;
     axis->numeric = axis->numeric && isfinite(ss_page_number(axis, p));
     while (k < axis->values && !same_value(axis, seen[k], p)) k++;
@@ -97,36 +97,36 @@ static void add_axis(struct ss_page_cells *cells, const char *name) {
 static void find_axes(struct ss_page_cells *cells) {
   if (cells->count == 0) return;
   add_axis(cells, "ranks");
-  const cJSON *at = cells->cell->point->at;
+  const cJSON *at = cells->cell->result->at;
   for (const cJSON *a = at ? at->child : NULL; a; a = a->next) add_axis(cells, a->string);
 }
 
 /* --- cells ------------------------------------------------------------------------------------------------- */
 
 /* Of the tables of one cell and rank count the last decides: "*", or the only tensor. */
-static bool ends_cell(const struct ss_results *points, size_t end) {
-  if (end == points->count) return true;
-  const struct ss_result *p = &points->result[end - 1], *next = &points->result[end];
+static bool ends_cell(const struct ss_results *results, size_t end) {
+  if (end == results->count) return true;
+  const struct ss_result *p = &results->result[end - 1], *next = &results->result[end];
   return p->ranks != next->ranks || p->at != next->at;
 }
 
 static bool name_cells(struct ss_page_cells *cells) {
   for (size_t i = 0; i < cells->count; i++) {
     struct ss_page_cell *cell = &cells->cell[i];
-    cell->text = ss_page_where(cells, cell->point, NULL);
+    cell->text = ss_page_where(cells, cell->result, NULL);
     if (!cell->text) return false;
   }
   return true;
 }
 
-bool ss_page_cells_make(const struct ss_results *points, struct ss_page_cells *out, struct ss_error *error) {
-  *out = (struct ss_page_cells){.cell = ss_alloc_zero(points->count, sizeof *out->cell)};
+bool ss_page_cells_make(const struct ss_results *results, struct ss_page_cells *out, struct ss_error *error) {
+  *out = (struct ss_page_cells){.cell = ss_alloc_zero(results->count, sizeof *out->cell)};
   if (!out->cell) return ss_fail_memory(error, "listing places");
-  for (size_t i = 0, n; i < points->count; i += n) {
-    const struct ss_result *p = &points->result[i];
+  for (size_t i = 0, n; i < results->count; i += n) {
+    const struct ss_result *p = &results->result[i];
     struct ss_page_cell *cell = &out->cell[out->count++];
-    for (n = 1; i + n < points->count && ss_result_same_cell(p, p + n);) n++;
-    *cell = (struct ss_page_cell){.point = p, .count = n, .decides = ends_cell(points, i + n)};
+    for (n = 1; i + n < results->count && ss_result_same_cell(p, p + n);) n++;
+    *cell = (struct ss_page_cell){.result = p, .count = n, .decides = ends_cell(results, i + n)};
     ss_results_rank(p, n, &cell->best, &cell->next);
     cell->dense = ss_results_dense(p, n);
     out->deciding += cell->decides;

@@ -1,4 +1,4 @@
-/* What a page is about: the tables of its points, and the axes along which they differ. */
+/* What a page is about: the tables of its results, and the axes along which they differ. */
 #ifndef SS_REPORT_PAGE_CELLS_H
 #define SS_REPORT_PAGE_CELLS_H
 
@@ -9,7 +9,7 @@ enum { SS_PAGE_AXES = 16 };
 
 /* The schemes on one tensor (or "*") in one cell. */
 struct ss_page_cell {
-  const struct ss_result *point; /* [count] */
+  const struct ss_result *result; /* [count] */
   size_t count;
   const struct ss_result *best, *next; /* next NULL: there is one scheme */
   struct ss_dense_time dense;          /* the baseline */
@@ -33,18 +33,18 @@ struct ss_page_cells {
   struct ss_arena arena;
 };
 
-/* What it points to is the points', which must outlive it. */
-bool ss_page_cells_make(const struct ss_results *points, struct ss_page_cells *out,
+/* What it points to is the results', which must outlive it. */
+bool ss_page_cells_make(const struct ss_results *results, struct ss_page_cells *out,
                         struct ss_error *error) SS_MUST_CHECK;
 void ss_page_cells_free(struct ss_page_cells *cells);
 
-/* Where the point lies on a numeric axis, in base units. */
-double ss_page_number(const struct ss_page_axis *axis, const struct ss_result *point);
+/* Where the result lies on a numeric axis, in base units. */
+double ss_page_number(const struct ss_page_axis *axis, const struct ss_result *result);
 /* The same of any axis as text, "10 Gbit/s"; copied into the arena, NULL when memory is short. */
 const char *ss_page_value(struct ss_page_cells *cells, const struct ss_page_axis *axis,
-                          const struct ss_result *point);
+                          const struct ss_result *result);
 /* "ranks 16, bandwidth 10 Gbit/s" along the axes of which `wanted` says so (NULL: all). */
-const char *ss_page_where(struct ss_page_cells *cells, const struct ss_result *point,
+const char *ss_page_where(struct ss_page_cells *cells, const struct ss_result *result,
                           bool (*wanted)(const struct ss_page_axis *));
 
 #endif

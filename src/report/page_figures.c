@@ -70,7 +70,7 @@ static double nearest(const struct ss_page_cells *cells, const char *label) {
   double best = INFINITY;
   for (size_t i = 0; i < cells->count; i++)
     for (size_t k = 0; cells->cell[i].decides && k < cells->cell[i].count; k++) {
-      const struct ss_result *p = &cells->cell[i].point[k];
+      const struct ss_result *p = &cells->cell[i].result[k];
       if (strcmp(p->setting.label, label) == 0) best = fmin(best, p->time / cells->cell[i].best->time);
     }
   return best;
@@ -80,9 +80,9 @@ static double nearest(const struct ss_page_cells *cells, const char *label) {
 static bool is_near(const struct ss_page_cells *cells, const struct ss_page_cell *cell, size_t k) {
   size_t before = 0;
   if (cell->count <= LINES_MAX) return true;
-  const double mine = nearest(cells, cell->point[k].setting.label);
+  const double mine = nearest(cells, cell->result[k].setting.label);
   for (size_t i = 0; i < cell->count; i++) {
-    const double other = i == k ? INFINITY : nearest(cells, cell->point[i].setting.label);
+    const double other = i == k ? INFINITY : nearest(cells, cell->result[i].setting.label);
     before += other < mine || (other == mine && i < k);
   }
   return before < LINES_MAX;
@@ -115,7 +115,7 @@ static cJSON *list_records(const struct figures *m, size_t *most) {
     if (cell->count > *most) *most = cell->count;
     for (size_t k = 0; k < cell->count; k++)
       if (m->y || (m->x ? is_near(m->cells, cell, k) : k < BARS_MAX))
-        cJSON_AddItemToArray(list, record_of(m, cell, &cell->point[k]));
+        cJSON_AddItemToArray(list, record_of(m, cell, &cell->result[k]));
   }
   return list;
 }
@@ -166,7 +166,7 @@ static bool fill_traffic(struct figures *m, struct figure *f, struct ss_error *e
   const struct ss_page_cell *cell = m->traffic;
   cJSON *list = cJSON_CreateArray();
   for (size_t k = 0; k < cell->count && k < LINES_MAX; k++) {
-    const struct ss_result *p = &cell->point[k];
+    const struct ss_result *p = &cell->result[k];
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "label", p->setting.label);
     cJSON_AddItemToObject(o, "rank_bytes_sent", cJSON_CreateDoubleArray(p->rank_sent, (int)p->ranks));
@@ -177,9 +177,9 @@ static bool fill_traffic(struct figures *m, struct figure *f, struct ss_error *e
   const bool ok = ss_figure_plot_results(&options, list, NULL, &f->plot, error);
   cJSON_Delete(list);
   fit_scales(&f->plot);
-  const bool all = strcmp(cell->point->tensor, "*") == 0;
+  const bool all = strcmp(cell->result->tensor, "*") == 0;
   snprintf(f->caption, sizeof f->caption, "Bytes of each rank, %s%.200s%s%.200s.", all ? "all tensors" : "tensor ",
-           all ? "" : cell->point->tensor, cell->text[0] ? ", " : "", cell->text);
+           all ? "" : cell->result->tensor, cell->text[0] ? ", " : "", cell->text);
   return ok;
 }
 
@@ -303,7 +303,7 @@ static bool make(struct figures *m, bool (*fill)(struct figures *, struct figure
 static const struct ss_page_cell *busiest(const struct ss_page_cells *cells) {
   const struct ss_page_cell *found = NULL;
   for (size_t i = 0; i < cells->count; i++)
-    if (cells->cell[i].point->rank_sent && (!found || cells->cell[i].point->ranks > found->point->ranks))
+    if (cells->cell[i].result->rank_sent && (!found || cells->cell[i].result->ranks > found->result->ranks))
       found = &cells->cell[i];
   return found;
 }

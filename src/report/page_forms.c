@@ -53,7 +53,7 @@ static const struct symbol {
 
 /* Several labels may share a form. */
 struct form {
-  const struct ss_result *point;
+  const struct ss_result *result;
   const struct ss_cost *cost; /* NULL: not found, which leaves its remarks out */
 };
 
@@ -83,14 +83,14 @@ static const struct ss_cost *cost_of(const struct ss_costs *costs, const struct 
 }
 
 static bool collect(const struct ss_page *page, struct forms *out, struct ss_error *error) {
-  const struct ss_results *points = page->points;
-  out->form = ss_alloc_zero(points->count, sizeof *out->form);
+  const struct ss_results *results = page->results;
+  out->form = ss_alloc_zero(results->count, sizeof *out->form);
   if (!out->form) return ss_fail_memory(error, "listing formulas");
-  for (size_t i = 0; i < points->count; i++) {
-    const struct ss_result *p = &points->result[i];
+  for (size_t i = 0; i < results->count; i++) {
+    const struct ss_result *p = &results->result[i];
     size_t k = 0;
     if (!has_form(p)) continue;
-    while (k < out->count && !same_form(out->form[k].point, p)) k++;
+    while (k < out->count && !same_form(out->form[k].result, p)) k++;
     if (k == out->count) out->form[out->count++] = (struct form){p, cost_of(page->costs, p)};
   }
   return true;
@@ -98,12 +98,12 @@ static bool collect(const struct ss_page *page, struct forms *out, struct ss_err
 
 /* --- writing ------------------------------------------------------------------------------------------------ */
 
-static void write_labels(const struct ss_results *points, const struct ss_result *form, FILE *s) {
+static void write_labels(const struct ss_results *results, const struct ss_result *form, FILE *s) {
   enum { NAMED = 12 };
   const char *seen[NAMED];
   size_t count = 0;
-  for (size_t i = 0; i < points->count && count < NAMED; i++) {
-    const struct ss_result *p = &points->result[i];
+  for (size_t i = 0; i < results->count && count < NAMED; i++) {
+    const struct ss_result *p = &results->result[i];
     size_t k = 0;
     if (!has_form(p) || !same_form(p, form)) continue;
     while (k < count && strcmp(seen[k], p->setting.label) != 0) k++;
@@ -134,11 +134,11 @@ static void write_remark(const char *head, const char *text, FILE *s) {
 static void write_remarks(const struct forms *forms, FILE *s) {
   for (size_t i = 0; i < forms->count; i++) {
     const struct form *f = &forms->form[i];
-    if (!f->point->erratum && !(f->cost && (f->cost->assumes || f->cost->printed_in))) continue;
-    ss_html_between("<h3>", f->point->setting.label, "</h3>\n<dl class=\"facts\">\n", s);
+    if (!f->result->erratum && !(f->cost && (f->cost->assumes || f->cost->printed_in))) continue;
+    ss_html_between("<h3>", f->result->setting.label, "</h3>\n<dl class=\"facts\">\n", s);
     write_remark("printed in", f->cost ? f->cost->printed_in : NULL, s);
     write_remark("assumes", f->cost ? f->cost->assumes : NULL, s);
-    write_remark("erratum", f->point->erratum, s);
+    write_remark("erratum", f->result->erratum, s);
     fputs("</dl>\n", s);
   }
 }
@@ -156,7 +156,7 @@ static bool names(const char *form, const char *symbol) {
 
 static bool is_used(const struct forms *forms, const char *symbol) {
   for (size_t i = 0; i < forms->count; i++) {
-    const struct ss_result *p = forms->form[i].point;
+    const struct ss_result *p = forms->form[i].result;
     const char *const texts[] = {p->formula, p->formula_low, p->formula_high, p->paper};
     for (size_t k = 0; k < 4; k++)
       if (names(texts[k], symbol)) return true;
@@ -182,10 +182,10 @@ static void write_section(const struct ss_page *page, const struct forms *forms,
       s);
   ss_html_texts("texts", (const char *const[]){"scheme", "exact", "as printed", NULL}, s);
   for (size_t i = 0; i < forms->count; i++) {
-    const struct ss_result *p = forms->form[i].point;
+    const struct ss_result *p = forms->form[i].result;
     const struct ss_cost *c = forms->form[i].cost;
     fputs("<tr><th scope=\"row\">", s);
-    write_labels(page->points, p, s);
+    write_labels(page->results, p, s);
     fputs("</th>", s);
     write_form(p->formula, p->formula_low, p->formula_high, s);
     write_form(p->paper, c ? c->paper_low : NULL, c ? c->paper_high : NULL, s);

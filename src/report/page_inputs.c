@@ -83,13 +83,13 @@ static bool same_trace(const struct ss_result *a, const struct ss_result *b) {
   return a->trace_hash == b->trace_hash && a->seed == b->seed && strcmp(a->trace, b->trace) == 0;
 }
 
-static void write_traces(const struct ss_results *points, FILE *s) {
+static void write_traces(const struct ss_results *results, FILE *s) {
   enum { NAMED = 100 };
   const struct ss_result *seen[NAMED];
   size_t count = 0;
   ss_html_texts("texts inputs", (const char *const[]){"trace", "hash of the file", "iterations", "seed", NULL}, s);
-  for (size_t i = 0; i < points->count && count < NAMED; i++) {
-    const struct ss_result *p = &points->result[i];
+  for (size_t i = 0; i < results->count && count < NAMED; i++) {
+    const struct ss_result *p = &results->result[i];
     size_t k = 0;
     while (k < count && !same_trace(seen[k], p)) k++;
     if (k < count) continue;
@@ -118,7 +118,7 @@ void ss_page_inputs(const struct ss_page *page, FILE *s) {
           s);
   for (const cJSON *m = page->models ? page->models->child : NULL; m; m = m->next) write_model(page, m, s);
   fputs("<h3>Traces</h3>\n", s);
-  write_traces(page->points, s);
+  write_traces(page->results, s);
   fputs("</section>\n<section id=\"reproduce\">\n<h2>To make this page again</h2>\n<p>sparsync " SS_VERSION
         ", called as</p>\n<pre tabindex=\"0\"><code>",
         s);

@@ -28,11 +28,11 @@ static bool print_frame(const struct ss_results_writer *w, bool opening, struct 
   return true;
 }
 
-/* The point as it stands in a list in an object, so that it is indented as there. */
+/* The result as it stands in a list in an object, so that it is indented as there. */
 static bool print_point(struct ss_results_writer *w, const struct ss_result *p, struct ss_error *error) {
-  cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "points"), *point = ss_result_json(p);
-  if (point && !cJSON_AddItemToArray(list, point)) cJSON_Delete(point);
-  SS_AUTO_FREE char *text = root && list && point ? ss_json_exact(root, true) : NULL;
+  cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "points"), *result = ss_result_json(p);
+  if (result && !cJSON_AddItemToArray(list, result)) cJSON_Delete(result);
+  SS_AUTO_FREE char *text = root && list && result ? ss_json_exact(root, true) : NULL;
   cJSON_Delete(root);
   const char *from = text ? strchr(text, '[') : NULL, *to = text ? strrchr(text, ']') : NULL;
   if (!from || !to) return ss_fail_memory(error, "writing results");
@@ -40,17 +40,17 @@ static bool print_point(struct ss_results_writer *w, const struct ss_result *p, 
   return true;
 }
 
-/* The frame waits for the first point: a run that fails at once prints nothing. */
-static bool json_more(struct ss_results_writer *w, const struct ss_result *points, size_t count,
+/* The frame waits for the first result: a run that fails at once prints nothing. */
+static bool json_more(struct ss_results_writer *w, const struct ss_result *results, size_t count,
                       struct ss_error *error) {
   if (w->written == 0 && count > 0 && !print_frame(w, true, error)) return false;
   for (size_t i = 0; i < count; i++)
-    if (!print_point(w, &points[i], error)) return false;
+    if (!print_point(w, &results[i], error)) return false;
   return true;
 }
 
-static bool json_end(struct ss_results_writer *w, const struct ss_results *points, struct ss_error *error) {
-  (void)points;
+static bool json_end(struct ss_results_writer *w, const struct ss_results *results, struct ss_error *error) {
+  (void)results;
   return (w->written > 0 || print_frame(w, true, error)) && print_frame(w, false, error);
 }
 
@@ -63,23 +63,23 @@ static cJSON *lean_json(struct ss_result result) {
   memset(result.usage, 0, sizeof result.usage);
   memset(result.kernels, 0, sizeof result.kernels);
   result.iteration_s = result.rank_sent = result.rank_received = NULL;
-  cJSON *point = ss_result_json(&result);
-  if (point && result.machine) ss_cluster_add_numbers(point, result.machine);
-  return point;
+  cJSON *record = ss_result_json(&result);
+  if (record && result.machine) ss_cluster_add_numbers(record, result.machine);
+  return record;
 }
 
 /* {"options": {...}} with every option that any scheme has. */
 static cJSON *all_options(void) {
-  cJSON *point = cJSON_CreateObject(), *options = cJSON_AddObjectToObject(point, "options");
+  cJSON *result = cJSON_CreateObject(), *options = cJSON_AddObjectToObject(result, "options");
   for (const struct ss_scheme *const *s = ss_schemes(); options && *s; s++)
     for (const struct ss_option *o = (*s)->options; o && o->name; o++)
       if (!cJSON_HasObjectItem(options, o->name)) cJSON_AddNullToObject(options, o->name);
-  return point;
+  return result;
 }
 
-static bool add_columns(struct ss_results_writer *w, cJSON *point, struct ss_error *error) {
-  const bool ok = point ? ss_columns_add(&w->columns, point, error) : ss_fail_memory(error, "writing results");
-  cJSON_Delete(point);
+static bool add_columns(struct ss_results_writer *w, cJSON *result, struct ss_error *error) {
+  const bool ok = result ? ss_columns_add(&w->columns, result, error) : ss_fail_memory(error, "writing results");
+  cJSON_Delete(result);
   return ok;
 }
 
@@ -102,11 +102,11 @@ static bool csv_begin(struct ss_results_writer *w, const struct ss_results *blan
   return true;
 }
 
-static bool csv_more(struct ss_results_writer *w, const struct ss_result *points, size_t count,
+static bool csv_more(struct ss_results_writer *w, const struct ss_result *results, size_t count,
                      struct ss_error *error) {
   cJSON *list = cJSON_CreateArray();
   if (!list) return ss_fail_memory(error, "writing results");
-  for (size_t i = 0; i < count; i++) cJSON_AddItemToArray(list, lean_json(points[i]));
+  for (size_t i = 0; i < count; i++) cJSON_AddItemToArray(list, lean_json(results[i]));
   bool ok = ss_flat_rows(&w->columns, list, w->written == 0, w->stream, error);
   w->written += count;
   cJSON_Delete(list);
@@ -124,11 +124,11 @@ void ss_results_writer_free(struct ss_results_writer *w) {
 bool ss_results_print(const void *report, FILE *stream, struct ss_error *error) {
   const struct ss_results_report *r = report;
   const struct ss_results_form *form = r->form;
-  const struct ss_results *points = r->points;
+  const struct ss_results *results = r->results;
   struct ss_results_writer writer = {.stream = stream, .scenario = r->scenario, .inputs = r->inputs};
-  const bool ok = (!form->begin || form->begin(&writer, points, error)) &&
-                  form->more(&writer, points->result, points->count, error) &&
-                  (!form->end || form->end(&writer, points, error));
+  const bool ok = (!form->begin || form->begin(&writer, results, error)) &&
+                  form->more(&writer, results->result, results->count, error) &&
+                  (!form->end || form->end(&writer, results, error));
   ss_results_writer_free(&writer);
   return ok;
 }

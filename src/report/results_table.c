@@ -62,26 +62,26 @@ static void print_energy(const struct ss_result *p, FILE *stream) {
   else fputs("; it applies more than 99.9% of the energy of what ranks had", stream);
 }
 
-void ss_results_rank(const struct ss_result *points, size_t n, const struct ss_result **best,
+void ss_results_rank(const struct ss_result *results, size_t n, const struct ss_result **best,
                      const struct ss_result **next) {
-  *best = points;
+  *best = results;
   *next = NULL;
   for (size_t i = 1; i < n; i++)
-    if (points[i].time < (*best)->time) *best = &points[i];
+    if (results[i].time < (*best)->time) *best = &results[i];
   for (size_t i = 0; i < n; i++)
-    if (&points[i] != *best && (!*next || points[i].time < (*next)->time)) *next = &points[i];
+    if (&results[i] != *best && (!*next || results[i].time < (*next)->time)) *next = &results[i];
 }
 
 /* Who is fastest by the median over draws; NULL: nothing was drawn. */
-static const struct ss_result *fastest_drawn(const struct ss_result *points, size_t n) {
+static const struct ss_result *fastest_drawn(const struct ss_result *results, size_t n) {
   const struct ss_result *best = NULL;
   for (size_t i = 0; i < n; i++)
-    if (isfinite(points[i].fan.p50) && (!best || points[i].fan.p50 < best->fan.p50)) best = &points[i];
+    if (isfinite(results[i].fan.p50) && (!best || results[i].fan.p50 < best->fan.p50)) best = &results[i];
   return best;
 }
 
-static void print_fan(const struct ss_result *points, size_t n, const struct ss_result *best, FILE *stream) {
-  const struct ss_result *drawn = fastest_drawn(points, n);
+static void print_fan(const struct ss_result *results, size_t n, const struct ss_result *best, FILE *stream) {
+  const struct ss_result *drawn = fastest_drawn(results, n);
   char p5[32], p50[32], p95[32];
   if (!drawn) return;
   fprintf(stream, " On uneven links %s takes %s, from %s to %s in 90%% of the draws", drawn->setting.label,
@@ -92,11 +92,11 @@ static void print_fan(const struct ss_result *points, size_t n, const struct ss_
   fputc('.', stream);
 }
 
-void ss_results_words(const struct ss_result *points, size_t n, FILE *stream) {
+void ss_results_words(const struct ss_result *results, size_t n, FILE *stream) {
   const struct ss_result *best, *next;
   char time[32];
-  ss_results_rank(points, n, &best, &next);
-  print_cell(points, stream);
+  ss_results_rank(results, n, &best, &next);
+  print_cell(results, stream);
   ss_units_format(time, sizeof time, SS_TIME, best->time);
   if (!next || best->time == 0) {
     fprintf(stream, ": %s takes %s", best->setting.label, time);
@@ -115,7 +115,7 @@ void ss_results_words(const struct ss_result *points, size_t n, FILE *stream) {
   if (best->bound_by[0] && best->time > 0)
     fprintf(stream, " Its bottleneck is the %s, for %.0f%% of the time.", best->bound_by,
             100 * best->bound / best->time);
-  print_fan(points, n, best, stream);
+  print_fan(results, n, best, stream);
   fputc('\n', stream);
 }
 
@@ -170,11 +170,11 @@ static cJSON *record_of(const struct ss_result *p, double dense) {
   return o;
 }
 
-cJSON *ss_results_records(const struct ss_result *points, size_t n) {
-  const double dense = ss_results_dense(points, n).seconds;
+cJSON *ss_results_records(const struct ss_result *results, size_t n) {
+  const double dense = ss_results_dense(results, n).seconds;
   cJSON *records = cJSON_CreateArray();
   for (size_t i = 0; records && i < n; i++)
-    if (!cJSON_AddItemToArray(records, record_of(&points[i], dense))) {
+    if (!cJSON_AddItemToArray(records, record_of(&results[i], dense))) {
       cJSON_Delete(records);
       return NULL;
     }
@@ -245,12 +245,12 @@ static bool print_links(const cJSON *records, FILE *stream, struct ss_error *err
   return ok;
 }
 
-static bool print_block(const struct ss_result *points, size_t n, bool links, FILE *stream, struct ss_error *error) {
-  cJSON *records = ss_results_records(points, n);
-  ss_results_words(points, n, stream);
+static bool print_block(const struct ss_result *results, size_t n, bool links, FILE *stream, struct ss_error *error) {
+  cJSON *records = ss_results_records(results, n);
+  ss_results_words(results, n, stream);
   bool ok = ss_table_print_free(ss_results_block(records), false, stream, error);
   fputc('\n', stream);
-  if (ok && strcmp(points->device, "none") != 0) ok = print_kernels(records, stream, error);
+  if (ok && strcmp(results->device, "none") != 0) ok = print_kernels(records, stream, error);
   if (ok && links) ok = print_links(records, stream, error);
   cJSON_Delete(records);
   return ok;
@@ -272,9 +272,9 @@ const struct ss_column_note ss_column_notes[] = {
      NULL},
     {NULL, NULL, NULL}};
 
-bool ss_results_count_kernels(const struct ss_results *points) {
-  for (size_t i = 0; i < points->count; i++)
-    if (strcmp(points->result[i].device, "none") != 0) return true;
+bool ss_results_count_kernels(const struct ss_results *results) {
+  for (size_t i = 0; i < results->count; i++)
+    if (strcmp(results->result[i].device, "none") != 0) return true;
   return false;
 }
 
@@ -284,65 +284,65 @@ void ss_print_time_note(uint64_t iterations, bool counted, FILE *stream) {
           counted ? "kernels included where a device is given" : "kernels not counted (--device quick counts them)");
 }
 
-static void print_notes(const struct ss_results *points, FILE *stream) {
+static void print_notes(const struct ss_results *results, FILE *stream) {
   fputs("time         ", stream);
-  ss_print_time_note(points->result->iterations, ss_results_count_kernels(points), stream);
+  ss_print_time_note(results->result->iterations, ss_results_count_kernels(results), stream);
   fputc('\n', stream);
-  if (fastest_drawn(points->result, points->count))
+  if (fastest_drawn(results->result, results->count))
     fputs("5%..95%      on the links of the cluster's \"jitter\": where 90% of its draws end, and their median; all "
           "else "
           "is\n             of even links\n",
           stream);
-  if (ss_results_count_kernels(points))
+  if (ss_results_count_kernels(results))
     fputs("kernels      of the rank or server that computes longest, mean over iterations; below, by kernel\n",
           stream);
   for (const struct ss_column_note *n = ss_column_notes; n->head; n++) {
     fprintf(stream, "%-12s %s\n", n->head, n->text);
     if (n->more) fprintf(stream, "%-12s %s\n", "", n->more);
   }
-  for (size_t i = 0; i < points->count; i++) {
-    const struct ss_result *q = &points->result[i];
+  for (size_t i = 0; i < results->count; i++) {
+    const struct ss_result *q = &results->result[i];
     bool seen = !q->erratum;
-    for (size_t k = 0; k < i && !seen; k++) seen = points->result[k].erratum == q->erratum;
+    for (size_t k = 0; k < i && !seen; k++) seen = results->result[k].erratum == q->erratum;
     if (!seen) fprintf(stream, "  of %s: %s\n", q->setting.label, q->erratum);
   }
 }
 
-static size_t block_length(const struct ss_result *points, size_t count) {
+static size_t block_length(const struct ss_result *results, size_t count) {
   size_t n = 1;
-  while (n < count && ss_result_same_cell(points, &points[n])) n++;
+  while (n < count && ss_result_same_cell(results, &results[n])) n++;
   return n;
 }
 
-static bool print_blocks(struct ss_results_writer *w, const struct ss_result *points, size_t count, bool links,
+static bool print_blocks(struct ss_results_writer *w, const struct ss_result *results, size_t count, bool links,
                          struct ss_error *error) {
-  if (w->written == 0 && count > 0) fprintf(w->stream, "%s: %s\n\n", w->scenario, points->trace);
+  if (w->written == 0 && count > 0) fprintf(w->stream, "%s: %s\n\n", w->scenario, results->trace);
   w->written += count;
   for (size_t i = 0, n; i < count; i += n) {
-    n = block_length(points + i, count - i);
-    if (!print_block(points + i, n, links, w->stream, error)) return false;
+    n = block_length(results + i, count - i);
+    if (!print_block(results + i, n, links, w->stream, error)) return false;
   }
   return true;
 }
 
-static bool table_more(struct ss_results_writer *w, const struct ss_result *points, size_t count,
+static bool table_more(struct ss_results_writer *w, const struct ss_result *results, size_t count,
                        struct ss_error *error) {
-  return print_blocks(w, points, count, false, error);
+  return print_blocks(w, results, count, false, error);
 }
 
-static bool links_more(struct ss_results_writer *w, const struct ss_result *points, size_t count,
+static bool links_more(struct ss_results_writer *w, const struct ss_result *results, size_t count,
                        struct ss_error *error) {
-  return print_blocks(w, points, count, true, error);
+  return print_blocks(w, results, count, true, error);
 }
 
-static bool table_end(struct ss_results_writer *w, const struct ss_results *points, struct ss_error *error) {
+static bool table_end(struct ss_results_writer *w, const struct ss_results *results, struct ss_error *error) {
   (void)error;
-  if (points->count > 0) print_notes(points, w->stream);
+  if (results->count > 0) print_notes(results, w->stream);
   return true;
 }
 
-static bool links_end(struct ss_results_writer *w, const struct ss_results *points, struct ss_error *error) {
-  if (!table_end(w, points, error)) return false;
+static bool links_end(struct ss_results_writer *w, const struct ss_results *results, struct ss_error *error) {
+  if (!table_end(w, results, error)) return false;
   fputs("busiest      of the links of a kind, the share of the time in which bytes flow on it; then the mean of all, "
         "and\n"
         "             what the link carries that carries most, and the mean, in an iteration\n",
@@ -357,26 +357,26 @@ const struct ss_results_form ss_results_with_links = {NULL, links_more, links_en
 
 enum { BAR_LETTERS = 24 };
 
-static void write_cell(const void *point, FILE *stream) {
-  print_cell(point, stream);
+static void write_cell(const void *result, FILE *stream) {
+  print_cell(result, stream);
 }
 
-static double slowest(const struct ss_result *points, size_t n) {
+static double slowest(const struct ss_result *results, size_t n) {
   double most = 0;
-  for (size_t i = 0; i < n; i++) most = fmax(most, points[i].time);
+  for (size_t i = 0; i < n; i++) most = fmax(most, results[i].time);
   return most;
 }
 
 /* One cell's rows; the first has its name, if there are `several`. `energy`: some scheme leaves part of the
  * gradients out. */
-static cJSON *brief_records(const struct ss_result *points, size_t n, bool several, bool energy) {
+static cJSON *brief_records(const struct ss_result *results, size_t n, bool several, bool energy) {
   static const char bar[BAR_LETTERS + 1] = "########################";
-  const double most = slowest(points, n);
-  cJSON *records = ss_results_records(points, n), *o = records ? records->child : NULL;
-  SS_AUTO_FREE char *cell = ss_written(write_cell, points);
-  for (const struct ss_result *p = points; o; o = o->next, p++) {
+  const double most = slowest(results, n);
+  cJSON *records = ss_results_records(results, n), *o = records ? records->child : NULL;
+  SS_AUTO_FREE char *cell = ss_written(write_cell, results);
+  for (const struct ss_result *p = results; o; o = o->next, p++) {
     const int length = most > 0 ? (int)fmax(1, BAR_LETTERS * p->time / most) : 0;
-    if (several) ss_json_add_text(o, "place", p > points ? "" : cell);
+    if (several) ss_json_add_text(o, "place", p > results ? "" : cell);
     ss_json_add_number(o, "busiest", fmax(p->sent_max, p->received_max));
     if (energy) ss_json_add_number(o, "applied", p->energy);
     ss_json_add_text(o, "bar", bar + BAR_LETTERS - length);
@@ -398,14 +398,14 @@ static cJSON *all_brief_records(const struct ss_results *results) {
   return all;
 }
 
-/* The sentences do not wait for the last point. */
-static bool brief_more(struct ss_results_writer *w, const struct ss_result *points, size_t count,
+/* The sentences do not wait for the last result. */
+static bool brief_more(struct ss_results_writer *w, const struct ss_result *results, size_t count,
                        struct ss_error *error) {
   (void)error;
   w->written += count;
   for (size_t i = 0, n; i < count; i += n) {
-    n = block_length(points + i, count - i);
-    ss_results_words(points + i, n, w->stream);
+    n = block_length(results + i, count - i);
+    ss_results_words(results + i, n, w->stream);
   }
   return true;
 }

@@ -14,24 +14,24 @@ void ss_at_print(const struct cJSON *at, bool cluster_too, FILE *stream);
 /* Does it print anything but the cluster's name? */
 bool ss_at_says_more(const struct cJSON *at);
 /* "16 ranks on CLUSTER, cluster.bandwidth = 10 Gbit/s" */
-void ss_result_print_cell(const struct ss_result *point, FILE *stream);
+void ss_result_print_cell(const struct ss_result *result, FILE *stream);
 
 /* --- the table's parts, for other forms of it ------------------------------------------------------- */
 
 /* Do both stand in one table: schemes of one tensor in one cell? */
 bool ss_result_same_cell(const struct ss_result *a, const struct ss_result *b);
 /* The fastest and the next, the first of equals; *next is NULL when there is one. */
-void ss_results_rank(const struct ss_result *points, size_t n, const struct ss_result **best,
+void ss_results_rank(const struct ss_result *results, size_t n, const struct ss_result **best,
                      const struct ss_result **next);
-/* "16 ranks on CLUSTER, tensor NAME: zen is fastest, ..." of a table's points, with the line's end. */
-void ss_results_words(const struct ss_result *points, size_t n, FILE *stream);
+/* "16 ranks on CLUSTER, tensor NAME: zen is fastest, ..." of a table's results, with the line's end. */
+void ss_results_words(const struct ss_result *results, size_t n, FILE *stream);
 /* Adds "fan" to a record of a table, "1.1 ms..1.5 ms": from the 5% to the 95% quantile; nothing when nothing was
  * drawn. */
 void ss_fan_add(struct cJSON *record, const struct ss_fan *fan);
-/* What tables show of n points that stand in one: their JSON, and in words "imbalance", "form", "off_by",
+/* What tables show of n results that stand in one: their JSON, and in words "imbalance", "form", "off_by",
  * "bottleneck" and the "busy" of links; "vs_dense", and "counted_s", of kernels, where a device is given. The
  * caller's; NULL when memory is short. */
-struct cJSON *ss_results_records(const struct ss_result *points, size_t n);
+struct cJSON *ss_results_records(const struct ss_result *results, size_t n);
 /* The table of such records, and how busy their links are: of each kind the busiest and the mean; the caller's. */
 struct ss_table *ss_results_block(const struct cJSON *records);
 struct ss_table *ss_results_links(const struct cJSON *records);
@@ -40,8 +40,8 @@ struct ss_column_note {
   const char *head, *text, *more;
 };
 extern const struct ss_column_note ss_column_notes[];
-/* Is a device given for any of the points? */
-bool ss_results_count_kernels(const struct ss_results *points);
+/* Is a device given for any of the results? */
+bool ss_results_count_kernels(const struct ss_results *results);
 /* What "time" means, without a line's end: a mean over iterations, with kernels where they are `counted`. */
 void ss_print_time_note(uint64_t iterations, bool counted, FILE *stream);
 
@@ -49,17 +49,17 @@ void ss_print_time_note(uint64_t iterations, bool counted, FILE *stream);
 struct ss_results_writer {
   FILE *stream;
   const char *scenario;       /* its name */
-  const struct cJSON *inputs; /* to stand in JSON before the points; NULL: nothing */
+  const struct cJSON *inputs; /* to stand in JSON before the results; NULL: nothing */
   size_t written;
   struct ss_columns columns; /* of CSV */
 };
 struct ss_results_form {
-  /* `blank`: all points, their values may be missing yet. NULL: there is nothing to begin, or to end. */
+  /* `blank`: all results, their values may be missing yet. NULL: there is nothing to begin, or to end. */
   bool (*begin)(struct ss_results_writer *writer, const struct ss_results *blank, struct ss_error *error);
   /* All of some cells and rank counts. */
-  bool (*more)(struct ss_results_writer *writer, const struct ss_result *points, size_t count,
+  bool (*more)(struct ss_results_writer *writer, const struct ss_result *results, size_t count,
                struct ss_error *error);
-  bool (*end)(struct ss_results_writer *writer, const struct ss_results *points, struct ss_error *error);
+  bool (*end)(struct ss_results_writer *writer, const struct ss_results *results, struct ss_error *error);
 };
 extern const struct ss_results_form ss_results_as_table, ss_results_as_json, ss_results_as_csv;
 /* The answers first, a sentence for each cell as it is known, and then one table of what decides, with bars of the
@@ -73,7 +73,7 @@ void ss_results_writer_free(struct ss_results_writer *writer);
 /* All at once, of a struct ss_results_report. */
 struct ss_results_report {
   const struct ss_results_form *form;
-  const struct ss_results *points;
+  const struct ss_results *results;
   const char *scenario; /* its name */
   const struct cJSON *inputs;
 };

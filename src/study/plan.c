@@ -22,17 +22,18 @@ static bool is_sum(const struct ss_result *p) {
 }
 
 /* The least time, the first of equals; `but` is left out. */
-static const struct ss_result *cheapest(const struct ss_result *points, size_t n, const struct ss_result *but) {
+static const struct ss_result *cheapest(const struct ss_result *results, size_t n, const struct ss_result *but) {
   const struct ss_result *best = NULL;
   for (size_t i = 0; i < n; i++)
-    if (&points[i] != but && (!best || points[i].time < best->time)) best = &points[i];
+    if (&results[i] != but && (!best || results[i].time < best->time)) best = &results[i];
   return best;
 }
 
-static struct ss_plan_row choose(const struct ss_result *points, size_t n) {
-  struct ss_plan_row row = {.cell = points, .dense = ss_results_dense(points, n), .candidates = n, .lossless = true};
-  row.best = cheapest(points, n, NULL);
-  row.next = cheapest(points, n, row.best);
+static struct ss_plan_row choose(const struct ss_result *results, size_t n) {
+  struct ss_plan_row row = {
+      .cell = results, .dense = ss_results_dense(results, n), .candidates = n, .lossless = true};
+  row.best = cheapest(results, n, NULL);
+  row.next = cheapest(results, n, row.best);
   row.time = row.best->time;
   row.next_time = row.next ? row.next->time : NAN;
   row.lossless = row.best->lossless;
@@ -63,12 +64,12 @@ static void consider_each(struct ss_plan_row *row, const struct ss_plan_row *row
   row->lossless = lossless;
 }
 
-bool ss_plan_make(const struct ss_results *points, struct ss_plan *out, struct ss_error *error) {
-  *out = (struct ss_plan){.row = ss_alloc_zero(points->count, sizeof *out->row)};
+bool ss_plan_make(const struct ss_results *results, struct ss_plan *out, struct ss_error *error) {
+  *out = (struct ss_plan){.row = ss_alloc_zero(results->count, sizeof *out->row)};
   if (!out->row) return ss_fail_memory(error, "planning");
-  for (size_t i = 0, n; i < points->count; i += n) {
-    const struct ss_result *p = &points->result[i];
-    for (n = 1; i + n < points->count && same_cell(p, p + n) && strcmp(p->tensor, p[n].tensor) == 0;) n++;
+  for (size_t i = 0, n; i < results->count; i += n) {
+    const struct ss_result *p = &results->result[i];
+    for (n = 1; i + n < results->count && same_cell(p, p + n) && strcmp(p->tensor, p[n].tensor) == 0;) n++;
     struct ss_plan_row row = choose(p, n);
     if (is_sum(p)) consider_each(&row, out->row, out->count);
     out->row[out->count++] = row;
@@ -124,9 +125,9 @@ static void add_turn(cJSON *o, const struct ss_turn *turn) {
 
 static cJSON *row_json(const struct ss_plan_row *row) {
   const struct ss_result *best = row->best, *cell = row->cell;
-  cJSON *o = cJSON_CreateObject(), *point = best ? ss_result_json(best) : NULL,
-        *options = cJSON_DetachItemFromObjectCaseSensitive(point, "options");
-  cJSON_Delete(point);
+  cJSON *o = cJSON_CreateObject(), *result = best ? ss_result_json(best) : NULL,
+        *options = cJSON_DetachItemFromObjectCaseSensitive(result, "options");
+  cJSON_Delete(result);
   ss_json_add_text(o, "tensor", cell->tensor);
   ss_json_add_text(o, "scheme", best ? best->setting.scheme->name : NULL);
   ss_json_add_text(o, "label", best ? best->setting.label : NULL);

@@ -19,13 +19,13 @@ struct ss_plan_row {
 };
 
 struct ss_plan {
-  struct ss_plan_row *row; /* in the order of the points */
+  struct ss_plan_row *row; /* in the order of the results */
   size_t count;
   struct ss_turns turns;
 };
 
-/* What the rows point to is the points', which must outlive the plan. */
-bool ss_plan_make(const struct ss_results *points, struct ss_plan *out, struct ss_error *error) SS_MUST_CHECK;
+/* What the rows point to is the results', which must outlive the plan. */
+bool ss_plan_make(const struct ss_results *results, struct ss_plan *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_plan_free(struct ss_plan *plan);
 
 /* The plan of the study's own results, with its turns where its request asks for them: where another scheme would be

@@ -1,5 +1,5 @@
-/* What was computed: one result is one scheme on one tensor in one cell of the scenario's grid (docs/results.md
- * calls it a point). */
+/* Results: what came of each point, that is of one scheme on one tensor in one cell of the scenario's grid
+ * (docs/results.md). */
 #ifndef SS_STUDY_RESULTS_H
 #define SS_STUDY_RESULTS_H
 

@@ -179,7 +179,7 @@ static void plans_say_how_much_longer(void **state) {
 }
 
 static void answer(const struct ss_study *study, const struct ss_results *results) {
-  const struct ss_page page = {.name = ss_study_name(study), .points = results};
+  const struct ss_page page = {.name = ss_study_name(study), .results = results};
   struct ss_page_cells cells;
   struct shown s;
   struct ss_error error = {0};
