@@ -29,7 +29,7 @@ static uint64_t random_mark(struct dice *d, enum kind kind) {
   switch (kind) {
   case ZEROS: return 0;
   case EQUAL: return sign * 12345;
-  case SMALL_NUMBERS: return sign * dice_below(d, 40);
+  case SMALL_NUMBERS: return sign * dice_below(d, 80); /* from 64 on two share a bucket of the histogram */
   case SKEWED: return sign * (dice_next(d) >> dice_between(d, 1, 63));
   case ANY_BITS: return dice_one_in(d, 50) ? UINT64_C(1) << 63 : dice_next(d);
   default: return dice_one_in(d, 10) ? sign * dice_below(d, 100000) : 0;
@@ -188,50 +188,6 @@ static void topk_survives_a_sample_that_misleads(void **state) {
   assert_true(ss_topk(&from, K, &arena, &got, &error));
   check_entries(&got, &from, entries, kept, 1);
   free(entries);
-  ss_arena_free(&arena);
-}
-
-static void topk_breaks_ties_by_row(void **state) {
-  (void)state;
-  struct ss_arena arena = {0};
-  struct ss_error error;
-  const uint32_t rows[] = {2, 3, 5, 8, 9, 11};
-  const int64_t values[] = {-4, 7, 4, 0, 4, INT64_MIN};
-  uint64_t marks[6];
-  memcpy(marks, values, sizeof marks);
-  const struct ss_chunk from = {
-      .rows = rows, .marks = marks, .kind = SS_CHUNK_VALUES, .count = 6, .high = 12, .width = 1, .stride = 1};
-  struct ss_chunk got;
-  assert_true(ss_topk(&from, 3, &arena, &got, &error));
-  assert_true(got.count == 3 && got.rows[0] == 2 && got.rows[1] == 3 && got.rows[2] == 11);
-  assert_true(ss_topk(&from, 6, &arena, &got, &error));
-  assert_true(got.count == 5 && got.rows[3] == 9 && got.marks[4] == UINT64_C(1) << 63); /* the zero never */
-  ss_arena_free(&arena);
-}
-
-/* 64 and 65 are the first magnitudes that share a bucket of the histogram. */
-static void topk_keeps_no_more_than_k(void **state) {
-  enum { ROWS = 200 };
-  struct ss_arena arena = {0};
-  struct ss_error error;
-  uint32_t rows[ROWS];
-  uint64_t marks[ROWS];
-  (void)state;
-  for (uint32_t i = 0; i < ROWS; i++) {
-    rows[i] = i;
-    marks[i] = (uint64_t)((i % 4 < 2 ? 1 : -1) * (int64_t)(64 + i % 2));
-  }
-  const struct ss_chunk from = {
-      .rows = rows, .marks = marks, .kind = SS_CHUNK_VALUES, .count = ROWS, .high = ROWS, .width = 1, .stride = 1};
-  for (uint64_t k = 50; k <= 150; k += 50) {
-    struct ss_chunk got;
-    assert_true(ss_topk(&from, k, &arena, &got, &error));
-    assert_int_equal(got.count, k);
-    for (uint64_t i = 0, large = 0; i < k; i++) {
-      large += got.rows[i] % 2;
-      if (i + 1 == k) assert_int_equal(large, k < ROWS / 2 ? k : ROWS / 2);
-    }
-  }
   ss_arena_free(&arena);
 }
 
@@ -450,35 +406,8 @@ static void floats_that_are_no_numbers_are_refused(void **state) {
 
 /* --- hashing --------------------------------------------------------------------------------------------- */
 
-/* Computed by a few lines of Python after XXH64's specification, with integers of any length and no library:
- *   k = rotl(x * P2, 31) * P1;  h = rotl((seed + P5 + 8) ^ k, 27) * P1 + P4
- *   h ^= h >> 33;  h *= P2;  h ^= h >> 29;  h *= P3;  h ^= h >> 32          (all mod 2^64) */
-static void rows_are_hashed_by_xxh64(void **state) {
-  (void)state;
-  static const struct {
-    uint64_t row, seed, hash;
-  } known[] = {
-      {UINT64_C(0x0), UINT64_C(0x0), UINT64_C(0x34c96acdcadb1bbb)},
-      {UINT64_C(0x1), UINT64_C(0x0), UINT64_C(0x9f29cb17a2a49995)},
-      {UINT64_C(0x0), UINT64_C(0x1), UINT64_C(0x22c76afd15f0110f)},
-      {UINT64_C(0x7), UINT64_C(0x1), UINT64_C(0x64fae65ddbfac0c8)},
-      {UINT64_C(0x75bcd15), UINT64_C(0x1), UINT64_C(0x98732ca0e8c9123e)},
-      {UINT64_C(0xffffffff), UINT64_C(0x1), UINT64_C(0x8813685977e0bb71)},
-      {UINT64_C(0x123456789abcdef), UINT64_C(0x2a), UINT64_C(0x1af0a5abee8ed12e)},
-      {UINT64_MAX, UINT64_MAX, UINT64_C(0x1a158c94abf6a8b1)},
-  };
-  for (uint32_t i = 0; i < COUNT(known); i++) {
-    assert_true(ss_hash_row(known[i].row, known[i].seed) == known[i].hash);
-    assert_int_equal(ss_hash_part(known[i].row, known[i].seed, 1), 0);
-    assert_int_equal(ss_hash_part(known[i].row, known[i].seed, 16), known[i].hash >> 60);
-    assert_int_equal(ss_hash_part(known[i].row, known[i].seed, UINT32_C(1) << 31), known[i].hash >> 33);
-  }
-  static const uint32_t of_sixteen[] = {2, 8, 2, 4, 13, 0, 0, 6, 8, 12, 9, 6};
-  for (uint32_t row = 0; row < COUNT(of_sixteen); row++) assert_int_equal(ss_hash_part(row, 1, 16), of_sixteen[row]);
-}
-
-/* ZEN's Fig. 10: 15 indices, three servers. With our h0 (and the Python above) the servers have these; the paper's
- * hash is not known. */
+/* ZEN's Fig. 10: 15 indices, three servers. With our h0 (and second_model.py's XXH64) the servers have these; the
+ * paper's hash is not known. */
 static void fifteen_rows_go_to_three_servers(void **state) {
   (void)state;
   static const uint32_t wanted[] = {2, 3, 5, 6, 1, 7, 8, 10, 11, 13, 14, 4, 9, 12, 15};
@@ -1031,14 +960,11 @@ int main(void) {
       cmocka_unit_test(what_is_set_aside_counts_nowhere),
       cmocka_unit_test(topk_is_the_front_of_the_sorted_list),
       cmocka_unit_test(topk_survives_a_sample_that_misleads),
-      cmocka_unit_test(topk_breaks_ties_by_row),
-      cmocka_unit_test(topk_keeps_no_more_than_k),
       cmocka_unit_test(parts_keep_their_own_topk),
       cmocka_unit_test(blocks_of_largest_norm_are_kept),
       cmocka_unit_test(norms_are_compared_exactly),
       cmocka_unit_test(floats_are_selected_by_the_same_rule),
       cmocka_unit_test(floats_that_are_no_numbers_are_refused),
-      cmocka_unit_test(rows_are_hashed_by_xxh64),
       cmocka_unit_test(fifteen_rows_go_to_three_servers),
       cmocka_unit_test(partitions_are_stable),
       cmocka_unit_test(sizes_are_counted),

@@ -649,40 +649,6 @@ static void ps_tells_how_uneven_its_parts_are(void **state) {
 
 /* --- settings --------------------------------------------------------------------------------------------- */
 
-static void impossible_settings_are_refused(void **state) {
-  static const struct {
-    const char *json;
-    uint32_t ranks, nodes;
-    const char *says; /* NULL: allowed */
-  } settings[] = {
-      {"{\"name\": \"ps\", \"servers\": 4}", 4, 1, NULL},
-      {"{\"name\": \"ps\", \"servers\": 5}", 4, 1, "at most as many servers as ranks"},
-      {"{\"name\": \"ps\", \"servers\": 2, \"colocated\": true}", 4, 1, "leave \"servers\" out"},
-      {"{\"name\": \"ps\", \"pull\": \"broadcast-scatter\"}", 4, 1, "needs \"colocated\""},
-      {"{\"name\": \"ps\", \"pull\": \"broadcast-binomial\", \"colocated\": true}", 4, 1, NULL},
-      {"{\"name\": \"ps\", \"pull\": \"rows\", \"dense\": true}", 4, 1, "pulled whole"},
-      {"{\"name\": \"alltoall\", \"exchange\": \"gradients\", \"gather_ids\": true}", 4, 1, "gather_ids"},
-      {"{\"name\": \"alltoall\", \"exchange\": \"lookups\", \"coalesce\": false}", 4, 1, "coalesce"},
-      {"{\"name\": \"alltoall\", \"exchange\": \"lookups\", \"gather_ids\": true}", 4, 1, NULL},
-      {"{\"name\": \"alltoall\", \"exchange\": \"tokens\", \"gather_ids\": true}", 4, 1, "tokens bring their ids"},
-      {"{\"name\": \"alltoall\", \"exchange\": \"tokens\", \"coalesce\": false}", 4, 1, "none is summed"},
-  };
-  (void)state;
-  for (uint32_t i = 0; i < COUNT(settings); i++) {
-    struct ss_setting defaults = {.index_bytes = 4}, setting;
-    struct ss_error error;
-    struct ss_doc *doc;
-    assert_true(ss_doc_parse("test", settings[i].json, strlen(settings[i].json), &doc, &error));
-    if (!ss_setting_read(ss_doc_root(doc), &defaults, &setting, &error)) fail_msg("%s", error.text);
-    const struct ss_layout layout = {settings[i].ranks, settings[i].nodes, settings[i].ranks / settings[i].nodes};
-    bool ok = ss_setting_check(&setting, layout, &error);
-    assert_int_equal(ok, settings[i].says == NULL);
-    if (!ok && settings[i].says && !strstr(error.text, settings[i].says))
-      fail_msg("\"%s\" does not say \"%s\"", error.text, settings[i].says);
-    ss_doc_free(doc);
-  }
-}
-
 static void settings_read_as_written(void **state) {
   static const struct {
     const char *json, *says;
@@ -744,59 +710,6 @@ static void option_tables_are_whole(void **state) {
   }
 }
 
-/* --- hierarchies by hand
- * ---------------------------------------------------------------------------------------------- */
-
-/* Ten rows of three elements: 120 B dense. Nodes have {0, 1, 7} and {1, 2, 9}; 16 B a row as COO. */
-static const uint64_t hand_offsets[] = {0, 2, 4, 5, 7};
-static const uint32_t hand_ids[] = {0, 1, 1, 7, 2, 9, 1};
-
-static struct ss_outcome by_hand(
-    const char *json, uint64_t *sent, // NOLINT(readability-non-const-parameter): the outcome writes through it
-    uint64_t *received) {             // NOLINT(readability-non-const-parameter): likewise
-  const struct ss_tensor tensor = {.name = "t", .rows = 10, .row_width = 3, .dtype = SS_F32};
-  const struct ss_trace_content content = {.source = "test",
-                                           .iterations = 1,
-                                           .ranks = 4,
-                                           .tensors = 1,
-                                           .tensor = &tensor,
-                                           .offsets = (const uint64_t *const[]){hand_offsets},
-                                           .rows = (const uint32_t *const[]){hand_ids},
-                                           .pad_id = -1};
-  struct trial x = {.cluster = flat_cluster(1, 1), .device = ss_device_none(), .merge = 1, .words = "by hand"};
-  struct ss_outcome o = {.rank_sent = sent, .rank_received = received};
-  struct ss_error error;
-  struct ss_trace *trace;
-  assert_true(ss_trace_build("test", &content, &trace, &error));
-  x.trace = trace;
-  x.cluster.gpus_per_node = 2;
-  setting_of(json, &x.setting);
-  simulate(&x, true, &o);
-  assert_true(o.exact);
-  ss_arena_free(&x.arena);
-  ss_trace_close(trace);
-  return o;
-}
-
-static void bytes_inside_nodes_are_dense(void **state) {
-  uint64_t sent[4], received[4];
-  (void)state;
-  /* shards of 5 rows, 60 B: reduce-scatter, then two rows or one across, then all-gather */
-  struct ss_outcome o = by_hand("{\"name\": \"allgather\", \"hierarchy\": \"shard\"}", sent, received);
-  for (uint32_t r = 0; r < 4; r++) {
-    assert_int_equal(sent[r], r % 2 == 0 ? 60 + 32 + 60 : 60 + 16 + 60);
-    assert_int_equal(received[r], sent[r]);
-  }
-  assert_true(close_to(o.tally.time, 3 + 152, 1e-12) && o.tally.messages == 12 && o.tally.rounds == 3);
-  /* the tensor to the leader, three rows across, the tensor back */
-  o = by_hand("{\"name\": \"allgather\", \"hierarchy\": \"leader\"}", sent, received);
-  for (uint32_t r = 0; r < 4; r++) {
-    assert_int_equal(sent[r], r % 2 == 0 ? 48 + 120 : 120);
-    assert_int_equal(received[r], sent[r]);
-  }
-  assert_true(close_to(o.tally.time, 3 + 120 + 48 + 120, 1e-12) && o.tally.messages == 6 && o.tally.rounds == 3);
-}
-
 /* --- what is refused, and servers ------------------------------------------------------------------------- */
 
 static void servers_count_per_group(void **state) {
@@ -832,12 +745,25 @@ static void servers_count_per_group(void **state) {
   }
 }
 
-static void impossible_hierarchies_are_refused(void **state) {
+static void impossible_settings_are_refused(void **state) {
   static const struct {
     const char *json;
     struct ss_layout layout;
     const char *says; /* NULL: allowed */
   } settings[] = {
+      {"{\"name\": \"ps\", \"servers\": 4}", {4, 1, 4}, NULL},
+      {"{\"name\": \"ps\", \"servers\": 5}", {4, 1, 4}, "at most as many servers as ranks"},
+      {"{\"name\": \"ps\", \"servers\": 2, \"colocated\": true}", {4, 1, 4}, "leave \"servers\" out"},
+      {"{\"name\": \"ps\", \"pull\": \"broadcast-scatter\"}", {4, 1, 4}, "needs \"colocated\""},
+      {"{\"name\": \"ps\", \"pull\": \"broadcast-binomial\", \"colocated\": true}", {4, 1, 4}, NULL},
+      {"{\"name\": \"ps\", \"pull\": \"rows\", \"dense\": true}", {4, 1, 4}, "pulled whole"},
+      {"{\"name\": \"alltoall\", \"exchange\": \"gradients\", \"gather_ids\": true}", {4, 1, 4}, "gather_ids"},
+      {"{\"name\": \"alltoall\", \"exchange\": \"lookups\", \"coalesce\": false}", {4, 1, 4}, "coalesce"},
+      {"{\"name\": \"alltoall\", \"exchange\": \"lookups\", \"gather_ids\": true}", {4, 1, 4}, NULL},
+      {"{\"name\": \"alltoall\", \"exchange\": \"tokens\", \"gather_ids\": true}",
+       {4, 1, 4},
+       "tokens bring their ids"},
+      {"{\"name\": \"alltoall\", \"exchange\": \"tokens\", \"coalesce\": false}", {4, 1, 4}, "none is summed"},
       {"{\"name\": \"zen\", \"hierarchy\": \"shard\"}", {5, 3, 2}, "full nodes"},
       {"{\"name\": \"zen\", \"hierarchy\": \"shard\"}", {5, 3, 2}, "6 ranks"},
       {"{\"name\": \"zen\", \"hierarchy\": \"leader\"}", {5, 3, 2}, NULL},
@@ -887,13 +813,11 @@ int main(void) {
       cmocka_unit_test(uniform_inputs_that_do_not_divide_are_refused),
       cmocka_unit_test(option_tables_are_whole),
       cmocka_unit_test(settings_read_as_written),
-      cmocka_unit_test(impossible_settings_are_refused),
       cmocka_unit_test(schemes_are_exact),
       cmocka_unit_test(so_they_do_under_every_common_setting),
       cmocka_unit_test(so_they_are_among_nodes),
-      cmocka_unit_test(bytes_inside_nodes_are_dense),
       cmocka_unit_test(servers_count_per_group),
-      cmocka_unit_test(impossible_hierarchies_are_refused),
+      cmocka_unit_test(impossible_settings_are_refused),
       cmocka_unit_test(imbalance_is_of_the_worst_shard),
       cmocka_unit_test(duplicates_by_elements_across_blocks_add_up),
       cmocka_unit_test(another_sum_is_not_the_sum),

@@ -1,6 +1,6 @@
 /* Schemes that aggregate values: over iterations with residuals, for any number of ranks, nothing is lost that must
- * not be, all ranks end alike, and a message that is lost or changed on the way shows. Plain references for the
- * simple schemes, and Ok-Topk by hand; tests/cli/second_model.py is the reference of them all. */
+ * not be, all ranks end alike, and a message that is lost or changed on the way shows. What they select and send, and
+ * how large their errors are, tests/cli/second_model.py says. */
 #include "scheme_cases.h"
 
 #include "schemes/registry.h"
@@ -123,27 +123,7 @@ static void so_they_do_among_nodes(void **state) {
       }
 }
 
-/* --- plain top-k ---------------------------------------------------------------------------------------- */
-
-/* Moves the k largest of `from` (ties to the lower index, zeros never) to `to`, added. */
-static void move_top(int64_t *from, uint64_t k, int64_t *to) {
-  for (uint64_t n = 0; n < k; n++) {
-    uint32_t best = ELEMENTS;
-    for (uint32_t i = 0; i < ELEMENTS; i++)
-      if (from[i] != 0 && (best == ELEMENTS || llabs(from[i]) > llabs(from[best]))) best = i;
-    if (best == ELEMENTS) return;
-    to[best] += from[best];
-    from[best] = 0;
-  }
-}
-
-/* The chunk holds what the table does. */
-static void assert_table(const struct ss_chunk *chunk, const int64_t *table) {
-  int64_t rest[ELEMENTS];
-  memcpy(rest, table, sizeof rest);
-  for (uint64_t i = 0; i < chunk->count; i++) rest[chunk->rows[i]] -= (int64_t)chunk->marks[i];
-  for (uint32_t i = 0; i < ELEMENTS; i++) assert_true(rest[i] == 0);
-}
+/* --- shards ---------------------------------------------------------------------------------------------- */
 
 /* One iteration, played without a judge: what all end with, and in `memory` what ranks keep. */
 static struct ss_final play_on(struct ss_player *player, uint32_t per_node, const struct ss_setting *setting,
@@ -179,67 +159,6 @@ static struct ss_final play_once(const struct ss_setting *setting, const struct 
 
 enum { K = 5 };
 
-/* sum[] becomes the result and left[] the residuals, given what ranks have of gradient and residual in left[]. */
-typedef void plain_scheme(uint32_t ranks, int64_t *left, int64_t *sum);
-
-/* topka and topkdsa: the sum of the tops. */
-static void plain_sum(uint32_t ranks, int64_t *left, int64_t *sum) {
-  for (uint32_t r = 0; r < ranks; r++) move_top(left + (size_t)r * ELEMENTS, K, sum);
-}
-
-/* gtopk: neighbours' tops are added, and the top of that goes on; a rank keeps what it selected and the result has
- * not. */
-static void plain_gtopk(uint32_t ranks, int64_t *left, int64_t *sum) {
-  int64_t(*top)[ELEMENTS] = calloc(ranks, sizeof *top), (*own)[ELEMENTS] = calloc(ranks, sizeof *own);
-  for (uint32_t r = 0; r < ranks; r++) {
-    move_top(left + (size_t)r * ELEMENTS, K, top[r]);
-    memcpy(own[r], top[r], sizeof own[r]);
-  }
-  for (uint32_t n = ranks; n > 1; n /= 2)
-    for (uint32_t r = 0; r < n / 2; r++) {
-      int64_t both[ELEMENTS];
-      for (uint32_t i = 0; i < ELEMENTS; i++) both[i] = top[2 * r][i] + top[2 * r + 1][i];
-      memset(top[r], 0, sizeof top[r]);
-      move_top(both, K, top[r]);
-    }
-  memcpy(sum, top[0], sizeof top[0]);
-  for (uint32_t r = 0; r < ranks; r++)
-    for (uint32_t i = 0; i < ELEMENTS; i++)
-      if (sum[i] == 0) left[(size_t)r * ELEMENTS + i] += own[r][i];
-  free(top);
-  free(own);
-}
-
-static void held_against(plain_scheme *plain, const struct ss_scheme *scheme, uint32_t P) {
-  struct dice dice = {.seed = 9 + P};
-  struct ss_setting setting = {.scheme = scheme, .index_bytes = 4, .value = {0, K}};
-  int64_t *g = calloc((size_t)P * ELEMENTS, sizeof *g), *left = calloc((size_t)P * ELEMENTS, sizeof *left);
-  struct ss_state memory = {0};
-  struct ss_arena arena = {0};
-  for (uint32_t t = 0; t < ITERATIONS; t++) {
-    int64_t sum[ELEMENTS] = {0};
-    fill(&dice, SCATTERED, P, g);
-    for (size_t i = 0; i < (size_t)P * ELEMENTS; i++) left[i] += g[i];
-    plain(P, left, sum);
-    const struct ss_final final = play_once(&setting, &flat, g, P, &memory, &arena);
-    assert_table(&final.chunk, sum);
-    for (uint32_t r = 0; r < P; r++) assert_table(&memory.residual[r], left + (size_t)r * ELEMENTS);
-  }
-  ss_state_free(&memory);
-  ss_arena_free(&arena);
-  free(g);
-  free(left);
-}
-
-static void topk_baselines_by_plain_loops(void **state) {
-  (void)state;
-  for (uint32_t P = 1; P <= 9; P++) {
-    held_against(plain_sum, &ss_scheme_topka, P);
-    held_against(plain_sum, &ss_scheme_topkdsa, P);
-  }
-  for (uint32_t P = 1; P <= 16; P *= 2) held_against(plain_gtopk, &ss_scheme_gtopk, P);
-}
-
 /* Ranks alike all select the same: k entries in all, whether one group selects them or each shard its part. */
 static void shards_share_k_out(void **state) {
   struct ss_cluster cluster = flat;
@@ -264,152 +183,6 @@ static void shards_share_k_out(void **state) {
     free(g);
   }
   ss_arena_free(&arena);
-}
-
-/* --- Ok-Topk by hand -------------------------------------------------------------------------------------- */
-
-struct scribe {
-  struct ss_player player; /* first: a player is the scribe it stands in */
-  uint32_t count, rounds;
-  uint64_t bytes[64];
-};
-
-static bool write_down(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
-  struct scribe *s = (struct scribe *)player;
-  (void)error;
-  for (uint32_t i = 0; i < round->messages.count; i++) s->bytes[s->count++] = ss_message_bytes(&round->messages, i);
-  s->rounds += round->messages.count > 0;
-  return true;
-}
-
-/* Three ranks, k = 3. Cuts: (1+5+10)/3 = 5 and (2+6+11)/3 = 6. */
-static void oktopk_of_three_ranks(void **state) {
-  static const int64_t g[2][3][ELEMENTS] = {
-      {{10, 9, 8, 1}, {2, 0, 0, 0, 7, -6, 5}, {0, 0, 0, 0, 0, 1, 0, 0, 0, 4, 3, 2}}};
-  static const int64_t result[2][ELEMENTS] = {{10, 9, 8}, {0, 0, 0, 0, 7, -6, 5}};
-  static const int64_t residual[3][ELEMENTS] = {{0, 0, 0, 1}, {2}, {0, 0, 0, 0, 0, 1, 0, 0, 0, 4, 3, 2}};
-  static const uint64_t evaluated[] = {
-      8,  0, 8,  8,  8, 0,  /* cuts: reduce-scatter of parts of 0, 1 and 1 numbers */
-      0,  8, 8,  8,  0, 8,  /* and all-gather */
-      8,  8, 8,  8,  8, 8,  /* sizes */
-      0,  8, 0,  0,  8, 0,  /* the split: rank 1 gives one to each of the others */
-      8,  8, 8,  8,  8, 8,  /* sizes */
-      32, 8, 32, 32, 8, 32, /* all sums */
-  };
-  static const uint64_t between[] = {
-      8, 8, 8, 8, 8, 8, /* sizes */
-      0, 8, 0, 0, 8, 0, /* the split */
-      8, 8, 8, 8, 8, 8, /* sizes of what is kept */
-      8, 8, 8, 8, 8, 8, /* which is one entry each */
-  };
-  const struct ss_setting setting = {.scheme = &ss_scheme_oktopk,
-                                     .label = "oktopk",
-                                     .value = {0, 3, 0},
-                                     .given = {false, true, true},
-                                     .index_bytes = 4,
-                                     .exchange_sizes = true};
-  struct ss_state memory = {0};
-  struct ss_arena arena = {0};
-  (void)state;
-  for (uint32_t t = 0; t < 2; t++) {
-    struct scribe s = {.player = {.play = write_down}};
-    const struct ss_input input = input_of(g[t][0], 3, &arena);
-    const struct ss_final final = play_on(&s.player, 1, &setting, &input, &memory, &arena);
-    assert_int_equal(s.rounds, t == 0 ? 12 : 8);
-    assert_int_equal(s.count, 3 * s.rounds);
-    assert_memory_equal(s.bytes, t == 0 ? evaluated : between, s.count * sizeof *s.bytes);
-    assert_table(&final.chunk, result[t]);
-  }
-  for (uint32_t r = 0; r < 3; r++) assert_table(&memory.residual[r], residual[r]);
-  ss_state_free(&memory);
-  ss_arena_free(&arena);
-}
-
-/* --- SparDL's Fig. 3 ------------------------------------------------------------------------------------ */
-
-struct witness {
-  struct ss_player player; /* first: a player is the witness it stands in */
-  uint32_t round;
-  uint32_t from[3], blocks[3],
-      first[3]; /* what rank 0 received from whom, and what it sent: how many, from which on */
-};
-
-static bool watch(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
-  struct witness *w = (struct witness *)player;
-  (void)error;
-  for (uint32_t i = 0; w->round < 3 && i < round->messages.count; i++) {
-    if (ss_message_to(&round->messages, i) == 0) w->from[w->round] = ss_message_from(&round->messages, i);
-    if (ss_message_from(&round->messages, i) != 0) continue;
-    w->blocks[w->round] = round->payloads[i].count;
-    w->first[w->round] = round->payloads[i].chunks[0].part;
-  }
-  w->round++;
-  return true;
-}
-
-/* Six ranks. Rank 1 (here 0) has bags {2}, {3,4}, {5,6} (here 1; 2, 3; 4, 5), sends the last first, and receives from
- * 3, 5, 6 (here 2, 4, 5). */
-static void spardl_figure_3(void **state) {
-  struct ss_setting setting = {.scheme = &ss_scheme_spardl, .index_bytes = 4, .value = {0, 12, 1}};
-  struct witness w = {.player = {.play = watch}};
-  struct dice dice = {.seed = 3};
-  int64_t g[6 * ELEMENTS];
-  struct ss_state memory = {0};
-  struct ss_arena arena = {0};
-  (void)state;
-  fill(&dice, HOT, 6, g);
-  const struct ss_input input = input_of(g, 6, &arena);
-  (void)play_on(&w.player, 1, &setting, &input, &memory, &arena);
-  const uint32_t from[3] = {2, 4, 5}, blocks[3] = {2, 2, 1}, first[3] = {4, 2, 1};
-  assert_memory_equal(w.from, from, sizeof from);
-  assert_memory_equal(w.blocks, blocks, sizeof blocks);
-  assert_memory_equal(w.first, first, sizeof first);
-  ss_state_free(&memory);
-  ss_arena_free(&arena);
-}
-
-/* --- S2: the error of the estimate ------------------------------------------------------------------------ */
-
-/* E[error_l2^2] = (n_union - 1) / c for one hash, half of it for two: the mean over 100 seeds within 4 sigma, and the
- * mean of error_mean within 4 sigma of 0 (docs/model.md, "S2"). */
-static void s2_error_is_as_predicted(void **state) {
-  enum { SEEDS = 100, BUCKETS = 37 };
-  (void)state;
-  for (uint32_t hashes = 1; hashes <= 2; hashes++) {
-    struct dice dice = {.seed = 11};
-    int64_t g[4 * ELEMENTS];
-    double sum = 0, squares = 0, bias = 0, bias_squares = 0;
-    fill(&dice, SOME_EMPTY, 4, g);
-    g[0] = 77; /* somebody has something */
-    uint64_t rows = 0;
-    for (uint32_t row = 0; row < ELEMENTS / 4;
-         row++) { /* the bitmap's rows of four; a row has all its elements decoded */
-      bool any = false;
-      for (uint32_t r = 0; r < 4; r++)
-        for (uint32_t c = 0; c < 4; c++) any = any || g[(size_t)r * ELEMENTS + row * 4 + c] != 0;
-      rows += any;
-    }
-    for (uint32_t seed = 0; seed < SEEDS; seed++) {
-      struct ss_setting setting = {
-          .scheme = &ss_scheme_s2, .index_bytes = 4, .real = {0.5}, .value = {0, hashes, BUCKETS, 1000 * seed}};
-      struct ss_arena arena = {0};
-      struct ss_world world = {.cluster = &flat, .verify = true};
-      struct ss_outcome out = {0};
-      struct ss_error error;
-      struct ss_input input = input_of(g, 4, &arena);
-      assert_true(ss_simulate(&setting, &world, &input, &arena, &out, &error));
-      const double square = out.error_l2 * out.error_l2;
-      sum += square, squares += square * square;
-      bias += out.error_mean, bias_squares += out.error_mean * out.error_mean;
-      ss_arena_free(&arena);
-    }
-    const double mean = sum / SEEDS, sigma = sqrt((squares / SEEDS - mean * mean) / SEEDS);
-    const double expected = ((double)rows * 4 - 1) / BUCKETS / hashes;
-    const double off = bias / SEEDS, off_sigma = sqrt((bias_squares / SEEDS - off * off) / SEEDS);
-    if (fabs(mean - expected) > 4 * sigma)
-      fail_msg("%u hashes: error^2 %g +- %g, expected %g", hashes, mean, sigma, expected);
-    if (fabs(off) > 4 * off_sigma) fail_msg("%u hashes: biased by %g +- %g", hashes, off, off_sigma);
-  }
 }
 
 /* --- faults --------------------------------------------------------------------------------------------- */
@@ -597,11 +370,7 @@ int main(void) {
       cmocka_unit_test(what_is_settled_is_not_rewound),
       cmocka_unit_test(every_scheme_keeps_its_word),
       cmocka_unit_test(so_they_do_among_nodes),
-      cmocka_unit_test(topk_baselines_by_plain_loops),
       cmocka_unit_test(shards_share_k_out),
-      cmocka_unit_test(oktopk_of_three_ranks),
-      cmocka_unit_test(spardl_figure_3),
-      cmocka_unit_test(s2_error_is_as_predicted),
       cmocka_unit_test(every_fault_shows),
       cmocka_unit_test(impossible_settings_say_why),
   };
