@@ -1,5 +1,5 @@
-/* Receipts, the play, the engine's tallies, and the reading of clusters and devices. What rounds the building blocks
- * emit is tested in test_collectives.c, what time they take in test_player.c. */
+/* Receipts, the play, and the reading of clusters and devices. What rounds the building blocks emit is tested in
+ * test_collectives.c and cli/second_model.py, what time they take and what is counted in test_player.c. */
 #include "support.h"
 
 #include "base/memory.h"
@@ -274,79 +274,6 @@ static void mismatches_are_counted_and_the_first_told(void **state) {
   play = (struct ss_play){0};
   ss_play_mismatch(&play, "%0500d", 1); /* cut, and terminated */
   assert_true(strlen(play.mismatch) == sizeof play.mismatch - 1);
-}
-
-/* --- the engine's tallies -------------------------------------------------------------------------------- */
-
-static void tallies_start_at_nothing(void **state) {
-  (void)state;
-  struct ss_cluster cluster = flat_cluster(1, 0.125);
-  struct ss_engine e;
-  struct ss_error error;
-  assert_true(ss_engine_open(&e, &cluster, 1, 0, &error)); /* P = 1 sends nothing */
-  struct ss_tally t = ss_engine_tally(&e, 0);
-  assert_true(t.time == 0 && t.kernel == 0 && t.messages == 0 && t.rounds == 0 && t.bytes == 0 && t.sent_max == 0);
-  ss_engine_close(&e);
-}
-
-static void tallies_tell_ranks_from_servers(void **state) {
-  (void)state;
-  struct ss_cluster cluster = flat_cluster(1, 0.125);
-  struct ss_engine e;
-  struct ss_error error;
-  assert_true(ss_engine_open(&e, &cluster, 3, 2, &error));
-  const uint32_t from[] = {0, 1, 2, 3, 4}, to[] = {3, 3, 4, 0, 1};
-  const uint64_t bytes[] = {8, 16, 800, 24, 40};
-  struct ss_round round = {.messages = {.count = 5, .from = from, .to = to, .bytes = bytes}, .dependent = true};
-  assert_true(e.player.play(&e.player, &round, &error));
-  struct ss_tally t = ss_engine_tally(&e, 0);
-  assert_true(t.messages == 5 && t.rounds == 1 && t.bytes == 888);
-  assert_true(t.sent_max == 800);    /* rank 2 */
-  assert_true(t.received_max == 40); /* rank 1 */
-  assert_true(t.server_max == 800);  /* server 1 received it */
-  assert_true(t.time == 101);        /* 1 + 800/8 */
-  assert_true(ss_engine_sent(&e, 3) == 24 && ss_engine_received(&e, 3) == 24);
-
-  const uint64_t big[] = {0, 0, 0, 4000, 0}; /* now server 0 sends most */
-  round.messages.bytes = big;
-  assert_true(e.player.play(&e.player, &round, &error));
-  t = ss_engine_tally(&e, 0);
-  assert_true(t.server_max == 4024 && t.received_max == 4024 && t.sent_max == 800 && t.messages == 10);
-  ss_engine_close(&e);
-}
-
-/* Rounds in which all ranks alike send and receive are counted apart: servers have no part in them. */
-static void tallies_add_what_everyone_sends(void **state) {
-  (void)state;
-  struct ss_cluster cluster = flat_cluster(1, 0.125);
-  struct ss_engine e;
-  struct ss_error error;
-  const uint64_t bytes[] = {8, 80, 8};
-  assert_true(ss_engine_open(&e, &cluster, 3, 1, &error));
-  struct ss_round round = {.messages = {.count = 3, .shift = 1, .each = 100}, .dependent = true};
-  assert_true(e.player.play(&e.player, &round, &error));
-  round.messages.bytes = bytes; /* `each` does not count then */
-  assert_true(e.player.play(&e.player, &round, &error));
-  struct ss_tally t = ss_engine_tally(&e, 0);
-  assert_true(t.messages == 6 && t.rounds == 2 && t.bytes == 396);
-  assert_true(t.sent_max == 180 && t.received_max == 180 && t.server_max == 0);
-  assert_true(ss_engine_sent(&e, 1) == 180 && ss_engine_received(&e, 1) == 108 && ss_engine_received(&e, 2) == 180);
-  assert_true(ss_engine_sent(&e, 3) == 0 && ss_engine_received(&e, 3) == 0);
-  ss_engine_close(&e);
-}
-
-static void tallies_count_kernels_of_the_busiest(void **state) {
-  (void)state;
-  struct ss_cluster cluster = flat_cluster(1, 0.125);
-  struct ss_engine e;
-  struct ss_error error;
-  const struct ss_computation kernels[] = {{0, 2}, {1, 3}, {0, 2}};
-  assert_true(ss_engine_open(&e, &cluster, 2, 0, &error));
-  struct ss_round round = {.dependent = true, .after = kernels, .after_count = 3};
-  assert_true(e.player.play(&e.player, &round, &error));
-  struct ss_tally t = ss_engine_tally(&e, 0);
-  assert_true(t.kernel == 4 && t.time == 4 && t.rounds == 0 && t.messages == 0);
-  ss_engine_close(&e);
 }
 
 /* --- clusters and devices -------------------------------------------------------------------------------- */
@@ -663,10 +590,6 @@ int main(void) {
       cmocka_unit_test(calls_are_priced_by_their_own_size),
       cmocka_unit_test(kernels_run_before_what_depends_on_them),
       cmocka_unit_test(mismatches_are_counted_and_the_first_told),
-      cmocka_unit_test(tallies_start_at_nothing),
-      cmocka_unit_test(tallies_tell_ranks_from_servers),
-      cmocka_unit_test(tallies_add_what_everyone_sends),
-      cmocka_unit_test(tallies_count_kernels_of_the_busiest),
       cmocka_unit_test(clusters_are_read),
       cmocka_unit_test(shared_links_are_read),
       cmocka_unit_test(clusters_change_as_a_whole),
