@@ -1,5 +1,6 @@
 /* Training: the model's gradient against finite differences, optimisers against plain dense ones, every lossless
- * scheme against sums by plain loops, split updates against whole ones; and mistakes that must change the curve. */
+ * scheme against sums by plain loops, split updates against whole ones; and messages that are lost or changed on the
+ * way. */
 #include "scheme_cases.h"
 
 #include "learn/traces.h"
@@ -176,22 +177,6 @@ static void loss_by_definition(void **state) {
   assert_int_equal(ss_batch_examples(&tiny, &small), examples);
   ss_model_close(&model);
   ss_arena_free(&arena);
-}
-
-/* The header's log(K q(id)), of K = 6 samples. */
-static void samples_are_expected_as_often_as_drawn(void **state) {
-  struct ss_model model;
-  struct ss_error error;
-  double all = 0;
-  (void)state;
-  assert_true(ss_model_open(&tiny, &model, &error));
-  for (uint64_t id = 1; id < tiny.vocab; id++) {
-    assert_true(close_to(exp(model.log_expected[id]),
-                         tiny.samples * log((double)(id + 1) / (double)id) / log((double)tiny.vocab), 1e-12));
-    all += exp(model.log_expected[id]);
-  }
-  assert_true(close_to(all, tiny.samples, 1e-12)); /* each draw is of some word */
-  ss_model_close(&model);
 }
 
 /* q(id) = log((id+1)/id) / log V, each id's share of 6 x 25,000 draws within 5 sigma. */
@@ -495,123 +480,7 @@ static void lossy_schemes_have_their_own(void **state) {
   ss_trace_close(text);
 }
 
-/* --- mistakes ------------------------------------------------------------------------------------------- */
-
-enum mistake {
-  NONE,
-  DROPPED_RESIDUAL, /* rank 0 forgets what it did not send */
-  DOUBLE_UPDATE,    /* the prior part is applied twice in one step */
-  STALE_ROW,        /* a row that the next step reads waits with the delayed ones */
-  LATE_DELAYED,     /* delayed(t) is applied after prior(t+1) */
-  SKIPPED_EMPTY     /* a delayed part without rows is not applied */
-};
-
-static bool is_empty(const struct ss_gradients *g, uint32_t ranks) {
-  for (int table = 0; table < SS_TABLES; table++)
-    for (uint32_t r = 0; r < ranks; r++)
-      if (g->own[table][r].count > 0) return false;
-  return true;
-}
-
-/* The row goes from one list to the other, where it takes its place in the order. */
-static void move_row(struct ss_learn_rows *from, struct ss_learn_rows *to, uint32_t row, uint32_t width,
-                     struct ss_arena *arena) {
-  uint32_t *rows = ss_arena_alloc(arena, to->count + 1, sizeof *rows);
-  int64_t *unit = ss_arena_alloc(arena, (to->count + 1) * width, sizeof *unit);
-  uint64_t before = 0;
-  if (from->count == 0 || from->row[0] != row) return;
-  while (before < to->count && to->row[before] < row) before++;
-  memcpy(rows, to->row, before * sizeof *rows);
-  memcpy(unit, to->unit, before * width * sizeof *unit);
-  rows[before] = row;
-  memcpy(unit + before * width, from->unit, width * sizeof *unit);
-  memcpy(rows + before + 1, to->row + before, (to->count - before) * sizeof *rows);
-  memcpy(unit + (before + 1) * width, to->unit + before * width, (to->count - before) * width * sizeof *unit);
-  *to = (struct ss_learn_rows){rows, to->count + 1, unit, rows, to->count + 1};
-  *from =
-      (struct ss_learn_rows){from->row + 1, from->count - 1, from->unit + width, from->lookup + 1, from->lookups - 1};
-}
-
-/* Moves the first prior row of the input table to the delayed part, on every rank that has it. */
-static void make_stale(struct ss_gradients *prior, struct ss_gradients *delayed, uint32_t ranks, uint32_t width,
-                       struct ss_arena *arena) {
-  uint32_t row = UINT32_MAX;
-  for (uint32_t r = 0; r < ranks; r++)
-    if (prior->own[SS_TABLE_INPUT][r].count > 0 && prior->own[SS_TABLE_INPUT][r].row[0] < row)
-      row = prior->own[SS_TABLE_INPUT][r].row[0];
-  assert_true(row != UINT32_MAX);
-  for (uint32_t r = 0; r < ranks; r++)
-    move_row(&prior->own[SS_TABLE_INPUT][r], &delayed->own[SS_TABLE_INPUT][r], row, width, arena);
-}
-
-/* A training as learn.h describes it, with one mistake. */
-static void drill(const struct ss_learn_task *task, const char *scheme, enum mistake mistake, double *loss) {
-  struct ss_gradients whole, prior, delayed, before = {.finite = false};
-  struct ss_setting setting;
-  struct ss_arena arena = {0};
-  struct ss_learner l;
-  struct ss_error error;
-  setting_of(scheme, &setting);
-  assert_true(ss_learner_open(task, &setting, &l, &error));
-  for (uint64_t t = 0; t < task->steps; t++) {
-    assert_true(ss_learner_gradients(&l, t, &whole, &error));
-    loss[t] = whole.loss;
-    if (!task->split) {
-      assert_true(ss_learner_update(&l, &whole, SS_PART_WHOLE, &error));
-      for (int table = 0; mistake == DROPPED_RESIDUAL && table < SS_TABLES; table++)
-        l.summation[table][0].memory[0].residual[0].count = 0;
-      continue;
-    }
-    const bool skip = t == 0 || (mistake == SKIPPED_EMPTY && is_empty(&before, l.ranks));
-    if (!skip && mistake != LATE_DELAYED) assert_true(ss_learner_update(&l, &before, SS_PART_DELAYED, &error));
-    assert_true(ss_learner_split(&l, t, &whole, &prior, &delayed, &error));
-    if (mistake == STALE_ROW && t == 1) make_stale(&prior, &delayed, l.ranks, task->shape.width, &arena);
-    assert_true(ss_learner_update(&l, &prior, SS_PART_PRIOR, &error));
-    if (mistake == DOUBLE_UPDATE && t == 1) assert_true(ss_learner_update(&l, &prior, SS_PART_PRIOR, &error));
-    if (!skip && mistake == LATE_DELAYED) assert_true(ss_learner_update(&l, &before, SS_PART_DELAYED, &error));
-    before = delayed;
-  }
-  ss_arena_free(&arena);
-  ss_learner_close(&l);
-}
-
-static void expect(const struct ss_learn_task *task, const char *scheme, enum mistake mistake, bool seen) {
-  double right[STEPS], wrong[STEPS];
-  drill(task, scheme, NONE, right);
-  drill(task, scheme, mistake, wrong);
-  if (same_losses(right, wrong, STEPS) == seen)
-    fail_msg("mistake %d under %s is%s seen", (int)mistake, ss_optimizer_names[task->optimizer.kind],
-             seen ? " not" : "");
-}
-
-static void mistakes_change_curves(void **state) {
-  struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
-  (void)state;
-  for (int kind = SS_SGD; kind <= SS_ADAM; kind++) {
-    struct ss_learn_task task = course_of(text, (enum ss_optimizer_kind)kind);
-    expect(&task, "{\"name\": \"topka\", \"density\": 0.05}", DROPPED_RESIDUAL, true);
-    expect(&task, "{\"name\": \"spardl\", \"density\": 0.05}", DROPPED_RESIDUAL, true);
-    task.split = true;
-    expect(&task, "\"zen\"", DOUBLE_UPDATE, true);
-    expect(&task, "\"alltoall\"", STALE_ROW, true);
-    /* Delayed rows are not read in the next step, so only a count of steps can tell. */
-    expect(&task, "\"alltoall\"", LATE_DELAYED, kind == SS_ADAM);
-  }
-  ss_trace_close(text);
-}
-
-/* Four words, of which each step reads all: nothing is ever delayed. */
-static void empty_parts_count(void **state) {
-  struct ss_trace *text = text_of(SS_STREAM, 4, 4);
-  (void)state;
-  for (int kind = SS_SGD; kind <= SS_ADAM; kind++) {
-    struct ss_learn_task task = course_of(text, (enum ss_optimizer_kind)kind);
-    task.shape.samples = 60;
-    task.split = true;
-    expect(&task, "\"alltoall\"", SKIPPED_EMPTY, kind == SS_ADAM);
-  }
-  ss_trace_close(text);
-}
+/* --- splits ----------------------------------------------------------------------------------------------- */
 
 /* Algorithm 1 by its words: what a rank has and any rank looks up next is prior, the rest is delayed. */
 static void split_by_definition(void **state) {
@@ -929,7 +798,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gradient_by_differences),
       cmocka_unit_test(loss_by_definition),
-      cmocka_unit_test(samples_are_expected_as_often_as_drawn),
       cmocka_unit_test(samples_are_log_uniform),
       cmocka_unit_test(curves_end_in_their_last_tenth),
       cmocka_unit_test(a_smaller_vocabulary_keeps_its_words),
@@ -940,8 +808,6 @@ int main(void) {
       cmocka_unit_test(all_selected_is_exact),
       cmocka_unit_test(selected_by_hand),
       cmocka_unit_test(lossy_schemes_have_their_own),
-      cmocka_unit_test(mistakes_change_curves),
-      cmocka_unit_test(empty_parts_count),
       cmocka_unit_test(lost_messages_are_found),
       cmocka_unit_test(split_by_definition),
       cmocka_unit_test(changed_values_show),
