@@ -135,10 +135,6 @@ def meta(key, value):
     return lambda header: header["__metadata__"].__setitem__(key, value)
 
 
-def flip(data, at, bit):
-    return data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1:]
-
-
 def trace_case(name, data, *says, both=False):
     """The bad file through `run` and, a kind of each, also through `trace stats`."""
     file = name.replace(" ", "-") + ".safetensors"
@@ -150,32 +146,14 @@ def trace_case(name, data, *says, both=False):
 
 
 GOOD = trace_bytes()
-HEADER = struct.unpack("<Q", GOOD[:8])[0]
-I64_MAX = 2**63 - 1
 trace_case("missing", None, "No such file", both=True)
-trace_case("empty", b"", "0 bytes")
 trace_case("a directory", "directory", "directory", both=True)
-trace_case("cut in the header", GOOD[:40])
 trace_case("cut in the data", GOOD[:-1], "data", both=True)
-trace_case("bit flipped in the length", flip(GOOD, 3, 0), "header")
-trace_case("bit flipped in the header", flip(GOOD, 8, 2), "JSON", both=True)
-trace_case("bit flipped in an offset", flip(GOOD, 8 + HEADER + 8, 7), "T.offsets")
 trace_case("header beyond the file", struct.pack("<Q", len(GOOD)) + GOOD[8:], "header")
-trace_case("header of 2^64-1 bytes", struct.pack("<Q", 2**64 - 1) + GOOD[8:], "header")
 trace_case("header beyond the cap", struct.pack("<Q", (4 << 20) + 1) + b" " * ((4 << 20) + 99), "header")
-trace_case("overlapping entries", trace_bytes(change=edit("T.rows", entry("I64", 4, 32, 64)), tail=b""), "T.rows", "overlaps")
-trace_case("a hole between entries", trace_bytes(change=edit("T.rows", entry("I64", 4, 48, 80)), tail=b"01234567"), "T.rows")
-trace_case("reversed entry", trace_bytes(change=edit("T.rows", entry("I64", 4, 72, 40))), "T.rows", "begins at 72")
-trace_case("entry out of range", trace_bytes(change=edit("T.rows", entry("I64", 5, 40, 80))), "T.rows")
-trace_case("wrong shape", trace_bytes(change=edit("T.rows", entry("I64", 3, 40, 72))), "T.rows", "shape")
 trace_case("overflowing shape", trace_bytes(change=edit("T.rows", entry("I64", 2**61 + 4, 40, 72))), "T.rows", both=True)
 trace_case("decreasing offsets", trace_bytes(offsets=(0, 2, 1, 3, 4)), "T.offsets", both=True)
-trace_case("jumping offsets", trace_bytes(offsets=(0, 1, 2, I64_MAX, 4)), "T.offsets")
 trace_case("id of rows", trace_bytes(ids=(1, 2, 10, 3)), "T.rows", "10", both=True)
-trace_case("id of -1", trace_bytes(ids=(1, 2, -1, 3)), "T.rows", "-1")
-trace_case("iterations of 0", trace_bytes(change=meta("iterations", "0")), "iterations")
-trace_case("ranks of 2^63", trace_bytes(change=meta("ranks", str(2**63))), "ranks")
-trace_case("ranks in words", trace_bytes(change=meta("ranks", "two")), "ranks", "two")
 trace_case("unknown dtype", trace_bytes(change=edit("T.rows", entry("I63", 4, 40, 72))), "T.rows", "I63")
 
 
@@ -212,26 +190,15 @@ def without(key):
 
 
 scenario_case("not JSON", "ranks: 4\n", "byte 0", "JSON")
-scenario_case("cut", json.dumps(scenario())[:-5], "byte")
-scenario_case("empty file", "", "byte 0")
 scenario_case("nested 100000 deep", '{"sweep": ' + "[" * 100000 + "]" * 100000 + "}", "1000 deep", "byte")
-scenario_case("an array", "[1, 2]", "object")
 scenario_case("not UTF-8", b'{"name": "\xff"}', "byte 10", "UTF-8")
 scenario_case("NaN", '{"cluster": {"latency": NaN}}', "byte 24")
-scenario_case("NaN as text", scenario(cluster={**FLAT, "latency": "nan"}), "cluster.latency", '"nan"', "is not a time")
-scenario_case("negative bandwidth", scenario(cluster={**FLAT, "bandwidth": -1}), "cluster.bandwidth", "-1")
-scenario_case("zero bandwidth", scenario(cluster={**FLAT, "bandwidth": "0Gbps"}), "cluster.bandwidth", '"0Gbps"')
-scenario_case("negative latency", scenario(cluster={**FLAT, "latency": "-1us"}), "cluster.latency", '"-1us"')
 scenario_case("bad unit", scenario(cluster={**FLAT, "bandwidth": "25 Gb/z"}), 'cluster.bandwidth: "25 Gb/z" is not a rate',
               "25Gbps")
-scenario_case("unit of another kind", scenario(cluster={**FLAT, "latency": "10kB"}), "cluster.latency", '"10kB"')
 scenario_case("unknown key", scenario(rank=[4]), 'rank: unknown key', '"ranks"')
 scenario_case("unknown cluster key", scenario(cluster={**FLAT, "bandwith": 1}), 'cluster.bandwith', '"bandwidth"')
-scenario_case("duplicate key", '{"ranks": 4, "trace": "x", "ranks": 8}', '"ranks"', "twice")
 scenario_case("wrong type of schemes", scenario(schemes="allgather"), "schemes", "list")
 scenario_case("wrong type of a scheme", scenario(schemes=["ps", 7]), "schemes[1]")
-scenario_case("wrong type of verify", scenario(verify="yes"), "verify", '"yes"')
-scenario_case("wrong type of cluster", scenario(cluster=7), "cluster")
 GRADIENT = {"gradient": {"elements": 600}}
 scenario_case("gtopk on six ranks", scenario(trace=GRADIENT, ranks=6, schemes=["gtopk"]), "gtopk", "power of two", "8")
 scenario_case("teams that do not divide", scenario(trace=GRADIENT, ranks=6, schemes=[{"name": "spardl", "teams": 4}]),
@@ -239,44 +206,30 @@ scenario_case("teams that do not divide", scenario(trace=GRADIENT, ranks=6, sche
 scenario_case("sag for other teams",
               scenario(trace=GRADIENT, ranks=6, schemes=[{"name": "spardl", "teams": 3, "sag": "recursive"}]),
               "spardl", "power of two", "bruck")
-scenario_case("k of 0", scenario(trace=GRADIENT, schemes=[{"name": "topka", "k": 0}]), "schemes[0].k", "1")
 scenario_case("k above n", scenario(trace=GRADIENT, schemes=[{"name": "topka", "k": 601}]), "k 601", "600")
 scenario_case("k and density", scenario(trace=GRADIENT, schemes=[{"name": "oktopk", "k": 6, "density": 0.1}]), "oktopk",
               "give one")
-scenario_case("density above 1", scenario(trace=GRADIENT, schemes=[{"name": "topka", "density": 1.5}]), "density")
-scenario_case("lambda of 0", scenario(trace=GRADIENT, schemes=[{"name": "s2", "lambda": 0}]), "schemes[0].lambda")
-scenario_case("lambda below 0", scenario(trace=GRADIENT, schemes=[{"name": "s2", "lambda": -1}]), "schemes[0].lambda")
 scenario_case("values of a trace without", scenario(schemes=["ps", "spardl"], trace={"synth": {"ranks": 4}}), "schemes[1]",
               "spardl", "values", "gradient")
 scenario_case("selection without values", scenario(select={"topk": "5%"}, trace={"synth": {"ranks": 4}}), "select",
               "values")
 scenario_case("selection twice", scenario(trace=GRADIENT, select={"topk": "5%"}, schemes=["topka"]), "topka", "select")
-scenario_case("selection of nothing", scenario(trace=GRADIENT, select={"topk": 0}), "select.topk")
 scenario_case("selection of two kinds", scenario(trace=GRADIENT, select={"topk": "5%", "k": 3}), "select", "one of")
 scenario_case("hierarchy of single GPUs", scenario(hierarchy="shard"), "hierarchy", "gpus_per_node")
 scenario_case("hierarchy of a cut table", scenario(hierarchy="leader", schemes=["alltoall"],
                                                    cluster={**FLAT, "gpus_per_node": 2}), "alltoall", "hierarchy")
 scenario_case("hierarchy of parts of nodes", scenario(hierarchy="shard", ranks=6, cluster={**FLAT, "gpus_per_node": 4}),
               "shard", "multiple of 4")
-scenario_case("hierarchy of another kind", scenario(hierarchy="tree"), "hierarchy", "shard")
-scenario_case("option of another scheme", scenario(schemes=[{"name": "zen", "block": 4}]), "schemes[0].block")
 scenario_case("point outside the design space", scenario(schemes=["design:p2p/one-shot/parallel/even/hash-bitmap"]),
               "hash bitmap", "balanced")
 scenario_case("design of no such part", scenario(schemes=["design:star/one-shot/central/coo"]), "star", "communication")
 scenario_case("rest of a name", scenario(schemes=["zen:fast"]), "schemes[0]", "zen:fast")
-scenario_case("gradient without elements", scenario(trace={"gradient": {}}), "elements")
-scenario_case("gradient of too close a kind", scenario(trace={"gradient": {"elements": 9, "rho": 1.5}}), "rho")
 scenario_case("unknown scheme", scenario(schemes=["allgater"]), "schemes[0]", '"allgater"', '"allgather"')
-scenario_case("unknown option", scenario(schemes=[{"name": "ps", "server": 2}]), 'schemes[0].server', '"servers"')
 scenario_case("unknown value of an option", scenario(schemes=[{"name": "allgather", "algorithm": "brook"}]),
               "schemes[0].algorithm", '"brook"', "bruck")
 scenario_case("servers above ranks", scenario(schemes=[{"name": "ps", "servers": 5}]), "5", "4")
 scenario_case("unknown cluster", scenario(cluster="p3.16xlarge-25"), "cluster", "p3.16xlarge-25g")
-scenario_case("ranks of 0", scenario(ranks=[4, 0]), "ranks[1]", "0")
-scenario_case("ranks of 2^63", scenario(ranks=2**63), "ranks")
-scenario_case("ranks in words", scenario(ranks="four"), "ranks", '"four"')
 scenario_case("more ranks than the trace", scenario(trace=BIBLE, ranks=[4, 17]), "ranks", "17", "16")
-scenario_case("iterations of 0", scenario(iterations=0), "iterations", "0")
 scenario_case("iterations of 2^63", scenario(trace=BIBLE, iterations=f"0:{2**63}"), "iterations", str(2**63), "50")
 scenario_case("iterations in words", scenario(trace=BIBLE, iterations="all"), "iterations", '"all"')
 scenario_case("iterations backwards", scenario(trace=BIBLE, iterations="9:3"), "iterations", '"9:3"')
@@ -287,11 +240,8 @@ for name, latency in (("a time out of all proportion", 1e308), ("a time that a s
     SCENARIOS[f"{latency}.json"] = json.dumps(scenario(cluster={"latency": latency, "bandwidth": 1}, expect=[
         {"that": "time_s", "of": "ps", "is": "<=", "than": "allgather"}]))
     Bad(name, ["run", f"{latency}.json", "-o", "result"], "allgather, 4 ranks", "out of all proportion")
-scenario_case("merge of 0", scenario(trace=BIBLE, ranks=2, merge=0), "merge", "0")
 scenario_case("uniform that does not divide", scenario(ranks=3), "next", "72")
 scenario_case("uniform of 2^63 rows", scenario(trace={"uniform": {"rows": 2**63, "density": 1}}), "trace.uniform.rows")
-scenario_case("sweep of a number", scenario(sweep={"ranks": 4}), "sweep.ranks", "list")
-scenario_case("sweep as a list", scenario(sweep=["ranks"]), "sweep", "object")
 scenario_case("sweep of wrong values", scenario(sweep={"cluster.bandwidth": ["1GB/s", True]}), "cluster.bandwidth", "true")
 scenario_case("sweep of an unknown key", scenario(sweep={"cluster.band": ["1GB/s"]}), 'cluster.band:')
 scenario_case("sweep that undoes another axis", scenario(sweep={
@@ -314,11 +264,8 @@ for verb in ("run", "check"):
 scenario_case("expectation of no point", expecting(at={"ranks": 5}), "expect[0]", "no point", status=1, verb="check", prints=True, lines=2)
 scenario_case("expectation of no label", expecting(of="psx"), "expect[0].of", '"psx"', 'did you mean "ps"', verb="check")
 scenario_case("expectation against no quantity", expecting(than="1xms"), "expect[0].than", '"1xms"', "10us")
-scenario_case("equality without within", expecting(**{"is": "="}), "expect[0]", "within")
 scenario_case("expectation of an unknown number", expecting(that="times"), "expect[0]", '"times"', "time_s")
-scenario_case("expectation of an unknown relation", expecting(**{"is": "=="}), "expect[0].is", '"=="')
 scenario_case("expectation against nothing", expecting(than="pss"), "expect[0]", '"pss"')
-scenario_case("expectations as an object", scenario(expect={"that": "time_s"}), "expect", "list")
 
 # --- closed forms -----------------------------------------------------------------------------------------------------
 
