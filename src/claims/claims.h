@@ -60,7 +60,7 @@ struct ss_claim_estimate {
 /* One printed value, ours, and a verdict with its reason. Texts are the file's, `why` and `estimate` its own. */
 struct ss_claim {
   const struct ss_claims_file *file;
-  struct ss_node node; /* its place there */
+  struct ss_node node; /* where it stands there */
   const char *title;   /* of its paper */
   const char *id, *paper, *source, *kind /* "A", "B" */, *claim /* in words */, *unit /* or NULL */;
   const char *printed_text; /* NULL: `printed` */

@@ -18,7 +18,7 @@
 struct estimates {
   struct ss_claim_estimate estimate[SS_CLAIM_ESTIMATES];
   struct ss_node names[SS_CLAIM_ESTIMATES]; /* of the inputs that have it; absent: it is a value of "let" */
-  const char *path[SS_CLAIM_ESTIMATES];     /* its place in them */
+  const char *path[SS_CLAIM_ESTIMATES];     /* where it stands in them */
   double value[SS_CLAIM_ESTIMATES];         /* what it is taken to be */
   size_t count;
 };

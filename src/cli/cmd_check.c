@@ -47,7 +47,7 @@ static bool is_scenario(const char *file) {
   return yes;
 }
 
-/* The next file's place; NULL when memory is short. */
+/* What becomes of the next file; NULL when memory is short. */
 static struct ss_checked *add_file(struct session *s, const char *file, struct ss_error *error) {
   struct ss_checks_report *r = &s->report;
   if (!ss_grow_by_one(r->file, r->files)) {

@@ -137,7 +137,7 @@ static bool to_stdout(const struct ss_call *call) {
 }
 
 /* A file that can be renamed over, so that something can stand beside it. */
-static bool has_place(const struct ss_call *call) {
+static bool goes_to_file(const struct ss_call *call) {
   struct stat info;
   return !to_stdout(call) && *call->output && (stat(call->output, &info) != 0 || S_ISREG(info.st_mode));
 }
@@ -158,7 +158,7 @@ static bool check_options(const struct arguments *a, struct ss_error *error) {
   if (!a->resume) return true;
   if (a->no_partial) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with the points that --no-partial drops");
   if (a->baseline) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with points, --baseline prints none");
-  if (!has_place(call))
+  if (!goes_to_file(call))
     return ss_fail(error, SS_BAD_INPUT, "--resume needs the -o FILE of the run that it is to go on with");
   if (table) return ss_fail(error, SS_BAD_INPUT, "--resume needs --format json or csv: a table cannot be read back");
   return true;
@@ -167,7 +167,7 @@ static bool check_options(const struct arguments *a, struct ss_error *error) {
 static bool open_journal(struct session *s, struct ss_error *error) {
   size_t dropped;
   if (s->call->format == SS_TABLE || s->call->format == SS_MARKDOWN || s->arguments->baseline ||
-      s->arguments->no_partial || !has_place(s->call))
+      s->arguments->no_partial || !goes_to_file(s->call))
     return true;
   if (!ss_journal_open(s->call->output, s->arguments->resume, s->call->format == SS_JSON, &s->journal, &dropped,
                        error))

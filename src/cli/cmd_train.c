@@ -25,7 +25,7 @@ static bool write_all(const struct arguments *a, const struct ss_train_study *s,
 }
 
 /* What would be known only when all is computed. */
-static bool check_places(const struct arguments *a, struct ss_error *error) {
+static bool check_folders(const struct arguments *a, struct ss_error *error) {
   enum ss_picture kind;
   if (a->call.request.run.per_iteration && a->call.format != SS_JSON)
     return ss_fail(error, SS_BAD_INPUT, "--per-iteration adds arrays, which only JSON has room for (--format json)");
@@ -35,7 +35,7 @@ static bool check_places(const struct arguments *a, struct ss_error *error) {
 
 static bool run_study(const struct arguments *a, struct ss_train_study *s, struct ss_error *error) {
   const struct ss_communicator *comm = a->call.request.run.comm;
-  return ss_communicator_agree(comm, check_places(a, error) && ss_train_study_open(&a->call.request, NULL, s, error),
+  return ss_communicator_agree(comm, check_folders(a, error) && ss_train_study_open(&a->call.request, NULL, s, error),
                                error) &&
          ss_train_studies_run(s, 1, &a->call.request.run, a->sensitivity, error) &&
          (!ss_processes_first(comm) || write_all(a, s, error));

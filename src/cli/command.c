@@ -194,7 +194,7 @@ static bool execute_subcommand(const struct ss_command *command, int argc, char 
 
 /* --- warnings ------------------------------------------------------------------------------------------------ */
 
-/* What was told on standard error: each text once, however many places of a sweep it is true of. */
+/* What was told on standard error: each text once, however many cells of a sweep it is true of. */
 struct warnings {
   const char *command;
   char **text;

@@ -11,7 +11,7 @@ static bool same_x(const struct ss_plot_row *a, const struct ss_plot_row *b) {
   return a->x == b->x;
 }
 
-static bool same_place(const struct ss_plot_row *a, const struct ss_plot_row *b) {
+static bool same_position(const struct ss_plot_row *a, const struct ss_plot_row *b) {
   if (a->y_text || b->y_text) return same_x(a, b) && a->y_text && b->y_text && strcmp(a->y_text, b->y_text) == 0;
   return same_x(a, b) && a->y == b->y;
 }
@@ -87,7 +87,7 @@ bool ss_figure_check_cells(const struct ss_plot_panel *panel, struct ss_error *e
   for (size_t i = 0; i < panel->rows; i++)
     for (size_t j = 0; j < i; j++) {
       const struct ss_plot_row *r = &panel->row[i];
-      if (!same_place(r, &panel->row[j])) continue;
+      if (!same_position(r, &panel->row[j])) continue;
       snprintf(x, sizeof x, "%.6g", r->x);
       snprintf(y, sizeof y, "%.6g", r->y);
       return ss_fail(error, SS_BAD_INPUT,
@@ -98,7 +98,7 @@ bool ss_figure_check_cells(const struct ss_plot_panel *panel, struct ss_error *e
   return true;
 }
 
-/* Of two at one place; equals go to the first. */
+/* Of two at one position; equals go to the first. */
 static bool beats(const struct ss_plot_row *other, const struct ss_plot_row *row) {
   return other->z < row->z || (other->z == row->z && other < row);
 }
@@ -110,7 +110,7 @@ void ss_figure_keep_winners(struct ss_plot_panel *panel) {
     bool best = true;
     double next = NAN;
     for (size_t j = 0; j < panel->rows; j++) {
-      if (j == i || !same_place(&rows[i], &rows[j])) continue;
+      if (j == i || !same_position(&rows[i], &rows[j])) continue;
       best = best && !beats(&rows[j], &rows[i]);
       next = fmin(next, rows[j].z);
     }

@@ -23,7 +23,7 @@ struct entry {
   cJSON *subject, *set; /* the document or the path of a file; {PATH: VALUE}, changes included */
   char path[PATH_MAX];  /* of the file, or of what relative paths are looked for beside */
   char *family, *key;   /* JSON of the request without what is set, and of all of it */
-  struct ss_node place;
+  struct ss_node node;
 };
 
 struct ss_query {
@@ -171,7 +171,7 @@ static bool fill_request(struct entry *e, struct ss_error *error) {
     return ss_request_path(e->subject->valuestring, e->path, sizeof e->path, error);
   }
   if (!cJSON_IsObject(e->subject))
-    return ss_node_fail(ss_node_get(e->place, kind), error, "expected a scenario or an object, or the path of one");
+    return ss_node_fail(ss_node_get(e->node, kind), error, "expected a scenario or an object, or the path of one");
   r->name = kind;
   r->document = e->subject;
   r->base = e->path;
@@ -180,7 +180,7 @@ static bool fill_request(struct entry *e, struct ss_error *error) {
 
 static bool read(const struct ss_query_request *request, struct entry *e, struct ss_error *error) {
   const struct ss_node node = request->node, set = ss_node_get(node, "set");
-  e->place = node;
+  e->node = node;
   if (!read_kind(node, e, error) || !read_flag(node, "per_rank", &e->request.run.per_rank, error) ||
       !read_flag(node, "per_iteration", &e->request.run.per_iteration, error))
     return false;
@@ -253,8 +253,8 @@ static bool answer(struct ss_query *query, struct entry *e, struct ss_error *err
     if (strcmp(other->family, e->family) == 0 && !other->request.answer) request[count++] = &other->request;
   }
   if (compute_all(query, e->kind, request, count, error)) return true;
-  char place[256];
-  return ss_fail_prefix(error, "%s: %s", ss_doc_name(e->place.doc), ss_node_path(e->place, place, sizeof place));
+  char path[256];
+  return ss_fail_prefix(error, "%s: %s", ss_doc_name(e->node.doc), ss_node_path(e->node, path, sizeof path));
 }
 
 /* --- families side by side ---------------------------------------------------------------------------------- */

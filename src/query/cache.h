@@ -71,7 +71,7 @@ bool ss_query_expect(struct ss_query *query, const struct ss_query_request *requ
  * be NULL) hears after each family, one at a time, from any thread, how many are done. */
 void ss_query_answer_expected(struct ss_query *query, void (*answered)(void *context, size_t done, size_t all),
                               void *context);
-/* The answer, which stays the query's. An error names the request's place. */
+/* The answer, which stays the query's. An error names where the request stands. */
 bool ss_query_ask(struct ss_query *query, const struct ss_query_request *request, const struct cJSON **answer,
                   struct ss_error *error) SS_MUST_CHECK;
 

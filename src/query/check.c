@@ -126,7 +126,7 @@ const char *ss_grid_touch_name(const struct ss_grid_point *p) {
   return touches[p->touches];
 }
 
-static cJSON *place_json(const struct ss_grid_point *p) {
+static cJSON *inputs_json(const struct ss_grid_point *p) {
   cJSON *at = cJSON_CreateObject();
   char form[128];
   ss_cost_form_name(p->cost, form, sizeof form);
@@ -149,7 +149,7 @@ static cJSON *point_json(const struct ss_grid_point *p, const struct ss_grid_res
   cJSON *o = cJSON_CreateObject();
   const char *touches = ss_grid_touch_name(p);
   cJSON_AddStringToObject(o, "scheme", p->setting.scheme->name);
-  cJSON_AddItemToObject(o, "point", place_json(p));
+  cJSON_AddItemToObject(o, "point", inputs_json(p));
   cJSON_AddNumberToObject(o, "simulated_s", r->simulated);
   ss_json_add_number(o, "exact_s", r->exact);
   ss_json_add_number(o, "low_s", r->low);

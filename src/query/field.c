@@ -14,9 +14,9 @@ const cJSON *ss_records(const cJSON *result) {
 }
 
 static const cJSON *member(const cJSON *parent, const char *key) {
-  uint64_t place;
+  uint64_t index;
   if (!cJSON_IsArray(parent)) return cJSON_GetObjectItemCaseSensitive(parent, key);
-  return ss_count_parse(key, "place", 0, INT32_MAX, &place, NULL) ? cJSON_GetArrayItem(parent, (int)place) : NULL;
+  return ss_count_parse(key, "place", 0, INT32_MAX, &index, NULL) ? cJSON_GetArrayItem(parent, (int)index) : NULL;
 }
 
 static const cJSON *find_exactly(const cJSON *record, const char *path) {
@@ -92,16 +92,16 @@ bool ss_record_is_of(const cJSON *record, const char *name) {
 }
 
 bool ss_record_lies_at(const cJSON *record, struct ss_node at) {
-  const cJSON *place = cJSON_GetObjectItemCaseSensitive(record, "at");
+  const cJSON *cell = cJSON_GetObjectItemCaseSensitive(record, "at");
   for (struct ss_node n = ss_node_first(at); ss_node_present(n); n = ss_node_next(n)) {
     /* of swept files, their names there */
-    const cJSON *found = cJSON_GetObjectItemCaseSensitive(place, ss_node_key(n));
+    const cJSON *found = cJSON_GetObjectItemCaseSensitive(cell, ss_node_key(n));
     if (!ss_field_is(found ? found : ss_field_find(record, ss_node_key(n)), n.at)) return false;
   }
   return true;
 }
 
-static bool same_place(const cJSON *a, const cJSON *b) {
+static bool same_cell(const cJSON *a, const cJSON *b) {
   static const char *const keys[] = {"ranks", "workload", "tensor", "at", NULL};
   for (size_t i = 0; keys[i]; i++) {
     const cJSON *left = cJSON_GetObjectItemCaseSensitive(a, keys[i]);
@@ -112,9 +112,9 @@ static bool same_place(const cJSON *a, const cJSON *b) {
 
 const cJSON *ss_record_beside(const cJSON *records, const cJSON *record, const char *name) {
   const cJSON *after = record, *before = record;
-  while (after || before) { /* records of one place stand together */
-    if (after && ss_record_is_of(after, name) && same_place(record, after)) return after;
-    if (before && ss_record_is_of(before, name) && same_place(record, before)) return before;
+  while (after || before) { /* records of one cell stand together */
+    if (after && ss_record_is_of(after, name) && same_cell(record, after)) return after;
+    if (before && ss_record_is_of(before, name) && same_cell(record, before)) return before;
     if (after) after = after->next;
     if (before) before = before == records->child ? NULL : before->prev;
   }

@@ -12,7 +12,7 @@ struct cJSON;
 const struct cJSON *ss_records(const struct cJSON *result);
 
 /* The value at a path like "at.cluster.bandwidth" or "tensors.0.gamma.15": keys, which may hold dots themselves, and
- * places in lists. What stands in a record's "at" and "options" is found without saying so, and a last word alone
+ * indices in lists. What stands in a record's "at" and "options" is found without saying so, and a last word alone
  * ("bandwidth") finds what a sweep set. NULL: there is none. */
 const struct cJSON *ss_field_find(const struct cJSON *record, const char *path);
 
@@ -25,7 +25,7 @@ bool ss_field_is(const struct cJSON *found, const struct cJSON *wanted);
 bool ss_record_is_of(const struct cJSON *record, const char *name);
 /* Are the fields at all paths of the object `at` what it says? Absent, it fits everywhere. */
 bool ss_record_lies_at(const struct cJSON *record, struct ss_node at);
-/* The nearest record of that name with the ranks, workload, tensor and place of `record`, which is one of `records`;
+/* The nearest record of that name with the ranks, workload, tensor and cell of `record`, which is one of `records`;
  * NULL: there is none. */
 const struct cJSON *ss_record_beside(const struct cJSON *records, const struct cJSON *record, const char *name);
 

@@ -121,7 +121,7 @@ static void add_members(struct fields *f, const char *prefix, const cJSON *objec
     else if (cJSON_IsBool(item)) add_field(f, prefix, item->string, cJSON_IsTrue(item));
 }
 
-/* The times of other schemes at the record's place, under the names that "beside" gives them. */
+/* The times of other schemes in the record's cell, under the names that "beside" gives them. */
 static bool add_beside(struct fields *f, const struct wanted *w, const cJSON *record, struct ss_error *error) {
   for (struct ss_node n = ss_node_first(w->beside); ss_node_present(n); n = ss_node_next(n)) {
     const char *label;

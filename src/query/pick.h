@@ -1,4 +1,4 @@
-/* One number out of a result: of records by label, ranks and place, or by path (docs/scenarios.md, "Claims"). */
+/* One number out of a result: of records by label, ranks and cell, or by path (docs/scenarios.md, "Claims"). */
 #ifndef SS_QUERY_PICK_H
 #define SS_QUERY_PICK_H
 
@@ -16,7 +16,7 @@ bool ss_picked_add(struct ss_picked *values, const char *name, double value, str
 extern const struct ss_object_spec ss_picks_fields; /* numbers by name: picks and expressions */
 extern const struct ss_field_spec ss_expression_forms[];
 
-/* A number, or a text that is an expression over the values; an error names the place. */
+/* A number, or a text that is an expression over the values; an error says where it stands. */
 bool ss_picked_evaluate(struct ss_node node, const struct ss_picked *values, double *out,
                         struct ss_error *error) SS_MUST_CHECK;
 
