@@ -63,11 +63,6 @@ def texts(node):
 
 # --- results ----------------------------------------------------------------------------------------------------------
 
-RUN_FIELDS = """kernels scheme label options ranks tensor at cluster device trace trace_hash seed iterations time_s time_min_s time_max_s
-    kernel_s messages rounds bytes_total bytes_sent_max bytes_received_max server_bytes_max density gamma push_imbalance
-    pull_imbalance lossless exact error_l2 error_mean energy energy_lost k formula_s formula paper_s paper_low_s paper_high_s""".split()
-
-
 @test
 def schemas_are_the_programs(folder):
     """Those of docs/schemas are what the program writes, one file a document."""
@@ -90,34 +85,59 @@ def no_schema_lists_schemes(folder):
         assert not listed, f"{path.name} lists {listed}"
 
 
+SHORT = ("run", "--trace", BIBLE, "--cluster", "p3.16xlarge-25g", "--iterations", "0:2")
+COST = ("cost", "--M", "1MB", "--density", "1%")
+TRAIN = ("train", "--workload", "embrace-lm-rtx3090", "--cluster", "rtx3090-100g-ib")
+CROSSOVER = ("crossover", "zen-coo", "allreduce", "--M", "1MB", "--row-width", "4", "--over")
+UNIFORM = {"trace": {"uniform": {"rows": 64, "density": "1/4", "overlap": "none"}}, "cluster": {"latency": 0, "bandwidth": 1},
+           "ranks": [2, 4], "sweep": {"index_bytes": [0, 8], "cluster.bandwidth": ["1Gbps"], "device": ["none", "quick"]},
+           "schemes": ["ps", {"name": "ps", "label": "2", "servers": 2, "pull": "rows"}]}
+# A schema, commands whose JSON fits it, where the fields stand of which none may be missing, and what may not stand.
+PRINTED = (
+    ("run", [[*SHORT, *more] for more in ((), ("--ranks", "1..16"), ("--no-verify",), ("--per-rank", "--per-iteration"),
+                                          ("--merge", "2", "--device", "quick"), ("--set", "granularity=element", "--set", "sizes=exchanged"))]
+     + [["run", *more] for more in (("scenarios/demo.json",), ("u.json",), ("v.json",), ("v.json", "--no-verify"),
+                                    ("v.json", "--set", 'select={"topk":"5%"}', "--scheme", "zen,s2"))]
+     + [["run", "--trace", ROOT / "traces" / "wordnet-64.safetensors", "--cluster", "rtx3090-1gbe", "--ranks", "3,64", "--iterations", "1"]]
+     + [["run", "--trace", BIBLE, "--cluster", "rtx3090-1gbe", "--iterations", "1", "--scheme", "ps"]],
+     ["points", 0], """kernels scheme label options ranks tensor at cluster device trace trace_hash seed iterations time_s time_min_s
+     time_max_s kernel_s messages rounds bytes_total bytes_sent_max bytes_received_max server_bytes_max density gamma push_imbalance
+     pull_imbalance lossless exact error_l2 error_mean energy energy_lost k formula_s formula paper_s paper_low_s paper_high_s""",
+     [(["points", 0, field], value) for field, value in (
+         ("time_s", "1"), ("time_s", None), ("exact", 1), ("ranks", 0), ("ranks", 2.5), ("trace_hash", "xxh64:12"), ("at", None),
+         ("messages", -1), ("options", {}), ("label", ""))] + [(["points"], [])]),
+    ("cost", [COST, [*COST, "allgather", "--index-bytes", "0", "--cluster", "h100-8x8-400g", "--gamma", "1,2,2.5"],
+              [*COST, "ps", "--servers", "3"]],
+     ["points", 0], "scheme ranks cluster density gamma formula_s formula paper_s printed_in erratum", [(["points", 0, "formula_s"], "1 s")]),
+    ("check", [["check", "ps-union", "allreduce-tree"]], ["checks", 0], "scheme point simulated_s exact_s relative ok",
+     [(["checks", 0, "ok"], "yes")]),
+    ("train", [[*TRAIN, *more] for more in (("--ranks", "1,4"), ("--ranks", "4", "--per-iteration", "--sensitivity"),
+                                            ("--ranks", "3", "--set", "jitter.lognormal=0.1", "--device", "quick", "--system", "embrace"))],
+     ["training", 0], "workload system ranks iteration_s stall_s hidden speedup tasks critical_path",
+     [(["training", 0, "iteration_s"], "1 s"), (["training", 0, "tasks", 0, "kind"], "late"), (["estimates"], 1)]),
+    ("list", [["list", things] for things in "costs clusters devices workloads systems figures claims scenarios schemas schemes".split()],
+     ["schemes", 0], "name", [(["schemes", 0, "options"], "none")]),
+    ("crossover", [[*CROSSOVER, *more] for more in (("density", "--simulate", "--probes", "3"), ("ranks", "--density", "1"),
+                                                    ("latency", "--density", "1", "--form", "paper"), ("density",))],
+     [], "a b over", [(["winner_below"], 1)]),
+    *((f"trace-{verb}", [["trace", verb, BIBLE]], [], "trace", []) for verb in ("stats", "info", "fit")),
+    ("collective", [["collective", "alltoall", "--sizes", "1KiB:4KiB"]], [], "times", [(["times", 0, "time_s"], 0)]),
+)
+
+
 @test
-def run_prints_what_it_says(folder):
-    short = ["--trace", BIBLE, "--cluster", "p3.16xlarge-25g", "--iterations", "0:2"]
-    uniform = {"trace": {"uniform": {"rows": 64, "density": "1/4", "overlap": "none"}}, "cluster": {"latency": 0, "bandwidth": 1},
-               "ranks": [2, 4], "sweep": {"index_bytes": [0, 8], "cluster.bandwidth": ["1Gbps"], "device": ["none", "quick"]},
-               "schemes": ["ps", {"name": "ps", "label": "2", "servers": 2, "pull": "rows"}]}
-    (folder / "u.json").write_text(json.dumps(uniform))
+def commands_print_what_they_say(folder):
+    (folder / "u.json").write_text(json.dumps(UNIFORM))
     (folder / "v.json").write_text(json.dumps({**VALUES, "expect": []}))
-    for arguments in (short, [*short, "--ranks", "1..16"], [*short, "--no-verify"], [*short, "--per-rank", "--per-iteration"],
-                      [*short, "--merge", "2", "--device", "quick"], ["scenarios/demo.json"], [folder / "u.json"],
-                      [*short, "--set", "granularity=element", "--set", "sizes=exchanged"],
-                      ["--trace", ROOT / "traces" / "wordnet-64.safetensors", "--cluster", "rtx3090-1gbe", "--ranks", "3,64",
-                       "--iterations", "1"], [folder / "v.json"], [folder / "v.json", "--no-verify"],
-                      [folder / "v.json", "--set", 'select={"topk":"5%"}', "--scheme", "zen,s2"]):
-        fits("run", output("run", *arguments), f"run {arguments}")
-
-
-@test
-def run_schema_notices(folder):
-    document = output("run", "--trace", BIBLE, "--cluster", "rtx3090-1gbe", "--iterations", "1", "--scheme", "ps")
-    for field in RUN_FIELDS:
-        misfits("run", changed(document, ["points", 0, field], drop=True), f"a point without {field}")
-    for field, value in (("time_s", "1"), ("time_s", None), ("exact", 1), ("ranks", 0), ("ranks", 2.5), ("trace_hash", "xxh64:12"),
-                         ("at", None), ("messages", -1), ("options", {}), ("label", "")):
-        misfits("run", changed(document, ["points", 0, field], value), f"{field} = {value!r}")
-    misfits("run", changed(document, ["points"], []), "no points")
-    misfits("run", changed(document, ["scenario"], drop=True), "no scenario")
-    fits("run", changed(document, ["points", 0, "new"], 1), "an added field")
+    for name, commands, place, needed, wrong in PRINTED:
+        for command in commands:
+            document = output(*(folder / word if word in ("u.json", "v.json") else word for word in command))
+            fits(name, document, command)
+        for field in needed.split():
+            misfits(name, changed(document, [*place, field], drop=True), f"{place} without {field}")
+        for path, value in wrong:
+            misfits(name, changed(document, path, value), f"{path} = {value!r}")
+    misfits("list", {"things": []}, "unknown things")
 
 
 @test
@@ -125,8 +145,7 @@ def baselines_print_what_they_say(folder):
     run = ["run", "--trace", BIBLE, "--cluster", "p3.16xlarge-25g", "--iterations", "1", "--scheme", "ps,zen"]
     ask(*run, "--ranks", "2,16", "--save-baseline", folder / "b.json")
     fits("run", json.loads((folder / "b.json").read_text()), "a stored baseline")
-    same = output(*run, "--ranks", "2,16", "--baseline", folder / "b.json")
-    fits("baseline", same, "nothing moved")
+    fits("baseline", output(*run, "--ranks", "2,16", "--baseline", folder / "b.json"), "nothing moved")
     document = output(*run, "--ranks", "16,4", "--latency", "1ms", "--baseline", folder / "b.json", status=1)
     fits("baseline", document, "moved, new and missing points")
     assert {c["change"] for c in document["changes"]} == {"moved", "new", "missing"}
@@ -137,29 +156,7 @@ def baselines_print_what_they_say(folder):
 
 
 @test
-def cost_prints_what_it_says(folder):
-    size = ["--M", "1MB", "--density", "1%"]
-    for arguments in ([], ["--row-width", "64", "--ranks", "1,2,5", "--gamma", "full"], ["ps", "--servers", "3"],
-                      ["allgather", "--index-bytes", "0", "--cluster", "h100-8x8-400g", "--gamma", "1,2,2.5"]):
-        if "1,2,5" in arguments:  # forms are for P >= 2; below, a refusal or a result, but never anything else
-            done = ask("cost", *arguments, *size, "--format", "json", status=None)
-            assert done.returncode in (0, 2)
-            if done.returncode == 2:
-                continue
-        fits("cost", output("cost", *arguments, *size), f"cost {arguments}")
-    document = output("cost", "ps", *size)
-    for field in ("scheme", "ranks", "cluster", "density", "gamma", "formula_s", "formula", "paper_s", "printed_in", "erratum"):
-        misfits("cost", changed(document, ["points", 0, field], drop=True), f"a point without {field}")
-    misfits("cost", changed(document, ["points", 0, "formula_s"], "1 s"), "text for a time")
-
-
-@test
-def check_prints_what_it_says(folder):
-    document = output("check", "ps-union", "allreduce-tree")
-    fits("check", document, "check")
-    for field in ("scheme", "point", "simulated_s", "exact_s", "relative", "ok"):
-        misfits("check", changed(document, ["checks", 0, field], drop=True), f"a check without {field}")
-    misfits("check", changed(document, ["checks", 0, "ok"], "yes"), "ok = yes")
+def failed_checks_print_what_they_say(folder):
     expecting = {"trace": {"uniform": {"rows": 64, "row_width": 8, "density": "1/4"}}, "cluster": "p3.16xlarge-25g", "ranks": [4],
                  "schemes": ["allgather"], "expect": [{"that": "time_s", "of": "allgather", "is": "<", "than": 0}]}
     (folder / "expecting.json").write_text(json.dumps(expecting))
@@ -173,123 +170,10 @@ def check_prints_what_it_says(folder):
 
 
 @test
-def train_prints_what_it_says(folder):
-    common = ["train", "--workload", "embrace-lm-rtx3090", "--cluster", "rtx3090-100g-ib"]
-    for more in (["--ranks", "1,4"], ["--ranks", "4", "--per-iteration", "--sensitivity"],
-                 ["--ranks", "3", "--set", "jitter.lognormal=0.1", "--device", "quick", "--system", "embrace"]):
-        document = output(*common, *more)
-        fits("train", document, f"train {more}")
-    for field in ("workload", "system", "ranks", "iteration_s", "stall_s", "hidden", "speedup", "tasks", "critical_path"):
-        misfits("train", changed(document, ["training", 0, field], drop=True), f"a point without {field}")
-    misfits("train", changed(document, ["training", 0, "iteration_s"], "1 s"), "text for a time")
-    misfits("train", changed(document, ["training", 0, "tasks", 0, "kind"], "late"), "an unknown kind of task")
-    misfits("train", changed(document, ["estimates"], drop=True), "no estimates")
-
-
-@test
-def workloads_and_systems_fit(folder):
-    for kind in ("workload", "system"):
-        paths = sorted((ROOT / "models" / f"{kind}s").glob("*.json"))
-        assert paths, f"no {kind}s"
-        for path in paths:
-            fits(kind, json.loads(path.read_text()), path.name)
-    workload = json.loads((ROOT / "models" / "workloads" / "embrace-lm-rtx3090.json").read_text())
-    for path, value in ((["modules"], []), (["modules", 0, "rows"], 0), (["modules", 0, "forward_s"], -1), (["modules", 0, "forward_s"], "-1ms"),
-                        (["modules", 0, "tensor"], "embedding"), (["modules", 0, "after"], ["lstm"]), (["modules", 0, "kind"], "sparse"),
-                        (["modules", 0, "byte"], 1), (["dtype"], "F64"), (["source"], "a paper")):
-        misfits("workload", changed(workload, path, value), f"{path} = {value!r}")
-    system = json.loads((ROOT / "models" / "systems" / "horovod-allreduce.json").read_text())
-    for path, value in ((["schedule"], "lifo"), (["bucket"], -1), (["bucket"], "-1MB"), (["sparse"], {"teams": 2}), (["baseline"], 1),
-                        (["select"], {"topk": "5%", "k": 3})):
-        misfits("system", changed(system, path, value), f"{path} = {value!r}")
-    misfits("system", changed(system, ["dense"], drop=True), "no dense scheme")
-
-
-BARE = {"name": "d", "memory_bandwidth": "5GB/s", "efficiency": 0.5, "launch": 0}
-DEVICES = (({"like": "quick", "slower": 8}, True), ({"like": "quick", "efficiency": "25%", "kernels": {}}, True), ({**BARE, "slower": 0.5}, True),
-           ({"like": "quick", "slower": 0}, False), ({"like": "quick", "faster": 2}, False), ({"like": 3}, False), ({"slower": 2}, False),
-           ({**BARE, "slower": 1e10}, False))
-
-
-@test
-def training_scenarios_fit(folder):
-    scenario = {"workload": "embrace-lm-rtx3090", "systems": ["embrace"], "cluster": "rtx3090-100g-ib", "ranks": "2..4", "iterations": 12,
-                "jitter": {"lognormal": "5%"}, "compute": 0.5, "baselines": ["embrace"], "device": "quick", "verify": True,
-                "scale": {"compute": 2, "latency": "50%", "kernels": 0.5, "prior": 1}}
-    (folder / "s.json").write_text(json.dumps(scenario))
-    fits("train", output("train", folder / "s.json", "--per-iteration"), "a scenario with everything")
-    fits("train-scenario", scenario, "it")
-    for path in sorted((ROOT / "scenarios").glob("training/*.json")):
-        fits("train-scenario", json.loads(path.read_text()), path.name)
-    for device, right in DEVICES:
-        (folder / "s.json").write_text(json.dumps({**scenario, "device": device}))
-        ask("train", folder / "s.json", status=0 if right else 2)
-        assert validator("train-scenario").is_valid({**scenario, "device": device}) == right, device
-    for path, value in ((["schemes"], ["zen"]), (["iterations"], "0:50"), (["iterations"], 1), (["jitter"], 0.1), (["jitter", "lognormal"], -1),
-                        (["scale"], 2), (["scale", "latncy"], 2), (["scale", "latency"], 0), (["scale", "latency"], "fast"),
-                        (["workload"], 3), (["systems"], []), (["trace"], {"uniform": {"rows": 4, "density": 1}})):
-        (folder / "s.json").write_text(json.dumps(changed(scenario, path, value)))
-        ask("train", folder / "s.json", status=2)
-        misfits("train-scenario", changed(scenario, path, value), f"{path} = {value!r}")
-
-
-@test
-def list_prints_what_it_says(folder):
-    for things in ("schemes", "costs", "clusters", "devices", "workloads", "systems", "figures", "claims", "scenarios", "schemas"):
-        fits("list", output("list", things), f"list {things}")
-    document = output("list", "schemes")
-    misfits("list", changed(document, ["schemes", 0, "name"], drop=True), "a scheme without a name")
-    misfits("list", changed(document, ["schemes", 0, "options"], "none"), "text for options")
-    misfits("list", {"things": []}, "unknown things")
-
-
-@test
-def crossover_prints_what_it_says(folder):
-    common = ["crossover", "zen-coo", "allreduce", "--M", "1MB", "--row-width", "4"]
-    for more in (["--over", "density"], ["--over", "density", "--simulate", "--probes", "3"], ["--over", "ranks", "--density", "1"],
-                 ["--over", "latency", "--density", "1", "--form", "paper"]):
-        document = output(*common, *more)
-        fits("crossover", document, f"crossover {more}")
-        misfits("crossover", changed(document, ["winner_below"], 1), "a number for a name")
-
-
-@test
-def trace_prints_what_it_says(folder):
-    for verb in ("stats", "info", "fit"):
-        document = output("trace", verb, BIBLE)
-        fits(f"trace-{verb}", document, f"trace {verb}")
-        misfits(f"trace-{verb}", changed(document, ["trace"], drop=True), "no name of the trace")
-
-
-@test
 def calibrate_writes_a_cluster(folder):
     for log in ("all_reduce_perf", "osu_latency"):
         done = ask("calibrate", "network", ROOT / "tests" / "cli" / "data" / f"{log}.log")
         fits("cluster", json.loads(done.stdout), f"calibrate network {log}")
-
-
-@test
-def collective_prints_what_it_says(folder):
-    document = output("collective", "alltoall", "--sizes", "1KiB:4KiB")
-    fits("collective", document, "collective alltoall")
-    misfits("collective", changed(document, ["times", 0, "time_s"], 0), "no time")
-
-
-@test
-def measured_devices_alike(folder):
-    """The form of `calibrate kernels`: program and schema are of one mind."""
-    line = {"t0": "4us", "per_byte": 1e-9, "valid": [1, "1MB"], "samples": 9, "outliers": 0, "residual_median": 0, "residual_max": 0}
-    device = {"name": "m", "summary": "", "kernels": {"merge_sum": line, "dense_add": line, "top_k": line}, "measured": "by hand", "notes": {}}
-    cases = [(True, ["notes"], 1), (False, ["kernels", "other"], line), (True, ["kernels", "pack"], {"t0": 0, "per_element": "1ns"}), (False, ["kernels", "pack"], {"t0": 0}), (False, ["kernels", "merge_sum", "t0"], -1),
-             (False, ["kernels", "top_k", "per_byte"], 0), (False, ["kernels", "top_k", "rate"], 1), (False, ["launch"], 1),
-             (False, ["kernels"], {"merge_sum": line}), (False, ["kernels", "top_k"], 3), (False, ["kernels", "top_k", "valid"], [1])]
-    for wanted, path, value in cases:
-        document = changed(device, path, value)
-        (folder / "m.json").write_text(json.dumps(document))
-        done = ask("run", "--trace", BIBLE, "--iterations", "1", "--scheme", "ps", "--cluster", "rtx3090-1gbe", "--device",
-                    folder / "m.json", status=0 if wanted else 2)
-        assert wanted or "m.json" in done.stderr, done.stderr
-        assert validator("device").is_valid(document) == wanted, f"the schema on {path} = {value!r}"
 
 
 # --- inputs -----------------------------------------------------------------------------------------------------------
@@ -298,7 +182,8 @@ def measured_devices_alike(folder):
 @test
 def shipped_files_fit(folder):
     for name, files in (("cluster", "models/clusters"), ("device", "models/devices"), ("cost-model", "models/costs"),
-                        ("scenario", "scenarios"), ("scenario", "tests/bench"), ("figure", "scenarios/figures")):
+                        ("scenario", "scenarios"), ("scenario", "tests/bench"), ("figure", "scenarios/figures"),
+                        ("workload", "models/workloads"), ("system", "models/systems"), ("train-scenario", "scenarios/training")):
         paths = [p for p in sorted((ROOT / files).glob("*.json")) if p.name != "instructions.json"]
         assert paths or files == "tests/bench", f"no files in {files}"
         for path in paths:
@@ -441,34 +326,63 @@ def value_scenarios_alike(folder):
     assert not wrong, "\n".join(wrong)
 
 
+LINE = {"t0": "4us", "per_byte": 1e-9, "valid": [1, "1MB"], "samples": 9, "outliers": 0, "residual_median": 0, "residual_max": 0}
+MEASURED = {"name": "m", "summary": "", "kernels": {"merge_sum": LINE, "dense_add": LINE, "top_k": LINE}, "measured": "by hand", "notes": {}}
+BARE = {"name": "d", "memory_bandwidth": "5GB/s", "efficiency": 0.5, "launch": 0}
+TRAINING = {"workload": "embrace-lm-rtx3090", "systems": ["embrace"], "cluster": "rtx3090-100g-ib", "ranks": "2..4", "iterations": 12,
+            "jitter": {"lognormal": "5%"}, "compute": 0.5, "baselines": ["embrace"], "device": "quick", "verify": True,
+            "scale": {"compute": 2, "latency": "50%", "kernels": 0.5, "prior": 1}}
+GONE = object()
+RUN = ("run", "--trace", BIBLE, "--iterations", "1", "--scheme", "ps", "--cluster")
+TO_TRAIN = ("train", "--cluster", "rtx3090-100g-ib", "--ranks", "1")
+SCHEMES_OWN = (["scheme"], "pss"), (["when", "pulls"], "rows"), (["when", "pull"], "row")  # the registry's to judge, not the schema's
+# A schema, a document that fits it, what reads it ("m.json"), changes that are taken, and changes that are not.
+ALIKE = (
+    ("device", MEASURED, [*RUN, "rtx3090-1gbe", "--device", "m.json"],
+     [(["notes"], 1), (["kernels", "pack"], {"t0": 0, "per_element": "1ns"})],
+     [(["kernels", "other"], LINE), (["kernels", "pack"], {"t0": 0}), (["kernels", "merge_sum", "t0"], -1), (["kernels", "top_k", "per_byte"], 0),
+      (["kernels", "top_k", "rate"], 1), (["launch"], 1), (["kernels"], {"merge_sum": LINE}), (["kernels", "top_k"], 3),
+      (["kernels", "top_k", "valid"], [1])]),
+    ("device", "devices/quick", [*RUN, "rtx3090-1gbe", "--device", "m.json"], [],
+     [(["launch"], GONE), (["efficiency"], -1), (["kernel"], {})]),
+    ("cluster", "clusters/p3.16xlarge-25g", [*RUN, "m.json"], [],
+     [(["latency"], GONE), (["bandwith"], 1), (["bandwidth"], 0), (["intra", "bandwidth"], "fast")]),
+    ("cost-model", "costs/ps-rows", ["check", "m.json"], [],
+     [(["scheme"], "pss"), (["scheme"], GONE), (["grid"], GONE), (["exact"], 7), (["formula"], "x"), (["grid", "P"], []), (["grid", "P"], [1]),
+      (["grid", "d"], ["much"]), (["grid", "step"], 1), (["when"], []), (["when", "pulls"], "rows"), (["when", "pull"], "row")]),
+    ("workload", "workloads/embrace-lm-rtx3090", [*TO_TRAIN, "--workload", "m.json", "--system", "embrace"], [],
+     [(["modules"], []), (["modules", 0, "rows"], 0), (["modules", 0, "forward_s"], -1), (["modules", 0, "forward_s"], "-1ms"),
+      (["modules", 0, "tensor"], "embedding"), (["modules", 0, "after"], ["lstm"]), (["modules", 0, "kind"], "sparse"),
+      (["modules", 0, "byte"], 1), (["dtype"], "F64"), (["source"], "a paper")]),
+    ("system", "systems/horovod-allreduce", [*TO_TRAIN, "--workload", "embrace-lm-rtx3090", "--system", "m.json"], [],
+     [(["schedule"], "lifo"), (["bucket"], -1), (["bucket"], "-1MB"), (["sparse"], {"teams": 2}), (["baseline"], 1), (["dense"], GONE),
+      (["select"], {"topk": "5%", "k": 3})]),
+    ("train-scenario", TRAINING, ["train", "m.json"],
+     [(["device"], {"like": "quick", "slower": 8}), (["device"], {"like": "quick", "efficiency": "25%", "kernels": {}}),
+      (["device"], {**BARE, "slower": 0.5})],
+     [(["device"], {"like": "quick", "slower": 0}), (["device"], {"like": "quick", "faster": 2}), (["device"], {"like": 3}),
+      (["device"], {"slower": 2}), (["device"], {**BARE, "slower": 1e10}), (["schemes"], ["zen"]), (["iterations"], "0:50"), (["iterations"], 1),
+      (["jitter"], 0.1), (["jitter", "lognormal"], -1), (["scale"], 2), (["scale", "latncy"], 2), (["scale", "latency"], 0),
+      (["scale", "latency"], "fast"), (["workload"], 3), (["systems"], []), (["trace"], {"uniform": {"rows": 4, "density": 1}})]),
+)
+
+
 @test
-def models_alike(folder):
-    """Broken models: neither the program nor the schema takes them."""
-    cluster = json.loads((ROOT / "models" / "clusters" / "p3.16xlarge-25g.json").read_text())
-    device = json.loads((ROOT / "models" / "devices" / "quick.json").read_text())
-    form = json.loads((ROOT / "models" / "costs" / "ps-rows.json").read_text())
-    cases = [("cluster", cluster, ["latency"], None), ("cluster", cluster, ["bandwith"], 1), ("cluster", cluster, ["bandwidth"], 0),
-             ("cluster", cluster, ["intra", "bandwidth"], "fast"), ("device", device, ["launch"], None),
-             ("device", device, ["efficiency"], -1), ("device", device, ["kernel"], {}), ("cost-model", form, ["scheme"], "pss"),
-             ("cost-model", form, ["scheme"], None), ("cost-model", form, ["grid"], None), ("cost-model", form, ["exact"], 7),
-             ("cost-model", form, ["formula"], "x"), ("cost-model", form, ["grid", "P"], []), ("cost-model", form, ["grid", "P"], [1]),
-             ("cost-model", form, ["grid", "d"], ["much"]), ("cost-model", form, ["grid", "step"], 1), ("cost-model", form, ["when"], []),
-             ("cost-model", form, ["when", "pulls"], "rows"), ("cost-model", form, ["when", "pull"], "row")]
-    schemes_own = (["scheme"], "pss"), (["when", "pulls"], "rows"), (["when", "pull"], "row")
+def documents_alike(folder):
+    """Program and schema are of one mind."""
     wrong = []
-    for kind, document, path, value in cases:
-        broken = changed(document, path, value, drop=value is None)
-        (folder / "m.json").write_text(json.dumps(broken))
-        run = ["run", "--trace", BIBLE, "--iterations", "1", "--scheme", "ps", "--cluster"]
-        command = {"cluster": [*run, folder / "m.json"], "device": [*run, "rtx3090-1gbe", "--device", folder / "m.json"],
-                   "cost-model": ["check", folder / "m.json"]}[kind]
+    for kind, document, command, taken, refused in ALIKE:
+        if isinstance(document, str):
+            document = json.loads((ROOT / "models" / f"{document}.json").read_text())
         fits(kind, document, kind)
-        done = ask(*command, status=None)
-        what = f"{kind} with {'.'.join(path)} = {value!r}"
-        if done.returncode != 2 or "m.json" not in done.stderr:
-            wrong.append(f"the program: status {done.returncode} for a {what}: {done.stderr.strip()}")
-        if validator(kind).is_valid(broken) != ((path, value) in schemes_own):
-            wrong.append(f"the schema takes a {what}")
+        for wanted, path, value in [(True, *case) for case in taken] + [(False, *case) for case in refused]:
+            other = changed(document, path, value, drop=value is GONE)
+            (folder / "m.json").write_text(json.dumps(other))
+            done = ask(*(folder / word if word == "m.json" else word for word in command), status=None)
+            if (done.returncode == 0) != wanted or not wanted and (done.returncode != 2 or "m.json" not in done.stderr):
+                wrong.append(f"the program: status {done.returncode} for a {kind} with {path} = {value!r}: {done.stderr.strip()}")
+            if validator(kind).is_valid(other) != (wanted or (path, value) in SCHEMES_OWN):
+                wrong.append(f"the schema {'refuses' if wanted else 'takes'} a {kind} with {path} = {value!r}")
     assert not wrong, "\n".join(wrong)
 
 

@@ -1228,6 +1228,31 @@ static void fields_that_do_not_fit_are_named(void **state) {
   }
 }
 
+static void an_edit_by_one_name_forgets_the_other(void **state) {
+  (void)state;
+  static const struct ss_field_spec a_sample = {NULL, NULL, SS_IS_OBJECT(&sample_spec)};
+  static const struct ss_field_spec forms[] = {
+      {NULL, NULL, SS_IS_TEXT}, {NULL, NULL, SS_IS_OBJECT(&sample_spec)}, {NULL}};
+  static const struct ss_object_spec free_names = {.others = &a_sample};
+  static const struct ss_field_spec fields[] = {{"list", NULL, SS_IS_LIST(&a_sample, 0, 0)},
+                                                {"either", NULL, SS_IS_EITHER(forms)},
+                                                {"free", NULL, SS_IS_OBJECT(&free_names)},
+                                                {NULL}};
+  static const struct ss_object_spec spec = {.field = fields};
+  static const char text[] =
+      "{\"list\": [{}, {\"count\": 1, \"number\": 2}], \"either\": {\"count\": 1, \"number\": 2}, "
+      "\"free\": {\"x\": {\"count\": 1, \"number\": 2}}}";
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  assert_true(ss_doc_parse("s.json", text, strlen(text), &doc, NULL));
+  const struct ss_node root = ss_doc_root(doc);
+  const char *const paths[] = {"list.1.number", "either.count", "free.x.count", "list",
+                               "list.7.count",  "none.count",   "either.kind"};
+  for (size_t i = 0; i < COUNT(paths); i++) ss_object_forget_other_name(&spec, root.at, paths[i]);
+  SS_AUTO_FREE char *left = cJSON_PrintUnformatted(root.at);
+  assert_string_equal(
+      left, "{\"list\":[{},{\"number\":2}],\"either\":{\"count\":1},\"free\":{\"x\":{\"count\":1,\"number\":2}}}");
+}
+
 /* --- work ------------------------------------------------------------------------------------------------- */
 
 enum { ITEMS = 500 };
@@ -1383,6 +1408,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(documents_are_read_from_files),
     cmocka_unit_test(fields_are_stored_where_the_table_says),
     cmocka_unit_test(fields_that_do_not_fit_are_named),
+    cmocka_unit_test(an_edit_by_one_name_forgets_the_other),
 };
 
 int main(void) {
