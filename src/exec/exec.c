@@ -214,7 +214,7 @@ static bool simulate(struct execution *x, struct ss_executed *out, struct ss_err
   uint32_t P = x->comm->size;
   if (!ss_run_own(x->what->setting, x->input, (struct ss_own_content){0}, x->arena, &own, error)) return false;
   const struct ss_cluster *twice[] = {x->what->cluster, x->what->cluster};
-  if (!ss_engine_open_each(&engine, twice, 2, P, x->servers, error)) return false;
+  if (!ss_engine_open_each(&engine, twice, 2, (struct ss_engine_size){P, x->servers, 1}, error)) return false;
   engine.on[1].pace = 0;
   struct ss_stage stage = stage_of(x);
   stage.player = &engine.player;

@@ -33,7 +33,12 @@ uint32_t ss_cluster_nics(const struct ss_cluster *cluster) {
 }
 
 uint32_t ss_cluster_window(const struct ss_cluster *cluster) {
-  return cluster->window > 0 ? cluster->window : 1;
+  const uint32_t window = cluster->window > 0 ? cluster->window : 1, rings = ss_cluster_rings(cluster);
+  return window > UINT32_MAX / rings ? UINT32_MAX : window * rings;
+}
+
+uint32_t ss_cluster_rings(const struct ss_cluster *cluster) {
+  return cluster->rings > 0 ? cluster->rings : 1;
 }
 
 static double larger(double a, double b) {
@@ -89,6 +94,17 @@ void ss_cluster_scale(struct ss_cluster *c, const struct ss_cluster_factors *f) 
     c->fabric[i].latency *= f->latency;
     c->fabric[i].bandwidth /= f->byte_time;
   }
+}
+
+void ss_cluster_widen(struct ss_cluster *c, uint32_t rings) {
+  if (rings <= 1 || !ss_cluster_fair(c)) return;
+  if (!c->has_intra) {
+    c->intra = c->inter;
+    c->intra_segments = c->inter_segments;
+    c->has_intra = true;
+  }
+  ss_cluster_scale(c, &(struct ss_cluster_factors){1, 1, 1.0 / rings});
+  c->rings = rings;
 }
 
 /* One link between nodes for all lengths and uses. */

@@ -51,6 +51,7 @@ struct ss_cluster {
   uint32_t gpus_per_node;
   uint32_t nics;   /* cards of a node that ranks share; 0: as "nic" has it */
   uint32_t window; /* messages that a port has under way; 0 is 1, UINT32_MAX no limit */
+  uint32_t rings;  /* that go through it side by side (ss_cluster_widen); 0 is 1 */
   uint32_t fabric_levels;
   struct ss_fabric_level fabric[SS_FABRIC_MAX]; /* from the bottom */
   struct ss_jitter jitter;                      /* of messages between nodes */
@@ -75,7 +76,9 @@ uint32_t ss_cluster_nodes(const struct ss_cluster *cluster, uint32_t ranks);
 bool ss_cluster_fair(const struct ss_cluster *cluster);
 /* Cards of a node under "fair"; as many as ranks: each has its own, and none is shared. */
 uint32_t ss_cluster_nics(const struct ss_cluster *cluster);
+/* Messages that a rank has under way, of all its ports one way: `window` of each ring. */
 uint32_t ss_cluster_window(const struct ss_cluster *cluster);
+uint32_t ss_cluster_rings(const struct ss_cluster *cluster);
 /* B/s of a card: the largest of all classes between nodes; of a bus: of the class inside them. */
 double ss_cluster_card_rate(const struct ss_cluster *cluster);
 double ss_cluster_bus_rate(const struct ss_cluster *cluster);
@@ -95,6 +98,11 @@ void ss_cluster_scale(struct ss_cluster *cluster, const struct ss_cluster_factor
  * inside nodes too where the cluster says nothing of them. */
 void ss_cluster_set_latency(struct ss_cluster *cluster, double alpha);
 void ss_cluster_set_beta(struct ss_cluster *cluster, double beta);
+
+/* So many rings go side by side: at every rank each has ports of its own, with `window` messages under way, and inside
+ * nodes its even share of the bandwidth. One ring changes nothing, nor do several under "alpha-beta": its ports carry
+ * one message at a time. */
+void ss_cluster_widen(struct ss_cluster *cluster, uint32_t rings);
 
 /* What is to be different about a cluster's nodes. */
 struct ss_nodes_change {

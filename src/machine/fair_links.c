@@ -58,7 +58,7 @@ bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *c, uint3
   *map = (struct ss_fair_map){.ranks = ranks, .endpoints = ranks + servers, .nodes = ss_cluster_nodes(c, ranks)};
   map->nics = ss_cluster_nics(c);
   map->levels = c->fabric_levels;
-  map->cards = map->nics < c->gpus_per_node;
+  map->cards = map->nics < c->gpus_per_node || ss_cluster_rings(c) > 1;
   map->ports = ss_cluster_window(c) > 1;
   map->bus = c->intra_shared;
   map->has_exchange = c->has_exchange;
@@ -89,12 +89,12 @@ static void give(struct ss_shares_link *links, uint32_t first, uint32_t count, d
 }
 
 void ss_fair_capacities(const struct ss_fair_map *map, const struct ss_cluster *c, struct ss_shares_link *links) {
-  const double card = ss_cluster_card_rate(c), bus = ss_cluster_bus_rate(c);
+  const double rings = ss_cluster_rings(c), card = ss_cluster_card_rate(c), bus = ss_cluster_bus_rate(c) * rings;
   if (map->cards) give(links, map->out, 2 * map->nodes * map->nics, card);
   for (uint32_t l = 0; l < map->levels; l++)
     give(links, map->level[l].up, 2 * map->level[l].groups, ss_cluster_uplink_rate(c, l));
   if (map->bus) give(links, map->buses, map->nodes, bus);
-  if (map->ports) give(links, map->outer, 2 * map->endpoints, card);
+  if (map->ports) give(links, map->outer, 2 * map->endpoints, card * rings);
   if (map->ports) give(links, map->inner, 2 * map->endpoints, bus);
 }
 

@@ -248,11 +248,11 @@ static uint32_t networks_of(const struct ss_world *world) {
   return world->clusters ? world->cluster_count : 1;
 }
 
-static bool open_engine(struct ss_engine *engine, const struct ss_world *world, uint32_t ranks, uint32_t servers,
+static bool open_engine(struct ss_engine *engine, const struct ss_world *world, struct ss_engine_size size,
                         struct ss_error *error) {
   const uint32_t count = networks_of(world);
   for (uint32_t i = 1; i < count; i++) assert(world->clusters[i]->gpus_per_node == world->cluster->gpus_per_node);
-  if (!ss_engine_open_each(engine, world->clusters ? world->clusters : &world->cluster, count, ranks, servers, error))
+  if (!ss_engine_open_each(engine, world->clusters ? world->clusters : &world->cluster, count, size, error))
     return false;
   for (uint32_t i = 0; world->paces && i < count; i++) engine->on[i].pace = world->paces[i];
   return true;
@@ -273,7 +273,7 @@ bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world,
                            .payloads = needs_payloads(setting, world, layout),
                            .state = state,
                            .arena = arena};
-  if (!world->player && !open_engine(&engine, world, input->ranks, stage.servers, error)) return false;
+  if (!world->player && !open_engine(&engine, world, (struct ss_engine_size){input->ranks, stage.servers, 1}, error)) return false;
   bool ok = ss_state_begin(state, input->ranks, error) &&
             ss_run_own(setting, input, content, arena, &stage.own, error) &&
             judged_run(&stage, world->verify, out, error);

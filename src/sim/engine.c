@@ -69,20 +69,22 @@ static bool play(struct ss_player *player, struct ss_round *round, struct ss_err
 
 bool ss_engine_open(struct ss_engine *e, const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers,
                     struct ss_error *error) {
-  return ss_engine_open_each(e, &cluster, 1, ranks, servers, error);
+  return ss_engine_open_each(e, &cluster, 1, (struct ss_engine_size){ranks, servers, 1}, error);
 }
 
 bool ss_engine_open_each(struct ss_engine *e, const struct ss_cluster *const *clusters, uint32_t count,
-                         uint32_t ranks, uint32_t servers, struct ss_error *error) {
-  const uint32_t n = ranks + servers;
-  *e = (struct ss_engine){.player = {.play = play}, .ranks = ranks, .endpoints = n};
+                         struct ss_engine_size size, struct ss_error *error) {
+  const uint32_t n = size.ranks + size.servers;
+  *e = (struct ss_engine){.player = {.play = play}, .ranks = size.ranks, .endpoints = n};
   e->on = ss_alloc_zero(count, sizeof *e->on);
   e->sent = ss_alloc_zero(n, sizeof *e->sent);
   e->received = ss_alloc_zero(n, sizeof *e->received);
   bool ok = e->on && e->sent && e->received;
   for (; ok && e->count < count; e->count++) {
-    const struct ss_network_model *model = ss_network_model_of(clusters[e->count]);
-    e->on[e->count] = (struct ss_engine_network){model, model->open(clusters[e->count], ranks, servers), 1};
+    struct ss_cluster cluster = *clusters[e->count];
+    ss_cluster_widen(&cluster, size.rings);
+    const struct ss_network_model *model = ss_network_model_of(&cluster);
+    e->on[e->count] = (struct ss_engine_network){model, model->open(&cluster, size.ranks, size.servers), 1};
     ok = e->on[e->count].network;
   }
   if (ok) return true;

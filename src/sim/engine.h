@@ -35,8 +35,12 @@ struct ss_engine {
 
 bool ss_engine_open(struct ss_engine *engine, const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers,
                     struct ss_error *error) SS_MUST_CHECK;
+/* On each of the clusters, with so many rings side by side (ss_cluster_widen). */
+struct ss_engine_size {
+  uint32_t ranks, servers, rings; /* rings: 0 is 1 */
+};
 bool ss_engine_open_each(struct ss_engine *engine, const struct ss_cluster *const *clusters, uint32_t count,
-                         uint32_t ranks, uint32_t servers, struct ss_error *error) SS_MUST_CHECK;
+                         struct ss_engine_size size, struct ss_error *error) SS_MUST_CHECK;
 void ss_engine_close(struct ss_engine *engine);
 /* What network i, that of cluster i, made of the rounds. Plays everything to its end; the engine may be asked again,
  * but takes no more rounds. */

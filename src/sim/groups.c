@@ -148,7 +148,7 @@ struct merged {
   struct ss_computation *kernels;
   uint32_t *settled;  /* the endpoints of groups that have a dependent round */
   uint32_t capacity;  /* of messages */
-  uint32_t endpoints; /* of all groups: of kernels */
+  uint32_t endpoints; /* of all groups, each counted where it takes part: of kernels */
 };
 
 static bool wanted(const struct member *m, bool dependent) {
@@ -184,7 +184,7 @@ static bool open_merged(struct merged *all, const struct conductor *c) {
   return ss_take(&all->arena, all->from, all->capacity) && ss_take(&all->arena, all->to, all->capacity) &&
          ss_take(&all->arena, all->bytes, all->capacity) && ss_take(&all->arena, all->payloads, all->capacity) &&
          ss_take(&all->arena, all->kernels, all->endpoints) &&
-         ss_take(&all->arena, all->settled, c->play->ranks + c->play->servers);
+         ss_take(&all->arena, all->settled, all->endpoints);
 }
 
 /* False: nobody wants such a round. */

@@ -17,7 +17,7 @@ struct tree_position {
   uint32_t up, depth; /* UINT32_MAX, 0: the root */
 };
 
-/* A call while it is played. Endpoint of rank r in ring i of several: r * rings + i. */
+/* A call while it is played. */
 struct ss_pattern_stage {
   const struct ss_pattern_call *call;
   struct ss_player *player;
@@ -25,17 +25,13 @@ struct ss_pattern_stage {
   uint32_t ranks, rings;
   uint32_t gpus_per_node;
   uint32_t chunks;
-  uint32_t *from, *to;           /* [4 * endpoints] of one round */
+  uint32_t *from, *to;           /* [4 * ranks * rings] of one round */
   uint32_t *order;               /* [ranks] scratch of rings */
   struct tree_position *tree;    /* [2 * ranks] in the one tree, then in the other */
-  struct ss_computation *kernel; /* [endpoints] */
+  struct ss_computation *kernel; /* [ranks] */
 };
 
 /* --- rounds ----------------------------------------------------------------------------------------------- */
-
-static uint32_t endpoints_of(const struct ss_pattern_stage *s) {
-  return s->ranks * s->rings;
-}
 
 /* Every rank's share of `bytes`; the last may have less, which nobody waits for. */
 static uint64_t share(uint64_t bytes, uint64_t parts) {
@@ -61,12 +57,11 @@ static bool listed(struct ss_pattern_stage *s, uint32_t count, uint64_t bytes, s
   return play(s, &round, error);
 }
 
-/* All endpoints work as long, once they have all that came. */
+/* All ranks work as long, once they have all that came. */
 static bool work(struct ss_pattern_stage *s, double seconds, struct ss_error *error) {
-  const uint32_t count = endpoints_of(s);
   if (!(seconds > 0)) return true;
-  for (uint32_t i = 0; i < count; i++) s->kernel[i] = (struct ss_computation){i, seconds};
-  struct ss_round round = {.dependent = true, .after = s->kernel, .after_count = count};
+  for (uint32_t i = 0; i < s->ranks; i++) s->kernel[i] = (struct ss_computation){i, seconds};
+  struct ss_round round = {.dependent = true, .after = s->kernel, .after_count = s->ranks};
   return play(s, &round, error);
 }
 
@@ -119,11 +114,11 @@ static bool play_rings(struct ss_pattern_stage *s, uint64_t bytes, struct ss_err
     ss_ring_order(s->ranks, s->gpus_per_node, i, s->rings, s->order);
     for (uint32_t k = 0; k < s->ranks; k++) {
       const uint32_t next = k + 1 < s->ranks ? k + 1 : 0;
-      s->from[i * s->ranks + k] = s->order[k] * s->rings + i;
-      s->to[i * s->ranks + k] = s->order[next] * s->rings + i;
+      s->from[i * s->ranks + k] = s->order[k];
+      s->to[i * s->ranks + k] = s->order[next];
     }
   }
-  return listed(s, endpoints_of(s), bytes, error);
+  return listed(s, s->ranks * s->rings, bytes, error);
 }
 
 static bool play_step(struct ss_pattern_stage *s, const struct ss_step *step, uint64_t bytes,
@@ -327,34 +322,20 @@ static bool open_stage(struct ss_pattern_stage *s, const struct ss_pattern_call 
                                  .rings = rings,
                                  .gpus_per_node = gpus_per_node,
                                  .chunks = call->chunks > 0 ? call->chunks : 1};
-  const size_t endpoints = endpoints_of(s);
-  if (ss_take(&s->arena, s->from, 4 * endpoints) && ss_take(&s->arena, s->to, 4 * endpoints) &&
+  const size_t most = (size_t)4 * s->ranks * rings;
+  if (ss_take(&s->arena, s->from, most) && ss_take(&s->arena, s->to, most) &&
       ss_take(&s->arena, s->order, s->ranks) && ss_take(&s->arena, s->tree, (size_t)s->ranks * 2) &&
-      ss_take(&s->arena, s->kernel, endpoints))
+      ss_take(&s->arena, s->kernel, s->ranks))
     return true;
   ss_arena_free(&s->arena);
   return ss_fail_memory(error, "playing a collective");
 }
 
-/* Several rings: an endpoint for each rank's part in each, which share what is between the ranks of a node. */
-static void widen(struct ss_cluster *cluster, uint32_t rings) {
-  if (rings == 1) return;
-  const struct ss_cluster_factors factors = {1, 1, 1.0 / rings};
-  if (ss_cluster_fair(cluster)) cluster->nics = ss_cluster_nics(cluster);
-  cluster->nic_per_node = true;
-  if (!cluster->has_intra) {
-    cluster->intra = cluster->inter;
-    cluster->intra_segments = cluster->inter_segments;
-    cluster->has_intra = true;
-  }
-  ss_cluster_scale(cluster, &factors);
-  cluster->gpus_per_node *= rings;
-}
-
 static bool play_on(struct ss_pattern_stage *s, const struct ss_cluster *const *clusters, uint32_t count,
                     double *seconds, struct ss_error *error) {
   struct ss_engine engine;
-  if (!ss_engine_open_each(&engine, clusters, count, endpoints_of(s), 0, error)) return false;
+  if (!ss_engine_open_each(&engine, clusters, count, (struct ss_engine_size){s->ranks, 0, s->rings}, error))
+    return false;
   s->player = &engine.player;
   const bool ok = play_call(s, error);
   for (uint32_t i = 0; ok && i < count; i++) seconds[i] = ss_engine_tally(&engine, i).time;
@@ -365,16 +346,8 @@ static bool play_on(struct ss_pattern_stage *s, const struct ss_cluster *const *
 bool ss_pattern_times(const struct ss_cluster *const *clusters, uint32_t count, const struct ss_pattern_call *call,
                       double *seconds, struct ss_error *error) {
   struct ss_pattern_stage s;
-  SS_AUTO_FREE struct ss_cluster *wide = ss_alloc(count, sizeof *wide);
-  SS_AUTO_FREE const struct ss_cluster **list = ss_alloc(count, sizeof *list);
-  if (!wide || !list) return ss_fail_memory(error, "playing a collective");
   if (!open_stage(&s, call, clusters[0]->gpus_per_node, error)) return false;
-  for (uint32_t i = 0; i < count; i++) {
-    wide[i] = *clusters[i];
-    widen(&wide[i], s.rings);
-    list[i] = &wide[i];
-  }
-  const bool ok = play_on(&s, list, count, seconds, error);
+  const bool ok = play_on(&s, clusters, count, seconds, error);
   ss_arena_free(&s.arena);
   return ok;
 }
@@ -415,7 +388,7 @@ uint32_t ss_pattern_sizes(const struct ss_pattern_call *call, uint32_t gpus_per_
   struct ss_pattern_stage s;
   struct noting n = {.player = {.play = note_round}, .sizes = sizes};
   if (!open_stage(&s, call, gpus_per_node, NULL)) return 0;
-  n.per_node = gpus_per_node * s.rings;
+  n.per_node = gpus_per_node;
   s.player = &n.player;
   const bool ok = play_call(&s, NULL);
   ss_arena_free(&s.arena);
