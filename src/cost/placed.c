@@ -1,6 +1,7 @@
 #include "cost/placed.h"
 
 #include "base/units.h"
+#include "schemes/simulate.h"
 
 #include <math.h>
 #include <string.h>
@@ -58,6 +59,7 @@ struct seats {
   const struct ss_cluster *cluster;
   double ranks, nodes, per_node;
   double sharing;  /* ranks on the busiest card */
+  double rings;    /* side by side, where the form is of a ring */
   bool cards_wait; /* a card has one message at a time, from its start-up to its end */
 };
 
@@ -74,11 +76,19 @@ static double on_card(const struct seats *s, struct ss_link link, struct parts p
 }
 
 /* r to r + 1: in every step one message leaves each node, and the slower of the two classes sets the pace. Where one
- * is slow to start and the other slow to send, steps of several sizes have no common pace. */
+ * is slow to start and the other slow to send, steps of several sizes have no common pace. Of several rings each has
+ * its share of the bytes, a card of its own between nodes, and its share of the bandwidth inside them. */
 static struct ss_placed ring(const struct seats *s, struct parts all) {
-  const struct ss_link far = s->cluster->inter, near = s->per_node > 1 ? s->cluster->intra : far;
+  struct ss_link far = s->cluster->inter, near = s->per_node > 1 ? s->cluster->intra : far;
+  far.beta /= s->rings;
   const bool ordered = (far.alpha - near.alpha) * (far.beta - near.beta) >= 0;
   return (struct ss_placed){fmax(takes(far, all), takes(near, all)), ordered};
+}
+
+/* Every ring has as much as the others: of each part of a dense tensor, or of each rank's entries. */
+static bool even_rings(const struct ss_cost *cost, const struct ss_symbols *symbols, double rings) {
+  const bool dense = cost->scheme->content == SS_SENDS_DENSE;
+  return fmod(dense ? symbols->R : symbols->nnz, dense ? rings * symbols->P * symbols->chunks : rings) == 0;
 }
 
 /* Everybody to everybody else: of so many peers P - g are on other nodes. A port starts its messages one after the
@@ -115,12 +125,13 @@ static struct ss_placed doubling(const struct seats *s, struct parts all, struct
 
 /* --- clusters ----------------------------------------------------------------------------------------------- */
 
-static struct seats sit(const struct ss_cluster *c, double ranks) {
+static struct seats sit(const struct ss_cluster *c, double ranks, double rings) {
   const double per_node = c->gpus_per_node;
   return (struct seats){.cluster = c,
                         .ranks = ranks,
                         .nodes = ceil(ranks / per_node),
                         .per_node = per_node,
+                        .rings = rings,
                         .sharing = ceil(per_node / ss_cluster_nics(c)),
                         .cards_wait = !ss_cluster_fair(c) && c->nic_per_node};
 }
@@ -137,6 +148,7 @@ static bool covered(const struct seats *s) {
 static const struct ss_link *only_class(const struct seats *s, bool servers) {
   const struct ss_cluster *c = s->cluster;
   if (ss_cluster_window(c) > 1) return NULL;
+  if (s->rings > 1) return NULL;
   if (s->nodes == 1) return s->per_node > 1 ? &c->intra : &c->inter;
   const bool alike =
       (s->per_node == 1 && !servers) || (c->intra.alpha == c->inter.alpha && c->intra.beta == c->inter.beta);
@@ -148,7 +160,11 @@ static bool place_pattern(const struct ss_cost *cost, const struct ss_symbols *s
   struct parts inside;
   switch (cost->pattern) {
   case SS_PATTERN_NONE: break;
-  case SS_PATTERN_RING: *out = ring(s, all); break;
+  case SS_PATTERN_RING:
+    if (s->rings > 1 && !whole_nodes(s)) break; /* rings of a small node share its cards */
+    *out = ring(s, all);
+    out->exact = out->exact && even_rings(cost, symbols, s->rings);
+    break;
   case SS_PATTERN_EXCHANGE:
     if (whole_nodes(s)) *out = exchange(s, all, s->ranks - 1);
     break;
@@ -167,8 +183,8 @@ static bool place_pattern(const struct ss_cost *cost, const struct ss_symbols *s
 }
 
 static bool place(const struct ss_cost *cost, const struct ss_symbols *symbols, const struct ss_cluster *cluster,
-                  struct ss_placed *out, struct ss_error *error) {
-  const struct seats seats = sit(cluster, symbols->P);
+                  double rings, struct ss_placed *out, struct ss_error *error) {
+  const struct seats seats = sit(cluster, symbols->P, rings);
   struct parts all;
   bool running;
   *out = (struct ss_placed){.seconds = NAN};
@@ -186,7 +202,9 @@ static bool place(const struct ss_cost *cost, const struct ss_symbols *symbols, 
   return true;
 }
 
-bool ss_cost_place(const struct ss_cost *cost, const struct ss_symbols *symbols, const struct ss_cluster *cluster,
-                   struct ss_placed *out, struct ss_error *error) {
-  return place(cost, symbols, cluster, out, error) && (isnan(out->seconds) || ss_seconds_check(out->seconds, error));
+bool ss_cost_place(const struct ss_cost *cost, const struct ss_setting *setting, const struct ss_symbols *symbols,
+                   const struct ss_cluster *cluster, struct ss_placed *out, struct ss_error *error) {
+  const uint32_t rings = ss_setting_rings(setting, ss_layout_of(cluster, (uint32_t)symbols->P));
+  return place(cost, symbols, cluster, rings, out, error) &&
+         (isnan(out->seconds) || ss_seconds_check(out->seconds, error));
 }

@@ -15,8 +15,9 @@ struct ss_placed {
   bool exact;     /* of inputs as the form assumes them this is the time; else no time is below it */
 };
 
-/* `symbols` as for ss_cost_evaluate; alpha and beta in it do not count, the cluster's do. */
-bool ss_cost_place(const struct ss_cost *cost, const struct ss_symbols *symbols, const struct ss_cluster *cluster,
-                   struct ss_placed *out, struct ss_error *error) SS_MUST_CHECK;
+/* `symbols` as for ss_cost_evaluate; alpha and beta in it do not count, the cluster's do. The setting tells how many
+ * rings go side by side. */
+bool ss_cost_place(const struct ss_cost *cost, const struct ss_setting *setting, const struct ss_symbols *symbols,
+                   const struct ss_cluster *cluster, struct ss_placed *out, struct ss_error *error) SS_MUST_CHECK;
 
 #endif

@@ -22,11 +22,12 @@ static bool holds(const struct ss_supposition *c, const struct ss_cost *cost, co
   return true;
 }
 
-static bool add_point(cJSON *points, const struct ss_cost *cost, const struct ss_symbols *s,
-                      const struct ss_cluster *cluster, struct ss_error *error) {
+static bool add_point(cJSON *points, const struct ss_cost *cost, const struct ss_setting *setting,
+                      const struct ss_symbols *s, const struct ss_cluster *cluster, struct ss_error *error) {
   struct ss_cost_values values;
   struct ss_placed placed;
-  if (!ss_cost_evaluate(cost, s, &values, error) || !ss_cost_place(cost, s, cluster, &placed, error)) return false;
+  if (!ss_cost_evaluate(cost, s, &values, error) || !ss_cost_place(cost, setting, s, cluster, &placed, error))
+    return false;
   char form[128];
   cJSON *o = cJSON_CreateObject();
   ss_cost_form_name(cost, form, sizeof form);
@@ -74,7 +75,7 @@ static bool add_costs(const struct ss_costs *costs, const struct ss_costs_reques
     if (!ss_cost_setting(cost, (struct ss_node){0}, &setting, error)) return false;
     if (!ss_suppose(q->with, &setting, q->cluster, ranks, &supposed, error) ||
         !holds(q->with, cost, &supposed.symbols, &here, error) ||
-        (here && !add_point(points, cost, &supposed.symbols, q->cluster, error)))
+        (here && !add_point(points, cost, &setting, &supposed.symbols, q->cluster, error)))
       return false;
   }
   return true;
@@ -90,7 +91,7 @@ static bool add_side(const struct ss_costs *costs, const struct ss_costs_request
     struct ss_supposed supposed;
     const struct ss_cost *cost;
     ok = ss_duel_side_suppose(&side, &at, &supposed, &cost, error) &&
-         (!cost || add_point(points, cost, &supposed.symbols, q->cluster, error));
+         (!cost || add_point(points, cost, &side.setting, &supposed.symbols, q->cluster, error));
     any = any || (ok && cost);
   }
   if (ok && !any) ok = ss_fail(error, SS_BAD_INPUT, "%s: no closed form at these rank counts", side.label);

@@ -13,7 +13,7 @@ struct execution {
   const struct ss_input *input; /* as it is executed */
   struct ss_arena *arena;
   struct ss_arena run; /* what one real run makes; the next one writes over it, into pages that are there */
-  uint32_t servers;
+  uint32_t servers, rings;
   struct ss_chunk *own; /* [ranks] with rows and values for this rank, without content for the others */
   struct ss_exec_memory *memory;
   struct ss_mpi_player player;
@@ -71,7 +71,9 @@ static bool valued(const struct execution *x) {
 /* All that can fail in one process alone. */
 static bool prepare(struct execution *x, struct ss_error *error) {
   uint32_t P = x->comm->size;
-  x->servers = ss_setting_servers(x->what->setting, ss_layout_of(x->what->cluster, P));
+  const struct ss_layout layout = ss_layout_of(x->what->cluster, P);
+  x->servers = ss_setting_servers(x->what->setting, layout);
+  x->rings = ss_setting_rings(x->what->setting, layout);
   if (!ss_take(x->arena, x->executed, P + x->servers) || !ss_take(x->arena, x->simulated, P + x->servers) ||
       !ss_take_zero(x->arena, x->work, (size_t)(P + x->servers) * SS_KERNELS) ||
       !ss_take_zero(x->arena, x->took, x->what->repeats))
@@ -143,6 +145,7 @@ static struct ss_stage stage_of(const struct execution *x) {
   return (struct ss_stage){.setting = x->what->setting,
                            .input = x->input,
                            .servers = x->servers,
+                           .rings = x->rings,
                            .per_node = x->what->cluster->gpus_per_node,
                            .payloads = true};
 }
@@ -214,7 +217,7 @@ static bool simulate(struct execution *x, struct ss_executed *out, struct ss_err
   uint32_t P = x->comm->size;
   if (!ss_run_own(x->what->setting, x->input, (struct ss_own_content){0}, x->arena, &own, error)) return false;
   const struct ss_cluster *twice[] = {x->what->cluster, x->what->cluster};
-  if (!ss_engine_open_each(&engine, twice, 2, (struct ss_engine_size){P, x->servers, 1}, error)) return false;
+  if (!ss_engine_open_each(&engine, twice, 2, (struct ss_engine_size){P, x->servers, x->rings}, error)) return false;
   engine.on[1].pace = 0;
   struct ss_stage stage = stage_of(x);
   stage.player = &engine.player;

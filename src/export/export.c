@@ -148,11 +148,13 @@ static bool play(struct session *s, const struct ss_point *point, const struct s
 static bool open_session(struct session *s, const struct ss_point *point, const struct ss_export_format *format,
                          const char *path, struct ss_error *error) {
   const uint32_t endpoints = point->ranks + point->servers;
+  struct ss_cluster cluster = point->cluster;
+  ss_cluster_widen(&cluster, ss_setting_rings(&point->setting, ss_layout_of(&cluster, point->ranks)));
   *s = (struct session){.selector.selection = point->selection};
   s->writer = (struct writer){.taker.take = take, .format = format};
   s->writer.owed = ss_alloc_zero(endpoints, sizeof *s->writer.owed);
   if (!s->writer.owed) return ss_fail_memory(error, "making room for the endpoints");
-  return ss_operations_open(&s->played, endpoints, ss_cluster_window(&point->cluster), &s->writer.taker, error) &&
+  return ss_operations_open(&s->played, endpoints, ss_cluster_window(&cluster), &s->writer.taker, error) &&
          ss_spool_open(&s->writer.spool, path, endpoints, error);
 }
 

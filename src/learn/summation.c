@@ -20,7 +20,7 @@ static bool carries(const struct ss_setting *setting, struct ss_error *error) {
   if (!ss_setting_coalesces(setting))
     return ss_fail(error, SS_BAD_INPUT, "%s: training hands over coalesced gradients: leave \"coalesce\": false out",
                    setting->label);
-  if (ss_setting_traits(setting, (struct ss_layout){1, 1, 1}).pools)
+  if (ss_setting_traits(setting, (struct ss_layout){1, 1, 1, 0}).pools)
     return ss_fail(error, SS_BAD_INPUT, "%s: training hands over gradients of rows: leave \"pooling\" out",
                    setting->label);
   return true;
@@ -231,12 +231,14 @@ static bool play(struct ss_summation *a, const struct ss_stage *input, uint32_t 
   stage.setting = a->setting;
   stage.servers = ss_setting_servers(a->setting, layout);
   stage.per_node = layout.per_node;
+  stage.rings = ss_setting_rings(a->setting, layout);
   stage.payloads = stage.lists = true;
   stage.state = &a->memory[number];
   stage.arena = &a->arena;
   stage.player = a->player ? a->player : &silent;
   const bool counted = number == 0 && !a->player;
-  if (counted && !ss_engine_open(&engine, a->cluster, a->ranks, stage.servers, error)) return false;
+  const struct ss_engine_size size = {a->ranks, stage.servers, stage.rings};
+  if (counted && !ss_engine_open_each(&engine, &a->cluster, 1, size, error)) return false;
   if (counted) stage.player = &engine.player;
   const bool good = ss_stage_run(&stage, final, &outcome, error);
   if (counted) {

@@ -99,9 +99,9 @@ void ss_cluster_scale(struct ss_cluster *cluster, const struct ss_cluster_factor
 void ss_cluster_set_latency(struct ss_cluster *cluster, double alpha);
 void ss_cluster_set_beta(struct ss_cluster *cluster, double beta);
 
-/* So many rings go side by side: at every rank each has ports of its own, with `window` messages under way, and inside
- * nodes its even share of the bandwidth. One ring changes nothing, nor do several under "alpha-beta": its ports carry
- * one message at a time. */
+/* So many rings go side by side: at every rank each has ports of its own, with `window` messages under way, and
+ * inside nodes its even share of the bandwidth. One ring changes nothing, nor do several under "alpha-beta": its
+ * ports carry one message at a time. */
 void ss_cluster_widen(struct ss_cluster *cluster, uint32_t rings);
 
 /* What is to be different about a cluster's nodes. */

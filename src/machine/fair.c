@@ -196,12 +196,14 @@ static bool take_round(struct ss_network *n, const struct ss_network_round *roun
 
 /* --- what became of it --------------------------------------------------------------------------------------- */
 
-/* Of a port that has several messages under way: as long as the links of its classes need. */
-static double least_of_port(const struct ss_network *n, uint32_t number, double *busy) {
+/* Of a port that has several messages under way: as long as the links of its classes need; and of several rings,
+ * which rarely have as many as they may, what each message takes alone, so many at a time. */
+static double least_of_port(const struct ss_network *n, uint32_t number, double alone, double *busy) {
   const struct ss_shares_link *outer = &n->shares.link[n->map.outer + number];
   const struct ss_shares_link *inner = &n->shares.link[n->map.inner + number];
+  const double least = ss_later(outer->bytes / outer->capacity, inner->bytes / inner->capacity);
   *busy = ss_later(outer->busy, inner->busy);
-  return ss_later(outer->bytes / outer->capacity, inner->bytes / inner->capacity);
+  return ss_cluster_rings(&n->cluster) > 1 ? ss_later(least, alone / n->window) : least;
 }
 
 static void use_of_port(const struct ss_network *n, uint32_t e, bool in, struct ss_link_use *out) {
@@ -214,7 +216,7 @@ static void use_of_port(const struct ss_network *n, uint32_t e, bool in, struct 
                               .busy = port->busy,
                               .least = port->least};
   for (uint32_t i = 0; i < n->map.kind_count; i++) out->capacity = ss_later(out->capacity, n->map.kind[i].rate);
-  if (n->map.ports) out->least = least_of_port(n, (in ? n->map.endpoints : 0) + e, &out->busy);
+  if (n->map.ports) out->least = least_of_port(n, (in ? n->map.endpoints : 0) + e, port->least, &out->busy);
 }
 
 static bool link_of(const struct ss_network *n, uint32_t i, struct ss_link_use *out) {

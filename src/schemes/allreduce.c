@@ -1,9 +1,9 @@
 /* AllReduce of the dense tensor: what frameworks do that ignore sparsity.
  *
  * ring          reduce-scatter, then all-gather, of P parts (EmbRace §4.1.2, Table 2; Patarasuk & Yuan 2009); with
- *               `chunks` each part in several messages, as NCCL has it
- * rabenseifner  recursive halving, then doubling (SparDL, Table 1's "Dense")
- * tree          binomial reduce to rank 0, binomial broadcast
+ *               `chunks` each part in several messages, as NCCL has it; by default as many rings at once as a node
+ * has cards, each with its share of the rows rabenseifner  recursive halving, then doubling (SparDL, Table 1's
+ * "Dense") tree          binomial reduce to rank 0, binomial broadcast
  *
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte: 6*(1 + 0.256) = 7.536 us;
  * six steps, each of a quarter of the 64 rows of 16 bytes. */
@@ -12,46 +12,87 @@
 
 enum algorithm { RING, RABENSEIFNER, TREE };
 static const char *const algorithms[] = {"ring", "rabenseifner", "tree", NULL};
-enum { ALGORITHM, CHUNKS, OPTIONS };
+enum { ALGORITHM, CHUNKS, RINGS, OPTIONS };
 static const struct ss_option options[OPTIONS + 1] = {
     [ALGORITHM] = {"algorithm", SS_OPTION_CHOICE, algorithms, 0, 0, RING, "how the dense tensor is reduced"},
     [CHUNKS] = {"chunks", SS_OPTION_COUNT, NULL, 1, 1024, 1,
                 "messages that each part of the ring travels in: one is added while the next is on its way"},
+    [RINGS] = SS_OPTION_RINGS,
+};
+
+/* --- rings ------------------------------------------------------------------------------------------------- */
+
+/* A ring while it is played. */
+struct part {
+  struct ss_run *run;
+  const struct ss_ring *ring;
 };
 
 static bool give(void *context, uint32_t position, struct ss_arena *arena, struct ss_chunk *chunk,
                  struct ss_error *error) {
-  return ss_run_dense_part(context, position, arena, chunk, error);
+  const struct part *p = context;
+  if (!ss_run_dense_part(p->run, p->ring->rank[position], arena, chunk, error)) return false;
+  chunk->origin = position;
+  return true;
 }
 
 /* Every rank holds every part, as its owner summed it. */
-static void prove_parts(struct ss_run *run, const struct ss_gather *gather, uint32_t units) {
-  uint32_t P = run->ranks;
+static void prove_parts(const struct part *x, const struct ss_gather *gather, uint32_t units) {
+  struct ss_run *run = x->run;
+  const uint32_t P = run->ranks;
   for (uint32_t p = 0; p < P; p++) ss_run_dense(run, &gather->block[p], units);
-  for (uint32_t r = 0; r < P; r++) {
-    if (!ss_run_resident(run, r) || ss_receipts_regular(&gather->receipts, r)) continue;
+  for (uint32_t i = 0; i < P; i++) {
+    if (!ss_run_resident(run, x->ring->rank[i]) || ss_receipts_regular(&gather->receipts, i)) continue;
     for (uint32_t p = 0; p < P; p++) {
-      const struct ss_chunk *held = ss_receipts_held(&gather->receipts, r, p, &gather->block[p]);
+      const struct ss_chunk *held = ss_receipts_held(&gather->receipts, i, p, &gather->block[p]);
       if (held) ss_run_dense(run, held, units);
-      else ss_run_inexact(run, "rank %u never received part %u", r, p);
+      else ss_run_inexact(run, "rank %u never received part %u", x->ring->rank[i], gather->block[p].part);
     }
   }
 }
 
-static bool ring(struct ss_run *run, const struct ss_dense_sum *sum, struct ss_error *error) {
-  struct ss_gather *gather = ss_arena_zero(run->play->arena, sum->chunks, sizeof *gather);
+/* Every rank ends with the sum of the rows that went round. */
+static bool join_parts(const struct part *x, struct ss_play *play, struct ss_gather *gather, struct ss_error *error) {
   struct ss_chunk joined;
+  for (uint32_t i = 0; i < x->run->ranks; i++) {
+    if (!ss_play_resident(play, i)) continue;
+    if (!ss_gather_sum(play, gather, i, &joined, error)) return false;
+    ss_run_sparse(x->run, x->ring->rank[i], &joined, 0, NULL);
+  }
+  return true;
+}
+
+static struct ss_dense_sum sum_of(struct ss_run *run, uint32_t units) {
+  return (struct ss_dense_sum){.wire = &run->dense,
+                               .low = run->low,
+                               .high = run->high,
+                               .lists = run->dense_lists,
+                               .width = run->input->width,
+                               .units = units};
+}
+
+static bool ring(void *context, struct ss_play *play, const struct ss_ring *ring, struct ss_error *error) {
+  struct part x = {context, ring};
+  const uint32_t chunks = (uint32_t)x.run->setting->value[CHUNKS], own = x.run->ranks * chunks;
+  struct ss_dense_sum sum = sum_of(x.run, own * ring->rings);
+  struct ss_gather *gather = ss_arena_zero(play->arena, chunks, sizeof *gather);
   if (!gather) return ss_fail_memory(error, "gathering parts");
-  bool ok = ss_allreduce_ring(run->play, sum, gather, error);
-  for (uint32_t k = 0; ok && k < sum->chunks; k++) {
+  sum.first = own * ring->number;
+  sum.chunks = chunks;
+  sum.context = &x;
+  sum.give = give;
+  bool ok = ss_allreduce_ring(play, &sum, gather, error);
+  for (uint32_t k = 0; ok && k < chunks; k++) {
     const struct ss_aside aside = ss_aside_begin(); /* dense parts lie side by side */
-    if (run->dense_lists) ok = ss_run_joined(run, &gather[k], &joined, error);
-    else if (run->proof) prove_parts(run, &gather[k], sum->units);
+    if (x.run->dense_lists) ok = join_parts(&x, play, &gather[k], error);
+    else if (x.run->proof) prove_parts(&x, &gather[k], sum.units);
     ss_aside_end(&aside);
   }
-  for (uint32_t k = 0; k < sum->chunks; k++) ss_gather_close(&gather[k]);
+  for (uint32_t k = 0; k < chunks; k++) ss_gather_close(&gather[k]);
   return ok;
 }
+
+/* --- the whole tensor at once ------------------------------------------------------------------------------- */
 
 static bool whole_tensor(struct ss_run *run, const struct ss_dense_sum *sum, bool tree, struct ss_error *error) {
   uint32_t P = run->ranks;
@@ -60,7 +101,8 @@ static bool whole_tensor(struct ss_run *run, const struct ss_dense_sum *sum, boo
   for (uint32_t r = 0; r < P; r++) {
     whole[r] = ss_dense_units(sum, 0, sum->units);
     whole[r].origin = r;
-    if (run->play->payloads && ss_run_resident(run, r) && !give(run, r, run->play->arena, &whole[r], error))
+    if (run->play->payloads && ss_run_resident(run, r) &&
+        !ss_run_dense_part(run, r, run->play->arena, &whole[r], error))
       return false;
   }
   if (tree) {
@@ -79,28 +121,27 @@ static bool whole_tensor(struct ss_run *run, const struct ss_dense_sum *sum, boo
 }
 
 static bool run_allreduce(struct ss_run *run, struct ss_error *error) {
-  enum algorithm algorithm = (enum algorithm)run->setting->value[ALGORITHM];
-  struct ss_dense_sum sum = {.wire = &run->dense,
-                             .low = run->low,
-                             .high = run->high,
-                             .lists = run->dense_lists,
-                             .width = run->input->width,
-                             .context = run,
-                             .give = give};
-  sum.chunks = (uint32_t)run->setting->value[CHUNKS];
-  sum.units = algorithm == RING ? run->ranks * sum.chunks : algorithm == RABENSEIFNER ? ss_fold_of(run->ranks).Q : 1;
-  return algorithm == RING ? ring(run, &sum, error) : whole_tensor(run, &sum, algorithm == TREE, error);
+  const enum algorithm algorithm = (enum algorithm)run->setting->value[ALGORITHM];
+  if (algorithm == RING) return ss_run_rings(run, ring, run, error);
+  const struct ss_dense_sum sum = sum_of(run, algorithm == RABENSEIFNER ? ss_fold_of(run->ranks).Q : 1);
+  return whole_tensor(run, &sum, algorithm == TREE, error);
+}
+
+static void adapt(const struct ss_setting *setting, struct ss_layout layout, struct ss_traits *traits) {
+  if (setting->value[ALGORITHM] == RING) traits->rings = ss_rings_of(setting->value[RINGS], layout);
 }
 
 static bool check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
-  const uint64_t chunks = setting->value[CHUNKS];
+  const uint64_t chunks = setting->value[CHUNKS], rings = ss_rings_of(setting->value[RINGS], layout);
+  if (!ss_rings_check(setting->value[RINGS], setting->value[ALGORITHM] == RING, layout, error)) return false;
   if (chunks == 1) return true;
   if (setting->value[ALGORITHM] != RING)
     return ss_fail(error, SS_BAD_INPUT, "\"chunks\" are of the ring: leave them, or \"algorithm\", out");
   if (setting->hierarchy)
     return ss_fail(error, SS_BAD_INPUT, "among the nodes of a hierarchy parts travel whole: leave \"chunks\" out");
-  return chunks * layout.ranks <= UINT32_MAX ||
-         ss_fail(error, SS_BAD_INPUT, "%u ranks have at most %u chunks", layout.ranks, UINT32_MAX / layout.ranks);
+  return chunks * rings * layout.ranks <= UINT32_MAX ||
+         ss_fail(error, SS_BAD_INPUT, "%u ranks have at most %llu chunks", layout.ranks,
+                 (unsigned long long)(UINT32_MAX / (rings * layout.ranks)));
 }
 
 const struct ss_scheme ss_scheme_allreduce = {
@@ -109,6 +150,7 @@ const struct ss_scheme ss_scheme_allreduce = {
     .source = "EmbRace §4.1.2, Table 2; ZEN §2; SparDL Table 1",
     .options = options,
     .content = SS_SENDS_DENSE,
+    .adapt = adapt,
     .check = check,
     .run = run_allreduce,
 };

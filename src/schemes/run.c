@@ -73,12 +73,6 @@ bool ss_run_joined(struct ss_run *run, struct ss_gather *gather, struct ss_chunk
 
 /* --- all-gathers ---------------------------------------------------------------------------------------- */
 
-bool ss_run_gather(struct ss_run *run, struct ss_gather *gather, const struct ss_chunk *block, ss_allgather *how,
-                   struct ss_error *error) {
-  for (uint32_t r = 0; r < run->ranks; r++) ss_gather_set(gather, r, &block[r]);
-  return ss_announce_sizes(run->play, error) && ss_gather_play(run->play, gather, how, error);
-}
-
 bool ss_run_gathered(struct ss_run *run, struct ss_gather *gather, struct ss_error *error) {
   struct ss_chunk sum = {0};
   if (!ss_run_joined(run, gather, &sum, error)) return false;
@@ -91,7 +85,7 @@ bool ss_run_allgather(struct ss_run *run, const struct ss_chunk *block, const st
                       struct ss_error *error) {
   struct ss_gather gather;
   if (!ss_gather_open(&gather, run->ranks, wire, run->low, run->high, error)) return false;
-  const bool ok = ss_run_gather(run, &gather, block, how, error) &&
+  const bool ok = ss_gather_announced(run->play, &gather, block, how, error) &&
                   (!run->play->payloads || ss_run_gathered(run, &gather, error));
   ss_gather_close(&gather);
   return ok;

@@ -18,6 +18,7 @@ struct ss_run {
   const struct ss_setting *setting;
   const struct ss_input *input;
   uint32_t ranks, servers;
+  uint32_t per_node, rings;   /* of a scheme that plays several rings (struct ss_traits); rings: 0 is 1 */
   uint64_t low, high;         /* the rows to be summed: all, or a shard of them */
   uint32_t shard, shards;     /* which, of how many */
   struct ss_wire dense, coo;  /* how dense and sparse payloads travel */
@@ -75,14 +76,35 @@ bool ss_run_joined(struct ss_run *run, struct ss_gather *gather, struct ss_chunk
 
 /* --- all-gathers ---------------------------------------------------------------------------------------- */
 
-/* All-gathers block[ranks] in an open gather, sizes first. */
-bool ss_run_gather(struct ss_run *run, struct ss_gather *gather, const struct ss_chunk *block, ss_allgather *how,
-                   struct ss_error *error) SS_MUST_CHECK;
 /* Reports what every rank holds, and charges its sum. */
 bool ss_run_gathered(struct ss_run *run, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
 /* All of it: every rank ends with the sum of all blocks. */
 bool ss_run_allgather(struct ss_run *run, const struct ss_chunk *block, const struct ss_wire *wire, ss_allgather *how,
                       struct ss_error *error) SS_MUST_CHECK;
+
+/* --- rings side by side ------------------------------------------------------------------------------------ */
+
+/* One of the rings that are played at once, with its share of what travels. */
+struct ss_ring {
+  uint32_t number, rings;
+  const uint32_t *rank; /* [ranks] who has which position in it: the ranks of its play are positions */
+};
+
+#define SS_OPTION_RINGS                                                                                              \
+  {                                                                                                                  \
+    "rings", SS_OPTION_COUNT, NULL, 1, 1024, 0,                                                                      \
+        "rings side by side, each by a card of its own (as many as a node has cards)"                                \
+  }
+/* How many there are: as said, or (0) as many as a node has cards, where there are several nodes. */
+uint32_t ss_rings_of(uint64_t said, struct ss_layout layout);
+/* Refuses those that have no card; `ring`: the algorithm is a ring at all. */
+bool ss_rings_check(uint64_t said, bool ring, struct ss_layout layout, struct ss_error *error) SS_MUST_CHECK;
+static inline uint32_t ss_run_ring_count(const struct ss_run *run) {
+  return run->rings > 0 ? run->rings : 1;
+}
+typedef bool ss_ring_body(void *context, struct ss_play *play, const struct ss_ring *ring, struct ss_error *error);
+/* Plays all rings of the run at once: of several, ring i leaves a node by the last rank of card i (ss_ring_order). */
+bool ss_run_rings(struct ss_run *run, ss_ring_body *body, void *context, struct ss_error *error) SS_MUST_CHECK;
 
 /* --- parts and their owners ------------------------------------------------------------------------------- */
 

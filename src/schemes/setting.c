@@ -173,7 +173,7 @@ struct ss_traits ss_setting_traits(const struct ss_setting *setting, struct ss_l
 
 /* For what does not depend on the layout. */
 static struct ss_traits traits_anywhere(const struct ss_setting *setting) {
-  return ss_setting_traits(setting, (struct ss_layout){1, 1, 1});
+  return ss_setting_traits(setting, (struct ss_layout){1, 1, 1, 0});
 }
 
 bool ss_setting_coalesces(const struct ss_setting *setting) {
@@ -190,13 +190,18 @@ bool ss_setting_by_elements(const struct ss_setting *setting) {
 
 /* Ranks and nodes as the scheme's own code sees them. */
 static struct ss_layout inside(const struct ss_setting *setting, struct ss_layout layout) {
-  return setting->hierarchy == SS_FLAT ? layout : (struct ss_layout){layout.nodes, layout.nodes, 1};
+  return setting->hierarchy == SS_FLAT ? layout : (struct ss_layout){layout.nodes, layout.nodes, 1, 0};
 }
 
 uint32_t ss_setting_servers(const struct ss_setting *setting, struct ss_layout layout) {
   const struct ss_layout in = inside(setting, layout);
   if (in.ranks == 1) return 0;
   return ss_setting_traits(setting, in).servers * ss_hierarchy_groups(setting->hierarchy, layout);
+}
+
+uint32_t ss_setting_rings(const struct ss_setting *setting, struct ss_layout layout) {
+  const uint32_t rings = ss_setting_traits(setting, inside(setting, layout)).rings;
+  return rings > 0 ? rings : 1;
 }
 
 uint64_t ss_setting_parts(const struct ss_setting *setting, struct ss_layout layout) {

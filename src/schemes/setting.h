@@ -84,6 +84,7 @@ void ss_setting_choose(struct ss_setting *setting, const char *option, const cha
 /* Ranks on nodes: rank r lives on node floor(r / per_node). */
 struct ss_layout {
   uint32_t ranks, nodes, per_node;
+  uint32_t cards; /* of a node; 0: not known, and nobody sends by several */
 };
 
 /* What a scheme needs and promises. */
@@ -97,6 +98,7 @@ struct ss_traits {
   bool pools;      /* bags of looked-up rows travel as one vector */
   bool placed;     /* each of them lives where the scenario's placement says */
   uint32_t servers; /* endpoints besides the ranks */
+  uint32_t rings;   /* that it plays side by side, each with ports of its own (ss_run_rings); 0 is 1 */
   uint64_t parts;   /* even row ranges that a uniform tensor must divide into; 0: any number */
 };
 /* In a layout as the scheme's own code sees it: among the nodes, with a hierarchy. */
@@ -111,6 +113,8 @@ bool ss_setting_by_elements(const struct ss_setting *setting);
 
 /* Endpoints besides the ranks, of the whole layout. */
 uint32_t ss_setting_servers(const struct ss_setting *setting, struct ss_layout layout);
+/* Rings side by side, which the network has to know. */
+uint32_t ss_setting_rings(const struct ss_setting *setting, struct ss_layout layout);
 /* Even row ranges that a uniform tensor must divide into. */
 uint64_t ss_setting_parts(const struct ss_setting *setting, struct ss_layout layout);
 /* All ranks are in one node, and a hierarchy sums densely there: nothing of the scheme itself is left. */

@@ -9,13 +9,14 @@
 #include <string.h>
 
 struct ss_layout ss_layout_of(const struct ss_cluster *cluster, uint32_t ranks) {
-  return (struct ss_layout){ranks, ss_cluster_nodes(cluster, ranks), cluster->gpus_per_node};
+  return (struct ss_layout){ranks, ss_cluster_nodes(cluster, ranks), cluster->gpus_per_node,
+                            ss_cluster_fair(cluster) ? ss_cluster_nics(cluster) : 0};
 }
 
 struct ss_input_options ss_setting_input_options(const struct ss_setting *setting, uint32_t ranks, bool verify,
                                                  bool device) {
   const struct ss_scheme *scheme = setting->scheme;
-  const struct ss_traits traits = ss_setting_traits(setting, (struct ss_layout){ranks, ranks, 1});
+  const struct ss_traits traits = ss_setting_traits(setting, (struct ss_layout){ranks, ranks, 1, 0});
   return (struct ss_input_options){
       .ranks = ranks,
       .lists = verify || device || ss_scheme_valued(scheme) || setting->hierarchy || traits.lists,
@@ -81,7 +82,7 @@ static bool add_bag_values(const struct ss_bagged *bagged, uint64_t lookups, str
 bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, struct ss_own_content content,
                 struct ss_arena *arena, const struct ss_chunk **own, struct ss_error *error) {
   const bool uncoalesced = !ss_setting_coalesces(setting);
-  const bool pools = ss_setting_traits(setting, (struct ss_layout){1, 1, 1}).pools;
+  const bool pools = ss_setting_traits(setting, (struct ss_layout){1, 1, 1, 0}).pools;
   struct ss_chunk *chunk = ss_arena_alloc(arena, input->ranks, sizeof *chunk);
   bool ok = chunk;
   for (uint32_t r = 0; ok && r < input->ranks; r++) {
@@ -165,6 +166,8 @@ bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct s
                        .input = input,
                        .ranks = input->ranks,
                        .servers = stage->servers,
+                       .per_node = stage->per_node,
+                       .rings = stage->rings,
                        .high = input->rows,
                        .shards = 1,
                        .dense = {.format = SS_WIRE_DENSE, .value_bytes = input->value_bytes, .units = valued},
@@ -251,7 +254,9 @@ static uint32_t networks_of(const struct ss_world *world) {
 static bool open_engine(struct ss_engine *engine, const struct ss_world *world, struct ss_engine_size size,
                         struct ss_error *error) {
   const uint32_t count = networks_of(world);
-  for (uint32_t i = 1; i < count; i++) assert(world->clusters[i]->gpus_per_node == world->cluster->gpus_per_node);
+  for (uint32_t i = 1; i < count; i++)
+    assert(world->clusters[i]->gpus_per_node == world->cluster->gpus_per_node &&
+           (size.rings == 1 || ss_cluster_nics(world->clusters[i]) == ss_cluster_nics(world->cluster)));
   if (!ss_engine_open_each(engine, world->clusters ? world->clusters : &world->cluster, count, size, error))
     return false;
   for (uint32_t i = 0; world->paces && i < count; i++) engine->on[i].pace = world->paces[i];
@@ -268,12 +273,15 @@ bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world,
                            .input = input,
                            .servers = ss_setting_servers(setting, layout),
                            .per_node = layout.per_node,
+                           .rings = ss_setting_rings(setting, layout),
                            .player = world->player ? world->player : &engine.player,
                            .device = world->device,
                            .payloads = needs_payloads(setting, world, layout),
                            .state = state,
                            .arena = arena};
-  if (!world->player && !open_engine(&engine, world, (struct ss_engine_size){input->ranks, stage.servers, 1}, error)) return false;
+  if (!world->player &&
+      !open_engine(&engine, world, (struct ss_engine_size){input->ranks, stage.servers, stage.rings}, error))
+    return false;
   bool ok = ss_state_begin(state, input->ranks, error) &&
             ss_run_own(setting, input, content, arena, &stage.own, error) &&
             judged_run(&stage, world->verify, out, error);

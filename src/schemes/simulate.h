@@ -14,7 +14,7 @@ struct ss_world {
   bool verify;
   struct ss_state *state; /* of the iterations before; NULL: this one stands alone */
   /* Several clusters at once, of which `cluster` is the first, and which differ in nothing but their links and
-   * network models (the same gpus_per_node); NULL: only `cluster`. */
+   * network models (the same gpus_per_node, and as many rings for the setting); NULL: only `cluster`. */
   const struct ss_cluster *const *clusters;
   uint32_t cluster_count;
   const double *paces; /* [clusters] how many times as long as the device says kernels take on each; NULL: once */
@@ -55,7 +55,7 @@ bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world,
 struct ss_stage {
   const struct ss_setting *setting;
   const struct ss_input *input;
-  uint32_t servers, per_node;
+  uint32_t servers, per_node, rings; /* rings: of ss_setting_rings, as the player's network has them; 0 is 1 */
   struct ss_player *player;
   const struct ss_device *device;
   bool payloads;

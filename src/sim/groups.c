@@ -183,8 +183,7 @@ static bool open_merged(struct merged *all, const struct conductor *c) {
   }
   return ss_take(&all->arena, all->from, all->capacity) && ss_take(&all->arena, all->to, all->capacity) &&
          ss_take(&all->arena, all->bytes, all->capacity) && ss_take(&all->arena, all->payloads, all->capacity) &&
-         ss_take(&all->arena, all->kernels, all->endpoints) &&
-         ss_take(&all->arena, all->settled, all->endpoints);
+         ss_take(&all->arena, all->kernels, all->endpoints) && ss_take(&all->arena, all->settled, all->endpoints);
 }
 
 /* False: nobody wants such a round. */

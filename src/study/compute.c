@@ -194,7 +194,8 @@ static void add_forms(struct ss_result *p, const struct ss_point *point, const s
   symbols.S = point->servers;
   ss_measure_symbols(measure, &shape, &point->setting, &symbols);
   if (!ss_cost_evaluate(cost, &symbols, &values, &ignored)) return;
-  if (ss_cost_place(cost, &symbols, &point->cluster, &placed, &ignored)) p->placed_s = placed.seconds;
+  if (ss_cost_place(cost, &point->setting, &symbols, &point->cluster, &placed, &ignored))
+    p->placed_s = placed.seconds;
   p->placed_exact = isfinite(p->placed_s) && placed.exact;
   add_texts(p, cost);
   p->formula_s = values.exact;

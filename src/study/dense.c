@@ -39,10 +39,18 @@ static bool is_there(const struct way *way, const struct ss_setting *setting, co
   return ss_setting_check(setting, ss_layout_of(cluster, ranks), &ignored);
 }
 
+/* How many networks from number `first` on have as many rings as that one: they are played at once. */
+static uint32_t alike(const struct ss_setting *setting, const struct ss_cluster *const *clusters, uint32_t first,
+                      uint32_t networks, uint32_t ranks) {
+  const uint32_t rings = ss_setting_rings(setting, ss_layout_of(clusters[first], ranks));
+  uint32_t end = first + 1;
+  while (end < networks && ss_setting_rings(setting, ss_layout_of(clusters[end], ranks)) == rings) end++;
+  return end - first;
+}
+
 static bool play(struct ss_dense_baseline *b, const struct ss_point *point, const struct way *way,
                  const struct ss_cluster *const *clusters, struct ss_error *error) {
   const struct ss_setting setting = setting_of(way);
-  struct ss_state state = {0};
   struct ss_input input;
   struct ss_tally *tally = ss_arena_alloc(&b->temporary, b->networks, sizeof *tally);
   const uint64_t *none = ss_arena_zero(&b->temporary, point->ranks, sizeof *none);
@@ -51,14 +59,19 @@ static bool play(struct ss_dense_baseline *b, const struct ss_point *point, cons
   if (!ss_input_shape(&point->origin, false, &input, error)) return false;
   input.ranks = point->ranks;
   input.count = input.lookups = none; /* all that is not there travels too */
-  const struct ss_world world = {.cluster = clusters[0],
-                                 .device = &point->device,
-                                 .state = &state,
-                                 .clusters = clusters,
-                                 .cluster_count = b->networks};
-  struct ss_outcome outcome = {.tallies = tally};
-  const bool ok = ss_simulate(&setting, &world, &input, &b->temporary, &outcome, error);
-  ss_state_free(&state);
+  bool ok = true;
+  for (uint32_t n = 0, count; ok && n < b->networks; n += count) {
+    count = alike(&setting, clusters, n, b->networks, point->ranks);
+    struct ss_state state = {0};
+    const struct ss_world world = {.cluster = clusters[n],
+                                   .device = &point->device,
+                                   .state = &state,
+                                   .clusters = clusters + n,
+                                   .cluster_count = count};
+    struct ss_outcome outcome = {.tallies = tally + n};
+    ok = ss_simulate(&setting, &world, &input, &b->temporary, &outcome, error);
+    ss_state_free(&state);
+  }
   for (uint32_t n = 0; ok && n < b->networks; n++)
     if (!(b->time[n].seconds <= tally[n].time)) b->time[n] = (struct ss_dense_time){tally[n].time, way->name};
   return ok;

@@ -70,10 +70,12 @@ static cJSON *inputs_json(const struct ss_point *point) {
 }
 
 static cJSON *payloads_json(const struct ss_point *point) {
+  const uint32_t rings = ss_setting_rings(&point->setting, ss_layout_of(&point->cluster, point->ranks));
   cJSON *o = cJSON_CreateObject();
   cJSON_AddStringToObject(o, "scheme", point->setting.scheme->name);
   cJSON_AddItemToObject(o, "options", ss_setting_json(&point->setting));
   cJSON_AddNumberToObject(o, "gpus_per_node", point->cluster.gpus_per_node);
+  if (rings > 1) cJSON_AddNumberToObject(o, "rings", rings);
   return o;
 }
 

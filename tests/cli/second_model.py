@@ -41,31 +41,43 @@ def shares(n, parts):
 
 
 class Cluster:
-    def __init__(self, alpha, rate, per_node=1, nic=False, intra=None, fair=False):
-        self.fair = fair
+    def __init__(self, alpha, rate, per_node=1, nic=False, intra=None, fair=False, cards=1):
+        self.fair, self.cards = fair, cards
         self.link, self.per_node, self.nic, self.intra = (alpha, rate), per_node, nic, intra or (alpha, rate)
 
     def nodes(self, ranks):
         return -(-ranks // self.per_node)
 
+    def rings(self, ranks):
+        """Who has which position in each of the rings side by side: as many as a node has cards."""
+        g, count = self.per_node, self.cards if self.nodes(ranks) > 1 else 1
+        return [[first + (k + (i + 1) * g // count + g) % size for first in range(0, ranks, g)
+                 for size in [min(g, ranks - first)] for k in range(size)] for i in range(count)]
+
 
 def play(cluster, ranks, rounds):
     """rounds: (dependent, [(from, to, bytes)]); endpoints are ("rank", r) and ("server", s). Returns the time, None where it
-    is shared out fairly, and what each endpoint sent and received."""
+    is shared out fairly, and what each endpoint sent and received. An endpoint's n-th message of a round is of ring n: it
+    has a port of its own and its share of what is inside nodes, but begins no sooner than those before it at either end."""
     nodes = cluster.nodes(ranks)
-    free, done, ready = {}, {}, {}
+    number = lambda messages: [sum(one[0] == message[0] for one in messages[:i]) for i, message in enumerate(messages)]
+    rings = [number(messages) for _, messages in rounds]
+    most = 1 + max(itertools.chain([0], *rings))
+    free, begun, done, ready = {}, {}, {}, {}
     sent, received = {}, {}
-    for dependent, messages in rounds:
+    for (dependent, messages), ring in zip(rounds, rings):
         if dependent:
             ready = dict(done)
-        for source, target, size in messages:
+        for (source, target, size), lane in zip(messages, ring):
             home = [number // cluster.per_node if kind == "rank" else number % nodes for kind, number in (source, target)]
             inside = home[0] == home[1]
-            alpha, rate = cluster.intra if inside else cluster.link
-            ports = [("out", source), ("in", target)]
+            alpha, rate = (cluster.intra[0], cluster.intra[1] / most) if inside else cluster.link
+            ports = [("out", source, lane), ("in", target, lane)]
+            before = [begun.get(port[:2], 0.0) for port in ports]
             if cluster.nic and not inside:
                 ports += [("nic out", home[0]), ("nic in", home[1])]
-            start = max([ready.get(source, 0.0), ready.get(target, 0.0)] + [free.get(port, 0.0) for port in ports])
+            start = max([ready.get(source, 0.0), ready.get(target, 0.0)] + before + [free.get(port, 0.0) for port in ports])
+            begun.update({port[:2]: start for port in ports[:2]})
             end = start + alpha + size / rate
             for port in ports:
                 free[port] = end
@@ -333,6 +345,14 @@ class Problem:
     def total(self):
         return add(*self.data)
 
+    @functools.cached_property
+    def rings(self):
+        return [range(self.p)]
+
+    def side_by_side(self, make):
+        """make(i, n, ranks): the rounds of ring i of n, whose positions have these ranks."""
+        return together([placed(make(i, len(self.rings), ranks), ranks) for i, ranks in enumerate(self.rings)])
+
     def even(self, parts, j):
         n = self.high - self.low
         return self.low + share(n, parts, j), self.low + share(n, parts, j + 1)
@@ -594,17 +614,18 @@ class StepOf:
         return [n * self.row_bytes for n in shares(self.rows, parts)]
 
 
-def allreduce_rounds(step, options):
+def allreduce_rounds(problem, step, options):
     if options.get("algorithm") == "tree":
         return binomial(step.rows * step.row_bytes, step.p)
     if options.get("algorithm") == "rabenseifner":
         return rabenseifner(step.rows, step.row_bytes, step.p)
-    part = step.dense_parts(step.p)
-    return ring_reduce_scatter(part) + ring_gather(part)
+    def ring(i, n, ranks):
+        part = step.dense_parts(n * step.p)[i * step.p:(i + 1) * step.p]
+        return ring_reduce_scatter(part) + ring_gather(part)
+    return problem.side_by_side(ring)
 
 
-def allgather_rounds(step, options):
-    entries = step.nnz
+def allgather_rounds(step, options, entries):
     gather = {"ring": ring_gather, "bruck": bruck, "recursive-doubling": doubling_gather,
               "direct": lambda size: pairwise(step.p, lambda r, to: size[r])}[options.get("algorithm", "ring")]
     if options.get("separate"):
@@ -634,16 +655,18 @@ def first_three(problem, options):
     step, name = StepOf(problem), options["name"]
     assert problem.index_bytes == 4
     if name == "allreduce":
-        return allreduce_rounds(step, options), [problem.total] * problem.p
+        return allreduce_rounds(problem, step, options), [problem.total] * problem.p
+    announced = lambda rounds, parts: [one for part in range(parts) for one in problem.announce() +
+                                       rounds[len(rounds) * part // parts:len(rounds) * (part + 1) // parts]]
     if name == "allgather":
-        rounds = allgather_rounds(step, options)
-        halves = [rounds[:len(rounds) // 2], rounds[len(rounds) // 2:]] if options.get("separate") else [rounds]
-    else:
-        rounds = ps_rounds(step, options, problem.nodes)
-        halves = [rounds[:len(rounds) // 2], rounds[len(rounds) // 2:]]
-        if options.get("dense"):
-            return rounds, [problem.total] * problem.p
-    return [one for half in halves for one in problem.announce() + half], [problem.total] * problem.p
+        def ring(i, n, ranks):
+            entries = [share(step.nnz[r], n, i + 1) - share(step.nnz[r], n, i) for r in ranks]
+            return announced(allgather_rounds(step, options, entries), 2 if options.get("separate") else 1)
+        if options.get("algorithm", "ring") != "ring":
+            return ring(0, 1, range(problem.p)), [problem.total] * problem.p
+        return problem.side_by_side(ring), [problem.total] * problem.p
+    rounds = ps_rounds(step, options, problem.nodes)
+    return rounds if options.get("dense") else announced(rounds, 2), [problem.total] * problem.p
 
 
 LOSSLESS = {"allreduce": first_three, "allgather": first_three, "ps": first_three, "sparcml-rd": sparcml_rd,
@@ -670,7 +693,9 @@ def lossless(make, data, rows, scheme, cluster, states):
     if p == 1:
         return []
     if hierarchy == "none":
-        rounds, results = function(make(data, 0, rows, state(0), cluster.nodes(p)), scheme)
+        problem = make(data, 0, rows, state(0), cluster.nodes(p))
+        problem.rings = cluster.rings(p)
+        rounds, results = function(problem, scheme)
         assert all(result == total for result in results), f"{scheme}: not the sum"
         return rounds
     if hierarchy == "leader":

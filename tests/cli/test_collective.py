@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import tap
-from asking import ENVIRONMENT, PROGRAM, ask
+from asking import ENVIRONMENT, PROGRAM, ROOT, ask
 
 ALPHA, RATE = 5e-6, 10e9
 call = functools.partial(ask, "collective")
@@ -61,6 +61,26 @@ def rings_and_chunks(folder):
     assert trees[1] < trees[0] / 2, trees
 
 
+def schemes_play_the_same_rings(folder):
+    """On several clusters, numbers of ranks and cards, and windows: the scheme takes what the collective takes. Every rank has 64 rows."""
+    trace, path = folder / "t.safetensors", folder / "cards.json"
+    for name, ranks, nics, window in (("h100-8-measured", 64, 8, 2), ("h100-8-measured", 20, 8, 1), ("polaris", 32, 2, 1), ("polaris", 8, 2, "all"),
+                                      ("h100-8x8-400g", 32, 8, 1), ("h100-8x8-400g", 16, 8, 4), ("p3.16xlarge-25g", 16, 1, 1),
+                                      ("p3.16xlarge-25g", 24, 2, 1), ("p3.16xlarge-25g", 32, 4, 2), ("p3.16xlarge-25g", 16, 8, "all")):
+        cluster = json.loads((ROOT / "models/clusters" / f"{name}.json").read_text())
+        path.write_text(json.dumps({**cluster, "nics": nics, "window": window}))
+        ask("trace", "synth", "--rows", 64 * ranks, "--ranks", ranks, "--iterations", 1, "--tokens", 64, "--distinct", 64, "--row-width", 63, "-o", trace)
+        sizes = {"allreduce": 64 * ranks * 252, "allgather": 64 * ranks * 256}
+        for rings in {1, nics}:
+            said = "" if rings == nics else ":rings=1"
+            points = json.loads(ask("run", "--trace", trace, "--cluster", path, "--ranks", ranks, "--format", "json", "--quiet",
+                                    "--scheme", f"allreduce{said},allgather{said}").stdout)["points"]
+            for point in points:
+                played = json.loads(call(point["scheme"], "--cluster", path, "--ranks", ranks, "--algorithm", "ring", "--rings", rings, "--format", "json",
+                                         "--sizes", sizes[point["scheme"]]).stdout)["times"][0]["time_s"]
+                assert point["exact"] and abs(point["time_s"] / played - 1) < 1e-9, (name, ranks, nics, window, rings, point["time_s"], played)
+
+
 def long_work_is_told_before_it_begins(folder):
     """P/2 rounds of P messages: of 16,384 ranks 1.3e8, as many for each size."""
     command = [PROGRAM, "collective", "allgather", "--algorithm", "neighbor_exchange", "--cluster", flat(folder), "--ranks", "16384", "--sizes", "1MiB:2MiB"]
@@ -86,4 +106,4 @@ def wrong_usage(folder):
         assert says in done.stderr and not done.stdout, (arguments, done.stderr)
 
 
-sys.exit(tap.run([times_are_those_of_closed_forms, in_every_format, rings_and_chunks, long_work_is_told_before_it_begins, jitter_is_left_out_with_a_word, wrong_usage]))
+sys.exit(tap.run([times_are_those_of_closed_forms, in_every_format, rings_and_chunks, schemes_play_the_same_rings, long_work_is_told_before_it_begins, jitter_is_left_out_with_a_word, wrong_usage]))

@@ -164,7 +164,7 @@ def winner_stands_in_words(folder):
 @test
 def an_answer_that_turns_says_where(folder):
     page = page_of("scenarios/shared-nic.json", folder=folder)
-    assert "nic per-node: allgather; nic per-rank: alltoall. The answer turns." in page.words["p"]
+    assert "nic per-node: allgather:rings=1; nic per-rank: alltoall. The answer turns." in page.words["p"]
     near = page_of("--set", 'trace={"uniform": {"rows": 4096, "row_width": 4, "density": "1/64", "overlap": "full"}}', "--cluster",
                    "rtx2080ti-1gbe", "--ranks", "4", "--set", 'schemes=["allgather", {"name": "allgather", "label": "the same"}]',
                    folder=folder)
@@ -175,7 +175,7 @@ def an_answer_that_turns_says_where(folder):
 def expectations_pass_and_fail(folder):
     page = page_of("scenarios/shared-nic.json", folder=folder)
     assert page.words["li"].count("holds: ") == 3 and "fails" not in page.words["li"]
-    assert "time_s of allgather < alltoall at cluster.nic = per-node" in page.words["code"]
+    assert "time_s of allgather:rings=1 < alltoall at cluster.nic = per-node" in page.words["code"]
     document = json.loads((ROOT / "scenarios/shared-nic.json").read_text())
     document["expect"][0]["is"] = ">"
     (folder / "wrong.json").write_text(json.dumps(document))

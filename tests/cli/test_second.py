@@ -40,7 +40,8 @@ def cluster_of(name):
     about = CLUSTERS[name]
     intra = about.get("intra")
     return model.Cluster(about["latency"], about["bandwidth"], about.get("gpus_per_node", 1), about.get("nic") == "per-node",
-                         intra and (intra["latency"], intra["bandwidth"]), fair=name == "nodes")
+                         intra and (intra["latency"], intra["bandwidth"]), fair=name == "nodes",
+                         cards=about.get("gpus_per_node", 1) if about.get("nic") == "per-rank" else 1)
 
 
 # --- traces ----------------------------------------------------------------------------------------------------------------
@@ -208,6 +209,8 @@ CASES = [
     case("leader, servers", ["ps"], "nodes", hierarchy="leader", ranks=[3, 4, 5, 12]),
     case("hierarchies inside schemes", [{"name": n, "hierarchy": h} for n in ("zen", "sparcml-rd", "allreduce")
                                         for h in ("none", "shard", "leader")], "cards", ranks=[2, 4, 8, 12]),
+    case("a ring a card", ["allreduce", "allgather", {"name": "allgather", "separate": True}, {"name": "allgather", "algorithm": "bruck"}], "cards",
+         ranks=[3, 4, 8, 12]),
     case("design in shards", DESIGNS, "nodes", hierarchy="shard", ranks=[4, 6, 8, 12], iterations=1),
     case("topka, topkdsa", [{"name": n, **o} for n in ("topka", "topkdsa") for o in ({"density": "5%"}, {"k": 40}, {})], trace=GRADIENT,
          iterations=4),

@@ -130,26 +130,27 @@ static struct ss_cluster random_cluster(struct dice *dice) {
   return cluster;
 }
 
-/* Every setting; with `common`, also every way of the settings that all schemes share. */
-static void try_settings(struct trial *x, struct dice *dice, enum ss_hierarchy hierarchy, bool common) {
+/* Every setting of the scheme; with `common`, also every way of the settings that all schemes share. */
+static void try_scheme(struct trial *x, struct dice *dice, struct cases cases, bool common) {
   static const uint32_t index_bytes[] = {4, 0, 8};
+  cases.layout = ss_layout_of(&x->cluster, x->ranks);
+  cases.brief = true;
+  while (cases_next(&cases, &x->setting))
+    for (uint32_t way = 0; way < (common ? 12u : 1u); way++) {
+      uint32_t pick = common ? way : dice_below(dice, 12);
+      x->setting.index_bytes = index_bytes[pick % 3];
+      x->setting.element = pick / 3 % 2;
+      x->setting.exchange_sizes = pick / 6;
+      try_setting(x);
+    }
+}
+
+static void try_settings(struct trial *x, struct dice *dice, enum ss_hierarchy hierarchy, bool common) {
   x->device = ss_device_none();
   if (dice_one_in(dice, 3)) x->device = ss_device_of("d", 1e-6, 1e-10);
-  for (size_t i = 0; ss_schemes()[i]; i++) {
-    if (!ss_scheme_lossless(ss_schemes()[i])) continue;
-    struct cases cases = {.scheme = ss_schemes()[i],
-                          .layout = ss_layout_of(&x->cluster, x->ranks),
-                          .hierarchy = hierarchy,
-                          .brief = true};
-    while (cases_next(&cases, &x->setting))
-      for (uint32_t way = 0; way < (common ? 12u : 1u); way++) {
-        uint32_t pick = common ? way : dice_below(dice, 12);
-        x->setting.index_bytes = index_bytes[pick % 3];
-        x->setting.element = pick / 3 % 2;
-        x->setting.exchange_sizes = pick / 6;
-        try_setting(x);
-      }
-  }
+  for (size_t i = 0; ss_schemes()[i]; i++)
+    if (ss_scheme_lossless(ss_schemes()[i]))
+      try_scheme(x, dice, (struct cases){.scheme = ss_schemes()[i], .hierarchy = hierarchy}, common);
   ss_arena_free(&x->arena);
 }
 
@@ -204,6 +205,28 @@ static void so_they_are_among_nodes(void **state) {
       try_settings(&x, &dice, hierarchy, false);
       ss_trace_close(trace);
     }
+}
+
+/* Full nodes and others, tables of fewer rows than rings, and more rings than a small node has ranks. */
+static void rings_by_cards_of_their_own_are_exact(void **state) {
+  (void)state;
+  for (uint32_t n = 0; n < 2 * ALL_RANKS; n++) {
+    struct dice dice = {.seed = 7000 + n};
+    struct trial x = {.ranks = n / 2 + 1, .merge = 1, .seed = 7000 + n, .cluster = random_cluster(&dice)};
+    const uint32_t rows = n % 2 ? dice_between(&dice, 1, 12) : dice_between(&dice, 1, 150);
+    struct ss_trace *trace =
+        ragged_trace(&dice, (enum shape)(n % SHAPES), x.ranks, rows, dice_between(&dice, 1, 7), SS_F32);
+    snprintf(x.cluster.model, sizeof x.cluster.model, "fair");
+    x.cluster.gpus_per_node = dice_between(&dice, 2, 8);
+    x.cluster.nics = dice_between(&dice, 2, x.cluster.gpus_per_node);
+    x.cluster.window = dice_between(&dice, 0, 3);
+    x.trace = trace;
+    x.device = n % 3 ? ss_device_none() : ss_device_of("d", 1e-6, 1e-10);
+    try_scheme(&x, &dice, (struct cases){.scheme = &ss_scheme_allreduce}, false);
+    try_scheme(&x, &dice, (struct cases){.scheme = &ss_scheme_allgather}, false);
+    ss_arena_free(&x.arena);
+    ss_trace_close(trace);
+  }
 }
 
 /* A duplicate whose elements lie in two blocks of 2^16, which sums are made in. */
@@ -719,17 +742,17 @@ static void servers_count_per_group(void **state) {
     uint32_t servers;
     uint64_t parts;
   } settings[] = {
-      {"\"ps\"", {4, 2, 2}, 2, 2},
-      {"{\"name\": \"ps\", \"hierarchy\": \"shard\"}", {4, 2, 2}, 4, 4},
-      {"{\"name\": \"ps\", \"hierarchy\": \"leader\"}", {4, 2, 2}, 2, 2},
-      {"{\"name\": \"ps\", \"hierarchy\": \"shard\"}", {16, 4, 4}, 16, 16},
-      {"{\"name\": \"ps\", \"servers\": 2, \"hierarchy\": \"shard\"}", {12, 3, 4}, 8, 8},
-      {"{\"name\": \"ps\", \"servers\": 2, \"hierarchy\": \"leader\"}", {12, 3, 4}, 2, 2},
-      {"{\"name\": \"ps\", \"colocated\": true, \"hierarchy\": \"shard\"}", {12, 3, 4}, 0, 12},
-      {"{\"name\": \"omnireduce\", \"aggregators\": 1, \"hierarchy\": \"shard\"}", {4, 2, 2}, 2, 2},
-      {"{\"name\": \"omnireduce\", \"hierarchy\": \"shard\"}", {4, 2, 2}, 0, 4},
-      {"{\"name\": \"zen\", \"balance\": \"even\", \"hierarchy\": \"shard\"}", {6, 2, 3}, 0, 6},
-      {"{\"name\": \"ps\", \"hierarchy\": \"shard\"}", {3, 1, 8}, 0, 3},
+      {"\"ps\"", {4, 2, 2, 0}, 2, 2},
+      {"{\"name\": \"ps\", \"hierarchy\": \"shard\"}", {4, 2, 2, 0}, 4, 4},
+      {"{\"name\": \"ps\", \"hierarchy\": \"leader\"}", {4, 2, 2, 0}, 2, 2},
+      {"{\"name\": \"ps\", \"hierarchy\": \"shard\"}", {16, 4, 4, 0}, 16, 16},
+      {"{\"name\": \"ps\", \"servers\": 2, \"hierarchy\": \"shard\"}", {12, 3, 4, 0}, 8, 8},
+      {"{\"name\": \"ps\", \"servers\": 2, \"hierarchy\": \"leader\"}", {12, 3, 4, 0}, 2, 2},
+      {"{\"name\": \"ps\", \"colocated\": true, \"hierarchy\": \"shard\"}", {12, 3, 4, 0}, 0, 12},
+      {"{\"name\": \"omnireduce\", \"aggregators\": 1, \"hierarchy\": \"shard\"}", {4, 2, 2, 0}, 2, 2},
+      {"{\"name\": \"omnireduce\", \"hierarchy\": \"shard\"}", {4, 2, 2, 0}, 0, 4},
+      {"{\"name\": \"zen\", \"balance\": \"even\", \"hierarchy\": \"shard\"}", {6, 2, 3, 0}, 0, 6},
+      {"{\"name\": \"ps\", \"hierarchy\": \"shard\"}", {3, 1, 8, 0}, 0, 3},
   };
   (void)state;
   for (uint32_t i = 0; i < COUNT(settings); i++) {
@@ -751,33 +774,38 @@ static void impossible_settings_are_refused(void **state) {
     struct ss_layout layout;
     const char *says; /* NULL: allowed */
   } settings[] = {
-      {"{\"name\": \"ps\", \"servers\": 4}", {4, 1, 4}, NULL},
-      {"{\"name\": \"ps\", \"servers\": 5}", {4, 1, 4}, "at most as many servers as ranks"},
-      {"{\"name\": \"ps\", \"servers\": 2, \"colocated\": true}", {4, 1, 4}, "leave \"servers\" out"},
-      {"{\"name\": \"ps\", \"pull\": \"broadcast-scatter\"}", {4, 1, 4}, "needs \"colocated\""},
-      {"{\"name\": \"ps\", \"pull\": \"broadcast-binomial\", \"colocated\": true}", {4, 1, 4}, NULL},
-      {"{\"name\": \"ps\", \"pull\": \"rows\", \"dense\": true}", {4, 1, 4}, "pulled whole"},
-      {"{\"name\": \"alltoall\", \"exchange\": \"gradients\", \"gather_ids\": true}", {4, 1, 4}, "gather_ids"},
-      {"{\"name\": \"alltoall\", \"exchange\": \"lookups\", \"coalesce\": false}", {4, 1, 4}, "coalesce"},
-      {"{\"name\": \"alltoall\", \"exchange\": \"lookups\", \"gather_ids\": true}", {4, 1, 4}, NULL},
+      {"{\"name\": \"ps\", \"servers\": 4}", {4, 1, 4, 0}, NULL},
+      {"{\"name\": \"ps\", \"servers\": 5}", {4, 1, 4, 0}, "at most as many servers as ranks"},
+      {"{\"name\": \"ps\", \"servers\": 2, \"colocated\": true}", {4, 1, 4, 0}, "leave \"servers\" out"},
+      {"{\"name\": \"ps\", \"pull\": \"broadcast-scatter\"}", {4, 1, 4, 0}, "needs \"colocated\""},
+      {"{\"name\": \"ps\", \"pull\": \"broadcast-binomial\", \"colocated\": true}", {4, 1, 4, 0}, NULL},
+      {"{\"name\": \"ps\", \"pull\": \"rows\", \"dense\": true}", {4, 1, 4, 0}, "pulled whole"},
+      {"{\"name\": \"alltoall\", \"exchange\": \"gradients\", \"gather_ids\": true}", {4, 1, 4, 0}, "gather_ids"},
+      {"{\"name\": \"alltoall\", \"exchange\": \"lookups\", \"coalesce\": false}", {4, 1, 4, 0}, "coalesce"},
+      {"{\"name\": \"alltoall\", \"exchange\": \"lookups\", \"gather_ids\": true}", {4, 1, 4, 0}, NULL},
       {"{\"name\": \"alltoall\", \"exchange\": \"tokens\", \"gather_ids\": true}",
-       {4, 1, 4},
+       {4, 1, 4, 0},
        "tokens bring their ids"},
-      {"{\"name\": \"alltoall\", \"exchange\": \"tokens\", \"coalesce\": false}", {4, 1, 4}, "none is summed"},
-      {"{\"name\": \"zen\", \"hierarchy\": \"shard\"}", {5, 3, 2}, "full nodes"},
-      {"{\"name\": \"zen\", \"hierarchy\": \"shard\"}", {5, 3, 2}, "6 ranks"},
-      {"{\"name\": \"zen\", \"hierarchy\": \"leader\"}", {5, 3, 2}, NULL},
-      {"{\"name\": \"zen\", \"hierarchy\": \"shard\"}", {3, 1, 8}, NULL},
-      {"{\"name\": \"zen\", \"hierarchy\": \"shard\"}", {4, 4, 1}, "several GPUs"},
-      {"{\"name\": \"zen\", \"hierarchy\": \"leader\"}", {4, 4, 1}, "several GPUs"},
-      {"{\"name\": \"alltoall\", \"hierarchy\": \"shard\"}", {4, 2, 2}, "hierarchy"},
-      {"{\"name\": \"alltoall\", \"hierarchy\": \"leader\"}", {4, 2, 2}, "hierarchy"},
-      {"{\"name\": \"ps\", \"pull\": \"rows\", \"hierarchy\": \"shard\"}", {4, 2, 2}, "union"},
-      {"{\"name\": \"ps\", \"pull\": \"rows\", \"hierarchy\": \"leader\"}", {4, 2, 2}, "union"},
-      {"{\"name\": \"ps\", \"servers\": 3, \"hierarchy\": \"leader\"}", {4, 2, 2}, "servers"},
-      {"{\"name\": \"ps\", \"servers\": 2, \"hierarchy\": \"shard\"}", {4, 2, 2}, NULL},
-      {"{\"name\": \"omnireduce\", \"aggregators\": 3, \"hierarchy\": \"shard\"}", {4, 2, 2}, "aggregators"},
-      {"{\"name\": \"allreduce\", \"hierarchy\": \"shard\"}", {6, 3, 2}, NULL},
+      {"{\"name\": \"alltoall\", \"exchange\": \"tokens\", \"coalesce\": false}", {4, 1, 4, 0}, "none is summed"},
+      {"{\"name\": \"zen\", \"hierarchy\": \"shard\"}", {5, 3, 2, 0}, "full nodes"},
+      {"{\"name\": \"zen\", \"hierarchy\": \"shard\"}", {5, 3, 2, 0}, "6 ranks"},
+      {"{\"name\": \"zen\", \"hierarchy\": \"leader\"}", {5, 3, 2, 0}, NULL},
+      {"{\"name\": \"zen\", \"hierarchy\": \"shard\"}", {3, 1, 8, 0}, NULL},
+      {"{\"name\": \"zen\", \"hierarchy\": \"shard\"}", {4, 4, 1, 0}, "several GPUs"},
+      {"{\"name\": \"zen\", \"hierarchy\": \"leader\"}", {4, 4, 1, 0}, "several GPUs"},
+      {"{\"name\": \"alltoall\", \"hierarchy\": \"shard\"}", {4, 2, 2, 0}, "hierarchy"},
+      {"{\"name\": \"alltoall\", \"hierarchy\": \"leader\"}", {4, 2, 2, 0}, "hierarchy"},
+      {"{\"name\": \"ps\", \"pull\": \"rows\", \"hierarchy\": \"shard\"}", {4, 2, 2, 0}, "union"},
+      {"{\"name\": \"ps\", \"pull\": \"rows\", \"hierarchy\": \"leader\"}", {4, 2, 2, 0}, "union"},
+      {"{\"name\": \"ps\", \"servers\": 3, \"hierarchy\": \"leader\"}", {4, 2, 2, 0}, "servers"},
+      {"{\"name\": \"ps\", \"servers\": 2, \"hierarchy\": \"shard\"}", {4, 2, 2, 0}, NULL},
+      {"{\"name\": \"omnireduce\", \"aggregators\": 3, \"hierarchy\": \"shard\"}", {4, 2, 2, 0}, "aggregators"},
+      {"{\"name\": \"allreduce\", \"hierarchy\": \"shard\"}", {6, 3, 2, 0}, NULL},
+      {"{\"name\": \"allreduce\", \"rings\": 2}", {4, 2, 2, 2}, NULL},
+      {"{\"name\": \"allgather\", \"rings\": 3}", {4, 2, 2, 2}, "a node has 2"},
+      {"{\"name\": \"allgather\", \"rings\": 2}", {4, 2, 2, 0}, "alpha-beta"},
+      {"{\"name\": \"allreduce\", \"rings\": 2, \"hierarchy\": \"leader\"}", {4, 2, 2, 2}, "hierarchy"},
+      {"{\"name\": \"allreduce\", \"rings\": 2, \"algorithm\": \"tree\"}", {4, 2, 2, 2}, "of the ring"},
   };
   (void)state;
   for (uint32_t i = 0; i < COUNT(settings); i++) {
@@ -816,6 +844,7 @@ int main(void) {
       cmocka_unit_test(schemes_are_exact),
       cmocka_unit_test(so_they_do_under_every_common_setting),
       cmocka_unit_test(so_they_are_among_nodes),
+      cmocka_unit_test(rings_by_cards_of_their_own_are_exact),
       cmocka_unit_test(servers_count_per_group),
       cmocka_unit_test(impossible_settings_are_refused),
       cmocka_unit_test(imbalance_is_of_the_worst_shard),

@@ -108,7 +108,8 @@ static void every_scheme_keeps_its_word(void **state) {
 }
 
 static void so_they_do_among_nodes(void **state) {
-  static const struct ss_layout layouts[] = {{4, 2, 2}, {8, 2, 4}, {8, 4, 2}, {3, 1, 8}, {7, 3, 3}, {16, 4, 4}};
+  static const struct ss_layout layouts[] = {{4, 2, 2, 0}, {8, 2, 4, 0}, {8, 4, 2, 0},
+                                             {3, 1, 8, 0}, {7, 3, 3, 0}, {16, 4, 4, 0}};
   struct dice dice = {.seed = 8};
   (void)state;
   for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)

@@ -55,6 +55,9 @@ extern const struct ss_wire ss_number_wire;
 
 /* A Bruck all-gather of 8 bytes a rank that announces sizes, when the play wants it ("sizes": "exchanged"). */
 bool ss_announce_sizes(struct ss_play *play, struct ss_error *error) SS_MUST_CHECK;
+/* All-gathers block[size of the gather], which is open, sizes first. */
+bool ss_gather_announced(struct ss_play *play, struct ss_gather *gather, const struct ss_chunk *block,
+                         ss_allgather *how, struct ss_error *error) SS_MUST_CHECK;
 
 /* --- exchanges: every message its own payload ------------------------------------------------------------ */
 
@@ -115,6 +118,7 @@ struct ss_dense_sum {
   const struct ss_wire *wire;
   uint64_t low, high;
   uint32_t width, units;
+  uint32_t first;  /* unit with which the ring's own ones begin: the others are of rings beside it */
   uint32_t chunks; /* of each part of a ring, of which one is added while the next is on its way; 0 is 1 */
   bool lists;
   const uint32_t *rank; /* [ranks of the play] of a ring: who has which position in it (as ss_ring_order); NULL:
@@ -141,9 +145,9 @@ bool ss_dense_take(struct ss_play *play, const struct ss_dense_sum *sum, uint32_
 /* The chunk of units [first, first + count), without content: origin 0, part `first`. */
 struct ss_chunk ss_dense_units(const struct ss_dense_sum *sum, uint32_t first, uint32_t count);
 
-/* units = P * chunks: chunk k of part j is unit k * P + j. Step s: r sends the chunks of part (r - s) mod P, one
- * behind the other, to r + 1, which adds its own; r ends with those of part r in part[k * P + r]. Only the first
- * chunk of a step waits for what came before. */
+/* A ring has P * chunks units: chunk k of part j is its unit k * P + j. Step s: r sends the chunks of part (r - s)
+ * mod P, one behind the other, to r + 1, which adds its own; r ends with those of part r in part[k * P + r]. Only the
+ * first chunk of a step waits for what came before. */
 bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *part,
                             struct ss_error *error) SS_MUST_CHECK;
 /* The same, and for each chunk a ring all-gather of what all have of it, in gather[chunks] that are the caller's to

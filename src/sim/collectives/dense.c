@@ -9,11 +9,11 @@ struct ss_chunk ss_dense_units(const struct ss_dense_sum *sum, uint32_t first, u
   if (sum->range) return sum->range(sum->context, first, count);
   return (struct ss_chunk){.dense = !sum->lists,
                            .count = sum->lists ? 0 : count,
-                           .low = sum->low + ss_share(rows, sum->units, first),
-                           .high = sum->low + ss_share(rows, sum->units, first + count),
+                           .low = sum->low + ss_share(rows, sum->units, sum->first + first),
+                           .high = sum->low + ss_share(rows, sum->units, sum->first + first + count),
                            .width = sum->width,
                            .stride = sum->width,
-                           .part = first};
+                           .part = sum->first + first};
 }
 
 /* Units [first, first + count) of a chunk that begins with unit chunk->part. */
@@ -35,7 +35,8 @@ static struct ss_chunk cut(const struct ss_dense_sum *sum, const struct ss_chunk
   return view;
 }
 
-/* A round whose receivers add what they get as soon as they have it: an add reads two operands and writes one. */
+/* A round whose receivers add what they get as soon as they have it: an add reads two operands and writes one. One
+ * launch adds what all rings brought. */
 static bool play_sums(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t count, bool dependent,
                       struct ss_error *error) {
   struct ss_round round = {
@@ -47,8 +48,8 @@ static bool play_sums(struct ss_play *play, const struct ss_dense_sum *sum, uint
   };
   for (uint32_t i = 0; ss_play_notes(play) && i < count; i++) {
     const uint64_t bytes = play->bytes[i], elements = bytes / sum->wire->value_bytes;
-    const double seconds =
-        ss_play_count(play, play->to[i], SS_KERNEL_DENSE_ADD, (struct ss_kernel_work){1, elements, 3 * bytes});
+    const struct ss_kernel_work work = {sum->first == 0, elements, 3 * bytes};
+    const double seconds = ss_play_count(play, play->to[i], SS_KERNEL_DENSE_ADD, work);
     if (seconds > 0) play->after[round.after_count++] = (struct ss_computation){play->to[i], seconds};
   }
   return ss_play_round(play, &round, error);
@@ -89,7 +90,7 @@ static uint32_t chunks_of(const struct ss_dense_sum *sum) {
 static bool ring_of_sizes(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_error *error) {
   const uint32_t size = play->ranks, chunks = chunks_of(sum);
   assert(size > 0);
-  const bool uniform = (sum->high - sum->low) % ((uint64_t)size * chunks) == 0;
+  const bool uniform = (sum->high - sum->low) % sum->units == 0;
   SS_AUTO_FREE uint64_t *bytes = ss_alloc(2 * (size_t)size * chunks, sizeof *bytes);
   if (!bytes) return ss_fail_memory(error, "cutting a tensor into parts");
   for (uint32_t j = 0; j < 2 * size * chunks; j++) { /* those of a chunk twice in a row */
@@ -171,7 +172,7 @@ bool ss_allreduce_ring(struct ss_play *play, const struct ss_dense_sum *sum, str
   if (!ss_reduce_scatter_ring(play, sum, part, error)) return false;
   for (uint32_t k = 0; k < chunks; k++) {
     const struct ss_chunk rows = ss_dense_units(sum, k * size, size);
-    const bool all = chunks == 1;
+    const bool all = sum->range;
     if (!ss_gather_open(&gather[k], size, sum->wire, all ? sum->low : rows.low, all ? sum->high : rows.high, error))
       return false;
     gather[k].rank = sum->rank;

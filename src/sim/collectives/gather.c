@@ -175,3 +175,9 @@ bool ss_announce_sizes(struct ss_play *play, struct ss_error *error) {
   }
   return true;
 }
+
+bool ss_gather_announced(struct ss_play *play, struct ss_gather *g, const struct ss_chunk *block, ss_allgather *how,
+                         struct ss_error *error) {
+  for (uint32_t p = 0; p < g->size; p++) ss_gather_set(g, p, &block[p]);
+  return ss_announce_sizes(play, error) && ss_gather_play(play, g, how, error);
+}
