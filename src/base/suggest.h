@@ -1,4 +1,4 @@
-/* What somebody may have meant. */
+/* Suggestions: the known name that is nearest to one that is not known. */
 #ifndef SS_BASE_SUGGEST_H
 #define SS_BASE_SUGGEST_H
 

@@ -1,5 +1,5 @@
-/* What chunks look like on the wire, kept for an iteration: who made a chunk encodes it once, to however many it
- * goes, and who passes one on sends the bytes that came. */
+/* What chunks look like on the wire, kept for an iteration. The maker of a chunk encodes it once, to however many it
+ * goes; a rank that passes it on sends the bytes that came. */
 #ifndef SS_EXEC_ENCODED_H
 #define SS_EXEC_ENCODED_H
 

@@ -1,4 +1,4 @@
-/* What says that a scheme was executed right. */
+/* Proofs of an execution: sums and messages over MPI, held against MPI's own sum and against the simulation. */
 #ifndef SS_EXEC_PROOFS_H
 #define SS_EXEC_PROOFS_H
 

@@ -91,8 +91,6 @@ bool ss_plot_script(const void *plot, enum ss_picture picture, const char *folde
 /* Begins a script: the terminal of the kind, `width` by `height` points of 1/96 inch, and FOLDER/picture; sets `big`
  * and `small`, fonts, and the spacing of keys. */
 void ss_plot_terminal(enum ss_picture picture, double width, double height, FILE *stream);
-/* Copies plots/NAME into the folder, for the script to load. */
-bool ss_plot_template(const char *name, const char *folder, struct ss_error *error) SS_MUST_CHECK;
 /* Draws what is no plot of the above: `script` writes FOLDER/figure.gp and all that it reads. */
 bool ss_plot_draw_script(bool (*script)(const void *context, enum ss_picture picture, const char *folder,
                                         struct ss_error *error),

@@ -362,7 +362,7 @@ static void write_figure(const struct ss_plot *plot, enum ss_picture picture, st
 }
 
 /* Templates are copied beside the script: its folder is all that gnuplot is told of, and no path needs quoting. */
-bool ss_plot_template(const char *name, const char *folder, struct ss_error *error) {
+static bool copy_template(const char *name, const char *folder, struct ss_error *error) {
   char relative[64], from[PATH_MAX], to[PATH_MAX], text[4096];
   snprintf(relative, sizeof relative, "plots/%s", name);
   if (!ss_data_file(relative, from, sizeof from, error)) return false;
@@ -377,8 +377,8 @@ bool ss_plot_template(const char *name, const char *folder, struct ss_error *err
 
 static bool copy_templates(const char *folder, struct ss_error *error) {
   for (size_t i = 0; i < sizeof templates / sizeof *templates; i++)
-    if (!ss_plot_template(templates[i], folder, error)) return false;
-  return ss_plot_template("style.gp", folder, error);
+    if (!copy_template(templates[i], folder, error)) return false;
+  return copy_template("style.gp", folder, error);
 }
 
 static bool write_all(const struct ss_plot *plot, enum ss_picture picture, struct ss_drawing *d, const char *folder,

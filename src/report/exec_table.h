@@ -1,4 +1,4 @@
-/* What is said of schemes that were run for real. */
+/* Runs of schemes over MPI as a table, JSON or CSV: measured times, traffic and proofs beside what was simulated. */
 #ifndef SS_REPORT_EXEC_TABLE_H
 #define SS_REPORT_EXEC_TABLE_H
 

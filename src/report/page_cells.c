@@ -46,8 +46,8 @@ const char *ss_page_value(struct ss_page_cells *cells, const struct ss_page_axis
   return ss_arena_text(&cells->arena, json ? json : "-");
 }
 
-const char *ss_page_where(struct ss_page_cells *cells, const struct ss_result *result,
-                          bool (*wanted)(const struct ss_page_axis *)) {
+/* "ranks 16, bandwidth 10 Gbit/s" */
+static const char *where(struct ss_page_cells *cells, const struct ss_result *result) {
   char *text = NULL;
   size_t size = 0;
   FILE *stream = open_memstream(&text, &size);
@@ -55,7 +55,6 @@ const char *ss_page_where(struct ss_page_cells *cells, const struct ss_result *r
   const char *between = "";
   for (size_t i = 0; i < cells->axes; i++) {
     const struct ss_page_axis *axis = &cells->axis[i];
-    if (wanted && !wanted(axis)) continue;
     const char *value = ss_page_value(cells, axis, result);
     if (is_ranks(axis)) fprintf(stream, "%s%s ranks", between, value ? value : "");
     else if (strcmp(axis->name, "cluster") == 0) fprintf(stream, "%s%s", between, value ? value : "");
@@ -113,7 +112,7 @@ static bool ends_cell(const struct ss_results *results, size_t end) {
 static bool name_cells(struct ss_page_cells *cells) {
   for (size_t i = 0; i < cells->count; i++) {
     struct ss_page_cell *cell = &cells->cell[i];
-    cell->text = ss_page_where(cells, cell->result, NULL);
+    cell->text = where(cells, cell->result);
     if (!cell->text) return false;
   }
   return true;

@@ -43,8 +43,5 @@ double ss_page_number(const struct ss_page_axis *axis, const struct ss_result *r
 /* The same of any axis as text, "10 Gbit/s"; copied into the arena, NULL when memory is short. */
 const char *ss_page_value(struct ss_page_cells *cells, const struct ss_page_axis *axis,
                           const struct ss_result *result);
-/* "ranks 16, bandwidth 10 Gbit/s" along the axes of which `wanted` says so (NULL: all). */
-const char *ss_page_where(struct ss_page_cells *cells, const struct ss_result *result,
-                          bool (*wanted)(const struct ss_page_axis *));
 
 #endif

@@ -34,7 +34,7 @@ void ss_misses_print(const struct ss_verdict *verdict, const char *margin, FILE 
   if (verdict->misses > MISSES_SHOWN) fprintf(stream, "%sand %zu more\n", margin, verdict->misses - MISSES_SHOWN);
 }
 
-void ss_expectations_print(const struct ss_verdicts *verdicts, const char *name, FILE *stream) {
+static void print_failed(const struct ss_verdicts *verdicts, const char *name, FILE *stream) {
   for (size_t i = 0; i < verdicts->count; i++) {
     const struct ss_verdict *verdict = &verdicts->verdict[i];
     if (ss_verdict_holds(verdict)) continue;
@@ -60,7 +60,7 @@ void ss_expectations_words(const struct ss_verdicts *verdicts, size_t points, FI
 bool ss_expectations_conclude(const struct ss_verdicts *verdicts, const char *name, struct ss_error *error) {
   if (verdicts->failed == 0) return true;
   fflush(stdout);
-  ss_expectations_print(verdicts, name, stderr);
+  print_failed(verdicts, name, stderr);
   return ss_fail(error, SS_UNPROVEN, "%s: %zu of %zu expectation%s fail%s", name, verdicts->failed, verdicts->count,
                  verdicts->count == 1 ? "" : "s", verdicts->failed == 1 ? "s" : "");
 }

@@ -256,7 +256,8 @@ static struct ss_identity digest(const struct ss_result *r, const cJSON *values)
   return is_known(r->identity) ? ss_identity_join(r->identity, ss_identity_of(values)) : r->identity;
 }
 
-struct ss_identity ss_result_digest(const struct ss_result *r) {
+/* The hash of what the result says, and of its identity; 0 of "*". */
+static struct ss_identity digest_of(const struct ss_result *r) {
   cJSON *values = values_json(r);
   const struct ss_identity all = digest(r, values);
   cJSON_Delete(values);
@@ -333,7 +334,7 @@ bool ss_result_read_identity(struct ss_node node, struct ss_identity *out) {
 
 bool ss_result_untouched(struct ss_node node, const struct ss_result *r) {
   struct ss_identity hash;
-  return read_hash(node, "result_hash", &hash) && ss_identity_same(hash, ss_result_digest(r));
+  return read_hash(node, "result_hash", &hash) && ss_identity_same(hash, digest_of(r));
 }
 
 static bool says(struct ss_node node, const char *key, const char *wanted) {

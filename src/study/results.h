@@ -102,8 +102,6 @@ struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t coun
 
 /* A cluster's numbers under plain names, for tables: latencies in s, bandwidths in B/s. */
 void ss_cluster_add_numbers(struct cJSON *object, const struct ss_cluster *cluster);
-/* Of what the result says, and of its identity; 0 of "*". */
-struct ss_identity ss_result_digest(const struct ss_result *result);
 /* The result as a JSON object, the caller's; NULL when memory is short. */
 struct cJSON *ss_result_json(const struct ss_result *result);
 /* {"sparsync", "scenario", "points"}: the tree that `run --format json` prints, the caller's; NULL when memory is
