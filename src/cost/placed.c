@@ -85,10 +85,11 @@ static struct ss_placed ring(const struct seats *s, struct parts all) {
   return (struct ss_placed){fmax(takes(far, all), takes(near, all)), ordered};
 }
 
-/* Every ring has as much as the others: of each part of a dense tensor, or of each rank's entries. */
+/* Of several rings each has as much as the others: of each part of a dense tensor, or of each rank's entries. */
 static bool even_rings(const struct ss_cost *cost, const struct ss_symbols *symbols, double rings) {
   const bool dense = cost->scheme->content == SS_SENDS_DENSE;
-  return fmod(dense ? symbols->R : symbols->nnz, dense ? rings * symbols->P * symbols->chunks : rings) == 0;
+  return rings <= 1 ||
+         fmod(dense ? symbols->R : symbols->nnz, dense ? rings * symbols->P * symbols->chunks : rings) == 0;
 }
 
 /* Everybody to everybody else: of so many peers P - g are on other nodes. A port starts its messages one after the
