@@ -1,5 +1,5 @@
-/* Training timelines: small ones against hand calculation, the engine's order of events, and what schedules can cost
- * over each other on random workloads (docs/training.md, "Bounds").
+/* Training timelines: some against hand calculation (random ones meet tests/cli/second_train.py), the engine's order
+ * of events, and what schedules can cost over each other on random workloads (docs/training.md, "Bounds").
  *
  * All times of the cases by hand are dyadic, so sums of them are exact and equality is meant literally. */
 #include "support.h"
@@ -108,53 +108,6 @@ static void check_ends(const struct toy *toy, const double (*ends)[3]) {
                  ends[s][t]);
     end_toy(&run);
   }
-}
-
-/* Three dense modules, backward 1 and forward 1 each; gradients of the first 1, of the others 4.
- * Backward: d2 [0,1], d1 [1,2], d0 [2,3]; d2's gradient takes the channel [1,5].
- * fifo: d1 [5,9], d0 [9,10]; forward 10..13.
- * by priority: d0 [5,6], d1 [6,10]; forward d0 [6,7], d1 [10,11], d2 [11,12]. Without tables all three are alike. */
-static void dense_gradients_overtake(void **state) {
-  const struct toy toy = {.modules = 3,
-                          .module = {{.forward = 1, .backward = 1, .gradient = 1},
-                                     {.forward = 1, .backward = 1, .gradient = 4, .after = {0}, .afters = 1},
-                                     {.forward = 1, .backward = 1, .gradient = 4, .after = {1}, .afters = 1}}};
-  static const double ends[][3] = {{13, 26, 39}, {12, 24, 36}, {12, 24, 36}, {12, 24, 36}};
-  (void)state;
-  check_ends(&toy, ends);
-}
-
-/* A list that is not in forward order: d1, after d0, stands before it. Backward d0 [0,1], d1 [1,2]; gradients d0
- * [1,2], d1 [2,4]. fifo: nothing begins before 4: forward d0 [4,5], d1 [5,6]. others: d0 [2,3]; d1 waits for its own:
- * [4,5]. */
-static void fifo_waits_for_all_gradients(void **state) {
-  const struct toy toy = {.modules = 2,
-                          .module = {{.forward = 1, .backward = 1, .gradient = 2, .after = {1}, .afters = 1},
-                                     {.forward = 1, .backward = 1, .gradient = 1}}};
-  static const double ends[][3] = {{6, 12, 18}, {5, 10, 15}, {5, 10, 15}, {5, 10, 15}};
-  (void)state;
-  check_ends(&toy, ends);
-}
-
-/* One table e and a dense d behind it.
- * Backward: d [0,4], e [4,4.5]; d's gradient [4,7].
- * fifo, priority, horizontal: e's [7,9]; forward e [9,9.5], lookups [9.5,10.5], d [10.5,12.5].
- * 2d: split [4.5,4.75]; prior [7,8]; forward e [8,8.5]; the delayed rows wait, the lookups do not yet: delayed
- * [8,9.5]; lookups, made at 8.5, [9.5,10.5]; d [10.5,12.5]. What was gained is lost to the delayed rows. */
-static void one_table(void **state) {
-  const struct toy toy = {.modules = 2,
-                          .split = 0.25,
-                          .module = {{.embedding = true,
-                                      .forward = 0.5,
-                                      .backward = 0.5,
-                                      .gradient = 2,
-                                      .lookups = 1,
-                                      .prior = 1,
-                                      .delayed = 1.5},
-                                     {.forward = 2, .backward = 4, .gradient = 3, .after = {0}, .afters = 1}}};
-  static const double ends[][3] = {{12.5, 25, 37.5}, {12.5, 25, 37.5}, {12.5, 25, 37.5}, {12.5, 25, 37.5}};
-  (void)state;
-  check_ends(&toy, ends);
 }
 
 static const struct toy translation = {
@@ -287,29 +240,6 @@ static void delayed_rows_come_before_the_next_prior(void **state) {
   }
   assert_int_equal(seen, 2);
   end_toy(&run);
-}
-
-/* A table that no module names: its lookups gate the next backward pass.
- * Backward d [0,1], e [1,1.5]; d's gradient [1,2].
- * fifo, priority, horizontal: e's [2,3]; forward e [3,3.5], d [3.5,4.5]; lookups [3.5,5.5]; backward(1) from 5.5 on:
- *   5.5 an iteration.
- * 2d: split [1.5,1.75]; prior [2,2.5]; forward e [2.5,3], d [3,4]; delayed [2.5,3.25]; lookups [3.25,5.25];
- * backward(1) from 5.25: d [5.25,6.25], e [6.25,6.75], split [6.75,7], d's gradient [6.25,7.25], prior [7.25,7.75],
- * forward e [7.75,8.25], d [8.25,9.25]: 5.25 an iteration. */
-static void lookups_that_nobody_names(void **state) {
-  const struct toy toy = {.modules = 2,
-                          .split = 0.25,
-                          .module = {{.embedding = true,
-                                      .forward = 0.5,
-                                      .backward = 0.5,
-                                      .gradient = 1,
-                                      .lookups = 2,
-                                      .prior = 0.5,
-                                      .delayed = 0.75},
-                                     {.forward = 1, .backward = 1, .gradient = 1}}};
-  static const double ends[][3] = {{4.5, 10, 15.5}, {4.5, 10, 15.5}, {4.5, 10, 15.5}, {4, 9.25, 14.5}};
-  (void)state;
-  check_ends(&toy, ends);
 }
 
 /* Buckets of 8 bytes, parts of 4; a task lasts 1 + bytes/8. d0 and d1 have 4 bytes, d2 8. Backward d2 [0,1], d1
@@ -501,13 +431,9 @@ static void schedules_cost_no_more_than_their_bounds(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(dense_gradients_overtake),
-      cmocka_unit_test(fifo_waits_for_all_gradients),
-      cmocka_unit_test(one_table),
       cmocka_unit_test(encoder_and_decoder),
       cmocka_unit_test(spans_of_2d),
       cmocka_unit_test(delayed_rows_come_before_the_next_prior),
-      cmocka_unit_test(lookups_that_nobody_names),
       cmocka_unit_test(buckets_and_partitions),
       cmocka_unit_test(the_queue_is_in_the_tables_order),
       cmocka_unit_test(bytes_are_of_the_iteration_that_sends_them),
