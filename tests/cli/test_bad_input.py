@@ -131,10 +131,6 @@ def edit(key, value):
     return lambda header: header.__setitem__(key, value)
 
 
-def meta(key, value):
-    return lambda header: header["__metadata__"].__setitem__(key, value)
-
-
 def trace_case(name, data, *says, both=False):
     """The bad file through `run` and, a kind of each, also through `trace stats`."""
     file = name.replace(" ", "-") + ".safetensors"

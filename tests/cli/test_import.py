@@ -110,13 +110,6 @@ def names_of_files_need_not_be_utf8(folder):
 
 
 @test
-def hash_of_reference(_):
-    """Published test values of XXH64."""
-    assert xxh64(b"") == 0xEF46DB3751D8E999 and xxh64(b"abc") == 0x44BC2CF5AD770999
-    assert xxh64(b"Nobody inspects the spammish repetition") == 0xFBCEA83C8A378BF1
-
-
-@test
 def random_tables(folder):
     draw = random.Random(18)
     for case in range(60):

@@ -26,7 +26,6 @@ ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
 TRACE = ROOT / "traces" / "learn-kjv-8.safetensors"
 COMMAND = ["learn"]
 LOSSLESS = ["allreduce", "allgather", "ps", "alltoall", "sparcml-rd", "sparcml-split", "sparcml-dsar", "omnireduce", "zen", "design"]
-SPARDL = [{"name": "spardl", "residuals": mode, "label": mode} for mode in ("global", "partial", "local")]
 
 
 def call(*arguments, status=0, text=None, environment=None):
@@ -91,36 +90,11 @@ def a_trace_is_read_as_the_text_it_was_made_of(folder):
 
 
 @test
-def lossless_schemes_have_one_curve_whole_or_split(folder):
-    text, seen = write_text(folder), []
-    for optimizer in ("sgd", "adagrad", "adam"):
-        for split in ([], ["--split"]):
-            found = curves("--text", text, "--scheme", "lossless", "--steps", 12, "--ranks", 6, "--optimizer", optimizer, *split)
-            assert list(found) == LOSSLESS
-            assert all(c["same_as"] == "allreduce" and c["sound"] for c in found.values() if c["label"] != "allreduce")
-            assert len({tuple(c["loss"]) for c in found.values()}) == 1
-            seen.append(found["zen"]["loss"])
-    assert seen[0] == seen[1] and seen[2] == seen[3] and seen[4] == seen[5], "split updates changed a curve"
-    assert seen[0] != seen[2] != seen[4]
-
-
-@test
 def models_learn(folder):
     text = write_text(folder)
     for optimizer, lr in (("sgd", 8), ("adagrad", 0.3), ("adam", 0.02)):
         c = curves("--text", text, "--steps", 300, "--ranks", 4, "--optimizer", optimizer, "--lr", lr)["allreduce"]
         assert end(c) < 0.85 * c["loss_first"], f"{optimizer}: from {c['loss_first']} to {end(c)}"
-
-
-@test
-def residuals_that_wait_for_their_turn_help(folder):
-    """SparDL §4.1.3: global above partial above local; what each loses says why."""
-    text = write_text(folder)
-    found = curves("--text", text, "--scheme", "allgather", "--scheme", json.dumps(SPARDL), "--steps", 200, "--optimizer", "sgd", "--lr", 8)
-    lost = [found[mode]["energy_lost"] for mode in ("global", "partial", "local")]
-    assert lost[0] == 0 < lost[1] < lost[2], lost
-    losses = [end(found[mode]) for mode in ("allgather", "global", "partial", "local")]
-    assert losses == sorted(losses) and len(set(losses)) == 4, losses
 
 
 @test
@@ -134,16 +108,6 @@ def smaller_sketches_err_more_and_send_less(folder):
     # error^2 is (union - 1) / c, about gamma / lambda: the same gamma in all of them
     scaled = [error * math.sqrt(float(label)) for error, label in zip(errors, found)]
     assert max(scaled) < 1.15 * min(scaled), scaled
-
-
-@test
-def selections_send_what_they_send(folder):
-    """A rank of topka sends its k entries of 8 bytes to log2 P partners, doubling: (P-1)·8k, both tables."""
-    text = write_text(folder)
-    document = learn("--text", text, "--scheme", "{\"name\": \"topka\", \"k\": 30}", "--steps", 8)
-    assert document["curves"][0]["bytes_sent_max"] == 2 * 7 * 8 * 30, document["curves"][0]["bytes_sent_max"]
-    dense = learn("--text", text, "--steps", 3, "--vocab", 200, "--width", 8)["curves"][0]["bytes_sent_max"]
-    assert dense == 2 * 2 * 7 * 200 // 8 * 8 * 4, dense
 
 
 @test

@@ -4,10 +4,10 @@ import csv
 import io
 import json
 import re
-import struct
 import sys
 
 import tap
+import traces
 from asking import ROOT, call
 from tap import test
 
@@ -216,18 +216,8 @@ def candidates_that_cannot_run_are_left_out(folder):
 
 
 def two_tensors(path):
-    """A wide tensor and a narrow one with all its rows, in the format of docs/traces.md."""
-    tensors, header, data = [("wide", 100000, 8, [[1, 2, 2], [3]]), ("full", 8, 64, [list(range(8))] * 2)], {}, b""
-    about = {"sparsync.version": "1", "iterations": "1", "ranks": "2", "tensors": json.dumps(
-        [{"name": n, "rows": rows, "row_width": width, "dtype": "F32"} for n, rows, width, _ in tensors])}
-    for name, _, _, ids in tensors:
-        rows = [i for segment in ids for i in segment]
-        for key, kind, letter, numbers in (("offsets", "I64", "q", [0, len(ids[0]), len(rows)]), ("rows", "I32", "i", rows)):
-            raw = struct.pack(f"<{len(numbers)}{letter}", *numbers)
-            header[f"{name}.{key}"] = {"dtype": kind, "shape": [len(numbers)], "data_offsets": [len(data), len(data) + len(raw)]}
-            data += raw
-    text = json.dumps({"__metadata__": about, **header}).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    """A wide tensor and a narrow one with all its rows."""
+    traces.write(path, [(traces.tensor("wide", 100000, 8), [[1, 2, 2], [3]]), (traces.tensor("full", 8, 64), [list(range(8))] * 2)], 2)
 
 
 @test

@@ -254,34 +254,6 @@ def numbers_are_picked_from_inputs(folder):
 
 
 @test
-def tables_stand_beside_what_is_printed(folder):
-    """Sums of the layers of our workloads, by hand or as their files say; EmbRace's forms where they have no remainder."""
-    rows = table("spardl-table2")
-    for model, parameters in (("VGG-16", 14728266), ("ResNet-20", 269722), ("VGG-19", 20086692), ("LSTM", 2561052)):
-        assert rows["", "ours", model]["y"] == rows["", "ours (printed)", model]["y"] == parameters / 1e6, model
-    rows = table("embrace-table1")
-    for model, size, embedding, share in (("LM", 3186.5, 2 * 793471 * 512 / 2**18, 97.27), ("GNMT-8", 739.1, 252.5, 34.16), ("Transformer", 1067.5, 263.375, 24.67),
-                                          ("BERT-base", 417.7, 30522 * 768 / 2**18, 21.42)):
-        near(rows["(a)", "embeddings", model]["y"], embedding, model)
-        near(rows["(a)", "model (printed)", model]["y"], size, model)
-        assert abs(rows["(a)", "model", model]["y"] - size) < 0.1 and abs(rows["(b)", "embeddings", model]["y"] - share) < 0.02, model
-    rows = table("zen-table2")
-    for model, hidden, intermediate, layers in (("Llama3.2-3B", 3072, 8192, 28), ("OPT-2.7B", 2560, 10240, 32), ("Gemma2-2B", 2304, 9216, 26)):
-        assert (rows["(a)", "hidden", model]["y"], rows["(b)", "layers", model]["y"]) == (hidden, layers), model
-        near(rows["(a)", "intermediate", model]["y"], intermediate, model)
-    rows = table("embrace-table2")
-    for P in (2, 4, 8, 16, 32, 64):
-        near(rows["(a)", "AlltoAll", P]["y"], 2 * (P - 1) * (6464 * 4096 / P / 12.5e9 + 10e-6), f"AlltoAll, {P}")
-    for (panel, series, P), row in rows.items():
-        if "printed" not in series:
-            near(rows[panel, f"{series} (printed)", P]["y"], row["y"], f"{panel} {series}, {P}")
-    rows = table("zen-table3")
-    assert len(rows) == 12
-    for (_, series, scheme), row in rows.items():
-        near(rows["", "its point", scheme]["y"], row["y"], f"{scheme}, {series}")
-
-
-@test
 def what_was_measured_on_a_busy_machine_says_so(folder):
     for busy, wanted in ((0.43, True), (0.05, False)):
         (folder / "r.json").write_text(json.dumps([{"label": "A", "ranks": r, "v": r, "busy": busy} for r in (2, 4)]))

@@ -11,12 +11,12 @@ import pty
 import re
 import resource
 import signal
-import struct
 import subprocess
 import sys
 import time
 
 import tap
+import traces
 from asking import ENVIRONMENT, PROGRAM, ROOT, call
 from tap import test, write_json
 
@@ -339,20 +339,9 @@ def what_was_changed_is_computed_again(folder):
 
 
 def two_tensors(path):
-    """Two tensors of ragged lists, in the format of docs/traces.md."""
-    ranks, iterations, header, data = 4, 3, {}, b""
-    tensors = [("wide", 5000, 8), ("narrow", 70, 3)]
-    about = {"sparsync.version": "1", "iterations": str(iterations), "ranks": str(ranks), "tensors": json.dumps(
-        [{"name": n, "rows": rows, "row_width": width, "dtype": "F32"} for n, rows, width in tensors])}
-    for name, count, _ in tensors:
-        lists = [[(7 * i * i + 13 * s) % count for i in range(5 + 9 * s % 23)] for s in range(ranks * iterations)]
-        offsets = [sum(map(len, lists[:i])) for i in range(len(lists) + 1)]
-        for key, kind, letter, numbers in (("offsets", "I64", "q", offsets), ("rows", "I32", "i", sum(lists, []))):
-            raw = struct.pack(f"<{len(numbers)}{letter}", *numbers)
-            header[f"{name}.{key}"] = {"dtype": kind, "shape": [len(numbers)], "data_offsets": [len(data), len(data) + len(raw)]}
-            data += raw
-    text = json.dumps({"__metadata__": about, **header}).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    """Two tensors of ragged lists: 3 iterations of 4 ranks."""
+    traces.write(path, [(traces.tensor(name, rows, width), [[(7 * i * i + 13 * s) % rows for i in range(5 + 9 * s % 23)] for s in range(12)])
+                        for name, rows, width in (("wide", 5000, 8), ("narrow", 70, 3))], 4)
 
 
 @test
