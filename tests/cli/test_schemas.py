@@ -4,6 +4,7 @@ Arguments: the program, the source tree. Prints TAP."""
 import copy
 import functools
 import json
+import re
 import sys
 
 import tap
@@ -61,6 +62,14 @@ def texts(node):
         yield from texts(item)
 
 
+def properties(node):
+    """Each key that a schema has at any depth, and its field."""
+    if isinstance(node, dict) and "type" in node:
+        yield from node.get("properties", {}).items()
+    for item in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from properties(item)
+
+
 # --- results ----------------------------------------------------------------------------------------------------------
 
 @test
@@ -73,6 +82,16 @@ def schemas_are_the_programs(folder):
         assert ask("list", "schema", name).stdout == written, f"{name}: write it anew: ./dev schemas"
     assert {path.name.removesuffix(".schema.json") for path in SCHEMAS.glob("*.json")} >= set(listed)
     assert "did you mean" in ask("list", "schema", "clustr", status=2).stderr
+
+
+@test
+def docs_name_every_key(folder):
+    """Of the documents that are read; names that only still work need no word."""
+    docs = "\n".join(path.read_text() for path in (ROOT / "docs").glob("*.md"))
+    for name in (schema["name"] for schema in output("list", "schemas")["schemas"]):
+        for key, field in properties(validator(name).schema):
+            named = field.get("deprecated") or re.search(rf"[`\"'.·]{key}\b", docs)
+            assert named, f"no page of docs names {key} of {name}"
 
 
 @test
