@@ -28,8 +28,6 @@ static bool refuse_operand(void *arguments, const char *value, struct ss_error *
   return ss_fail(error, SS_BAD_INPUT, "trace synth reads no file: \"%s\" is left over", value);
 }
 
-static const char *const orders[] = {"shuffled", "popularity", NULL}; /* by enum ss_ids */
-
 #define COUNT(member, low, high) SS_COUNT(struct arguments, synth.member, low, high), .value = "N"
 static const struct ss_option_spec options[] = {
     {"", SS_OTHER(refuse_operand)},
@@ -49,7 +47,7 @@ static const struct ss_option_spec options[] = {
      .help = "share of the lookups that go to a hot set common to all ranks, say 20% (default 0)"},
     {"--hot-rows", COUNT(hot_rows, 1, UINT32_MAX),
      .help = "size of the hot set: the N most popular rows, looked up evenly"},
-    {"--ids", SS_CHOICE(struct arguments, synth.ids, orders),
+    {"--ids", SS_CHOICE(struct arguments, synth.ids, ss_ids_names),
      .help = "whether popular rows lie anywhere (default) or first: skewness rests on it"},
     {"--seed", COUNT(seed, 0, 0x1p53), .help = "(default 1)"},
     {"--row-width", SS_COUNT32(struct arguments, synth.row_width, 1, UINT32_MAX), .value = "W",

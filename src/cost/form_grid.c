@@ -175,12 +175,12 @@ static bool read_uniform_axes(const struct ss_cost *cost, struct axes *axes, str
 }
 
 #define LISTED(field) SS_IS_LIST(&(field), 1, LIST_MAX)
-static const char *const bounds[] = {"low", "high", NULL}, *const overlap_names[] = {"full", "none", "random", NULL};
+static const char *const bounds[] = {"low", "high", NULL};
 static const struct ss_field_spec a_rank_count = {NULL, NULL, SS_IS_COUNT(2, 65536)},
                                   a_share = {NULL, NULL, SS_IS_SHARE},
                                   a_size = {NULL, NULL, .kind = SS_SPEC_POSITIVE, .dimension = SS_BYTES},
                                   a_time = {NULL, NULL, SS_IS_TIME},
-                                  an_overlap = {NULL, NULL, SS_IS_CHOICE(overlap_names)},
+                                  an_overlap = {NULL, NULL, SS_IS_CHOICE(ss_overlap_names)},
                                   a_gradient = {NULL, NULL, SS_IS_OBJECT(&gradient_spec)},
                                   a_count = {NULL, NULL, SS_IS_COUNT(1, UINT32_MAX)};
 static const struct ss_object_spec options_spec = {.open = true};

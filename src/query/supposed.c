@@ -21,14 +21,13 @@ static bool read_gammas(struct ss_node node, const char *text, struct ss_supposi
 
 /* A name, or the list gamma(1), gamma(2), ... of which the last goes on, also as a text. */
 bool ss_gamma_read(struct ss_node node, void *supposition, struct ss_error *error) {
-  static const char *const names[] = {"random", "full", "none", NULL};
   struct ss_supposition *c = supposition;
   const char *text;
   c->kind = SS_GAMMA_LIST;
   if (!ss_node_is_array(node)) {
     if (!ss_node_text(node, &text, error)) return false;
-    for (size_t i = 0; names[i]; i++) {
-      if (strcmp(text, names[i]) != 0) continue;
+    for (size_t i = 0; i < SS_GAMMA_LIST; i++) {
+      if (strcmp(text, ss_gamma_names[i]) != 0) continue;
       c->kind = (enum ss_gamma_kind)i;
       return true;
     }

@@ -57,7 +57,6 @@ struct trial {
 
 /* The duel's tensor; NULL: an error. */
 static cJSON *uniform_of(const struct ss_supposition *c, const struct ss_rounding *size, struct ss_error *error) {
-  static const char *const overlaps[] = {"random", "full", "none"};
   if (size->rows * (double)c->row_width * (double)c->value_bytes > (double)SS_TENSOR_BYTES_MAX) {
     (void)ss_fail(error, SS_BAD_INPUT, "%.0f rows of %llu elements are more than 2^53 bytes", size->rows,
                   (unsigned long long)c->row_width);
@@ -67,7 +66,7 @@ static cJSON *uniform_of(const struct ss_supposition *c, const struct ss_roundin
   cJSON_AddNumberToObject(uniform, "rows", size->rows);
   cJSON_AddNumberToObject(uniform, "row_width", (double)c->row_width);
   cJSON_AddNumberToObject(uniform, "density", size->density);
-  cJSON_AddStringToObject(uniform, "overlap", overlaps[c->kind]);
+  cJSON_AddStringToObject(uniform, "overlap", ss_gamma_names[c->kind]);
   cJSON_AddStringToObject(uniform, "dtype", c->value_bytes == 4 ? "F32" : "F16");
   return uniform;
 }

@@ -20,12 +20,11 @@ struct uniform {
   enum ss_dtype dtype;
 };
 
-static const char *const overlaps[] = {"full", "none", "random", NULL};
 static const struct ss_field_spec uniform_fields[] = {
     {"rows", NULL, SS_IS_COUNT(1, UINT32_MAX), .required = true, SS_STORED(struct uniform, rows)},
     {"row_width", NULL, SS_IS_COUNT(1, UINT32_MAX), .usual = "1", SS_STORED(struct uniform, width)},
     {"density", NULL, SS_IS_SHARE, .most = 1, .required = true, SS_STORED(struct uniform, density)},
-    {"overlap", "of the rows of ranks", SS_IS_CHOICE(overlaps), .usual = "random",
+    {"overlap", "of the rows of ranks", SS_IS_CHOICE(ss_overlap_names), .usual = "random",
      SS_STORED(struct uniform, overlap)},
     {"dtype", NULL, SS_IS_CHOICE(ss_dtypes), .usual = "F32", SS_STORED(struct uniform, dtype)},
     {"seed", NULL, SS_IS_SEED, .usual = "1", SS_STORED(struct uniform, seed)},

@@ -103,7 +103,6 @@ static bool read_synth(struct ss_node node, struct ss_module *m, enum ss_dtype d
          ss_object_read(&synth_spec, node, s, error);
 }
 
-static const char *const overlaps[] = {"full", "none", "random", NULL};
 static const struct ss_field_spec count_fields[] = {
     {"lookups", "of a rank in an iteration", SS_IS_COUNT(0, UINT32_MAX), .required = true,
      SS_STORED(struct ss_feed, lookups)},
@@ -111,7 +110,7 @@ static const struct ss_field_spec count_fields[] = {
      SS_STORED(struct ss_feed, coalesced)},
     {"prior", "of these, rows that the next iteration looks up", SS_IS_COUNT(0, UINT32_MAX), .required = true,
      SS_STORED(struct ss_feed, prior)},
-    {"overlap", "of the rows of ranks", SS_IS_CHOICE(overlaps), .usual = "random",
+    {"overlap", "of the rows of ranks", SS_IS_CHOICE(ss_overlap_names), .usual = "random",
      SS_STORED(struct ss_feed, overlap)},
     {NULL}};
 static const struct ss_object_spec count_spec = {.says = "numbers of rows, as papers print them",

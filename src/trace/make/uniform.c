@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
+const char *const ss_overlap_names[] = {"full", "none", "random", NULL};
+
 uint64_t ss_uniform_rows(uint64_t rows, double density, uint64_t parts) {
   uint64_t first = (rows + parts - 1) / parts * parts;
   for (uint64_t candidate = first; candidate - first < 4096 * parts; candidate += parts) {

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 /* Whether ranks have the same rows, no rows in common, or rows drawn at random from the seed. */
+extern const char *const ss_overlap_names[]; /* by enum ss_overlap; ends with NULL */
 enum ss_overlap { SS_OVERLAP_FULL, SS_OVERLAP_NONE, SS_OVERLAP_RANDOM };
 
 struct ss_uniform {
