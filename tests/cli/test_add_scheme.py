@@ -72,7 +72,7 @@ def the_page_adds_a_scheme(folder):
     assert f"{at[4, 'sparse-tree']['time_s'] / at[4, 'sparcml-rd']['time_s']:.2f} times as long" in PAGE
     # Of tests that run without it, too, only what asks the registry.
     call("out/tests/test_schemes", SPARSYNC_TEST_SCHEME="sparse-tree")
-    for test, *names in (("schemas", "no schema lists schemes", "list prints what it says", "cost prints what it says"),
+    for test, *names in (("schemas", "no schema lists schemes", "commands print what they say"),
                          ("plan", "nobody names schemes"), ("completion", "bash names"), ("scheme_values",)):
         call(sys.executable, f"tests/cli/test_{test}.py", "out/sparsync", ".", *names)
 
