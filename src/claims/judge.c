@@ -179,7 +179,7 @@ static const struct ss_field_spec estimate_fields[] = {
     {"halved", "(half)", SS_IS_ABOVE_0, PART(of.halved)},
     {"doubled", "(twice)", SS_IS_ABOVE_0, PART(of.doubled)},
     SS_SPEC_NOTES,
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_estimate_fields = {.name = "estimated", .field = estimate_fields};
 
 /* "set" with "of": a path of those inputs; without: a value of "let". */

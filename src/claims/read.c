@@ -45,22 +45,22 @@ static bool read_class(struct ss_node node, void *out, struct ss_error *error) {
 }
 
 static const struct ss_field_spec truth_forms[] = {
-    {NULL, NULL, SS_IS_FLAG}, {NULL, NULL, SS_IS_EITHER(ss_expression_forms)}, {NULL}};
+    {NULL, NULL, SS_IS_FLAG}, {NULL, NULL, SS_IS_EITHER(ss_expression_forms)}, {.name = NULL}};
 static const struct ss_field_spec number = {NULL, NULL, SS_IS_NUMBER, .nullable = true},
                                   expression = {NULL, NULL, SS_IS_EITHER(ss_expression_forms)},
                                   range_forms[] = {{NULL, NULL, SS_IS_NUMBER},
                                                    {NULL, NULL, SS_IS_LIST(&number, 2, 2)},
-                                                   {NULL}},
+                                                   {.name = NULL}},
                                   printed_forms[] = {{NULL, NULL, SS_IS_TEXT},
                                                      {NULL, NULL, SS_IS_EITHER(range_forms)},
-                                                     {NULL}},
+                                                     {.name = NULL}},
                                   ours_forms[] = {{NULL, NULL, SS_IS_EITHER(ss_expression_forms)},
                                                   {NULL, "[low, high]", SS_IS_LIST(&expression, 2, 2)},
-                                                  {NULL}},
+                                                  {.name = NULL}},
                                   estimate = {NULL, NULL, SS_IS_OBJECT(&ss_estimate_fields)},
                                   estimated_forms[] = {{NULL, NULL, SS_IS_LIST(&estimate, 0, SS_CLAIM_ESTIMATES)},
                                                        {NULL, "a list of \"estimates\"", SS_IS_NAME},
-                                                       {NULL}};
+                                                       {.name = NULL}};
 #define PART(member) SS_STORED(struct ss_claim, member)
 static const struct ss_field_spec claim_fields[] = {
     {"id", NULL, SS_IS_NAME, .required = true, PART(id)},
@@ -83,7 +83,7 @@ static const struct ss_field_spec claim_fields[] = {
     {"verdict", NULL, SS_IS_CHOICE(ss_claim_verdicts), .required = true, PART(pinned)},
     {"why", "{name} is replaced by the value of that name", SS_IS_NAME, .required = true},
     SS_SPEC_NOTES,
-    {NULL}};
+    {.name = NULL}};
 static const struct ss_object_spec claim_spec = {.name = "claim", .field = claim_fields};
 
 static const struct ss_field_spec a_claim = {NULL, NULL, SS_IS_OBJECT(&claim_spec)};
@@ -96,7 +96,7 @@ static const struct ss_field_spec file_fields[] = {
     {"inputs", NULL, SS_IS_OBJECT(&ss_inputs_fields), SS_STORED(struct ss_claims_file, inputs)},
     {"estimates", NULL, SS_IS_OBJECT(&lists_spec), SS_STORED(struct ss_claims_file, estimates)},
     {"claims", NULL, SS_IS_LIST(&a_claim, 0, 0), .required = true, SS_STORED(struct ss_claims_file, claims)},
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_claims_fields = {
     .title = "A file of claims (scenarios/claims; several may be one paper's)",
     .says = "What a paper prints, how ours is computed, and the verdict that is pinned.",

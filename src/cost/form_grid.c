@@ -105,7 +105,7 @@ static bool add_uniform(struct ss_grid *grid, const struct axes *axes, struct ss
   return true;
 }
 
-static const struct ss_field_spec gradient_fields[] = {SS_GRADIENT_FIELDS(1024), {NULL}};
+static const struct ss_field_spec gradient_fields[] = {SS_GRADIENT_FIELDS(1024), {.name = NULL}};
 static const struct ss_object_spec gradient_spec = {.field = gradient_fields};
 
 bool ss_gradient_read(const struct ss_object_spec *spec, struct ss_node node, struct ss_gradient *out,
@@ -200,7 +200,7 @@ static const struct ss_field_spec entry_fields[] = {
     {"iterations", "played one after the other, with residuals (1)", SS_IS_COUNT(1, 4096)},
     {"touches", "the bound that the last iteration must reach", SS_IS_CHOICE(bounds)},
     {"options", "of the scheme", SS_IS_LIST(&some_options, 1, 0)},
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_grid_entry_fields = {
     .name = "entry",
     .field = entry_fields,

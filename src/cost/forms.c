@@ -20,16 +20,16 @@ static const char *const patterns[] = {"ring", "exchange", "doubling", "halving"
 static const struct ss_field_spec values[] = {{NULL, NULL, SS_IS_TEXT},
                                               {NULL, NULL, SS_IS_NUMBER},
                                               {NULL, NULL, SS_IS_FLAG},
-                                              {NULL}},
+                                              {.name = NULL}},
                                   a_value = {NULL, NULL, SS_IS_EITHER(values)},
                                   some_values[] = {{NULL, NULL, SS_IS_EITHER(values)},
                                                    {NULL, NULL, SS_IS_LIST(&a_value, 1, 0)},
-                                                   {NULL}},
+                                                   {.name = NULL}},
                                   option_values = {NULL, NULL, SS_IS_EITHER(some_values)};
 static const struct ss_object_spec when_spec = {.others = &option_values};
 static const struct ss_field_spec an_entry = {NULL, NULL, SS_IS_OBJECT(&ss_grid_entry_fields)};
 static const struct ss_field_spec grids[] = {
-    {NULL, NULL, SS_IS_OBJECT(&ss_grid_entry_fields)}, {NULL, NULL, SS_IS_LIST(&an_entry, 1, 0)}, {NULL}};
+    {NULL, NULL, SS_IS_OBJECT(&ss_grid_entry_fields)}, {NULL, NULL, SS_IS_LIST(&an_entry, 1, 0)}, {.name = NULL}};
 #define FORM(member) SS_IS_TEXT, .nullable = true, SS_STORED(struct ss_cost, member)
 static const struct ss_field_spec fields[] = {
     {"scheme", "one of `sparsync list schemes`", SS_IS_NAME, .required = true},
@@ -51,7 +51,7 @@ static const struct ss_field_spec fields[] = {
     SS_SPEC_NOTES,
     {"pattern", "who sends to whom: what nodes and shared cards make of the form follows from it",
      SS_IS_CHOICE(patterns), .read = read_pattern, SS_STORED(struct ss_cost, pattern)},
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_cost_fields = {
     .title = "A cost model: models/costs/*.json",
     .says = "Symbols and functions of formulas: docs/model.md, \"Closed forms\"",

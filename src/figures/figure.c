@@ -37,13 +37,14 @@ static const struct ss_field_spec quantity_fields[] = {
     {"scale", "of the axis", SS_IS_CHOICE(scales), .usual = "linear", AXIS(scale)},
     {"from", "of the axis", SS_IS_NUMBER, AXIS(low)},
     {"to", "of the axis", SS_IS_NUMBER, AXIS(high)},
-    {NULL}};
+    {.name = NULL}};
 static const struct ss_object_spec quantity_spec = {.name = "quantity", .field = quantity_fields};
 static const struct ss_field_spec quantity_forms[] = {{NULL, "a field of results", SS_IS_NAME},
                                                       {NULL, NULL, SS_IS_NUMBER},
                                                       {NULL, NULL, SS_IS_OBJECT(&quantity_spec)},
-                                                      {NULL}};
-static const struct ss_field_spec printed_forms[] = {{NULL, NULL, SS_IS_FLAG}, {NULL, NULL, SS_IS_TEXT}, {NULL}};
+                                                      {.name = NULL}};
+static const struct ss_field_spec printed_forms[] = {
+    {NULL, NULL, SS_IS_FLAG}, {NULL, NULL, SS_IS_TEXT}, {.name = NULL}};
 static const struct ss_field_spec a_name = {NULL, NULL, SS_IS_TEXT};
 static const struct ss_object_spec names_spec = {.others = &a_name};
 #define QUANTITY(name)                                                                                               \
@@ -58,7 +59,7 @@ static const struct ss_field_spec entry_fields[] = {
     {"each", "a row for each member of this field", SS_IS_NAME},
     WHERE,
     MAPPING,
-    {NULL}};
+    {.name = NULL}};
 static const struct ss_object_spec entry_spec = {
     .name = "entry",
     .says = "a request, or an input's name, and what to draw of the answer; without either a point of its own",
@@ -72,7 +73,7 @@ static const struct ss_field_spec panel_fields[] = {
     WHERE,
     {"relative", "every row to that of one series", SS_IS_OBJECT(&ss_relative_fields)},
     {"data", NULL, SS_IS_LIST(&an_entry, 1, 0), .required = true},
-    {NULL}};
+    {.name = NULL}};
 static const struct ss_object_spec panel_spec = {.name = "panel", .field = panel_fields};
 static const struct ss_field_spec a_panel = {NULL, NULL, SS_IS_OBJECT(&panel_spec)};
 static const struct ss_field_spec figure_fields[] = {
@@ -88,7 +89,7 @@ static const struct ss_field_spec figure_fields[] = {
     {"let", NULL, SS_IS_OBJECT(&ss_picks_fields)},
     {"panels", NULL, SS_IS_LIST(&a_panel, 1, SS_PLOT_PANELS), .required = true},
     SS_SPEC_NOTES,
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_figure_fields = {.title = "A figure (scenarios/figures)", .field = figure_fields};
 
 /* Who answers a figure's requests, and what it calls by a name. */

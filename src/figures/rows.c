@@ -39,7 +39,7 @@ static const struct ss_field_spec relative_fields[] = {
     {"to", "a series", SS_IS_NAME, .required = true, SS_STORED(struct relative, to)},
     {"as", NULL, SS_IS_CHOICE(ways), .required = true, SS_STORED(struct relative, speedup)},
     {"shown", "that series, too", SS_IS_FLAG, .usual = "true", SS_STORED(struct relative, shown)},
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_relative_fields = {.field = relative_fields};
 
 bool ss_figure_make_relative(struct ss_node node, struct ss_plot_panel *panel, size_t first, struct ss_error *error) {

@@ -125,7 +125,7 @@ static const struct ss_field_spec fields[] = {
     {"row_width", NULL, .kind = SS_SPEC_ANY},
     {"vocab", NULL, .kind = SS_SPEC_ANY},
     {"hash_rows", NULL, .kind = SS_SPEC_ANY},
-    {NULL}};
+    {.name = NULL}};
 static const struct ss_object_spec spec = {.field = fields};
 
 static bool read_object(struct reading *r, struct ss_node object, struct ss_error *error) {

@@ -56,7 +56,7 @@ static const struct ss_field_spec segment_fields[] = {
     {"up_to", "the longest message that takes this link", SS_IS_BYTES},
     {"latency", NULL, SS_IS_TIME, .required = true},
     {"bandwidth", NULL, SS_IS_RATE, .required = true},
-    {NULL}};
+    {.name = NULL}};
 static const struct ss_object_spec segment_spec = {.name = "segment", .field = segment_fields};
 static const struct ss_field_spec a_segment = {NULL, NULL, SS_IS_OBJECT(&segment_spec)};
 
@@ -121,9 +121,9 @@ static const struct ss_field_spec intra_fields[] = {{"latency", NULL, SS_IS_TIME
                                                     {"segments", SEGMENTS},
                                                     {"shared", "ranks of a node share one bus", SS_IS_FLAG,
                                                      .usual = "false", SS_STORED(struct ss_cluster, intra_shared)},
-                                                    {NULL}};
+                                                    {.name = NULL}};
 static const struct ss_field_spec exchange_fields[] = {
-    {"latency", NULL, SS_IS_TIME}, {"bandwidth", NULL, SS_IS_RATE}, {"segments", SEGMENTS}, {NULL}};
+    {"latency", NULL, SS_IS_TIME}, {"bandwidth", NULL, SS_IS_RATE}, {"segments", SEGMENTS}, {.name = NULL}};
 static const struct ss_object_spec
     intra_spec = {.says = "inside a node; as between nodes by default", .field = intra_fields, .rules = ONE_WAY},
     exchange_spec = {.says = "messages between nodes of exchanges (pairwise, direct, servers), not of chains",
@@ -162,7 +162,7 @@ static bool read_nics(struct ss_node node, struct ss_cluster *c, struct ss_error
 
 static const char *const all[] = {"all", NULL};
 static const struct ss_field_spec windows[] = {
-    {NULL, NULL, SS_IS_COUNT(1, UINT32_MAX - 1)}, {NULL, NULL, SS_IS_CHOICE(all)}, {NULL}};
+    {NULL, NULL, SS_IS_COUNT(1, UINT32_MAX - 1)}, {NULL, NULL, SS_IS_CHOICE(all)}, {.name = NULL}};
 
 static bool read_window(struct ss_node node, void *window, struct ss_error *error) {
   uint64_t count = UINT32_MAX;
@@ -180,7 +180,7 @@ static const struct ss_field_spec level_fields[] = {
      SS_STORED(struct ss_fabric_level, oversubscription)},
     {"bandwidth", "of an uplink", SS_IS_RATE, SS_STORED(struct ss_fabric_level, bandwidth)},
     {"latency", "added to messages that cross the level", SS_IS_TIME, SS_STORED(struct ss_fabric_level, latency)},
-    {NULL}};
+    {.name = NULL}};
 static const struct ss_object_spec level_spec = {
     .field = level_fields, .rules = "{'oneOf': [{'required': ['oversubscription']}, {'required': ['bandwidth']}]}"};
 static const struct ss_field_spec a_level = {NULL, NULL, SS_IS_OBJECT(&level_spec)};
@@ -276,7 +276,7 @@ static const struct ss_field_spec cluster_fields[] = {
     {"jitter", NULL, SS_IS_OBJECT(&ss_jitter_fields)},
     SS_SPEC_SOURCE,
     SS_SPEC_NOTES,
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_cluster_fields = {.name = "cluster",
                                                  .title =
                                                      "A cluster: models/clusters/*.json, or inline in a scenario",
@@ -285,7 +285,7 @@ const struct ss_object_spec ss_cluster_fields = {.name = "cluster",
                                                  .rules = ONE_WAY};
 
 const struct ss_field_spec ss_cluster_forms[] = {
-    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&ss_cluster_fields)}, {NULL}};
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&ss_cluster_fields)}, {.name = NULL}};
 
 bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_error *error) {
   *out = (struct ss_cluster){.gpus_per_node = 1};

@@ -75,7 +75,7 @@ static bool read_valid(struct ss_node valid, struct ss_error *error) {
   "'anyOf': [{'required': ['per_byte'], 'properties': {'per_byte': {'not': {'const': 0}}}}, "                        \
   "{'required': ['per_element'], 'properties': {'per_element': {'not': {'const': 0}}}}]"
 
-static const struct ss_field_spec cost_fields[] = {COSTS, {NULL}};
+static const struct ss_field_spec cost_fields[] = {COSTS, {.name = NULL}};
 static const struct ss_object_spec cost_spec = {.field = cost_fields};
 
 /* The costs among the members of a line or a piece. */
@@ -91,7 +91,7 @@ static bool read_costs(struct ss_node node, struct ss_kernel_piece *out, struct 
 }
 
 static const struct ss_field_spec piece_fields[] = {
-    {"up_to", "bytes moved by a call", .kind = SS_SPEC_POSITIVE, .dimension = SS_BYTES}, COSTS, {NULL}};
+    {"up_to", "bytes moved by a call", .kind = SS_SPEC_POSITIVE, .dimension = SS_BYTES}, COSTS, {.name = NULL}};
 static const struct ss_object_spec piece_spec = {.field = piece_fields, .rules = "{" TAKES_TIME "}"};
 static const struct ss_field_spec a_piece = {NULL, NULL, SS_IS_OBJECT(&piece_spec)},
                                   a_size = {NULL, NULL, SS_IS_BYTES};
@@ -128,7 +128,7 @@ static const struct ss_field_spec line_fields[] = {
     {"residual_median", NULL, SS_IS_NUMBER},
     {"residual_max", NULL, SS_IS_NUMBER},
     {"source", "where the line was published", SS_IS_TEXT},
-    {NULL}};
+    {.name = NULL}};
 static const struct ss_object_spec line_spec = {
     .name = "kernel",
     .field = line_fields,
@@ -214,7 +214,7 @@ static const struct ss_object_spec kernels_spec = {.others = &a_line, .choice = 
        SS_IS_OBJECT(&kernels_spec)},                                                                                 \
       {"measured", "by what command, when; not read by the program", .kind = SS_SPEC_ANY}, SS_SPEC_SOURCE,           \
       SS_SPEC_NOTES, {                                                                                               \
-    NULL                                                                                                             \
+    .name = NULL                                                                                                     \
   }
 static const struct ss_field_spec device_fields[] = {
     {"name", NULL, SS_IS_TEXT, .required = true, SS_STORED(struct ss_device, name)}, DEVICE_FIELDS};
@@ -227,7 +227,7 @@ static const struct ss_object_spec like_spec = {
 const struct ss_field_spec ss_device_forms[] = {{NULL, NULL, SS_IS_NAME},
                                                 {NULL, NULL, SS_IS_OBJECT(&ss_device_fields)},
                                                 {NULL, NULL, SS_IS_OBJECT(&like_spec)},
-                                                {NULL}};
+                                                {.name = NULL}};
 #define UNLESS_MEASURED                                                                                              \
   "{'anyOf': [{'required': ['memory_bandwidth', 'efficiency', 'launch']}, {'required': ['kernels'], 'properties': {" \
   "'kernels': {'required': ['merge_sum', 'dense_add']}, 'memory_bandwidth': false, 'efficiency': false, "            \

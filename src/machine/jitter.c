@@ -58,7 +58,7 @@ static const struct ss_field_spec jitter_fields[] = {
     {"draws", "how often a run is played", SS_IS_COUNT(1, SS_DRAWS_MAX), .usual = "40",
      SS_STORED(struct ss_jitter, draws)},
     {"seed", NULL, SS_IS_SEED, .usual = "1", SS_STORED(struct ss_jitter, seed)},
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_jitter_fields = {
     .says = "how uneven links between nodes are: runs tell a fan of times over draws beside those on even links",
     .field = jitter_fields,

@@ -11,7 +11,7 @@ enum { RANKS_MAX = 256, SCHEMES_MAX = 64 };
 static const struct ss_field_spec fields[] = {{"schemes", "(all)", SS_IS_LIST(&ss_scheme_field, 0, SCHEMES_MAX)},
                                               SS_SUPPOSED_FIELDS,
                                               {"ranks", "(4..64)", SS_IS_EITHER(ss_ranks_forms)},
-                                              {NULL}};
+                                              {.name = NULL}};
 const struct ss_object_spec ss_cost_request_fields = {.name = "cost",
                                                       .says = "closed forms, where there is no trace",
                                                       .field = fields,

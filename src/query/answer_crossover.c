@@ -24,7 +24,7 @@ static const char *const overs[] = {
 static const struct ss_field_spec an_end = {NULL, NULL, SS_IS_ANY},
                                   range_forms[] = {{NULL, "LOW..HIGH", SS_IS_NAME},
                                                    {NULL, NULL, SS_IS_LIST(&an_end, 2, 2)},
-                                                   {NULL}};
+                                                   {.name = NULL}};
 #define OF(member) SS_STORED(struct reading, member)
 #define WAYS                                                                                                         \
   {"form", "which closed form counts", SS_IS_CHOICE(ss_form_names), .usual = "exact", OF(study.duel.form)},          \
@@ -32,7 +32,7 @@ static const struct ss_field_spec an_end = {NULL, NULL, SS_IS_ANY},
       {"probes", "values that are tried", SS_IS_COUNT(2, PROBES_MOST), OF(study.probes)}, {                          \
     "ranks", NULL, SS_IS_COUNT(2, RANKS_MOST), .usual = "16", OF(study.duel.ranks)                                   \
   }
-static const struct ss_field_spec way_fields[] = {WAYS, {NULL}};
+static const struct ss_field_spec way_fields[] = {WAYS, {.name = NULL}};
 static const struct ss_object_spec ways = {.field = way_fields};
 static const struct ss_field_spec fields[] = {{"a", "a scheme", SS_IS_EITHER(ss_setting_forms), .required = true},
                                               {"b", "another", SS_IS_EITHER(ss_setting_forms), .required = true},
@@ -40,7 +40,7 @@ static const struct ss_field_spec fields[] = {{"a", "a scheme", SS_IS_EITHER(ss_
                                               {"range", NULL, SS_IS_EITHER(range_forms)},
                                               WAYS,
                                               SS_SUPPOSED_FIELDS,
-                                              {NULL}};
+                                              {.name = NULL}};
 const struct ss_object_spec ss_crossover_fields = {
     .name = "crossover", .says = "where two schemes cost the same", .field = fields};
 

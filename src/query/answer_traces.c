@@ -25,7 +25,7 @@ static const struct ss_field_spec fields[] = {
     {"ranks", "the first so many (all)", SS_IS_COUNT(1, SS_RANKS_MAX), SS_STORED(struct ss_stats_window, ranks)},
     {"iterations", NULL, SS_IS_EITHER(ss_iterations_forms)},
     {"tensors", "(all)", SS_IS_EITHER(ss_texts_forms)},
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_stats_fields = {.name = "stats", .says = "statistics of a trace", .field = fields};
 
 /* Which part of the trace; the list of tensors is to be freed. */

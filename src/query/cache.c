@@ -73,9 +73,9 @@ void ss_query_free(struct ss_query *query) {
 static const struct ss_field_spec anything = {NULL, NULL, SS_IS_ANY};
 const struct ss_object_spec ss_by_path = {.others = &anything};
 const struct ss_field_spec ss_asked_forms[] = {
-    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&ss_by_path)}, {NULL}};
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&ss_by_path)}, {.name = NULL}};
 #define ONE(name) "{'required': ['" name "']}"
-static const struct ss_field_spec fields[] = {SS_REQUEST_FIELDS, {NULL}};
+static const struct ss_field_spec fields[] = {SS_REQUEST_FIELDS, {.name = NULL}};
 const struct ss_object_spec ss_request_fields = {
     .name = "request",
     .title = "A request (of claims, of the panels of figures, and of programs that use the library)",

@@ -58,7 +58,7 @@ static bool read_lists(struct ss_node object, struct ss_calibrate_request *q, st
 #define PART(member) SS_STORED(struct ss_calibrate_request, member)
 static const char *const left_out[] = {"collectives", "nodes", "nothing", NULL}; /* by enum ss_leave_out */
 static const struct ss_field_spec window_forms[] = {
-    {NULL, NULL, SS_IS_COUNT(1, 1 << 20)}, {NULL, NULL, SS_IS_TEXT, .pattern = "^all$"}, {NULL}};
+    {NULL, NULL, SS_IS_COUNT(1, 1 << 20)}, {NULL, NULL, SS_IS_TEXT, .pattern = "^all$"}, {.name = NULL}};
 static const struct ss_field_spec fields[] = {
     {"logs", "times that were measured: files", SS_IS_EITHER(ss_texts_forms)},
     {"name", "of the cluster (that of the first log)", SS_IS_TEXT, PART(name)},
@@ -78,7 +78,7 @@ static const struct ss_field_spec fields[] = {
     {"validate", "no cluster, but how well what is left out is predicted", SS_IS_FLAG, PART(validate)},
     {"fit_on", "of a validation, in place of what is left out: collective=NAME, nodes=N",
      SS_IS_EITHER(ss_texts_forms), PART(fit_on_node)},
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_calibrate_fields = {
     .name = "calibrate", .says = "fits a cluster to times that were measured", .field = fields};
 

@@ -92,7 +92,7 @@ static bool read_select(struct ss_node node, void *out, struct ss_error *error) 
 
 #define PART(member) SS_STORED(struct ss_learn_request, source.member)
 static const struct ss_field_spec schemes_forms[] = {
-    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_LIST(&ss_scheme_field, 1, SS_LEARN_SETTINGS_MAX)}, {NULL}};
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_LIST(&ss_scheme_field, 1, SS_LEARN_SETTINGS_MAX)}, {.name = NULL}};
 static const struct ss_field_spec fields[] = {
     {"text", "a file", SS_IS_TEXT, PART(text)},
     {"trace", "of a text, in its place", SS_IS_TEXT, PART(trace)},
@@ -114,7 +114,7 @@ static const struct ss_field_spec fields[] = {
     {"split", "updates in two parts", SS_IS_FLAG, PART(task.split)},
     {"seed", NULL, SS_IS_SEED, PART(task.shape.seed)},
     {"gpus_per_node", NULL, SS_IS_COUNT(1, SS_RANKS_MAX), PART(cluster.gpus_per_node)},
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_learn_fields = {
     .name = "learn", .says = "a small training under several schemes", .field = fields};
 

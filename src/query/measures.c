@@ -303,7 +303,7 @@ static const struct ss_field_spec hash_fields[] = {
     {"parts", NULL, SS_IS_COUNT(1, PARTS_MAX), .required = true, SS_STORED(struct hash, parts)},
     {"slots_per_row", NULL, SS_IS_ABOVE_0, .most = 1024, .required = true, SS_STORED(struct hash, per_row)},
     {"probes", "of Algorithm 1", SS_IS_COUNT(1, SS_HASH_PROBES), .usual = "1", SS_STORED(struct hash, probes)},
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_hash_fields = {
     .name = "hash", .says = "which shares of nnz rows are lost, or go to serial memory", .field = hash_fields};
 
@@ -341,7 +341,7 @@ static const struct ss_field_spec fields[] = {
     {"memories", "of hashing: times the rows", SS_IS_LIST(&a_memory, 0, 0)},
     {"probes", "of hashing", SS_IS_LIST(&some_probes, 0, 0)},
     {"repeats", "of hashing", SS_IS_COUNT(1, 100)},
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_measure_fields = {
     .name = "measure", .says = "distributions that papers draw", .field = fields};
 

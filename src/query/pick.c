@@ -55,7 +55,8 @@ struct wanted {
 static const struct ss_field_spec anything = {NULL, NULL, SS_IS_ANY}, a_label = {NULL, NULL, SS_IS_NAME},
                                   an_index = {NULL, NULL, SS_IS_COUNT(0, 1 << 30)};
 static const struct ss_object_spec by_name = {.others = &anything}, labels = {.others = &a_label};
-const struct ss_field_spec ss_expression_forms[] = {{NULL, NULL, SS_IS_NUMBER}, {NULL, NULL, SS_IS_NAME}, {NULL}};
+const struct ss_field_spec ss_expression_forms[] = {
+    {NULL, NULL, SS_IS_NUMBER}, {NULL, NULL, SS_IS_NAME}, {.name = NULL}};
 static const struct ss_field_spec pick_fields[] = {
     {"from", "an input", SS_IS_NAME, .required = true},
     {"path", "names and indices, dots between (tensors.0.gamma.15), instead of all that follows", SS_IS_NAME},
@@ -70,12 +71,12 @@ static const struct ss_field_spec pick_fields[] = {
     {"range", "of the array, [from, to)", SS_IS_LIST(&an_index, 2, 2), PART(range)},
     {"reduce", NULL, SS_IS_CHOICE(reduces), .usual = "only", PART(reduce)},
     SS_SPEC_NOTES,
-    {NULL}};
+    {.name = NULL}};
 static const struct ss_object_spec pick_spec = {.name = "pick", .field = pick_fields};
 static const struct ss_field_spec picked_forms[] = {{NULL, "a formula over those before", SS_IS_NAME},
                                                     {NULL, NULL, SS_IS_NUMBER},
                                                     {NULL, NULL, SS_IS_OBJECT(&pick_spec)},
-                                                    {NULL}};
+                                                    {.name = NULL}};
 static const struct ss_field_spec picked = {NULL, NULL, SS_IS_EITHER(picked_forms)};
 const struct ss_object_spec ss_picks_fields = {.says = "numbers by name", .others = &picked};
 

@@ -42,9 +42,9 @@ bool ss_gamma_read(struct ss_node node, void *supposition, struct ss_error *erro
 
 static const struct ss_field_spec a_gamma = {NULL, NULL, SS_IS_ABOVE_0};
 const struct ss_field_spec ss_gamma_forms[] = {
-    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_LIST(&a_gamma, 1, SS_GAMMAS_MAX)}, {NULL}};
-static const struct ss_field_spec tensor_fields[] = {SS_TENSOR_FIELDS, {NULL}},
-                                  links_fields[] = {SS_LINKS_FIELDS, {NULL}};
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_LIST(&a_gamma, 1, SS_GAMMAS_MAX)}, {.name = NULL}};
+static const struct ss_field_spec tensor_fields[] = {SS_TENSOR_FIELDS, {.name = NULL}},
+                                  links_fields[] = {SS_LINKS_FIELDS, {.name = NULL}};
 static const struct ss_object_spec tensor_spec = {.field = tensor_fields}, links_spec = {.field = links_fields};
 
 bool ss_supposed_read(struct ss_node object, bool needs_bytes, bool needs_density, struct ss_supposition *c,

@@ -32,7 +32,7 @@ static const struct ss_field_spec fields[] = {
     {"block", "elements of a block (256)", SS_IS_COUNT(1, 1 << 20), SS_STORED(struct ss_selection, block)},
     {"residual", "what was not selected is added next time", SS_IS_FLAG, .usual = "true",
      SS_STORED(struct ss_selection, residual)},
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_selection_fields = {
     .name = "select",
     .says = "sparsifies every rank's gradient before a scheme sees it; needs values",

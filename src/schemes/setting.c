@@ -52,7 +52,7 @@ static bool read_option(struct ss_node node, const struct ss_option *option, uin
 
 const char *const ss_grains[] = {"row", "element", NULL}, *const ss_size_ways[] = {"free", "exchanged", NULL},
                   *const ss_hierarchies[] = {"none", "shard", "leader", NULL};
-static const struct ss_field_spec common_fields[] = {SS_SETTING_FIELDS, {NULL}};
+static const struct ss_field_spec common_fields[] = {SS_SETTING_FIELDS, {.name = NULL}};
 static const struct ss_object_spec common_spec = {.field = common_fields};
 
 bool ss_setting_read_common(struct ss_node node, struct ss_setting *out, struct ss_error *error) {
@@ -62,20 +62,20 @@ bool ss_setting_read_common(struct ss_node node, struct ss_setting *out, struct 
 static const struct ss_field_spec option_kinds[] = {{NULL, NULL, SS_IS_TEXT},
                                                     {NULL, NULL, SS_IS_NUMBER},
                                                     {NULL, NULL, SS_IS_FLAG},
-                                                    {NULL}},
+                                                    {.name = NULL}},
                                   an_option = {NULL, "an option of the scheme: `sparsync list schemes`",
                                                SS_IS_EITHER(option_kinds)};
 static const struct ss_field_spec setting_fields[] = {
     {"name", NULL, SS_IS_NAME, .required = true},
     {"label", "what results call it", SS_IS_TEXT, .low = 1, .high = sizeof((struct ss_setting){0}.label) - 1},
     SS_SETTING_FIELDS,
-    {NULL}};
+    {.name = NULL}};
 static const struct ss_object_spec setting_spec = {.name = "scheme",
                                                    .says = "a scheme and its options: `sparsync list schemes`",
                                                    .field = setting_fields,
                                                    .others = &an_option};
 const struct ss_field_spec ss_setting_forms[] = {
-    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&setting_spec)}, {NULL}};
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&setting_spec)}, {.name = NULL}};
 
 static bool read_label(struct ss_node node, struct ss_setting *out, struct ss_error *error) {
   const char *text;

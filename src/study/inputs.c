@@ -32,9 +32,9 @@ static uint64_t bytes_of(const struct ss_point *point, const struct ss_input_opt
 }
 
 static void begin(struct ss_inputs *inputs, const struct ss_point *point, const struct ss_input_options *options) {
-  const struct ss_identity made = {.low = options->lists | options->lookups << 1 | options->bags << 2 |
-                                          options->element << 3 | options->values << 4 | options->before << 5 |
-                                          options->coalesces << 6};
+  const struct ss_identity made = {.low = (uint64_t)(options->lists | options->lookups << 1 | options->bags << 2 |
+                                                     options->element << 3 | options->values << 4 |
+                                                     options->before << 5 | options->coalesces << 6)};
   const struct ss_identity key = ss_identity_join(point->is.inputs, made);
   if (ss_identity_same(key, inputs->key)) return;
   ss_arena_reset(&inputs->arena);

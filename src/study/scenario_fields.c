@@ -7,17 +7,17 @@
 
 const struct ss_field_spec ss_name_field = {NULL, NULL, SS_IS_NAME};
 const struct ss_field_spec ss_texts_forms[] = {
-    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_LIST(&ss_name_field, 1, 0)}, {NULL}};
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_LIST(&ss_name_field, 1, 0)}, {.name = NULL}};
 
 static const struct ss_field_spec a_rank_count = {NULL, NULL, SS_IS_COUNT(1, SS_RANKS_MAX)};
 const struct ss_field_spec ss_ranks_forms[] = {
     {NULL, NULL, SS_IS_COUNT(1, SS_RANKS_MAX)},
     {NULL, NULL, SS_IS_LIST(&a_rank_count, 1, 0)},
     {NULL, NULL, SS_IS_TEXT, .pattern = "^[0-9]+(\\.\\.[0-9]+)?(,[0-9]+(\\.\\.[0-9]+)?)*$"},
-    {NULL}};
+    {.name = NULL}};
 
 const struct ss_field_spec ss_iterations_forms[] = {
-    {NULL, NULL, SS_IS_COUNT(1, 0)}, {NULL, NULL, SS_IS_TEXT, .pattern = "^[0-9]*:?[0-9]*$"}, {NULL}};
+    {NULL, NULL, SS_IS_COUNT(1, 0)}, {NULL, NULL, SS_IS_TEXT, .pattern = "^[0-9]*:?[0-9]*$"}, {.name = NULL}};
 const struct ss_field_spec ss_scheme_field = {NULL, NULL, SS_IS_EITHER(ss_setting_forms)};
 
 /* --- expectations ------------------------------------------------------------------------------------------- */
@@ -27,7 +27,8 @@ static const char *result_name(size_t number) {
 }
 
 const char *const ss_relations[] = {"<", "<=", ">", ">=", "=", NULL};
-static const struct ss_field_spec than_forms[] = {{NULL, NULL, SS_IS_TEXT}, {NULL, NULL, SS_IS_NUMBER}, {NULL}};
+static const struct ss_field_spec than_forms[] = {
+    {NULL, NULL, SS_IS_TEXT}, {NULL, NULL, SS_IS_NUMBER}, {.name = NULL}};
 static const struct ss_field_spec any_value = {NULL, NULL, .kind = SS_SPEC_ANY};
 static const struct ss_object_spec at_spec = {.others = &any_value};
 #define PART(member) SS_STORED(struct ss_expectation, member)
@@ -41,7 +42,7 @@ static const struct ss_field_spec expect_fields[] = {
     {"tensor", "all tensors together by default", SS_IS_TEXT, PART(tensor)},
     {"within", "\"=\" needs it: a share of the right side", SS_IS_RATIO, PART(within)},
     SS_SPEC_NOTES,
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_expectation_fields = {
     .name = "expectation",
     .field = expect_fields,
@@ -54,7 +55,7 @@ static const struct ss_field_spec values = {NULL, NULL, SS_IS_LIST(&any_value, 1
 static const struct ss_object_spec sweep_spec = {.others = &values,
                                                  .rules = "{'minProperties': 1, 'maxProperties': 8}"};
 static const struct ss_field_spec placement_forms[] = {
-    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&ss_placement_fields)}, {NULL}};
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&ss_placement_fields)}, {.name = NULL}};
 
 static const struct ss_field_spec fields[] = {
     {"name", NULL, SS_IS_TEXT},
@@ -78,7 +79,7 @@ static const struct ss_field_spec fields[] = {
      SS_IS_EITHER(placement_forms)},
     {"capacity", "a rank looks up a row at most ceil(capacity * lookups / rows) times; what is beyond is dropped",
      SS_IS_SHARE, .most = 1e6},
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_scenario_fields = {.name = "scenario",
                                                   .title = "A scenario: the input of sparsync run, check and exec",
                                                   .says = "docs/scenarios.md. Every field can also come from --set; "

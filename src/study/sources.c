@@ -28,7 +28,7 @@ static const struct ss_field_spec uniform_fields[] = {
      SS_STORED(struct uniform, overlap)},
     {"dtype", NULL, SS_IS_CHOICE(ss_dtypes), .usual = "F32", SS_STORED(struct uniform, dtype)},
     {"seed", NULL, SS_IS_SEED, .usual = "1", SS_STORED(struct uniform, seed)},
-    {NULL}};
+    {.name = NULL}};
 static const struct ss_object_spec uniform_spec = {.says = "one tensor, as dense on every rank",
                                                    .field = uniform_fields};
 
@@ -59,7 +59,7 @@ static const struct ss_field_spec synth_fields[] = {
     SS_SYNTH_FIELDS,
     {"distinct", "each so many lookups in a row are of different rows, as a token's top-k experts are",
      SS_IS_COUNT(1, UINT32_MAX), SS_STORED(struct ss_synth, distinct)},
-    {NULL}};
+    {.name = NULL}};
 static const struct ss_object_spec synth_spec = {.says = "lookups that follow Zipf's law", .field = synth_fields};
 
 static bool read_synth(struct ss_node node, struct ss_drawn *drawn, struct ss_source *out, struct ss_error *error) {
@@ -77,7 +77,7 @@ static const struct ss_field_spec gradient_fields[] = {
     SS_GRADIENT_FIELDS(1 << 20),
     {"distribution", NULL, SS_IS_CHOICE(distributions), .usual = "normal", SS_STORED(struct ss_gradient, laplace)},
     {"iterations", NULL, SS_IS_COUNT(1, UINT64_C(1) << 40), SS_STORED(struct ss_gradient, iterations)},
-    {NULL}};
+    {.name = NULL}};
 static const struct ss_object_spec gradient_spec = {.says = "synthetic gradients, with values",
                                                     .field = gradient_fields};
 
@@ -96,18 +96,18 @@ static bool read_gradient(struct ss_node node, struct ss_source *out, struct ss_
 static const struct ss_field_spec trace_fields[] = {{"uniform", NULL, SS_IS_OBJECT(&uniform_spec)},
                                                     {"synth", NULL, SS_IS_OBJECT(&synth_spec)},
                                                     {"gradient", NULL, SS_IS_OBJECT(&gradient_spec)},
-                                                    {NULL}};
+                                                    {.name = NULL}};
 static const struct ss_object_spec trace_spec = {.name = "trace",
                                                  .says = "what to make",
                                                  .field = trace_fields,
                                                  .rules = "{'minProperties': 1, 'maxProperties': 1}"};
 const struct ss_field_spec ss_trace_forms[] = {
-    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&trace_spec)}, {NULL}};
-static const struct ss_field_spec lookups_fields[] = {{"synth", NULL, SS_IS_OBJECT(&synth_spec)}, {NULL}};
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&trace_spec)}, {.name = NULL}};
+static const struct ss_field_spec lookups_fields[] = {{"synth", NULL, SS_IS_OBJECT(&synth_spec)}, {.name = NULL}};
 static const struct ss_object_spec lookups_spec = {
     .name = "lookups", .says = "what to make", .field = lookups_fields, .rules = "{'minProperties': 1}"};
 const struct ss_field_spec ss_lookups_forms[] = {
-    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&lookups_spec)}, {NULL}};
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&lookups_spec)}, {.name = NULL}};
 
 static bool read_file(struct ss_node node, const char *base, struct ss_source *out, struct ss_error *error) {
   char path[PATH_MAX];

@@ -240,7 +240,7 @@ static bool feed(struct ss_train_study *s, const struct ss_train_study *like, st
 static const struct ss_field_spec jitter_fields[] = {
     {"lognormal", "sigma", SS_IS_RATIO, .required = true, SS_STORED(struct ss_iterate_options, sigma)},
     {"seed", NULL, SS_IS_SEED, .usual = "1", SS_STORED(struct ss_iterate_options, seed)},
-    {NULL}};
+    {.name = NULL}};
 static const struct ss_object_spec jitter_spec = {
     .says = "sigma of the factor exp(sigma z - sigma^2/2) on compute, one an iteration and rank",
     .field = jitter_fields};
@@ -248,7 +248,7 @@ static const struct ss_object_spec feeds_spec = {.others = &ss_name_field};
 #define FORMS(kind, spec)                                                                                            \
   static const struct ss_field_spec kind##_forms[] = {{NULL, NULL, SS_IS_NAME},                                      \
                                                       {NULL, NULL, SS_IS_OBJECT(&spec)},                             \
-                                                      {NULL}},                                                       \
+                                                      {.name = NULL}},                                               \
                                     a_##kind = {NULL, "a name in models/" #kind "s, a path, or an object",           \
                                                 SS_IS_EITHER(kind##_forms)}
 FORMS(workload, ss_workload_fields);
@@ -277,7 +277,7 @@ static const struct ss_field_spec fields[] = {
     {"baselines", "systems that speed-ups are over; those that say so by default", SS_IS_LIST(&ss_name_field, 0, 0)},
     {"verify", "prove each simulated exchange", SS_IS_FLAG, .usual = "false",
      SS_STORED(struct ss_train_study, training.durations.verify)},
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_training_fields = {
     .title = "A scenario of sparsync train", .says = "docs/training.md, \"Scenario\"", .field = fields};
 

@@ -18,7 +18,7 @@ static const struct ss_field_spec a_rank = {NULL, NULL, SS_IS_COUNT(0, 0)};
 static const struct ss_field_spec table_fields[] = {
     {"partition", NULL, SS_IS_CHOICE(ss_sharding_names), .required = true, SS_STORED(struct ss_shards, cut)},
     {"ranks", "that of each even share, none twice; all by default, one of a whole table", SS_IS_LIST(&a_rank, 1, 0)},
-    {NULL}};
+    {.name = NULL}};
 static const struct ss_object_spec table_spec = {.field = table_fields};
 static const struct ss_field_spec a_table = {NULL, NULL, SS_IS_OBJECT(&table_spec)};
 static const struct ss_object_spec tables_spec = {.others = &a_table, .rules = "{'minProperties': 1}"};
@@ -32,7 +32,7 @@ static const struct ss_field_spec fields[] = {
     {"chosen", "columns, rows, tables, greedy or mixed", SS_IS_TEXT},
     {"plan", "what each placement takes, as plan --place writes it", SS_IS_ANY},
     SS_SPEC_NOTES,
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_placement_fields = {
     .name = "placement",
     .title = "A placement: where each table of a trace lives",

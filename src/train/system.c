@@ -104,7 +104,7 @@ static const struct ss_field_spec fields[] = {
      SS_STORED(struct ss_system, baseline)},
     {"source", NULL, SS_IS_OBJECT(&source_spec)},
     SS_SPEC_NOTES,
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_system_fields = {
     .name = "system",
     .title = "A system: models/systems/*.json, or inline in a scenario of train",

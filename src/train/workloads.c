@@ -83,7 +83,7 @@ static bool read_tensors(struct ss_workload *w, struct ss_node node, struct ss_f
   return true;
 }
 
-static const struct ss_field_spec synth_fields[] = {SS_SYNTH_FIELDS, {NULL}};
+static const struct ss_field_spec synth_fields[] = {SS_SYNTH_FIELDS, {.name = NULL}};
 static const struct ss_object_spec synth_spec = {
     .says = "lookups of its own that follow Zipf's law",
     .field = synth_fields,
@@ -112,7 +112,7 @@ static const struct ss_field_spec count_fields[] = {
      SS_STORED(struct ss_feed, prior)},
     {"overlap", "of the rows of ranks", SS_IS_CHOICE(ss_overlap_names), .usual = "random",
      SS_STORED(struct ss_feed, overlap)},
-    {NULL}};
+    {.name = NULL}};
 static const struct ss_object_spec count_spec = {.says = "numbers of rows, as papers print them",
                                                  .field = count_fields};
 
@@ -180,8 +180,9 @@ static bool read_dense(struct reading *r, struct ss_node node, struct ss_module 
 static const char *const kinds[] = {"embedding", "dense", NULL}, *const embedding_kind[] = {"embedding", NULL},
                          *const dense_kind[] = {"dense", NULL};
 static const struct ss_field_spec a_name = {NULL, NULL, SS_IS_NAME},
-                                  tensors[] = {
-                                      {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_LIST(&a_name, 1, 0)}, {NULL}};
+                                  tensors[] = {{NULL, NULL, SS_IS_NAME},
+                                               {NULL, NULL, SS_IS_LIST(&a_name, 1, 0)},
+                                               {.name = NULL}};
 static const struct ss_object_spec source_spec = {
     .name = "source",
     .says = "field name to where its number comes from; a text that begins with \"estimated\" says how it was made",
@@ -200,8 +201,8 @@ static const struct ss_field_spec embedding_fields[] = {
     {"tensor", "of the scenario's trace; several: one table that all of them look up", SS_IS_EITHER(tensors)},
     {"synth", NULL, SS_IS_OBJECT(&synth_spec)},
     {"counts", NULL, SS_IS_OBJECT(&count_spec)},
-    {NULL}};
-static const struct ss_field_spec dense_fields[] = {MODULE_FIELDS(dense_kind), {NULL}};
+    {.name = NULL}};
+static const struct ss_field_spec dense_fields[] = {MODULE_FIELDS(dense_kind), {.name = NULL}};
 static const struct ss_object_spec
     embedding_spec = {.name = "embedding",
                       .field = embedding_fields,
@@ -211,7 +212,7 @@ static const struct ss_object_spec
     dense_spec = {.name = "dense", .field = dense_fields};
 static const struct ss_field_spec modules[] = {{NULL, NULL, SS_IS_OBJECT(&dense_spec)},
                                                {NULL, NULL, SS_IS_OBJECT(&embedding_spec)},
-                                               {NULL}},
+                                               {.name = NULL}},
                                   a_module = {NULL, NULL, SS_IS_EITHER(modules)};
 
 static bool read_module(struct reading *r, struct ss_node node, struct ss_module *m, struct ss_error *error) {
@@ -357,7 +358,7 @@ static const struct ss_field_spec workload_fields[] = {
      SS_IS_LIST(&a_module, 1, SS_MODULES_MAX), .required = true},
     {"source", NULL, SS_IS_OBJECT(&source_spec)},
     SS_SPEC_NOTES,
-    {NULL}};
+    {.name = NULL}};
 const struct ss_object_spec ss_workload_fields = {
     .name = "workload",
     .title = "A workload: models/workloads/*.json, or inline in a scenario of train",

@@ -1183,7 +1183,7 @@ static const struct ss_field_spec sample_fields[] = {
     {"seed", NULL, SS_IS_SEED, .nullable = true, SS_STORED(struct sample, seed)},
     {"time", NULL, SS_IS_TIME, .usual = "5us", SS_STORED(struct sample, time)},
     SS_SPEC_NOTES,
-    {NULL}};
+    {.name = NULL}};
 static const struct ss_object_spec sample_spec = {.title = "A sample", .field = sample_fields};
 
 static bool read_sample(const char *text, struct ss_doc **doc, struct sample *out, struct ss_error *error) {
@@ -1232,12 +1232,12 @@ static void an_edit_by_one_name_forgets_the_other(void **state) {
   (void)state;
   static const struct ss_field_spec a_sample = {NULL, NULL, SS_IS_OBJECT(&sample_spec)};
   static const struct ss_field_spec forms[] = {
-      {NULL, NULL, SS_IS_TEXT}, {NULL, NULL, SS_IS_OBJECT(&sample_spec)}, {NULL}};
+      {NULL, NULL, SS_IS_TEXT}, {NULL, NULL, SS_IS_OBJECT(&sample_spec)}, {.name = NULL}};
   static const struct ss_object_spec free_names = {.others = &a_sample};
   static const struct ss_field_spec fields[] = {{"list", NULL, SS_IS_LIST(&a_sample, 0, 0)},
                                                 {"either", NULL, SS_IS_EITHER(forms)},
                                                 {"free", NULL, SS_IS_OBJECT(&free_names)},
-                                                {NULL}};
+                                                {.name = NULL}};
   static const struct ss_object_spec spec = {.field = fields};
   static const char text[] =
       "{\"list\": [{}, {\"count\": 1, \"number\": 2}], \"either\": {\"count\": 1, \"number\": 2}, "
