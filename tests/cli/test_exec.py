@@ -314,6 +314,15 @@ def simulated_as_by_run(folder):
 
 
 @test
+def rings_by_cards_of_their_own(folder):
+    """Full nodes, and a small one; adds of a step are one launch in the simulation, and one a ring here."""
+    schemes = labelled([{"name": "allreduce"}, {"name": "allreduce", "chunks": 2}, {"name": "allgather"}, {"name": "allgather", "separate": True}])
+    for ranks in (4, 5):
+        out, _ = execute(ranks, scenario(folder, schemes, cluster={**CLUSTER, "gpus_per_node": 2, "nics": 2, "model": "fair"}), "--format", "json")
+        check_points(json.loads(out)["points"], schemes, ranks)
+
+
+@test
 def timed_several_times(folder):
     """Runs begin with the memory that the first one found: residuals and thresholds too. Exchanged sizes
     and wider indices are there among the schemes of values."""
