@@ -299,7 +299,7 @@ MUTANTS = [
            "return value + (minus & 0);", cli="second"),
     Mutant("s2: the last byte of a part's bitmap is dropped", "src/schemes/s2.c",
            "for (uint64_t i = 0; i < bytes; i++) bitmap[first_byte + i] =",
-           "for (uint64_t i = 0; i + 1 < bytes; i++) bitmap[first_byte + i] =", unit="values"),
+           "for (uint64_t i = 0; i + 1 < bytes; i++) bitmap[first_byte + i] =", cli="second"),
     # --- the GPU's kernels, as test_cuda_loop plays them
     Mutant("gpu: a row may overwrite another", "src/kernels/cuda/hashing.h",
            "if (a->round == 1 || grid_look(slot) == NO_ROW) grid_set(slot, row);", "grid_set(slot, row);", unit="cuda_loop"),
@@ -580,7 +580,7 @@ MUTANTS = [
            "return e->sent[endpoint];", unit="player"),
     Mutant("an error is its square", "src/schemes/mass.c",
            "sqrt(square / energy)",
-           "(square / energy)", unit="values"),
+           "(square / energy)", cli="second"),
     Mutant("energy in units of half a grain", "src/schemes/mass.c",
            "* final->grain * final->grain / had : 1;",
            "* final->grain / had : 1;", cli="second"),

@@ -179,6 +179,22 @@ static void loss_by_definition(void **state) {
   ss_arena_free(&arena);
 }
 
+/* The header's log(K q(id)), of K = 6 samples. */
+static void samples_are_expected_as_often_as_drawn(void **state) {
+  struct ss_model model;
+  struct ss_error error;
+  double all = 0;
+  (void)state;
+  assert_true(ss_model_open(&tiny, &model, &error));
+  for (uint64_t id = 1; id < tiny.vocab; id++) {
+    assert_true(close_to(exp(model.log_expected[id]),
+                         tiny.samples * log((double)(id + 1) / (double)id) / log((double)tiny.vocab), 1e-12));
+    all += exp(model.log_expected[id]);
+  }
+  assert_true(close_to(all, tiny.samples, 1e-12)); /* each draw is of some word */
+  ss_model_close(&model);
+}
+
 /* q(id) = log((id+1)/id) / log V, each id's share of 6 x 25,000 draws within 5 sigma. */
 static void samples_are_log_uniform(void **state) {
   enum { BATCHES = 25000 };
@@ -798,6 +814,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gradient_by_differences),
       cmocka_unit_test(loss_by_definition),
+      cmocka_unit_test(samples_are_expected_as_often_as_drawn),
       cmocka_unit_test(samples_are_log_uniform),
       cmocka_unit_test(curves_end_in_their_last_tenth),
       cmocka_unit_test(a_smaller_vocabulary_keeps_its_words),
