@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct ss_field_spec ss_name_field = {NULL, NULL, SS_IS_NAME};
+const struct ss_field_spec ss_texts_forms[] = {
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_LIST(&ss_name_field, 1, 0)}, {.name = NULL}};
+
 enum { FIELDS_MAX = 64 };
 
 /* --- reading ------------------------------------------------------------------------------------------------- */

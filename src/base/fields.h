@@ -93,6 +93,9 @@ struct ss_object_spec {
 #define SS_SPEC_SUMMARY                                                                                              \
   { "summary", NULL, SS_IS_TEXT }
 
+/* A text that is not empty, as an item of lists, and the ways to say one or several. */
+extern const struct ss_field_spec ss_name_field, ss_texts_forms[];
+
 /* The node must be an object of known fields with all that are required; what is stored is then read into `out`, and
  * what is absent but has a usual value gets that. Texts are the document's. */
 bool ss_object_read(const struct ss_object_spec *spec, struct ss_node node, void *out,
@@ -108,6 +111,11 @@ bool ss_object_check_keys(const struct ss_object_spec *spec, struct ss_node node
  * edit by one name replaces the other. */
 void ss_object_forget_other_name(const struct ss_object_spec *spec, struct cJSON *object, const char *path);
 
+/* A document that there is a schema of; lists of them end without a name. */
+struct ss_schema {
+  const char *name;
+  const struct ss_object_spec *spec;
+};
 /* A JSON Schema (2020-12) for all that the table says; the caller's. NULL: memory was short. */
 struct cJSON *ss_object_schema(const struct ss_object_spec *spec);
 

@@ -6,7 +6,6 @@
 #include "query/cache.h"
 #include "query/pick.h"
 #include "query/verdict.h"
-#include "study/scenario_fields.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -4,9 +4,11 @@
 #include "base/suggest.h"
 #include "claims/claims.h"
 #include "cli/command.h"
-#include "cli/schemas.h"
+#include "figures/figure.h"
+#include "query/cache.h"
 #include "report/table.h"
 #include "schemes/registry.h"
+#include "study/scenario_fields.h"
 
 #include <cjson/cJSON.h>
 #include <limits.h>
@@ -107,8 +109,16 @@ static bool list_claims(cJSON *list, struct ss_error *error) {
   return ok;
 }
 
+/* The i-th schema: of files of claims and figures, of requests, then of what scenarios and models say. */
+static struct ss_schema schema_at(size_t i) {
+  static const struct ss_schema first[] = {
+      {"claims-file", &ss_claims_fields}, {"figure", &ss_figure_fields}, {"request", &ss_request_fields}};
+  const size_t count = sizeof first / sizeof *first;
+  return i < count ? first[i] : ss_study_schemas[i - count];
+}
+
 static void list_schemas(cJSON *list) {
-  for (const struct ss_schema *s = ss_schemas; s->name; s++) entry(list, s->name, s->spec->title);
+  for (size_t i = 0; schema_at(i).name; i++) entry(list, schema_at(i).name, schema_at(i).spec->title);
 }
 
 static bool print_schema(const void *context, FILE *stream, struct ss_error *error) {
@@ -122,10 +132,9 @@ static bool print_schema(const void *context, FILE *stream, struct ss_error *err
 static bool write_schema(const char *name, const char *output, struct ss_error *error) {
   const char *names[64] = {NULL};
   size_t i = 0;
-  for (; ss_schemas[i].name; i++) {
-    if (strcmp(ss_schemas[i].name, name) == 0)
-      return ss_output_write(output, print_schema, ss_schemas[i].spec, error);
-    names[i] = ss_schemas[i].name;
+  for (struct ss_schema s; (s = schema_at(i)).name; i++) {
+    if (strcmp(s.name, name) == 0) return ss_output_write(output, print_schema, s.spec, error);
+    names[i] = s.name;
   }
   return ss_fail(error, SS_BAD_INPUT, "there is no schema of \"%s\"%s", name,
                  ss_suggest(name, names, "sparsync list schemas shows them").text);

@@ -9,7 +9,6 @@
 #include "query/cache.h"
 #include "query/field.h"
 #include "query/pick.h"
-#include "study/scenario_fields.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

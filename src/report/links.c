@@ -1,7 +1,6 @@
 #include "report/links.h"
 
 #include "base/json_text.h"
-#include "machine/network.h"
 
 #include <cjson/cJSON.h>
 

@@ -5,10 +5,6 @@
 #include "study/results.h"
 #include "study/sources.h"
 
-const struct ss_field_spec ss_name_field = {NULL, NULL, SS_IS_NAME};
-const struct ss_field_spec ss_texts_forms[] = {
-    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_LIST(&ss_name_field, 1, 0)}, {.name = NULL}};
-
 static const struct ss_field_spec a_rank_count = {NULL, NULL, SS_IS_COUNT(1, SS_RANKS_MAX)};
 const struct ss_field_spec ss_ranks_forms[] = {
     {NULL, NULL, SS_IS_COUNT(1, SS_RANKS_MAX)},

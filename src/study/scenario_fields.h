@@ -5,10 +5,10 @@
 #include "base/fields.h"
 
 extern const struct ss_object_spec ss_scenario_fields, ss_training_fields;
-/* The ways to say rank counts, and one text or several. */
-extern const struct ss_field_spec ss_ranks_forms[], ss_texts_forms[], ss_iterations_forms[];
-/* Items of lists: a text that is not empty, a scheme. */
-extern const struct ss_field_spec ss_name_field, ss_scheme_field;
+/* The ways to say rank counts and iterations; an item of a list of schemes. */
+extern const struct ss_field_spec ss_ranks_forms[], ss_iterations_forms[], ss_scheme_field;
+/* The schemas of what is read here and below: docs/schemas/NAME.schema.json. */
+extern const struct ss_schema ss_study_schemas[];
 
 /* What a scenario promises of its results. Texts are the document's. */
 struct ss_expectation {
