@@ -31,12 +31,18 @@ static struct ss_setting setting_of(const struct way *way) {
   return setting;
 }
 
+/* Messages of flat rings side by side that are worth playing for a comparison: so many ranks take shards. */
+static const double rings_most = 0x1p21;
+
 /* Hierarchies are of several nodes of several ranks each. */
 static bool is_there(const struct way *way, const struct ss_setting *setting, const struct ss_cluster *cluster,
                      uint32_t ranks) {
   struct ss_error ignored;
+  const struct ss_layout layout = ss_layout_of(cluster, ranks);
+  const double rings = ss_setting_rings(setting, layout);
   if (way->hierarchy && (cluster->gpus_per_node < 2 || ranks <= cluster->gpus_per_node)) return false;
-  return ss_setting_check(setting, ss_layout_of(cluster, ranks), &ignored);
+  if (rings > 1 && rings * ranks * 2.0 * (ranks - 1.0) > rings_most) return false;
+  return ss_setting_check(setting, layout, &ignored);
 }
 
 /* How many networks from number `first` on have as many rings as that one: they are played at once. */
