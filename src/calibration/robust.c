@@ -295,8 +295,9 @@ static bool fit_all(struct fitting *f, bool whole) {
 bool ss_robust_fit(const struct ss_times *times, struct ss_robust_cost *cost, double *weight,
                    struct ss_error *error) {
   struct ss_arena arena = {0};
-  struct fitting f = {.times = times, .cost = cost, .weight = weight};
+  struct fitting f = {.times = times, .cost = cost};
   const size_t n = times->count;
+  f.weight = weight;
   bool ok = open_normal(&f.normal, times->costs, &arena) && ss_take(&arena, f.relative, n) &&
             ss_take(&arena, f.scratch, n) && ss_take(&arena, f.row, times->costs) &&
             ss_take_zero(&arena, f.broken, times->orders) && (weight || ss_take(&arena, f.weight, n));

@@ -109,15 +109,16 @@ cJSON *ss_supposed_links_json(const struct ss_cluster *cluster) {
   return links;
 }
 
-cJSON *ss_costs_json(const struct ss_costs *costs, const struct ss_costs_request *q, struct ss_error *error) {
+cJSON *ss_costs_json(const struct ss_costs *costs, const struct ss_costs_request *wanted, struct ss_error *error) {
   cJSON *root = cJSON_CreateObject(), *points;
   bool ok = true;
-  ss_json_add_text(root, "overlap", ss_gamma_names[q->with->kind]);
-  cJSON_AddItemToObject(root, "links", ss_supposed_links_json(q->cluster));
+  ss_json_add_text(root, "overlap", ss_gamma_names[wanted->with->kind]);
+  cJSON_AddItemToObject(root, "links", ss_supposed_links_json(wanted->cluster));
   points = cJSON_AddArrayToObject(root, "points");
-  for (size_t r = 0; ok && r < q->rank_counts; r++) ok = add_costs(costs, q, q->ranks[r], points, error);
-  for (size_t i = 0; ok && i < q->schemes; i++)
-    if (!ss_scheme_find(q->scheme[i])) ok = add_side(costs, q, q->scheme[i], points, error);
+  for (size_t r = 0; ok && r < wanted->rank_counts; r++)
+    ok = add_costs(costs, wanted, wanted->ranks[r], points, error);
+  for (size_t i = 0; ok && i < wanted->schemes; i++)
+    if (!ss_scheme_find(wanted->scheme[i])) ok = add_side(costs, wanted, wanted->scheme[i], points, error);
   if (ok && cJSON_GetArraySize(points) > 0) return root;
   if (ok) (void)ss_fail(error, SS_BAD_INPUT, "no closed form holds at these rank counts");
   cJSON_Delete(root);

@@ -26,31 +26,31 @@ struct ss_shares_offer {
   bool own;
 };
 
-bool ss_shares_open(struct ss_shares *r, uint32_t links, uint32_t path) {
-  *r = (struct ss_shares){.free = SS_NONE, .links = links};
-  while (1u << r->shift < path) r->shift++;
-  r->link = ss_alloc_zero(links, sizeof *r->link);
-  r->eased = ss_alloc(links, sizeof *r->eased);
-  r->touched = ss_alloc(links, sizeof *r->touched);
-  if (!r->link || !r->eased || !r->touched) {
-    ss_shares_close(r);
+bool ss_shares_open(struct ss_shares *shares, uint32_t links, uint32_t path) {
+  *shares = (struct ss_shares){.free = SS_NONE, .links = links};
+  while (1u << shares->shift < path) shares->shift++;
+  shares->link = ss_alloc_zero(links, sizeof *shares->link);
+  shares->eased = ss_alloc(links, sizeof *shares->eased);
+  shares->touched = ss_alloc(links, sizeof *shares->touched);
+  if (!shares->link || !shares->eased || !shares->touched) {
+    ss_shares_close(shares);
     return false;
   }
-  for (uint32_t i = 0; i < links; i++) r->link[i].first = SS_NONE;
+  for (uint32_t i = 0; i < links; i++) shares->link[i].first = SS_NONE;
   return true;
 }
 
-void ss_shares_close(struct ss_shares *r) {
-  free(r->link);
-  free(r->flow);
-  free(r->slot);
-  free(r->fresh);
-  free(r->eased);
-  free(r->vars);
-  free(r->touched);
-  free(r->order);
-  ss_fair_heap_close(&r->ends);
-  *r = (struct ss_shares){0};
+void ss_shares_close(struct ss_shares *shares) {
+  free(shares->link);
+  free(shares->flow);
+  free(shares->slot);
+  free(shares->fresh);
+  free(shares->eased);
+  free(shares->vars);
+  free(shares->touched);
+  free(shares->order);
+  ss_fair_heap_close(&shares->ends);
+  *shares = (struct ss_shares){0};
 }
 
 static bool grow(void *array, size_t count, size_t size) {
@@ -61,13 +61,15 @@ static bool grow(void *array, size_t count, size_t size) {
   return grown != NULL;
 }
 
-bool ss_shares_reserve(struct ss_shares *r, uint32_t flows) {
-  if (flows <= r->capacity) return true;
-  if (!grow(&r->flow, flows, sizeof *r->flow) || !grow(&r->slot, (size_t)flows << r->shift, sizeof *r->slot) ||
-      !grow(&r->fresh, flows, sizeof *r->fresh) || !grow(&r->vars, flows, sizeof *r->vars) ||
-      !grow(&r->order, (size_t)flows + r->links, sizeof *r->order) || !ss_fair_heap_reserve(&r->ends, flows))
+bool ss_shares_reserve(struct ss_shares *shares, uint32_t flows) {
+  if (flows <= shares->capacity) return true;
+  if (!grow(&shares->flow, flows, sizeof *shares->flow) ||
+      !grow(&shares->slot, (size_t)flows << shares->shift, sizeof *shares->slot) ||
+      !grow(&shares->fresh, flows, sizeof *shares->fresh) || !grow(&shares->vars, flows, sizeof *shares->vars) ||
+      !grow(&shares->order, (size_t)flows + shares->links, sizeof *shares->order) ||
+      !ss_fair_heap_reserve(&shares->ends, flows))
     return false;
-  r->capacity = flows;
+  shares->capacity = flows;
   return true;
 }
 
@@ -103,37 +105,37 @@ static void leave(struct ss_shares *r, double now, uint32_t slot, double rate) {
   if (link->count == 0) link->busy += now - link->since;
 }
 
-double ss_shares_begin(struct ss_shares *r, double now, const uint32_t *path, uint32_t links,
+double ss_shares_begin(struct ss_shares *shares, double now, const uint32_t *path, uint32_t links,
                        struct ss_shares_flow flow) {
-  const uint32_t id = r->free != SS_NONE ? r->free : r->used++;
+  const uint32_t id = shares->free != SS_NONE ? shares->free : shares->used++;
   double alone = flow.cap;
-  if (r->free != SS_NONE) r->free = r->flow[id].id;
+  if (shares->free != SS_NONE) shares->free = shares->flow[id].id;
   flow.since = now;
   flow.rate = 0;
   flow.neck = SS_NONE;
   flow.links = links;
   flow.mark = 0;
-  r->flow[id] = flow;
+  shares->flow[id] = flow;
   for (uint32_t i = 0; i < links; i++) {
-    enter(r, now, (id << r->shift) + i, path[i], flow.left);
-    alone = ss_sooner(alone, r->link[path[i]].capacity);
+    enter(shares, now, (id << shares->shift) + i, path[i], flow.left);
+    alone = ss_sooner(alone, shares->link[path[i]].capacity);
   }
-  r->fresh[r->fresh_count++] = id;
+  shares->fresh[shares->fresh_count++] = id;
   return alone;
 }
 
-void ss_shares_end(struct ss_shares *r, double now, uint32_t id) {
-  struct ss_shares_flow *flow = &r->flow[id];
-  if (flow->neck != SS_NONE) r->link[flow->neck].necks--;
+void ss_shares_end(struct ss_shares *shares, double now, uint32_t id) {
+  struct ss_shares_flow *flow = &shares->flow[id];
+  if (flow->neck != SS_NONE) shares->link[flow->neck].necks--;
   for (uint32_t i = 0; i < flow->links; i++) {
-    const uint32_t slot = (id << r->shift) + i, at = r->slot[slot].link;
-    leave(r, now, slot, flow->rate);
-    if (r->link[at].necks == 0 || r->link[at].eased) continue;
-    r->link[at].eased = true;
-    r->eased[r->eased_count++] = at;
+    const uint32_t slot = (id << shares->shift) + i, at = shares->slot[slot].link;
+    leave(shares, now, slot, flow->rate);
+    if (shares->link[at].necks == 0 || shares->link[at].eased) continue;
+    shares->link[at].eased = true;
+    shares->eased[shares->eased_count++] = at;
   }
-  flow->id = r->free;
-  r->free = id;
+  flow->id = shares->free;
+  shares->free = id;
 }
 
 /* --- filling ------------------------------------------------------------------------------------------------- */
@@ -362,23 +364,23 @@ static void check_invariants(const struct ss_shares *r) {
 }
 #endif
 
-void ss_shares_update(struct ss_shares *r, double now) {
-  if (r->fresh_count + r->eased_count == 0) return;
-  r->mark++;
-  r->var_count = r->touched_count = 0;
-  for (uint32_t i = 0; i < r->eased_count; i++) r->link[r->eased[i]].eased = false;
-  for (uint32_t i = 0; i < r->eased_count; i++) {
-    const uint32_t at = r->eased[i];
-    for (uint32_t slot = r->link[at].first; slot != SS_NONE; slot = r->slot[slot].next)
-      if (r->flow[flow_of(r, slot)].neck == at) add_var(r, flow_of(r, slot));
+void ss_shares_update(struct ss_shares *shares, double now) {
+  if (shares->fresh_count + shares->eased_count == 0) return;
+  shares->mark++;
+  shares->var_count = shares->touched_count = 0;
+  for (uint32_t i = 0; i < shares->eased_count; i++) shares->link[shares->eased[i]].eased = false;
+  for (uint32_t i = 0; i < shares->eased_count; i++) {
+    const uint32_t at = shares->eased[i];
+    for (uint32_t slot = shares->link[at].first; slot != SS_NONE; slot = shares->slot[slot].next)
+      if (shares->flow[flow_of(shares, slot)].neck == at) add_var(shares, flow_of(shares, slot));
   }
-  for (uint32_t i = 0; i < r->fresh_count; i++)
-    if (!alone(r, now, r->fresh[i])) add_var(r, r->fresh[i]);
-  r->fresh_count = r->eased_count = 0;
-  if (r->var_count > 0) {
-    do fill(r);
-    while (spread(r));
-    set_rates(r, now);
+  for (uint32_t i = 0; i < shares->fresh_count; i++)
+    if (!alone(shares, now, shares->fresh[i])) add_var(shares, shares->fresh[i]);
+  shares->fresh_count = shares->eased_count = 0;
+  if (shares->var_count > 0) {
+    do fill(shares);
+    while (spread(shares));
+    set_rates(shares, now);
   }
-  check_invariants(r);
+  check_invariants(shares);
 }

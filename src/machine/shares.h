@@ -83,8 +83,8 @@ bool ss_shares_reserve(struct ss_shares *shares, uint32_t flows);
  * with it. Its rate stands after the next ss_shares_update. Returns the B/s that it would have alone. */
 double ss_shares_begin(struct ss_shares *shares, double now, const uint32_t *path, uint32_t links,
                        struct ss_shares_flow flow);
-/* Ends flow number `flow`, which ss_fair_heap_take took out of shares->ends. */
-void ss_shares_end(struct ss_shares *shares, double now, uint32_t flow);
+/* Ends flow number `id`, which ss_fair_heap_take took out of shares->ends. */
+void ss_shares_end(struct ss_shares *shares, double now, uint32_t id);
 /* Gives every flow its max-min fair rate, and an end in shares->ends. */
 void ss_shares_update(struct ss_shares *shares, double now);
 

@@ -25,13 +25,14 @@ static const char *time_text(const cJSON *form, const char *name, char *out, siz
 
 /* Adds what the table shows besides the forms' JSON; `placed`: the time on the cluster's nodes and cards. */
 static void add_words(cJSON *form) {
-  char text[2000];
+  char text[2000], placed_text[64];
   const char *formula = ss_json_word(form, "formula"), *low = ss_json_word(form, "formula_low"),
              *placed = ss_json_word(form, "placed");
   ss_json_add_text(form, "flat", time_text(form, "formula", text, sizeof text));
   ss_json_add_text(form, "printed", time_text(form, "paper", text, sizeof text));
-  snprintf(text, sizeof text, "%s", placed && strcmp(placed, "exact") != 0 ? ">= " : "");
-  ss_json_add_text(form, "on_nodes", strcat(text, time_text(form, "placed", (char[64]){0}, 64)));
+  snprintf(text, sizeof text, "%s%s", placed && strcmp(placed, "exact") != 0 ? ">= " : "",
+           time_text(form, "placed", placed_text, sizeof placed_text));
+  ss_json_add_text(form, "on_nodes", text);
   if (low && !formula) snprintf(text, sizeof text, "%s .. %s", low, ss_json_word(form, "formula_high"));
   else snprintf(text, sizeof text, "%s", formula ? formula : "");
   ss_json_add_text(form, "shown", text);

@@ -96,7 +96,7 @@ MUTANTS = [
            "(ranks + cluster->gpus_per_node) / ", unit="sim"),
     # --- links that are shared
     Mutant("others keep their rate when a message ends", "src/machine/shares.c",
-           "    r->eased[r->eased_count++] = at;\n", "    r->link[at].eased = false;\n", unit="fair"),
+           "    shares->eased[shares->eased_count++] = at;\n", "    shares->link[at].eased = false;\n", unit="fair"),
     Mutant("those whose neck was taken away keep their rate", "src/machine/shares.c",
            "(!full || fastest > flow->rate * (1 + ALIKE))", "!full && fastest < 0", unit="fair"),
     Mutant("those who are too fast keep their rate", "src/machine/shares.c",
