@@ -43,10 +43,10 @@ bool ss_at_says_more(const cJSON *at) {
   return false;
 }
 
-void ss_result_print_cell(const struct ss_result *p, FILE *stream) {
-  fprintf(stream, "%u rank%s on %s%s", p->ranks, p->ranks == 1 ? "" : "s", p->cluster,
-          ss_at_says_more(p->at) ? ", " : "");
-  ss_at_print(p->at, false, stream);
+void ss_result_print_cell(const struct ss_result *result, FILE *stream) {
+  fprintf(stream, "%u rank%s on %s%s", result->ranks, result->ranks == 1 ? "" : "s", result->cluster,
+          ss_at_says_more(result->at) ? ", " : "");
+  ss_at_print(result->at, false, stream);
 }
 
 static void print_cell(const struct ss_result *p, FILE *stream) {

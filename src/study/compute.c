@@ -171,9 +171,9 @@ static void add_texts(struct ss_result *p, const struct ss_cost *cost) {
   p->erratum = cost->erratum;
 }
 
-void ss_result_add_texts(struct ss_result *p, const struct ss_point *point, const struct ss_costs *costs) {
+void ss_result_add_texts(struct ss_result *result, const struct ss_point *point, const struct ss_costs *costs) {
   const struct ss_cost *cost = point->ranks > 1 ? cost_of(point, costs) : NULL;
-  if (cost) add_texts(p, cost);
+  if (cost) add_texts(result, cost);
 }
 
 /* The closed form with what was measured. A form that is not finite here (a single rank, say) is left out. */
@@ -206,23 +206,23 @@ static void add_forms(struct ss_result *p, const struct ss_point *point, const s
   p->paper_high_s = values.paper_high;
 }
 
-void ss_result_begin(struct ss_result *p, const struct ss_point *point) {
-  *p = (struct ss_result){.setting = point->setting,
-                          .ranks = point->ranks,
-                          .tensor = point->tensor_name,
-                          .at = point->at,
-                          .cluster = point->cluster_name,
-                          .machine = &point->cluster,
-                          .device = point->device_name,
-                          .trace = point->trace_name,
-                          .trace_hash = point->trace_hash,
-                          .seed = point->seed,
-                          .iterations = point->end - point->first,
-                          .lossless = ss_scheme_lossless(point->setting.scheme),
-                          .exact = SS_UNKNOWN,
-                          .fan = SS_FAN_NONE,
-                          .draws = point->cluster.jitter.draws,
-                          .identity = point->is.point};
+void ss_result_begin(struct ss_result *result, const struct ss_point *point) {
+  *result = (struct ss_result){.setting = point->setting,
+                               .ranks = point->ranks,
+                               .tensor = point->tensor_name,
+                               .at = point->at,
+                               .cluster = point->cluster_name,
+                               .machine = &point->cluster,
+                               .device = point->device_name,
+                               .trace = point->trace_name,
+                               .trace_hash = point->trace_hash,
+                               .seed = point->seed,
+                               .iterations = point->end - point->first,
+                               .lossless = ss_scheme_lossless(point->setting.scheme),
+                               .exact = SS_UNKNOWN,
+                               .fan = SS_FAN_NONE,
+                               .draws = point->cluster.jitter.draws,
+                               .identity = point->is.point};
 }
 
 /* What the exact sum applies is all there is, or all that was selected of it. */

@@ -247,7 +247,7 @@ static const struct ss_object_spec jitter_spec = {
 static const struct ss_object_spec feeds_spec = {.others = &ss_name_field};
 #define FORMS(kind, spec)                                                                                            \
   static const struct ss_field_spec kind##_forms[] = {{NULL, NULL, SS_IS_NAME},                                      \
-                                                      {NULL, NULL, SS_IS_OBJECT(&spec)},                             \
+                                                      {NULL, NULL, SS_IS_OBJECT(&(spec))},                           \
                                                       {.name = NULL}},                                               \
                                     a_##kind = {NULL, "a name in models/" #kind "s, a path, or an object",           \
                                                 SS_IS_EITHER(kind##_forms)}
