@@ -51,7 +51,7 @@ class Cluster:
     def rings(self, ranks):
         """Who has which position in each of the rings side by side: as many as a node has cards."""
         g, count = self.per_node, self.cards if self.nodes(ranks) > 1 else 1
-        return [[first + (k + (i + 1) * g // count + g) % size for first in range(0, ranks, g)
+        return [[first + (k - (-(i + 1) * g // count) + g) % size for first in range(0, ranks, g)
                  for size in [min(g, ranks - first)] for k in range(size)] for i in range(count)]
 
 

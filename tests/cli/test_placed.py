@@ -53,7 +53,8 @@ def kind(name, label, ranks):
         return "bound" if per_node == 1 or ranks == per_node else None
     if per_node == 1 or ranks == per_node:
         return "bound" if label in RUNNING or (label in SERVERS and per_node == 1) else "exact"
-    if ranks % per_node and (label not in RINGS or CLUSTERS[name].get("nics", 1) > 1):
+    cards = CLUSTERS[name].get("nics", per_node if CLUSTERS[name]["nic"] == "per-rank" else 1)
+    if ranks % per_node and (label not in RINGS or cards > 1):
         return None  # rings side by side meet unequal nodes
     if name == "slow to start inside" and label in RINGS:
         return "bound"

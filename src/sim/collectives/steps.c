@@ -78,7 +78,7 @@ uint32_t ss_step_shift(const struct ss_step *s) {
 }
 
 void ss_ring_order(uint32_t ranks, uint32_t per_node, uint32_t ring, uint32_t rings, uint32_t *order) {
-  const uint32_t last = (ring + 1) * per_node / rings + per_node - 1;
+  const uint32_t last = ((ring + 1) * per_node + rings - 1) / rings + per_node - 1;
   for (uint32_t r = 0; r < ranks; r++) {
     const uint32_t node = r / per_node * per_node, here = ranks - node < per_node ? ranks - node : per_node;
     order[r] = node + (r - node + last + 1) % here;
