@@ -44,6 +44,7 @@ enum { GRID_THREADS = 256 };
 
 struct grid;
 
+/* NOLINTBEGIN(readability-redundant-declaration): the loop of the tests defines them before this. */
 /* A zeroed grid may be closed. */
 static bool grid_open(struct grid *g, struct ss_error *error) SS_MUST_CHECK;
 static void grid_close(struct grid *g);
@@ -64,6 +65,7 @@ static bool grid_scan(struct grid *g, uint32_t *data, uint64_t n, struct ss_erro
 /* Sorted by the lowest `bits` bits, equal ones in the order they had. */
 static bool grid_sort_rows(struct grid *g, const uint32_t *from, uint32_t *to, uint64_t n, int bits,
                            struct ss_error *error) SS_MUST_CHECK;
+/* NOLINTEND(readability-redundant-declaration) */
 /* Values that are sorted by keys in the same way. Keys are uint8_t (key_bytes 1) or uint16_t (2). */
 struct grid_pairs {
   int key_bytes, bits;
