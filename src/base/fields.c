@@ -278,7 +278,7 @@ static cJSON *list_schema(const struct ss_field_spec *f, const struct writing *w
 static cJSON *choice_schema(const char *const *choices, const char *(*choice)(size_t number)) {
   cJSON *out = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(out, "enum");
   const char *name;
-  for (size_t i = 0; (name = choice ? choice(i) : choices[i]); i++)
+  for (size_t i = 0; (name = choice ? choice(i) : choices ? choices[i] : NULL); i++)
     cJSON_AddItemToArray(list, cJSON_CreateString(name));
   return out;
 }

@@ -221,7 +221,7 @@ static bool rank(struct table *t, struct ss_error *error) {
 }
 
 static bool import_fields(struct table *t, struct ss_error *error) {
-  bool more;
+  bool more = false;
   if (!ss_output_check(t->import->output, error)) return false;
   if (!(t->header ? ss_csv_head : ss_csv_next)(&t->csv, &more, error)) return false;
   if (!more) return ss_fail(error, SS_BAD_INPUT, "%s: has no line that is not empty", t->name);

@@ -126,14 +126,16 @@ void ss_reading_end(const struct ss_reading_progress *p) {
   if (p->size) ss_watcher_end(p->watcher);
 }
 
-bool ss_samples_write(const struct ss_any_import *import, struct ss_trace_content *content, struct ss_error *error) {
+bool ss_samples_write(const struct ss_any_import *import, const struct ss_trace_content *content,
+                      struct ss_error *error) {
   struct ss_row_source told = *content->row_source;
+  struct ss_trace_content all = *content;
   told.watcher = import->watcher;
-  content->row_source = &told;
-  content->source = import->source;
-  content->ranks = import->dealing.ranks;
-  ss_watcher_begin(import->watcher, "tables", content->tensors);
-  const bool good = ss_trace_write(import->output, content, error);
+  all.row_source = &told;
+  all.source = import->source;
+  all.ranks = import->dealing.ranks;
+  ss_watcher_begin(import->watcher, "tables", all.tensors);
+  const bool good = ss_trace_write(import->output, &all, error);
   ss_watcher_end(import->watcher);
   return good;
 }

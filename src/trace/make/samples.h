@@ -47,7 +47,7 @@ bool ss_samples_tensors(const struct ss_any_import *import, const char *name, st
 /* Writes the trace. The caller has filled the content's iterations, tensors, offsets, bags, tokens, pad_id and
  * row_source.
  */
-bool ss_samples_write(const struct ss_any_import *import, struct ss_trace_content *content,
+bool ss_samples_write(const struct ss_any_import *import, const struct ss_trace_content *content,
                       struct ss_error *error) SS_MUST_CHECK;
 
 #endif
