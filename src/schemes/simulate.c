@@ -13,13 +13,18 @@ struct ss_layout ss_layout_of(const struct ss_cluster *cluster, uint32_t ranks) 
                             ss_cluster_fair(cluster) ? ss_cluster_nics(cluster) : 0};
 }
 
+/* Sums of nodes have other rows than ranks have: what is sent of them is known when they are made. */
+static bool sums_rows(const struct ss_setting *setting) {
+  return setting->hierarchy && setting->scheme->content != SS_SENDS_DENSE;
+}
+
 struct ss_input_options ss_setting_input_options(const struct ss_setting *setting, uint32_t ranks, bool verify,
                                                  bool device) {
   const struct ss_scheme *scheme = setting->scheme;
   const struct ss_traits traits = ss_setting_traits(setting, (struct ss_layout){ranks, ranks, 1, 0});
   return (struct ss_input_options){
       .ranks = ranks,
-      .lists = verify || device || ss_scheme_valued(scheme) || setting->hierarchy || traits.lists,
+      .lists = verify || device || ss_scheme_valued(scheme) || sums_rows(setting) || traits.lists,
       .lookups = traits.lookups,
       .bags = traits.pools,
       .before = device,
@@ -201,7 +206,7 @@ bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct s
 }
 
 static bool needs_payloads(const struct ss_setting *setting, const struct ss_world *world, struct ss_layout layout) {
-  return world->verify || ss_scheme_valued(setting->scheme) || setting->hierarchy ||
+  return world->verify || ss_scheme_valued(setting->scheme) || sums_rows(setting) ||
          ss_setting_traits(setting, layout).lists || (world->device && world->device->counted);
 }
 
