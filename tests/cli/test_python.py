@@ -282,11 +282,15 @@ def pip_installs_the_package(folder):
     if not importlib.util.find_spec("mesonpy") or not importlib.util.find_spec("pip"):
         raise tap.Skip("there is no meson-python (./dev setup python)")
     build = PROGRAM.parent.name + "-python"  # beside ours, so that ccache finds what we compiled
+    # what meson-python leaves in the tree makes it take an old build folder for granted
+    left = ROOT / ".mesonpy-native-file.ini"
+    left.unlink(missing_ok=True)
     shutil.rmtree(ROOT / build, ignore_errors=True)
     done = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--no-index",
                            "--disable-pip-version-check", f"--config-settings=builddir={build}", "--target", folder / "site", ROOT],
                           capture_output=True, text=True, timeout=tap.HANG, cwd=ROOT)
     shutil.rmtree(ROOT / build, ignore_errors=True)
+    left.unlink(missing_ok=True)
     assert done.returncode == 0, done.stderr[-2000:] + done.stdout[-2000:]
     plain = {name: value for name, value in os.environ.items() if not name.startswith("SPARSYNC_")}
     out = subprocess.run([sys.executable, "-c", "import sparsync; print(sparsync.__file__, len(sparsync.run('demo', iterations='0:1')))"],
