@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { TOLD_AT_ONCE = 1 << 28 }; /* B */
+enum { TAG_END = 1000 };         /* no other message has it */
 
 bool ss_mpi_check(int code, const char *what, struct ss_error *error) {
   char text[MPI_MAX_ERROR_STRING] = "unknown error";
@@ -48,16 +50,29 @@ bool ss_communicator_open(struct ss_communicator *comm, struct ss_error *error) 
   return false;
 }
 
-/* MPI_Finalize waits, too, but takes a core for it. */
-void ss_communicator_close(struct ss_communicator *comm) {
+/* Rank 0 has written all, and has MPI end those that are lost; in a second what it said is on its way at least. An
+ * mpirun that was told to go on when a process dies (Open MPI's --enable-recovery) does not end the others, which
+ * wait a little longer; any other would take a process that ends before for a failure. */
+static _Noreturn void end(const struct ss_communicator *comm, enum ss_status status) {
+  (void)sleep(comm->rank == 0 ? 1 : 3);
+  if (comm->rank == 0) (void)MPI_Abort(MPI_COMM_WORLD, (int)status);
+  _exit(comm->rank == 0 ? (int)status : SS_OK);
+}
+
+/* MPI_Finalize would wait for rank 0, too, but takes a core for it, and for those that are lost. */
+void ss_communicator_close(struct ss_communicator *comm, enum ss_status status) {
   MPI_Request request;
   int done = 0;
-  (void)comm;
-  int code = MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  for (int r = 1; comm->rank == 0 && r < (int)comm->size; r++)
+    if (MPI_Isend(&comm->lost, 1, MPI_UINT32_T, r, TAG_END, MPI_COMM_WORLD, &request) == MPI_SUCCESS)
+      (void)MPI_Request_free(&request); /* it may never arrive */
+  int code =
+      comm->rank == 0 ? MPI_ERR_OTHER : MPI_Irecv(&comm->lost, 1, MPI_UINT32_T, 0, TAG_END, MPI_COMM_WORLD, &request);
   while (code == MPI_SUCCESS && !done) {
     code = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
     if (!done) (void)nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
   }
+  if (comm->lost) end(comm, status);
   (void)MPI_Finalize();
 }
 

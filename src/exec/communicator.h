@@ -20,8 +20,9 @@ struct ss_communicator {
 /* Starts MPI. On success ss_communicator_close is due, once, by every process. Processes that the mpirun of another
  * MPI started do not see each other: that is an error in each of them, and so is a build without MPI. */
 bool ss_communicator_open(struct ss_communicator *comm, struct ss_error *error) SS_MUST_CHECK;
-/* Waits until all others close it, too. */
-void ss_communicator_close(struct ss_communicator *comm);
+/* The last that a process does with it: waits until rank 0 closes it, too. When some are lost, this ends all
+ * processes, those that do not answer as well, and does not come back; rank 0's status counts. */
+void ss_communicator_close(struct ss_communicator *comm, enum ss_status status);
 
 /* Collective: true when `good` is true in all processes. Else false everywhere, with the error of the lowest-ranked
  * process that failed, which names its rank unless all failed alike. */

@@ -9,19 +9,6 @@ static void tell_error(const struct ss_communicator *comm, const struct ss_error
   else (void)fprintf(stderr, "sparsync: rank %" PRIu32 " of %" PRIu32 ": %s\n", comm->rank, comm->size, error->text);
 }
 
-/* Rank 0, when some do not answer: nobody waits for them. */
-static _Noreturn void end_all(const struct ss_communicator *comm, bool good, const struct ss_error *error) {
-  if (good && fflush(stdout) == 0) {
-    (void)fprintf(stderr,
-                  "sparsync: all is done, without %" PRIu32 " of %" PRIu32
-                  " ranks; what mpirun says of an abort from here on concerns only them\n",
-                  comm->lost, comm->size);
-    ss_communicator_part(comm, SS_OK);
-  }
-  if (!good) tell_error(comm, error);
-  ss_communicator_part(comm, good ? SS_MACHINE : error->status);
-}
-
 bool ss_processes_run(bool understood,
                       bool (*work)(void *context, struct ss_communicator *comm, struct ss_error *error),
                       void *context, struct ss_error *error) {
@@ -29,8 +16,14 @@ bool ss_processes_run(bool understood,
   if (!ss_communicator_open(&comm, error)) return ss_launch_read().rank != 0;
   comm.tell = tell_error;
   const bool good = ss_communicator_agree(&comm, understood, error) && work(context, &comm, error);
-  if (comm.lost) end_all(&comm, good, error);
-  ss_communicator_close(&comm);
+  if (comm.lost && !good) tell_error(&comm, error);
+  if (comm.lost && good)
+    (void)fprintf(stderr,
+                  "sparsync: all is done, without %" PRIu32 " of %" PRIu32
+                  " ranks; what mpirun says of an abort from here on concerns only them\n",
+                  comm.lost, comm.size);
+  const bool written = fflush(stdout) == 0;
+  ss_communicator_close(&comm, !good ? error->status : written ? SS_OK : SS_MACHINE);
   return good || comm.rank != 0;
 }
 

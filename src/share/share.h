@@ -32,11 +32,9 @@ bool ss_processes_same(const struct ss_communicator *comm, const uint64_t *numbe
 
 /* Computes all items of the work, here without a communicator (as ss_work_run), else in all processes, which have the
  * same items. Collective: in rank 0 true when all items were finished, else the error of the first in order that
- * failed, as if one process had computed all; elsewhere true. When comm->lost is not 0 afterwards, only rank 0 comes
- * back: nothing collective may follow, and ss_communicator_part is due. `patience`: s. */
+ * failed, as if one process had computed all; elsewhere true. When comm->lost is not 0 afterwards, nothing
+ * collective may follow, and elsewhere than in rank 0 nothing but ss_communicator_close. `patience`: s. */
 bool ss_work_share(struct ss_communicator *comm, const struct ss_work *work, double patience,
                    struct ss_error *error) SS_MUST_CHECK;
-/* Rank 0, when some are lost and all is written: ends all processes, also those that do not answer. */
-_Noreturn void ss_communicator_part(const struct ss_communicator *comm, enum ss_status status);
 
 #endif
