@@ -95,6 +95,24 @@ static bool add_window(cJSON *root, uint32_t window) {
                               : cJSON_AddNumberToObject(root, "window", window) != NULL;
 }
 
+/* As docs/model.md, "Memory of hosts", has it. */
+static bool add_memory(cJSON *root, const struct ss_calibrated *c) {
+  const struct ss_measured_cluster *m = &c->fit->cluster;
+  const uint32_t pieces = m->pieces[SS_COST_MEMORY];
+  cJSON *memory = pieces > 0 ? cJSON_AddObjectToObject(root, "memory") : NULL;
+  cJSON *list = pieces > 1 ? cJSON_AddArrayToObject(memory, "pieces") : NULL;
+  for (uint32_t i = 0; i < pieces; i++) {
+    const struct ss_cost_piece *piece = &m->piece[SS_COST_MEMORY][i];
+    cJSON *item = list ? cJSON_CreateObject() : memory;
+    if (list && !cJSON_AddItemToArray(list, item)) return false;
+    if (i + 1 < pieces && !cJSON_AddNumberToObject(item, "up_to", (double)piece->up_to)) return false;
+    if (!cJSON_AddNumberToObject(item, "sum_per_byte", piece->cost[0].value) ||
+        !cJSON_AddNumberToObject(item, "page_per_byte", piece->cost[1].value))
+      return false;
+  }
+  return pieces == 0 || memory;
+}
+
 static bool add_machine(cJSON *root, const struct ss_calibrated *c) {
   const struct ss_measured_cluster *m = &c->fit->cluster;
   if (!cJSON_AddStringToObject(root, "model", "fair") || !add_links(root, c, ss_calibrated_main_kind(c)) ||
@@ -105,9 +123,18 @@ static bool add_machine(cJSON *root, const struct ss_calibrated *c) {
     cJSON *exchange = cJSON_AddObjectToObject(root, "exchange");
     if (!exchange || !add_links(exchange, c, SS_COST_EXCHANGE)) return false;
   }
+  if (!add_memory(root, c)) return false;
   if (m->pieces[SS_COST_INTRA] == 0 || m->gpus_per_node == 1) return true;
   cJSON *intra = cJSON_AddObjectToObject(root, "intra");
   return intra && add_links(intra, c, SS_COST_INTRA);
+}
+
+/* What is supposed begins with "estimated", as everywhere. */
+static bool add_memory_source(cJSON *source, const struct ss_calibrated *c) {
+  char text[400];
+  snprintf(text, sizeof text, "%s%.300s", c->fit->sum_supposed ? "estimated: sums of 0.1 ns a byte; pages: " : "",
+           c->measured);
+  return c->fit->cluster.pieces[SS_COST_MEMORY] == 0 || cJSON_AddStringToObject(source, "memory", text);
 }
 
 static bool add_source(cJSON *root, const struct ss_calibrated *c) {
@@ -115,6 +142,7 @@ static bool add_source(cJSON *root, const struct ss_calibrated *c) {
   const bool inside = c->fit->cluster.pieces[SS_COST_INTRA] > 0 && c->fit->cluster.gpus_per_node > 1;
   return source && cJSON_AddStringToObject(source, "bandwidth", c->measured) &&
          cJSON_AddStringToObject(source, "latency", isnan(c->latency) ? c->measured : "given: --latency") &&
+         add_memory_source(source, c) &&
          (!inside || cJSON_AddStringToObject(source, "intra",
                                              inside_nodes(c) ? c->measured
                                                              : "estimated: no run stayed inside a node; four times "

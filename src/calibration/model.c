@@ -58,8 +58,8 @@ static struct ss_pattern_call call_of(const struct ss_measured_cluster *m, const
                                   .ranks = o->nodes * o->per_node,
                                   .bytes = o->bytes,
                                   .rings = !o->mpi && o->nodes > 1 ? cards_of(m, o->per_node) : 1,
-                                  .sum_beta = has_memory ? memory->cost[0].value : 0,
-                                  .page_beta = has_memory ? memory->cost[1].value : 0,
+                                  .memory.sum = has_memory ? memory->cost[0].value : 0,
+                                  .memory.page = has_memory ? memory->cost[1].value : 0,
                                   .mpi = o->mpi};
 }
 
@@ -206,7 +206,7 @@ static bool link_terms(const struct ss_measured_cluster *m, const struct ss_obse
 static bool memory_term(const struct ss_measured_cluster *m, const struct ss_observation *o, int which,
                         const struct terms *t, double seconds, struct ss_error *error) {
   struct ss_pattern_call call = call_of(m, o);
-  double *beta = which == 0 ? &call.sum_beta : &call.page_beta, after;
+  double *beta = which == 0 ? &call.memory.sum : &call.memory.page, after;
   const double by = STEP * seconds / (double)(o->bytes > 0 ? o->bytes : 1);
   const struct ss_cluster cluster = as_cluster(m, o->per_node);
   const struct ss_cluster *const one = &cluster;

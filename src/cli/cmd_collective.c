@@ -85,7 +85,9 @@ static struct ss_pattern_call call_of(const struct answer *r, size_t algorithm, 
                                   .ranks = r->a->ranks,
                                   .bytes = (uint64_t)bytes,
                                   .rings = r->a->rings,
-                                  .chunks = r->a->chunks};
+                                  .chunks = r->a->chunks,
+                                  .memory = ss_host_at(&r->cluster->memory, (uint64_t)bytes),
+                                  .mpi = r->cluster->memory.pieces > 0};
 }
 
 /* What one core plays in a second, roughly; and what is worth a word before it begins. */
@@ -221,8 +223,8 @@ const struct ss_command ss_command_collective = {
         "usage: sparsync collective NAME [OPTION...]\n"
         "\n"
         "Plays allreduce, allgather, reduce_scatter, alltoall, sendrecv or ping_pong on a cluster by the algorithms\n"
-        "that MPI libraries and NCCL have, and prints what nccl-tests would: time and bus bandwidth by size. Sums\n"
-        "and copies within memory are not counted.\n",
+        "that MPI libraries and NCCL have, and prints what nccl-tests would: time and bus bandwidth by size. Sums,\n"
+        "copies and buffers count as the cluster's \"memory\" says; without it they are not counted.\n",
     .examples =
         "examples:\n"
         "  sparsync collective allreduce --cluster leonardo --ranks 64\n"

@@ -4,6 +4,7 @@
 
 #include "base/fields.h"
 #include "base/notice.h"
+#include "machine/host_memory.h"
 #include "machine/jitter.h"
 
 #include <math.h>
@@ -55,6 +56,7 @@ struct ss_cluster {
   uint32_t fabric_levels;
   struct ss_fabric_level fabric[SS_FABRIC_MAX]; /* from the bottom */
   struct ss_jitter jitter;                      /* of messages between nodes */
+  struct ss_host_memory memory;                 /* of its ranks, for collectives of MPI libraries */
   char warning[256]; /* what a user should know of a cluster that can be read (ss_cluster_tell); "" nothing */
 };
 

@@ -274,6 +274,7 @@ static const struct ss_field_spec cluster_fields[] = {
      SS_STORED(struct ss_cluster, window)},
     {"intra", NULL, SS_IS_OBJECT(&intra_spec)},
     {"jitter", NULL, SS_IS_OBJECT(&ss_jitter_fields)},
+    {"memory", NULL, SS_IS_OBJECT(&ss_host_memory_fields)},
     SS_SPEC_SOURCE,
     SS_SPEC_NOTES,
     {.name = NULL}};
@@ -293,5 +294,6 @@ bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_erro
   return ss_object_read(&ss_cluster_fields, node, out, error) && check_model(node, out, error) &&
          read_classes(node, out, error) && read_nics(ss_node_get(node, "nics"), out, error) &&
          read_fabric(ss_node_get(node, "fabric"), out, error) &&
-         ss_jitter_read(ss_node_get(node, "jitter"), &out->jitter, error);
+         ss_jitter_read(ss_node_get(node, "jitter"), &out->jitter, error) &&
+         ss_host_memory_read(ss_node_get(node, "memory"), &out->memory, error);
 }

@@ -19,6 +19,7 @@ struct ss_device ss_device_of(const char *name, double launch, double per_byte) 
 }
 
 void ss_device_scale(struct ss_device *device, double factor) {
+  device->page *= factor;
   for (int k = 0; k < SS_KERNELS; k++)
     for (uint32_t i = 0; i < device->line[k].pieces; i++) {
       struct ss_kernel_piece *piece = &device->line[k].piece[i];
@@ -29,6 +30,8 @@ void ss_device_scale(struct ss_device *device, double factor) {
 }
 
 void ss_device_represent(struct ss_device *device, double count) {
+  device->page *= count;
+  device->page_from /= count;
   for (int k = 0; k < SS_KERNELS; k++)
     for (uint32_t i = 0; i < device->line[k].pieces; i++) {
       struct ss_kernel_piece *piece = &device->line[k].piece[i];
@@ -174,6 +177,26 @@ static bool read_measured(struct ss_node kernels, struct ss_device *out, struct 
   return read_lines(kernels, out, error);
 }
 
+/* A sum moves three bytes for each that comes in. Who only supposes what sums take says so in the source. */
+static bool read_memory(struct ss_node device, struct ss_node node, struct ss_device *out, struct ss_error *error) {
+  static const char *const instead[] = {"kernels", "memory_bandwidth", "efficiency", "launch"};
+  const struct ss_node source = ss_node_get(ss_node_get(device, "source"), "memory");
+  const char *where;
+  struct ss_host_memory memory;
+  for (size_t i = 0; i < sizeof instead / sizeof *instead; i++)
+    if (ss_node_present(ss_node_get(device, instead[i])))
+      return ss_node_fail(node, error, "stands in place of \"%s\": give one of both", instead[i]);
+  if (!ss_host_memory_read(node, &memory, error)) return false;
+  const struct ss_host_piece large = ss_host_at(&memory, UINT64_MAX);
+  *out = ss_device_of(out->name, 0, large.sum / 3);
+  out->moves = true;
+  out->page = large.page;
+  out->page_from = SS_KEPT_BY_MALLOC;
+  out->line[SS_KERNEL_DENSE_ADD].known =
+      !ss_node_text(source, &where, NULL) || strncmp(where, "estimated", strlen("estimated")) != 0;
+  return true;
+}
+
 /* What the file says of elements and bytes takes so many times as long. */
 static bool read_slower(struct ss_node slower, struct ss_device *out, struct ss_error *error) {
   double factor;
@@ -191,7 +214,9 @@ static bool read_all(struct ss_node node, struct ss_device *out, struct ss_error
   const struct ss_node kernels = ss_node_get(node, "kernels"), bandwidth = ss_node_get(node, "memory_bandwidth");
   const bool estimates =
       ss_node_present(ss_node_get(node, "efficiency")) || ss_node_present(ss_node_get(node, "launch"));
+  const struct ss_node memory = ss_node_get(node, "memory");
   struct ss_node needed;
+  if (ss_node_present(memory)) return read_memory(node, memory, out, error);
   if (!ss_node_present(bandwidth) && !estimates && ss_node_present(kernels))
     return read_measured(kernels, out, error);
   if (!ss_node_need(node, "memory_bandwidth", &needed, error) || !read_bandwidth(node, bandwidth, out, error))
@@ -212,6 +237,7 @@ static const struct ss_object_spec kernels_spec = {.others = &a_line, .choice = 
        .most = 1e9},                                                                                                 \
       {"kernels", "what was measured or published; all others are estimated by the bandwidth, or by dense_add",      \
        SS_IS_OBJECT(&kernels_spec)},                                                                                 \
+      {"memory", NULL, SS_IS_OBJECT(&ss_host_memory_fields)},                                                        \
       {"measured", "by what command, when; not read by the program", .kind = SS_SPEC_ANY}, SS_SPEC_SOURCE,           \
       SS_SPEC_NOTES, {                                                                                               \
     .name = NULL                                                                                                     \
@@ -229,7 +255,9 @@ const struct ss_field_spec ss_device_forms[] = {{NULL, NULL, SS_IS_NAME},
                                                 {NULL, NULL, SS_IS_OBJECT(&like_spec)},
                                                 {.name = NULL}};
 #define UNLESS_MEASURED                                                                                              \
-  "{'anyOf': [{'required': ['memory_bandwidth', 'efficiency', 'launch']}, {'required': ['kernels'], 'properties': {" \
+  "{'anyOf': [{'required': ['memory'], 'properties': {'kernels': false, 'memory_bandwidth': false, "                 \
+  "'efficiency': false, 'launch': false}}, {'required': ['memory_bandwidth', 'efficiency', 'launch']}, "             \
+  "{'required': ['kernels'], 'properties': {"                                                                        \
   "'kernels': {'required': ['merge_sum', 'dense_add']}, 'memory_bandwidth': false, 'efficiency': false, "            \
   "'launch': false}}]}"
 const struct ss_object_spec ss_device_fields = {

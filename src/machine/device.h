@@ -2,7 +2,7 @@
 #ifndef SS_MACHINE_DEVICE_H
 #define SS_MACHINE_DEVICE_H
 
-#include "base/fields.h"
+#include "machine/host_memory.h"
 #include "tensor/kernel.h"
 
 enum { SS_KERNEL_PIECES = 4 };
@@ -27,13 +27,16 @@ struct ss_device {
   char name[128];
   bool counted; /* false: "none", kernels are not counted */
   struct ss_kernel_line line[SS_KERNELS];
+  bool moves;             /* what libraries copy and allocate within memory is charged: of "memory" */
+  double page, page_from; /* s a byte of the buffers of more bytes than these, whose pages come anew */
 };
 
 /* {"name", "memory_bandwidth", "efficiency", "launch", "source"}, {"name", "kernels": {NAME: {"t0", "per_element",
  * "per_byte", "valid"}}, "measured"}, or both; without a bandwidth merge_sum and dense_add must be among the
  * kernels. A kernel may have "pieces" instead: [{"up_to", "t0", "per_element", "per_byte"}, ..., {"t0", ...}].
- * "slower": 200 makes every element and byte take 200 times as long, starts as long as ever: for tensors
- * that are 200 times smaller than those that they stand for. */
+ * "memory" in place of all of these: a host's, as clusters have it (machine/host_memory.h), by the cost of its
+ * largest vectors. "slower": 200 makes every element and byte take 200 times as long, starts as long as ever: for
+ * tensors that are 200 times smaller than those that they stand for. */
 extern const struct ss_object_spec ss_device_fields;
 /* The ways to say which in a scenario: a name, a path or "none", an object, what is like another. */
 extern const struct ss_field_spec ss_device_forms[];
@@ -57,6 +60,11 @@ static inline double ss_device_time(const struct ss_device *device, enum ss_kern
   const struct ss_kernel_piece *piece = ss_kernel_piece_of(&device->line[kernel], (double)work.bytes / calls);
   return (double)work.calls * piece->t0 + (double)work.elements * piece->per_element +
          (double)work.bytes * piece->per_byte;
+}
+
+/* s of the pages of so many buffers of `bytes`. */
+static inline double ss_device_pages(const struct ss_device *device, double bytes, uint32_t buffers) {
+  return device->moves && bytes > device->page_from ? device->page * bytes * buffers : 0;
 }
 
 /* Every kernel takes `factor` times as long. */

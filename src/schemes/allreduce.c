@@ -9,6 +9,7 @@
  * six steps, each of a quarter of the 64 rows of 16 bytes. */
 #include "schemes/run.h"
 #include "schemes/scheme.h"
+#include "sim/collectives/patterns.h"
 
 enum algorithm { RING, RABENSEIFNER, TREE };
 static const char *const algorithms[] = {"ring", "rabenseifner", "tree", NULL};
@@ -120,8 +121,19 @@ static bool whole_tensor(struct ss_run *run, const struct ss_dense_sum *sum, boo
   return true;
 }
 
+/* What an MPI library moves within memory before it begins. */
+static bool move_within(struct ss_run *run, enum algorithm algorithm, struct ss_error *error) {
+  const struct ss_algorithm *pattern = ss_algorithm_of(SS_ALLREDUCE, algorithms[algorithm]);
+  const struct ss_dense_sum sum = sum_of(run, 1);
+  const struct ss_chunk whole = ss_dense_units(&sum, 0, 1);
+  for (uint32_t r = 0; r < run->ranks; r++)
+    ss_play_note_moves(run->play, r, pattern->before, run->high - run->low, ss_wire_bytes(&run->dense, &whole));
+  return ss_play_kernels(run->play, error);
+}
+
 static bool run_allreduce(struct ss_run *run, struct ss_error *error) {
   const enum algorithm algorithm = (enum algorithm)run->setting->value[ALGORITHM];
+  if (!move_within(run, algorithm, error)) return false;
   if (algorithm == RING) return ss_run_rings(run, ring, run, error);
   const struct ss_dense_sum sum = sum_of(run, algorithm == RABENSEIFNER ? ss_fold_of(run->ranks).Q : 1);
   return whole_tensor(run, &sum, algorithm == TREE, error);

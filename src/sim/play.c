@@ -44,6 +44,15 @@ void ss_play_note(struct ss_play *play, uint32_t endpoint, enum ss_kernel_kind k
   play->due = true;
 }
 
+void ss_play_note_moves(struct ss_play *play, uint32_t endpoint, struct ss_host_moves moves, uint64_t rows,
+                        uint64_t bytes) {
+  if (!play->device || !play->device->moves || !ss_play_resident(play, endpoint)) return;
+  const struct ss_kernel_work copies = {moves.copies, moves.copies * rows, 2 * moves.copies * bytes};
+  ss_play_note(play, endpoint, SS_KERNEL_PACK, copies);
+  play->stream[endpoint].due += ss_device_pages(play->device, (double)bytes, moves.buffers);
+  play->due = play->due || play->stream[endpoint].due > 0;
+}
+
 bool ss_play_kernels(struct ss_play *play, struct ss_error *error) {
   struct ss_round round = {.dependent = true, .after = play->kernel};
   if (!play->due) return true;

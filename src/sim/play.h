@@ -134,6 +134,10 @@ static inline bool ss_play_notes(const struct ss_play *play) {
 double ss_play_count(struct ss_play *play, uint32_t endpoint, enum ss_kernel_kind kernel, struct ss_kernel_work work);
 /* Notes them: they are counted, and due. */
 void ss_play_note(struct ss_play *play, uint32_t endpoint, enum ss_kernel_kind kernel, struct ss_kernel_work work);
+/* Notes what a library moves within the memory of `endpoint`, whose vector has so many rows and bytes: copies, as
+ * calls of `pack`, and pages of buffers. Nothing unless the device is a host's memory. */
+void ss_play_note_moves(struct ss_play *play, uint32_t endpoint, struct ss_host_moves moves, uint64_t rows,
+                        uint64_t bytes);
 /* Plays what is due, in a round without messages. Dependent rounds do so before they are played; whoever ends a play
  * does it then. */
 bool ss_play_kernels(struct ss_play *play, struct ss_error *error) SS_MUST_CHECK;

@@ -504,13 +504,13 @@ static bool add_schemes(struct ss_study *s, const struct cell *p, uint32_t ranks
   return !s->request.plan || s->count > before || none_left(s, p, schemes, ranks, error);
 }
 
-bool ss_study_add_cell(struct ss_study *s, cJSON *at, struct ss_error *error) {
+static bool add_cell(struct ss_study *s, cJSON *at, struct ss_error *error) {
   struct cell p = {.point.at = at};
   uint32_t ranks[RANKS_MAX] = {0};
   size_t count, from = s->count;
   if (!ss_node_present(ss_node_get(ss_doc_root(s->doc), "schemes")) && !default_schemes(s, error)) return false;
   const struct ss_node root = ss_doc_root(s->doc), schemes = ss_node_get(root, "schemes");
-  if (!ss_study_resolve(s, error) || !read_cell(s, &p, error)) return false;
+  if (!read_cell(s, &p, error)) return false;
   if (!ss_setting_read_common(root, &p.defaults, error)) return false;
   if (!ss_ranks_read(ss_node_get(root, "ranks"), p.available, ranks, RANKS_MAX, &count, error)) return false;
   if (!ss_node_is_array(schemes) || ss_node_size(schemes) == 0 || ss_node_size(schemes) > SCHEMES_MAX)
@@ -521,4 +521,13 @@ bool ss_study_add_cell(struct ss_study *s, cJSON *at, struct ss_error *error) {
     if (!add_schemes(s, &p, ranks[i], error)) return false;
   }
   return unique_labels(s, from, error);
+}
+
+/* The cluster's own device is that of its cell alone. */
+bool ss_study_add_cell(struct ss_study *s, cJSON *at, struct ss_error *error) {
+  bool set;
+  if (!ss_study_resolve(s, error) || !ss_device_by_default(s->doc, &set, error)) return false;
+  const bool ok = add_cell(s, at, error);
+  if (set) cJSON_DeleteItemFromObjectCaseSensitive(ss_doc_root(s->doc).at, "device");
+  return ok;
 }

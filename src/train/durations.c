@@ -337,7 +337,7 @@ static bool same_kernels(const struct ss_device *a, const struct ss_device *b, d
   int exponent;
   *pace = start > 0 ? b->line[0].piece[0].t0 / start : 1;
   if (a->counted != b->counted || frexp(*pace, &exponent) != 0.5) return false;
-  bool same = true;
+  bool same = a->moves == b->moves && b->page == a->page * *pace && b->page_from == a->page_from;
   for (int k = 0; k < SS_KERNELS; k++) {
     same = same && a->line[k].pieces == b->line[k].pieces;
     for (uint32_t i = 0; same && i < a->line[k].pieces; i++) {

@@ -4,6 +4,7 @@ import csv
 import functools
 import io
 import json
+import random
 import subprocess
 import sys
 
@@ -81,6 +82,86 @@ def schemes_play_the_same_rings(folder):
                 assert point["exact"] and abs(point["time_s"] / played - 1) < 1e-9, (name, ranks, nics, window, rings, point["time_s"], played)
 
 
+def within_memory(draw):
+    """A cluster's costs by the size of the vector, and the function that has them."""
+    limits = sorted(draw.sample(range(18, 29), draw.randrange(3)))
+    pieces = [{"sum_per_byte": draw.uniform(1e-11, 1e-9), "page_per_byte": draw.uniform(0, 1e-9)} for _ in range(len(limits) + 1)]
+    for piece, limit in zip(pieces, limits):
+        piece["up_to"] = 2**limit
+
+    def costs(bytes_):
+        piece = next(p for p in pieces if bytes_ <= p.get("up_to", bytes_))
+        return piece["sum_per_byte"], piece["page_per_byte"] * (bytes_ > 2**25)
+
+    return pieces[0] if not limits else {"pieces": pieces}, costs
+
+
+def sums_copies_and_pages_take_their_time(folder):
+    """On 8 ranks with links that take next to nothing: a copy is two of a sum's three accesses, and buffers above 32 MiB come anew."""
+    draw, path, P = random.Random(3), folder / "m.json", 8
+    forms = {("allreduce", "ring"): lambda M, s, p: s * (2 / 3 + 7 / 8) * M, ("allreduce", "recursive_doubling"): lambda M, s, p: (p + s * (2 / 3 + 3)) * M,
+             ("allreduce", "rabenseifner"): lambda M, s, p: (p + s * (2 / 3 + 7 / 8)) * M, ("allgather", "bruck"): lambda M, s, p: (p + s * 4 / 3) * M,
+             ("reduce_scatter", "recursive_halving"): lambda M, s, p: (2 * p + s * (2 / 3 + 7 / 8)) * M}
+    for _ in range(5):
+        memory, costs = within_memory(draw)
+        path.write_text(json.dumps({"name": "m", "latency": 0, "bandwidth": 1e24, "memory": memory}))
+        for (collective, algorithm), form in forms.items():
+            for t in json.loads(call(collective, "--cluster", path, "--ranks", P, "--algorithm", algorithm, "--sizes", "48KiB:1GiB", "--format", "json").stdout)["times"]:
+                assert abs(t["time_s"] / form(t["bytes"], *costs(t["bytes"])) - 1) < 1e-6, (collective, algorithm, memory, t)
+
+
+def schemes_and_trainings_play_the_same_memory(folder):
+    """Of vectors whose sums are in the last piece: a run's dense all-reduces take what collectives take, by rings of one card and of several; the
+    memory is a device like others, which another takes the place of."""
+    draw, path, trace = random.Random(4), folder / "m.json", folder / "t.safetensors"
+    for per_node, ranks, rows in ((1, 8, 4096), (1, 16, 2048), (4, 8, 8192)):
+        memory, _ = within_memory(draw)
+        last = memory.get("pieces", [memory])[-1]
+        memory = {"pieces": [{"sum_per_byte": 1, "up_to": 1e6}, last]} if "pieces" in memory else memory
+        cluster = {"name": "m", "latency": 2e-6, "bandwidth": 9e9, "gpus_per_node": per_node, "nics": per_node, "memory": memory}
+        path.write_text(json.dumps(cluster))
+        ask("trace", "synth", "--rows", rows, "--ranks", ranks, "--iterations", 1, "--tokens", 64, "--distinct", 64, "--row-width", 4096, "-o", trace)
+        said = ("run", "--trace", trace, "--ranks", ranks, "--format", "json", "--quiet", "--scheme", "allreduce,allreduce:algorithm=rabenseifner")
+        points = json.loads(ask(*said, "--cluster", path).stdout)["points"]
+        for point, algorithm in zip(points, ("ring", "rabenseifner")):
+            played = json.loads(call("allreduce", "--cluster", path, "--ranks", ranks, "--algorithm", algorithm, "--rings", per_node, "--format", "json",
+                                     "--sizes", rows * 16384).stdout)["times"][0]["time_s"]
+            assert point["exact"] and point["device"] == "m" and abs(point["time_s"] / played - 1) < 1e-9, (per_node, algorithm, point["time_s"], played)
+            assert {name: kernel["estimated"] for name, kernel in point["kernels"].items()} == {"dense_add": False, "pack": True}
+        del cluster["memory"]
+        without = folder / "w.json"
+        without.write_text(json.dumps(cluster))
+        (folder / "d.json").write_text(json.dumps({"name": "d", "memory": memory}))
+        times = [[p["time_s"] for p in json.loads(ask(*said, *where).stdout)["points"]] for where in
+                 (("--cluster", path), ("--cluster", without, "--device", folder / "d.json"), ("--cluster", path, "--device", "none"), ("--cluster", without))]
+        assert times[0] == times[1] and times[2] == times[3] and all(a > b for a, b in zip(times[0], times[2])), times
+    trained = [json.loads(ask("train", "--workload", "spardl-resnet-20", "--system", "horovod-allreduce", "--ranks", 4, "--format", "json", "--cluster", "leonardo", *device).stdout)["training"][0]
+               for device in ((), ("--device", "none"))]
+    assert [t["device"] for t in trained] == ["leonardo", "none"] and trained[0]["communication_s"] > 1.2 * trained[1]["communication_s"], trained
+
+
+def every_swept_cluster_has_its_own_memory(folder):
+    """What one cell's cluster brings is gone in the next one's."""
+    ask("trace", "synth", "--rows", 4096, "--ranks", 8, "--iterations", 1, "--tokens", 64, "--row-width", 64, "-o", folder / "t.safetensors")
+    said = ("run", "--trace", folder / "t.safetensors", "--scheme", "allreduce,ps", "--format", "json", "--quiet", "--cluster")
+    together = json.loads(ask(*said, "leonardo,polaris,lumi").stdout)["points"]
+    alone = [p for name in ("leonardo", "polaris", "lumi") for p in json.loads(ask(*said, name).stdout)["points"]]
+    assert [(p["cluster"], p["device"], p["time_s"]) for p in together] == [(p["cluster"], p["device"], p["time_s"]) for p in alone]
+    assert [p["device"] for p in alone[::2]] == ["leonardo", "none", "lumi"]
+
+
+def memory_must_make_sense(folder):
+    path = folder / "m.json"
+    for memory, says in (({}, "sum_per_byte"), ({"sum_per_byte": -1}, "sum_per_byte"), ({"sum_per_byte": 1e-10, "pages": 1}, "page_per_byte"),
+                         ({"pieces": []}, "1 to 4 pieces"), ({"pieces": [{"sum_per_byte": 1e-10}] * 2}, "up_to"), (3, "object"),
+                         ({"pieces": [{"sum_per_byte": 1e-10, "up_to": 4}]}, "all larger vectors"), ({"pieces": [{"sum_per_byte": 1e-10}], "page_per_byte": 0}, "leave this out"),
+                         ({"pieces": [{"sum_per_byte": 1, "up_to": 4}, {"sum_per_byte": 1, "up_to": 4}, {"sum_per_byte": 1}]}, "not above the piece before")):
+        path.write_text(json.dumps({"name": "m", "latency": 0, "bandwidth": 1e9, "memory": memory}))
+        assert says in call("allreduce", "--cluster", path, status=2).stderr, memory
+    (folder / "d.json").write_text(json.dumps({"name": "d", "memory": {"sum_per_byte": 1e-10}, "launch": 0}))
+    assert '"launch"' in ask("run", "--trace", ROOT / "traces/bible-kjv-16.safetensors", "--cluster", "leonardo", "--device", folder / "d.json", status=2).stderr
+
+
 def long_work_is_told_before_it_begins(folder):
     """P/2 rounds of P messages: of 16,384 ranks 1.3e8, as many for each size."""
     command = [PROGRAM, "collective", "allgather", "--algorithm", "neighbor_exchange", "--cluster", flat(folder), "--ranks", "16384", "--sizes", "1MiB:2MiB"]
@@ -106,4 +187,6 @@ def wrong_usage(folder):
         assert says in done.stderr and not done.stdout, (arguments, done.stderr)
 
 
-sys.exit(tap.run([times_are_those_of_closed_forms, in_every_format, rings_and_chunks, schemes_play_the_same_rings, long_work_is_told_before_it_begins, jitter_is_left_out_with_a_word, wrong_usage]))
+sys.exit(tap.run([times_are_those_of_closed_forms, in_every_format, rings_and_chunks, schemes_play_the_same_rings, sums_copies_and_pages_take_their_time,
+                  schemes_and_trainings_play_the_same_memory, every_swept_cluster_has_its_own_memory, memory_must_make_sense, long_work_is_told_before_it_begins,
+                  jitter_is_left_out_with_a_word, wrong_usage]))

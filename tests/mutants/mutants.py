@@ -817,4 +817,8 @@ MUTANTS = [
            cli="python"),
     Mutant("python: a notice is lost", "src/python/sparsync/__init__.py", "for text in dict.fromkeys(heard):",
            "for text in heard[1:]:", cli="python"),
+    Mutant("the memory of a swept cluster stays for the next", "src/study/points.c", "  if (set) cJSON_Delete",
+           "  if (false) cJSON_Delete", cli="collective"),
+    Mutant("pages come anew above 64 MiB", "src/machine/host_memory.c", "bytes <= SS_KEPT_BY_MALLOC",
+           "bytes <= 2 * SS_KEPT_BY_MALLOC", cli="collective"),
 ]

@@ -30,8 +30,8 @@ static double time_of(const struct made *m) {
                                        .bytes = m->bytes,
                                        .rings = m->rings,
                                        .chunks = m->chunks,
-                                       .sum_beta = SUM,
-                                       .page_beta = PAGE,
+                                       .memory.sum = SUM,
+                                       .memory.page = PAGE,
                                        .mpi = m->mpi};
   double seconds = 0;
   struct ss_error error;

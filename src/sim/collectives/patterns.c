@@ -11,8 +11,6 @@
 const char *const ss_collective_names[] = {"allreduce", "allgather", "reduce_scatter", "alltoall", "sendrecv",
                                            "ping_pong", NULL};
 
-static const uint64_t KEPT_BY_MALLOC = (uint64_t)32 << 20;
-
 struct tree_position {
   uint32_t up, depth; /* UINT32_MAX, 0: the root */
 };
@@ -66,19 +64,18 @@ static bool work(struct ss_pattern_stage *s, double seconds, struct ss_error *er
 }
 
 static bool add(struct ss_pattern_stage *s, uint64_t bytes, struct ss_error *error) {
-  return work(s, s->call->sum_beta * (double)bytes, error);
+  return work(s, s->call->memory.sum * (double)bytes, error);
 }
 
 static bool copy(struct ss_pattern_stage *s, uint64_t bytes, struct ss_error *error) {
-  return !s->call->mpi || work(s, s->call->sum_beta * (double)bytes * 2 / 3, error);
+  return !s->call->mpi || work(s, s->call->memory.sum * (double)bytes * 2 / 3, error);
 }
 
 /* What Open MPI does within memory: allocates and fills buffers of all bytes, and copies all bytes. */
-static bool move_within(struct ss_pattern_stage *s, struct ss_pattern_memory memory, struct ss_error *error) {
+static bool move_within(struct ss_pattern_stage *s, struct ss_host_moves moves, struct ss_error *error) {
   const uint64_t bytes = s->call->bytes;
-  const bool kept = !s->call->mpi || bytes <= KEPT_BY_MALLOC;
-  return (kept || work(s, s->call->page_beta * (double)bytes * memory.buffers, error)) &&
-         copy(s, memory.copies * bytes, error);
+  return (!s->call->mpi || work(s, ss_host_pages(&s->call->memory, bytes, moves.buffers), error)) &&
+         copy(s, moves.copies * bytes, error);
 }
 
 /* --- phases ------------------------------------------------------------------------------------------------ */
@@ -139,7 +136,7 @@ static bool play_phases(struct ss_pattern_stage *s, const struct ss_pattern_phas
     step.fold.even = true;
     while (ss_step_next(&step)) {
       const uint64_t bytes = bytes_of(s, phase->amount, &step);
-      if (!play_step(s, &step, bytes, error) || (phase->then == ADD && !add(s, bytes, error)) ||
+      if (!play_step(s, &step, bytes, error) || (phase->then == ADD && !add(s, bytes * s->rings, error)) ||
           (phase->then == PACK && !copy(s, 2 * bytes, error)))
         return false;
     }

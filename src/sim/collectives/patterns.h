@@ -24,20 +24,15 @@ enum ss_collective {
 };
 extern const char *const ss_collective_names[]; /* "allreduce", ...; ended by NULL */
 
-/* Of Open MPI, within a rank's memory: buffers of all bytes that it allocates, and how often it copies all bytes. */
-struct ss_pattern_memory {
-  uint32_t buffers, copies;
-};
-
 struct ss_pattern_stage;
 struct ss_pattern_phase;
 
 struct ss_algorithm {
   enum ss_collective collective;
-  const char *name;    /* "ring" */
-  const char *aliases; /* other names of it, a space about each; "" none */
-  bool rings;          /* may be played as several rings side by side */
-  struct ss_pattern_memory before, after;
+  const char *name;                      /* "ring" */
+  const char *aliases;                   /* other names of it, a space about each; "" none */
+  bool rings;                            /* may be played as several rings side by side */
+  struct ss_host_moves before, after;    /* of Open MPI, within a rank's memory */
   const struct ss_pattern_phase *phases; /* its steps (sim/collectives/steps.h); NULL: */
   bool (*play)(struct ss_pattern_stage *stage, struct ss_error *error);
 };
@@ -54,13 +49,11 @@ struct ss_pattern_call {
   const struct ss_algorithm *algorithm;
   uint32_t ranks;
   uint64_t bytes;
-  uint32_t rings;   /* side by side, each with its share of the bytes and with ports of its own; ring i leaves a node
-                       by its i-th card. 0 is 1 */
-  uint32_t chunks;  /* that pass through a tree one behind the other; 0 is 1 */
-  double sum_beta;  /* s a byte that comes in and is added: two are read and one is written; a copy takes 2/3 of it */
-  double page_beta; /* s a byte of a buffer of more than 32 MiB, which glibc gives back to the system after each call
-                       (DEFAULT_MMAP_THRESHOLD_MAX of its malloc), so that every page of it comes anew */
-  bool mpi;         /* copies and buffers are those of Open MPI; else (NCCL) there are none */
+  uint32_t rings;  /* side by side, each with its share of the bytes and with ports of its own; ring i leaves a node
+                      by its i-th card. 0 is 1 */
+  uint32_t chunks; /* that pass through a tree one behind the other; 0 is 1 */
+  struct ss_host_piece memory; /* what sums, copies and buffers take at a vector of so many bytes */
+  bool mpi;                    /* copies and buffers are those of Open MPI; else (NCCL) there are none */
 };
 
 /* A message's size, whether it stays inside a node, and whether it is part of an exchange, not of a chain. */

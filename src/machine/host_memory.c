@@ -1,0 +1,79 @@
+#include "machine/host_memory.h"
+
+struct ss_host_piece ss_host_at(const struct ss_host_memory *memory, uint64_t bytes) {
+  const struct ss_host_piece *piece = memory->piece;
+  if (memory->pieces == 0) return (struct ss_host_piece){.up_to = UINT64_MAX};
+  while (piece->up_to < bytes) piece++;
+  return *piece;
+}
+
+double ss_host_pages(const struct ss_host_piece *piece, uint64_t bytes, uint32_t buffers) {
+  return bytes <= SS_KEPT_BY_MALLOC ? 0 : piece->page * (double)bytes * buffers;
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------ */
+
+#define COSTS                                                                                                        \
+  {"sum_per_byte", "for each byte that is added to another", SS_IS_TIME, SS_STORED(struct ss_host_piece, sum)}, {    \
+    "page_per_byte", "for each byte of a buffer above 32 MiB, whose pages come anew in every call", SS_IS_TIME,      \
+        .usual = "0", SS_STORED(struct ss_host_piece, page)                                                          \
+  }
+
+static const struct ss_field_spec cost_fields[] = {COSTS, {.name = NULL}};
+static const struct ss_object_spec cost_spec = {.field = cost_fields};
+static const struct ss_field_spec piece_fields[] = {
+    {"up_to", "the largest vector that it is of", .kind = SS_SPEC_POSITIVE, .dimension = SS_BYTES, .most = 0x1p53},
+    COSTS,
+    {.name = NULL}};
+static const struct ss_object_spec piece_spec = {.field = piece_fields, .rules = "{'required': ['sum_per_byte']}"};
+static const struct ss_field_spec a_piece = {NULL, NULL, SS_IS_OBJECT(&piece_spec)};
+static const struct ss_field_spec memory_fields[] = {
+    COSTS,
+    {"pieces", "in place of both, by the size of the whole vector, smallest first; all but the last say up to where",
+     SS_IS_LIST(&a_piece, 1, SS_HOST_PIECES)},
+    {.name = NULL}};
+const struct ss_object_spec ss_host_memory_fields = {
+    .name = "memory",
+    .says = "what sums, copies and buffers of an MPI library take within a CPU's memory",
+    .field = memory_fields,
+    .rules = "{'oneOf': [{'required': ['sum_per_byte'], 'properties': {'pieces': false}}, {'required': ['pieces'], "
+             "'properties': {'sum_per_byte': false, 'page_per_byte': false}}]}"};
+
+static bool read_costs(struct ss_node node, struct ss_host_piece *piece, struct ss_error *error) {
+  struct ss_node needed;
+  *piece = (struct ss_host_piece){.up_to = UINT64_MAX};
+  return ss_node_need(node, "sum_per_byte", &needed, error) && ss_object_read_known(&cost_spec, node, piece, error);
+}
+
+/* All but the last say up to where they are meant. */
+static bool read_limit(struct ss_node node, bool last, uint64_t before, uint64_t *out, struct ss_error *error) {
+  struct ss_node up_to = ss_node_get(node, "up_to");
+  double bytes;
+  if (last) return !ss_node_present(up_to) || ss_node_fail(up_to, error, "the last piece is for all larger vectors");
+  if (!ss_node_need(node, "up_to", &up_to, error) || !ss_node_positive(up_to, SS_BYTES, &bytes, error)) return false;
+  if (!(bytes < 0x1p53)) return ss_node_fail(up_to, error, "%g B is out of range", bytes);
+  *out = (uint64_t)bytes;
+  return *out > before || ss_node_fail(up_to, error, "is not above the piece before it");
+}
+
+bool ss_host_memory_read(struct ss_node node, struct ss_host_memory *out, struct ss_error *error) {
+  const struct ss_node list = ss_node_get(node, "pieces");
+  uint64_t before = 0;
+  *out = (struct ss_host_memory){0};
+  if (!ss_node_present(node)) return true;
+  if (!ss_object_check_keys(&ss_host_memory_fields, node, error)) return false;
+  if (!ss_node_present(list)) return read_costs(node, &out->piece[out->pieces++], error);
+  for (const struct ss_field_spec *f = cost_fields; f->name; f++)
+    if (ss_node_present(ss_node_get(node, f->name)))
+      return ss_node_fail(ss_node_get(node, f->name), error, "each piece has costs of its own: leave this out");
+  if (!ss_node_is_array(list) || ss_node_size(list) == 0 || ss_node_size(list) > SS_HOST_PIECES)
+    return ss_node_fail(list, error, "expected a list of 1 to %d pieces", SS_HOST_PIECES);
+  for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n)) {
+    struct ss_host_piece *piece = &out->piece[out->pieces++];
+    if (!ss_object_check_keys(&piece_spec, n, error) || !read_costs(n, piece, error) ||
+        !read_limit(n, out->pieces == ss_node_size(list), before, &piece->up_to, error))
+      return false;
+    before = piece->up_to;
+  }
+  return true;
+}

@@ -1,0 +1,40 @@
+/* What collectives cost within a rank's memory where CPUs sum: a cluster's "memory", as `calibrate network` fits it
+ * (docs/model.md, "Memory of hosts"). */
+#ifndef SS_MACHINE_HOST_MEMORY_H
+#define SS_MACHINE_HOST_MEMORY_H
+
+#include "base/fields.h"
+
+#include <stdint.h>
+
+enum { SS_HOST_PIECES = 4 };
+/* B: glibc's malloc gives larger buffers back to the system (DEFAULT_MMAP_THRESHOLD_MAX). */
+#define SS_KEPT_BY_MALLOC (UINT64_C(32) << 20)
+
+/* Of vectors up to `up_to` bytes that no earlier piece covers. */
+struct ss_host_piece {
+  uint64_t up_to; /* B of the whole vector, which fits caches or not; UINT64_MAX in the last */
+  double sum;     /* s a byte that comes in and is added: two are read and one is written; a copy takes 2/3 of it */
+  double page;    /* s a byte of a buffer of more than SS_KEPT_BY_MALLOC, which is given back after each call, so that
+                     every page of it comes anew */
+};
+
+struct ss_host_memory {
+  uint32_t pieces; /* 0: nothing is said */
+  struct ss_host_piece piece[SS_HOST_PIECES];
+};
+
+/* Buffers of all bytes that a library allocates for a call, and how often it copies all bytes. */
+struct ss_host_moves {
+  uint32_t buffers, copies;
+};
+
+extern const struct ss_object_spec ss_host_memory_fields;
+/* An absent node says nothing. */
+bool ss_host_memory_read(struct ss_node node, struct ss_host_memory *out, struct ss_error *error) SS_MUST_CHECK;
+/* The costs at a vector of so many bytes; all 0 where nothing is said. */
+struct ss_host_piece ss_host_at(const struct ss_host_memory *memory, uint64_t bytes);
+/* s that the pages of so many buffers of `bytes` take. */
+double ss_host_pages(const struct ss_host_piece *piece, uint64_t bytes, uint32_t buffers);
+
+#endif
