@@ -56,12 +56,35 @@ bool ss_json_print_exact(cJSON *tree, FILE *stream, struct ss_error *error) {
   return true;
 }
 
+static cJSON *item_of(const struct ss_json_member *m) {
+  switch (m->kind) {
+  case SS_JSON_NUMBER: return isfinite(m->number) ? cJSON_CreateNumber(m->number) : cJSON_CreateNull();
+  case SS_JSON_TEXT: return m->text ? cJSON_CreateString(m->text) : cJSON_CreateNull();
+  case SS_JSON_FLAG: return cJSON_CreateBool(m->number != 0);
+  case SS_JSON_TREE: break;
+  }
+  return m->tree;
+}
+
+void ss_json_add_members(cJSON *object, size_t count, const struct ss_json_member *member) {
+  for (size_t i = 0; i < count; i++) {
+    cJSON *item = item_of(&member[i]);
+    if (!cJSON_AddItemToObject(object, member[i].name, item)) cJSON_Delete(item);
+  }
+}
+
+cJSON *ss_json_object_of(size_t count, const struct ss_json_member *member) {
+  cJSON *object = cJSON_CreateObject();
+  ss_json_add_members(object, count, member);
+  return object;
+}
+
 void ss_json_add_number(cJSON *object, const char *name, double value) {
-  cJSON_AddItemToObject(object, name, isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
+  ss_json_add(object, SS_N(name, value));
 }
 
 void ss_json_add_text(cJSON *object, const char *name, const char *text) {
-  cJSON_AddItemToObject(object, name, text ? cJSON_CreateString(text) : cJSON_CreateNull());
+  ss_json_add(object, SS_T(name, text));
 }
 
 double ss_json_number(const cJSON *object, const char *name) {

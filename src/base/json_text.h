@@ -23,9 +23,34 @@ bool ss_json_print_exact(struct cJSON *tree, FILE *stream, struct ss_error *erro
  * and deleted. */
 char *ss_json_exact(struct cJSON *tree, bool formatted);
 
-/* null when the number is not finite. */
+/* A member of an object: a number, null where it is not finite; a text, null where it is NULL; a flag; or a tree,
+ * which the object takes over. */
+struct ss_json_member {
+  const char *name;
+  enum ss_json_kind { SS_JSON_NUMBER, SS_JSON_TEXT, SS_JSON_FLAG, SS_JSON_TREE } kind;
+  double number;
+  const char *text;
+  struct cJSON *tree;
+};
+#define SS_N(name, value) ((struct ss_json_member){name, SS_JSON_NUMBER, .number = (value)})
+#define SS_T(name, value) ((struct ss_json_member){name, SS_JSON_TEXT, .text = (value)})
+#define SS_B(name, value) ((struct ss_json_member){name, SS_JSON_FLAG, .number = (value)})
+#define SS_J(name, value) ((struct ss_json_member){name, SS_JSON_TREE, .tree = (value)})
+
+/* Adds the members that are listed: ss_json_add(object, SS_T("label", label), SS_N("time_s", time)). All are
+ * made before the first is copied: no two may be written into the same buffer. What memory is too short for is
+ * missing. */
+#define ss_json_add(object, ...)                                                                                     \
+  ss_json_add_members(object, sizeof((struct ss_json_member[]){__VA_ARGS__}) / sizeof(struct ss_json_member),        \
+                      (struct ss_json_member[]){__VA_ARGS__})
+void ss_json_add_members(struct cJSON *object, size_t count, const struct ss_json_member *member);
+/* An object of them, the caller's. */
+#define ss_json_object(...)                                                                                          \
+  ss_json_object_of(sizeof((struct ss_json_member[]){__VA_ARGS__}) / sizeof(struct ss_json_member),                  \
+                    (struct ss_json_member[]){__VA_ARGS__})
+struct cJSON *ss_json_object_of(size_t count, const struct ss_json_member *member);
+/* One member each, as SS_N and SS_T say. */
 void ss_json_add_number(struct cJSON *object, const char *name, double value);
-/* null when there is no text. */
 void ss_json_add_text(struct cJSON *object, const char *name, const char *text);
 
 /* A member's number, NaN when it has none; its text, NULL when it has none. */

@@ -1,4 +1,5 @@
 /* A device file out of kernels timed here. */
+#include "base/json_text.h"
 #include "base/memory.h"
 #include "calibration/line_pieces.h"
 #include "cli/command.h"
@@ -153,22 +154,16 @@ static void add_heads(cJSON *root, const struct arguments *a, const struct bench
   (void)snprintf(measured, sizeof measured, "sparsync calibrate kernels --device %s --max %.0f --repeats %u, %s",
                  devices[a->device], a->most, a->repeats, ss_date_text(date, sizeof date));
   (void)snprintf(summary, sizeof summary, "measured: %s", b->text);
-  cJSON_AddStringToObject(root, "name", a->name);
-  cJSON_AddStringToObject(root, "summary", summary);
-  cJSON_AddStringToObject(root, "measured", measured);
+  ss_json_add(root, SS_T("name", a->name), SS_T("summary", summary), SS_T("measured", measured));
 }
 
 static void add_floor(cJSON *floors, enum ss_kernel_kind kernel, uint64_t rows, double density,
                       const struct ss_timed *t, double rate) {
   cJSON *item = cJSON_CreateObject();
   cJSON_AddItemToArray(floors, item);
-  cJSON_AddStringToObject(item, "kernel", ss_kernel_name(kernel));
-  cJSON_AddNumberToObject(item, "rows", (double)rows);
-  cJSON_AddNumberToObject(item, "density", density);
-  cJSON_AddNumberToObject(item, "floor_bytes", t->traffic.floor);
-  cJSON_AddNumberToObject(item, "floor_s", t->traffic.floor / rate);
-  cJSON_AddNumberToObject(item, "seconds", t->seconds);
-  cJSON_AddNumberToObject(item, "ratio", t->seconds * rate / t->traffic.floor);
+  ss_json_add(item, SS_T("kernel", ss_kernel_name(kernel)), SS_N("rows", (double)rows), SS_N("density", density),
+              SS_N("floor_bytes", t->traffic.floor), SS_N("floor_s", t->traffic.floor / rate),
+              SS_N("seconds", t->seconds), SS_N("ratio", t->seconds * rate / t->traffic.floor));
 }
 
 /* Of the largest tensor, at each density. */
@@ -177,8 +172,7 @@ static const struct ss_timed *largest(const struct times *times, size_t density,
 }
 
 static void add_notes(cJSON *notes, const struct arguments *a, const struct bench *b, const struct times *times) {
-  cJSON_AddNumberToObject(notes, "overwritten_between_calls", 2 * a->cache);
-  cJSON_AddNumberToObject(notes, "copied_bytes_per_second", b->copy_rate);
+  ss_json_add(notes, SS_N("overwritten_between_calls", 2 * a->cache), SS_N("copied_bytes_per_second", b->copy_rate));
   cJSON *floors = cJSON_AddArrayToObject(notes, "floors");
   for (enum ss_kernel_kind k = 0; k < SS_KERNELS; k++)
     for (size_t d = 0; d < DENSITIES; d++)

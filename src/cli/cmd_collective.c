@@ -1,5 +1,6 @@
 /* How long collectives take on a cluster, by the algorithms that libraries have. */
 #include "base/file.h"
+#include "base/json_text.h"
 #include "base/suggest.h"
 #include "cli/command.h"
 #include "query/supposed.h"
@@ -145,12 +146,9 @@ static cJSON *list_times(const struct answer *r) {
   cJSON *list = cJSON_CreateArray();
   for (size_t s = 0; s < r->sizes; s++)
     for (size_t i = 0; i < r->algorithms; i++) {
-      cJSON *item = cJSON_CreateObject();
-      cJSON_AddStringToObject(item, "algorithm", r->algorithm[i]->name);
-      cJSON_AddNumberToObject(item, "bytes", (double)r->bytes[s]);
-      cJSON_AddNumberToObject(item, "time_s", r->seconds[s][i]);
-      cJSON_AddNumberToObject(item, "busbw_bytes_per_s", bus_rate(r, s, i));
-      cJSON_AddItemToArray(list, item);
+      cJSON_AddItemToArray(list, ss_json_object(SS_T("algorithm", r->algorithm[i]->name),
+                                                SS_N("bytes", (double)r->bytes[s]), SS_N("time_s", r->seconds[s][i]),
+                                                SS_N("busbw_bytes_per_s", bus_rate(r, s, i))));
     }
   return list;
 }
@@ -175,19 +173,16 @@ static bool print_csv(const void *report, FILE *stream, struct ss_error *error) 
   const struct answer *r = report;
   cJSON *times = list_times(r);
   for (cJSON *t = times ? times->child : NULL; t; t = t->next) {
-    cJSON_AddStringToObject(t, "collective", ss_collective_names[r->algorithm[0]->collective]);
-    cJSON_AddNumberToObject(t, "ranks", r->a->ranks);
+    ss_json_add(t, SS_T("collective", ss_collective_names[r->algorithm[0]->collective]), SS_N("ranks", r->a->ranks));
   }
   return ss_records_print(columns, times, true, stream, error);
 }
 
 static bool print_json(const void *report, FILE *stream, struct ss_error *error) {
   const struct answer *r = report;
-  cJSON *root = cJSON_CreateObject();
-  cJSON_AddItemToObject(root, "times", list_times(r));
-  cJSON_AddStringToObject(root, "cluster", r->cluster->name);
-  cJSON_AddStringToObject(root, "collective", ss_collective_names[r->algorithm[0]->collective]);
-  cJSON_AddNumberToObject(root, "ranks", r->a->ranks);
+  cJSON *root = ss_json_object(SS_J("times", list_times(r)), SS_T("cluster", r->cluster->name),
+                               SS_T("collective", ss_collective_names[r->algorithm[0]->collective]),
+                               SS_N("ranks", r->a->ranks));
   return ss_json_print_free(root, stream, error);
 }
 

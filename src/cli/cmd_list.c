@@ -39,9 +39,7 @@ static void describe_option(const struct ss_option *o, char *text, size_t size) 
 }
 
 static cJSON *entry(cJSON *list, const char *name, const char *summary) {
-  cJSON *item = cJSON_CreateObject();
-  cJSON_AddStringToObject(item, "name", name);
-  cJSON_AddStringToObject(item, "summary", summary ? summary : "");
+  cJSON *item = ss_json_object(SS_T("name", name), SS_T("summary", summary ? summary : ""));
   cJSON_AddItemToArray(list, item);
   return item;
 }
@@ -50,9 +48,8 @@ static void list_schemes(cJSON *list) {
   char text[400];
   for (const struct ss_scheme *const *s = ss_schemes(); *s; s++) {
     cJSON *item = entry(list, (*s)->name, (*s)->summary);
-    cJSON_AddStringToObject(item, "source", (*s)->source);
-    cJSON_AddBoolToObject(item, "lossless", ss_scheme_lossless(*s));
-    cJSON_AddBoolToObject(item, "model_parallel", ss_scheme_model_parallel(*s));
+    ss_json_add(item, SS_T("source", (*s)->source), SS_B("lossless", ss_scheme_lossless(*s)),
+                SS_B("model_parallel", ss_scheme_model_parallel(*s)));
     cJSON *options = cJSON_AddArrayToObject(item, "options");
     for (const struct ss_option *o = (*s)->options; o && o->name; o++) {
       describe_option(o, text, sizeof text);
@@ -99,10 +96,8 @@ static bool list_claims(cJSON *list, struct ss_error *error) {
   for (size_t i = 0; ok && i < claims.count; i++) {
     const struct ss_claim *claim = &claims.claim[i];
     cJSON *item = entry(list, claim->id, claim->claim);
-    cJSON_AddStringToObject(item, "paper", claim->paper);
-    cJSON_AddStringToObject(item, "source", claim->source);
-    cJSON_AddStringToObject(item, "class", claim->kind);
-    cJSON_AddStringToObject(item, "verdict", ss_claim_verdicts[claim->pinned]);
+    ss_json_add(item, SS_T("paper", claim->paper), SS_T("source", claim->source), SS_T("class", claim->kind),
+                SS_T("verdict", ss_claim_verdicts[claim->pinned]));
   }
   ss_claims_free(&claims);
   ss_claims_library_close(&library);

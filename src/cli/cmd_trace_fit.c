@@ -67,9 +67,7 @@ static void add_measured(cJSON *object, const struct ss_interval *values) {
 static void add_extrapolated(cJSON *object, const struct ss_interval *values) {
   for (size_t i = 0; i < QUANTITIES; i++) {
     cJSON *bar = cJSON_AddObjectToObject(object, quantity[i]);
-    ss_json_add_number(bar, "value", values[i].value);
-    ss_json_add_number(bar, "low", values[i].low);
-    ss_json_add_number(bar, "high", values[i].high);
+    ss_json_add(bar, SS_N("value", values[i].value), SS_N("low", values[i].low), SS_N("high", values[i].high));
   }
 }
 
@@ -93,26 +91,20 @@ static void add_point(cJSON *list, const struct ss_tensor *tensor, const struct 
 static void add_model(cJSON *item, const struct ss_tensor_fit *t) {
   cJSON *model = t->fitted ? cJSON_AddObjectToObject(item, "model") : cJSON_AddNullToObject(item, "model");
   if (!t->fitted) return;
-  ss_json_add_number(model, "a", t->a);
-  ss_json_add_number(model, "b", t->b);
-  ss_json_add_number(model, "phi", t->phi);
-  ss_json_add_number(model, "misfit", expm1(t->misfit));
+  ss_json_add(model, SS_N("a", t->a), SS_N("b", t->b), SS_N("phi", t->phi), SS_N("misfit", expm1(t->misfit)));
 }
 
 /* Backtests are relative errors: what the part made of all ranks, over what was measured, less 1. */
 static void add_tensor(cJSON *item, const struct ss_tensor_fit *t) {
-  cJSON_AddStringToObject(item, "name", t->tensor.name);
-  cJSON_AddNumberToObject(item, "rows", (double)t->tensor.rows);
-  cJSON_AddNumberToObject(item, "row_width", t->tensor.row_width);
-  cJSON_AddStringToObject(item, "dtype", ss_dtype_name(t->tensor.dtype));
+  ss_json_add(item, SS_T("name", t->tensor.name), SS_N("rows", (double)t->tensor.rows),
+              SS_N("row_width", t->tensor.row_width), SS_T("dtype", ss_dtype_name(t->tensor.dtype)));
   add_model(item, t);
   cJSON *points = cJSON_AddArrayToObject(item, "points"), *backtests = cJSON_AddArrayToObject(item, "backtests");
   for (size_t i = 0; i < t->points; i++) add_point(points, &t->tensor, &t->point[i]);
   for (size_t i = 0; i < t->backtests; i++) {
     cJSON *backtest = add_item(backtests);
-    cJSON_AddNumberToObject(backtest, "first_rank", t->backtest[i].first);
-    cJSON_AddNumberToObject(backtest, "ranks", t->held_out);
-    ss_json_add_number(backtest, "gamma", expm1(t->backtest[i].gamma));
+    ss_json_add(backtest, SS_N("first_rank", t->backtest[i].first), SS_N("ranks", t->held_out),
+                SS_N("gamma", expm1(t->backtest[i].gamma)));
   }
 }
 
@@ -120,13 +112,10 @@ static bool print_json(const void *found, FILE *stream, struct ss_error *error) 
   const struct result *result = found;
   const struct ss_fit *fit = result->fit;
   char hash[32];
-  cJSON *root = cJSON_CreateObject();
-  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
-  cJSON_AddStringToObject(root, "trace", ss_trace_name(result->trace));
-  cJSON_AddStringToObject(root, "trace_hash", ss_trace_hash_text(result->trace, hash, sizeof hash));
-  cJSON_AddNumberToObject(root, "first_iteration", (double)fit->first);
-  cJSON_AddNumberToObject(root, "iterations", (double)(fit->end - fit->first));
-  cJSON_AddNumberToObject(root, "from_ranks", fit->ranks);
+  cJSON *root = ss_json_object(SS_T("sparsync", SS_VERSION), SS_T("trace", ss_trace_name(result->trace)),
+                               SS_T("trace_hash", ss_trace_hash_text(result->trace, hash, sizeof hash)),
+                               SS_N("first_iteration", (double)fit->first),
+                               SS_N("iterations", (double)(fit->end - fit->first)), SS_N("from_ranks", fit->ranks));
   cJSON *tensors = cJSON_AddArrayToObject(root, "tensors");
   for (size_t i = 0; i < fit->tensors; i++) add_tensor(add_item(tensors), &fit->tensor[i]);
   return ss_json_print_free(root, stream, error);

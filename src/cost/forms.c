@@ -1,5 +1,6 @@
 #include "cost/forms.h"
 
+#include "base/json_text.h"
 #include "base/memory.h"
 
 #include "base/data.h"
@@ -109,8 +110,7 @@ static bool make_setting(const struct ss_cost *cost, struct ss_node options, siz
                          struct ss_error *error) {
   const struct ss_setting defaults = {.index_bytes = 4};
   SS_AUTO_DOC struct ss_doc *doc = NULL;
-  cJSON *object = cJSON_CreateObject();
-  cJSON_AddStringToObject(object, "name", cost->scheme->name);
+  cJSON *object = ss_json_object(SS_T("name", cost->scheme->name));
   for (struct ss_node n = ss_node_first(cost->when); ss_node_present(n); n = ss_node_next(n))
     put_option(object, n, index);
   for (struct ss_node n = ss_node_first(options); ss_node_present(n); n = ss_node_next(n)) put_option(object, n, 0);

@@ -31,29 +31,18 @@ static bool add_point(cJSON *points, const struct ss_cost *cost, const struct ss
   char form[128];
   cJSON *o = cJSON_CreateObject();
   ss_cost_form_name(cost, form, sizeof form);
-  cJSON_AddStringToObject(o, "scheme", cost->scheme->name);
-  cJSON_AddStringToObject(o, "form", form);
-  cJSON_AddNumberToObject(o, "ranks", s->P);
-  cJSON_AddStringToObject(o, "cluster", cluster->name);
-  cJSON_AddNumberToObject(o, "gpus_per_node", cluster->gpus_per_node);
-  cJSON_AddNumberToObject(o, "nics", ss_cluster_nics(cluster));
-  ss_json_add_number(o, "density", s->nnz / s->R);
-  ss_json_add_number(o, "gamma", s->gamma(s->gamma_context, s->P));
-  ss_json_add_number(o, "formula_s", values.exact);
-  ss_json_add_text(o, "formula", cost->exact);
-  ss_json_add_number(o, "placed_s", placed.seconds);
-  ss_json_add_text(o, "placed", isnan(placed.seconds) ? NULL : placed.exact ? "exact" : "bound");
-  ss_json_add_number(o, "formula_low_s", values.exact_low);
-  ss_json_add_number(o, "formula_high_s", values.exact_high);
-  ss_json_add_text(o, "formula_low", cost->exact_low);
-  ss_json_add_text(o, "formula_high", cost->exact_high);
-  ss_json_add_number(o, "paper_s", values.paper);
-  ss_json_add_number(o, "paper_low_s", values.paper_low);
-  ss_json_add_number(o, "paper_high_s", values.paper_high);
-  ss_json_add_text(o, "paper", cost->paper);
-  ss_json_add_text(o, "printed_in", cost->printed_in);
-  ss_json_add_text(o, "assumes", cost->assumes);
-  ss_json_add_text(o, "erratum", cost->erratum);
+  ss_json_add(
+      o, SS_T("scheme", cost->scheme->name), SS_T("form", form), SS_N("ranks", s->P), SS_T("cluster", cluster->name),
+      SS_N("gpus_per_node", cluster->gpus_per_node), SS_N("nics", ss_cluster_nics(cluster)),
+      SS_N("density", s->nnz / s->R), SS_N("gamma", s->gamma(s->gamma_context, s->P)),
+      SS_N("formula_s", values.exact), SS_T("formula", cost->exact), SS_N("placed_s", placed.seconds),
+      SS_T("placed", isnan(placed.seconds) ? NULL
+                     : placed.exact        ? "exact"
+                                           : "bound"),
+      SS_N("formula_low_s", values.exact_low), SS_N("formula_high_s", values.exact_high),
+      SS_T("formula_low", cost->exact_low), SS_T("formula_high", cost->exact_high), SS_N("paper_s", values.paper),
+      SS_N("paper_low_s", values.paper_low), SS_N("paper_high_s", values.paper_high), SS_T("paper", cost->paper),
+      SS_T("printed_in", cost->printed_in), SS_T("assumes", cost->assumes), SS_T("erratum", cost->erratum));
   cJSON_AddItemToArray(points, o);
   return true;
 }
@@ -101,19 +90,16 @@ static bool add_side(const struct ss_costs *costs, const struct ss_costs_request
 
 cJSON *ss_supposed_links_json(const struct ss_cluster *cluster) {
   const bool inside = cluster->gpus_per_node > 1;
-  cJSON *links = cJSON_CreateObject();
-  ss_json_add_number(links, "latency", cluster->inter.alpha);
-  ss_json_add_number(links, "bandwidth", 1 / cluster->inter.beta);
-  ss_json_add_number(links, "intra_latency", inside ? cluster->intra.alpha : NAN);
-  ss_json_add_number(links, "intra_bandwidth", inside ? 1 / cluster->intra.beta : NAN);
-  return links;
+  return ss_json_object(SS_N("latency", cluster->inter.alpha), SS_N("bandwidth", 1 / cluster->inter.beta),
+                        SS_N("intra_latency", inside ? cluster->intra.alpha : NAN),
+                        SS_N("intra_bandwidth", inside ? 1 / cluster->intra.beta : NAN));
 }
 
 cJSON *ss_costs_json(const struct ss_costs *costs, const struct ss_costs_request *wanted, struct ss_error *error) {
   cJSON *root = cJSON_CreateObject(), *points;
   bool ok = true;
-  ss_json_add_text(root, "overlap", ss_gamma_names[wanted->with->kind]);
-  cJSON_AddItemToObject(root, "links", ss_supposed_links_json(wanted->cluster));
+  ss_json_add(root, SS_T("overlap", ss_gamma_names[wanted->with->kind]),
+              SS_J("links", ss_supposed_links_json(wanted->cluster)));
   points = cJSON_AddArrayToObject(root, "points");
   for (size_t r = 0; ok && r < wanted->rank_counts; r++)
     ok = add_costs(costs, wanted, wanted->ranks[r], points, error);

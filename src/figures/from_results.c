@@ -1,3 +1,4 @@
+#include "base/json_text.h"
 #include "figures/figure.h"
 #include "figures/known_fields.h"
 #include "query/field.h"
@@ -9,8 +10,7 @@
 static void add_axis(cJSON *panel, const char *name, const char *field, const char *labelled) {
   const struct ss_known_field *k = ss_known_field(labelled);
   cJSON *axis = cJSON_AddObjectToObject(panel, name);
-  cJSON_AddStringToObject(axis, "field", field);
-  cJSON_AddStringToObject(axis, "label", k ? k->label : labelled);
+  ss_json_add(axis, SS_T("field", field), SS_T("label", k ? k->label : labelled));
   if (!k) return;
   if (k->unit[0]) cJSON_AddStringToObject(axis, "unit", k->unit);
   if (k->factor != 1) cJSON_AddNumberToObject(axis, "factor", k->factor);
@@ -256,8 +256,7 @@ static void links_panels(const struct making *m) {
 static void set_relative(cJSON *panel, const char *series) {
   cJSON *relative = cJSON_AddObjectToObject(panel, "relative"), *axis = cJSON_GetObjectItemCaseSensitive(panel, "y");
   char label[300];
-  cJSON_AddStringToObject(relative, "to", series);
-  cJSON_AddStringToObject(relative, "as", "ratio");
+  ss_json_add(relative, SS_T("to", series), SS_T("as", "ratio"));
   snprintf(label, sizeof label, "%.120s / %.120s's", cJSON_GetObjectItemCaseSensitive(axis, "label")->valuestring,
            series);
   cJSON_ReplaceItemInObjectCaseSensitive(axis, "label", cJSON_CreateString(label));
@@ -289,8 +288,7 @@ static void add_fan(cJSON *panel, const cJSON *list, const struct axes *axes) {
                                         {"iteration_p50_s", "iteration_p5_s", "iteration_p95_s"}};
   for (size_t i = 0; !axes->cells && i < sizeof fans / sizeof *fans; i++) {
     if (strcmp(axes->y, fans[i][0]) != 0 || !first_of(list, (const char *[]){fans[i][1], NULL})) continue;
-    cJSON_AddStringToObject(panel, "low", fans[i][1]);
-    cJSON_AddStringToObject(panel, "high", fans[i][2]);
+    ss_json_add(panel, SS_T("low", fans[i][1]), SS_T("high", fans[i][2]));
   }
 }
 

@@ -53,11 +53,9 @@ cJSON *ss_study_inputs(const struct ss_study *study) {
 }
 
 static void add_input(cJSON *list, const char *path, const cJSON *was, const cJSON *now) {
-  cJSON *o = cJSON_CreateObject();
-  cJSON_AddStringToObject(o, "input", path);
-  cJSON_AddItemToObject(o, "was", was ? cJSON_Duplicate(was, true) : cJSON_CreateNull());
-  cJSON_AddItemToObject(o, "now", now ? cJSON_Duplicate(now, true) : cJSON_CreateNull());
-  cJSON_AddItemToArray(list, o);
+  cJSON_AddItemToArray(list, ss_json_object(SS_T("input", path),
+                                            SS_J("was", was ? cJSON_Duplicate(was, true) : cJSON_CreateNull()),
+                                            SS_J("now", now ? cJSON_Duplicate(now, true) : cJSON_CreateNull())));
 }
 
 /* Member by member: what only one of them has is null in the other. */
@@ -214,18 +212,13 @@ static void add_differing(cJSON *list, const cJSON *was, const cJSON *now) {
 }
 
 static cJSON *moved_json(const struct ss_miss *miss) {
-  cJSON *o = cJSON_CreateObject();
-  cJSON_AddStringToObject(o, "field", miss->field);
-  ss_json_add_number(o, "was", miss->against);
-  ss_json_add_number(o, "now", miss->found);
-  ss_json_add_number(o, "relative", miss->against != 0 ? miss->found / miss->against - 1 : NAN);
-  return o;
+  return ss_json_object(SS_T("field", miss->field), SS_N("was", miss->against), SS_N("now", miss->found),
+                        SS_N("relative", miss->against != 0 ? miss->found / miss->against - 1 : NAN));
 }
 
 static cJSON *change_json(const struct ss_verdict *v) {
   const cJSON *from = v->record ? v->record : v->promise;
-  cJSON *o = cJSON_CreateObject();
-  cJSON_AddStringToObject(o, "change", !v->promise ? "new" : v->record ? "moved" : "missing");
+  cJSON *o = ss_json_object(SS_T("change", !v->promise ? "new" : v->record ? "moved" : "missing"));
   for (size_t i = 0; i < NAMES; i++)
     cJSON_AddItemToObject(o, names[i], cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(from, names[i]), 1));
   cJSON *fields = cJSON_AddArrayToObject(o, "fields"), *differs = cJSON_AddArrayToObject(o, "differs");
@@ -283,14 +276,10 @@ static void add_missing(struct comparing *c) {
 static void finish(struct ss_diff *diff, struct ss_doc *stored, const cJSON *inputs, double tolerance,
                    cJSON *changes) {
   cJSON *changed = changed_inputs(stored, inputs);
-  cJSON_AddStringToObject(diff->tree, "baseline", ss_doc_name(stored));
-  cJSON_AddNumberToObject(diff->tree, "tolerance", tolerance);
-  cJSON_AddNumberToObject(diff->tree, "same", (double)diff->same);
-  cJSON_AddNumberToObject(diff->tree, "moved", (double)diff->moved);
-  cJSON_AddNumberToObject(diff->tree, "new", (double)diff->fresh);
-  cJSON_AddNumberToObject(diff->tree, "missing", (double)diff->missing);
-  cJSON_AddItemToObject(diff->tree, "inputs", changed ? changed : cJSON_CreateNull());
-  cJSON_AddItemToObject(diff->tree, "changes", changes);
+  ss_json_add(diff->tree, SS_T("baseline", ss_doc_name(stored)), SS_N("tolerance", tolerance),
+              SS_N("same", (double)diff->same), SS_N("moved", (double)diff->moved), SS_N("new", (double)diff->fresh),
+              SS_N("missing", (double)diff->missing), SS_J("inputs", changed ? changed : cJSON_CreateNull()),
+              SS_J("changes", changes));
 }
 
 bool ss_diff_make(struct ss_doc *stored, const cJSON *inputs, const struct ss_results *results, const char *scenario,
@@ -306,8 +295,7 @@ bool ss_diff_make(struct ss_doc *stored, const cJSON *inputs, const struct ss_re
     good = hold_against(&c, p) || ss_fail_memory(error, "comparing results");
   if (good) {
     add_missing(&c);
-    cJSON_AddStringToObject(out->tree, "sparsync", SS_VERSION);
-    cJSON_AddStringToObject(out->tree, "scenario", scenario);
+    ss_json_add(out->tree, SS_T("sparsync", SS_VERSION), SS_T("scenario", scenario));
     finish(out, stored, inputs, tolerance, c.changes);
   } else {
     cJSON_Delete(c.changes);

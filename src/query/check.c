@@ -130,34 +130,22 @@ static cJSON *inputs_json(const struct ss_grid_point *p) {
   cJSON *at = cJSON_CreateObject();
   char form[128];
   ss_cost_form_name(p->cost, form, sizeof form);
-  cJSON_AddStringToObject(at, "form", form);
-  cJSON_AddNumberToObject(at, "P", p->ranks);
-  cJSON_AddNumberToObject(at, "rows", (double)p->uniform.rows);
-  cJSON_AddNumberToObject(at, "row_width", p->uniform.width);
-  cJSON_AddNumberToObject(at, "d", (double)p->uniform.nnz / (double)p->uniform.rows);
-  cJSON_AddStringToObject(at, "overlap", ss_grid_input_name(p));
+  ss_json_add(at, SS_T("form", form), SS_N("P", p->ranks), SS_N("rows", (double)p->uniform.rows),
+              SS_N("row_width", p->uniform.width), SS_N("d", (double)p->uniform.nnz / (double)p->uniform.rows),
+              SS_T("overlap", ss_grid_input_name(p)));
   if (p->gradient.elements > 0) cJSON_AddNumberToObject(at, "rho", p->gradient.rho);
-  cJSON_AddNumberToObject(at, "iterations", (double)p->iterations);
-  cJSON_AddNumberToObject(at, "index_bytes", p->setting.index_bytes);
-  cJSON_AddNumberToObject(at, "alpha", p->alpha);
-  cJSON_AddNumberToObject(at, "beta", p->beta);
-  cJSON_AddBoolToObject(at, "verify", p->verify);
+  ss_json_add(at, SS_N("iterations", (double)p->iterations), SS_N("index_bytes", p->setting.index_bytes),
+              SS_N("alpha", p->alpha), SS_N("beta", p->beta), SS_B("verify", p->verify));
   return at;
 }
 
 static cJSON *point_json(const struct ss_grid_point *p, const struct ss_grid_result *r) {
   cJSON *o = cJSON_CreateObject();
   const char *touches = ss_grid_touch_name(p);
-  cJSON_AddStringToObject(o, "scheme", p->setting.scheme->name);
-  cJSON_AddItemToObject(o, "point", inputs_json(p));
-  cJSON_AddNumberToObject(o, "simulated_s", r->simulated);
-  ss_json_add_number(o, "exact_s", r->exact);
-  ss_json_add_number(o, "low_s", r->low);
-  ss_json_add_number(o, "high_s", r->high);
-  cJSON_AddItemToObject(o, "touches", touches ? cJSON_CreateString(touches) : cJSON_CreateNull());
-  ss_json_add_number(o, "paper_s", r->paper);
-  ss_json_add_number(o, "relative", r->relative);
-  cJSON_AddBoolToObject(o, "ok", r->ok);
+  ss_json_add(o, SS_T("scheme", p->setting.scheme->name), SS_J("point", inputs_json(p)),
+              SS_N("simulated_s", r->simulated), SS_N("exact_s", r->exact), SS_N("low_s", r->low),
+              SS_N("high_s", r->high), SS_J("touches", touches ? cJSON_CreateString(touches) : cJSON_CreateNull()),
+              SS_N("paper_s", r->paper), SS_N("relative", r->relative), SS_B("ok", r->ok));
   return o;
 }
 

@@ -138,27 +138,21 @@ static cJSON *miss_json(const struct ss_miss *miss) {
   cJSON *o = cJSON_CreateObject();
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     cJSON_AddItemToObject(o, names[i], cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(miss->record, names[i]), 1));
-  ss_json_add_number(o, "found", miss->found);
-  ss_json_add_number(o, "against", miss->against);
+  ss_json_add(o, SS_N("found", miss->found), SS_N("against", miss->against));
   return o;
 }
 
 cJSON *ss_expectation_json(const char *file, const struct ss_verdict *verdict) {
-  cJSON *o = cJSON_CreateObject();
-  cJSON_AddStringToObject(o, "file", file);
-  cJSON_AddStringToObject(o, "expectation", verdict->text);
-  cJSON_AddBoolToObject(o, "ok", ss_verdict_holds(verdict));
-  cJSON_AddNumberToObject(o, "points", (double)verdict->points);
+  cJSON *o = ss_json_object(SS_T("file", file), SS_T("expectation", verdict->text),
+                            SS_B("ok", ss_verdict_holds(verdict)), SS_N("points", (double)verdict->points));
   cJSON *list = cJSON_AddArrayToObject(o, "misses");
   for (size_t i = 0; i < verdict->misses; i++) cJSON_AddItemToArray(list, miss_json(&verdict->miss[i]));
   return o;
 }
 
 cJSON *ss_expectations_json(const char *scenario, const struct ss_verdicts *verdicts) {
-  cJSON *root = cJSON_CreateObject();
-  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
-  cJSON_AddStringToObject(root, "scenario", scenario);
-  cJSON_AddBoolToObject(root, "ok", verdicts->failed == 0);
+  cJSON *root =
+      ss_json_object(SS_T("sparsync", SS_VERSION), SS_T("scenario", scenario), SS_B("ok", verdicts->failed == 0));
   cJSON *list = cJSON_AddArrayToObject(root, "expectations");
   for (size_t i = 0; list && i < verdicts->count; i++)
     cJSON_AddItemToArray(list, ss_expectation_json(scenario, &verdicts->verdict[i]));

@@ -1,5 +1,6 @@
 /* What no command prints: overlaps of pairs, shares of parts, sizes of formats, and how long
  * hashing takes on this machine. */
+#include "base/json_text.h"
 #include "base/memory.h"
 #include "query/query_internal.h"
 #include "tensor/hash.h"
@@ -99,9 +100,8 @@ static bool of_trace(struct ss_node node, const struct ss_request *request, bool
   for (uint64_t i = 0; ok && h.all && i < h.bins; i++) {
     const double share = (double)h.count[i] / (double)h.all;
     cJSON *item = add_object(list);
-    cJSON_AddNumberToObject(item, pairs ? "overlap" : "part",
-                            pairs ? ((double)i + 0.5) / (double)h.bins : (double)i + 1);
-    cJSON_AddNumberToObject(item, pairs ? "density" : "share", pairs ? share * (double)h.bins : share);
+    ss_json_add(item, SS_N(pairs ? "overlap" : "part", pairs ? ((double)i + 0.5) / (double)h.bins : (double)i + 1),
+                SS_N(pairs ? "density" : "share", pairs ? share * (double)h.bins : share));
   }
   free(h.count);
   ss_sources_close(&sources);
@@ -159,9 +159,8 @@ static bool draw_each(struct ss_node node, struct drawing *d,
 
 static void add_size(cJSON *list, const char *name, const struct drawing *s, uint64_t bytes) {
   cJSON *item = add_object(list);
-  cJSON_AddStringToObject(item, "format", name);
-  cJSON_AddNumberToObject(item, "density", s->density);
-  cJSON_AddNumberToObject(item, "size", (double)bytes / (4 * (double)s->elements));
+  ss_json_add(item, SS_T("format", name), SS_N("density", s->density),
+              SS_N("size", (double)bytes / (4 * (double)s->elements)));
 }
 
 /* All servers' parts together, each encoded as a server would. */
@@ -237,15 +236,10 @@ static bool time_hashing(const struct drawing *h, double memory, uint32_t probes
     sum += taken, least = fmin(least, taken), most = fmax(most, taken);
   }
   cJSON *item = add_object(list);
-  cJSON_AddNumberToObject(item, "memory", memory);
-  cJSON_AddNumberToObject(item, "probes", probes);
-  cJSON_AddNumberToObject(item, "density", h->density);
-  cJSON_AddNumberToObject(item, "time_s", sum / (double)h->repeats);
-  cJSON_AddNumberToObject(item, "fastest_s", least);
-  cJSON_AddNumberToObject(item, "slowest_s", most);
-  cJSON_AddNumberToObject(item, "busy",
-                          sum > 0 ? fmax(0, 1 - (seconds_of(CLOCK_THREAD_CPUTIME_ID) - computed_before) / sum) : 0);
-  cJSON_AddNumberToObject(item, "serial", h->count ? (double)tally.serial / (double)h->count : 0);
+  ss_json_add(item, SS_N("memory", memory), SS_N("probes", probes), SS_N("density", h->density),
+              SS_N("time_s", sum / (double)h->repeats), SS_N("fastest_s", least), SS_N("slowest_s", most),
+              SS_N("busy", sum > 0 ? fmax(0, 1 - (seconds_of(CLOCK_THREAD_CPUTIME_ID) - computed_before) / sum) : 0),
+              SS_N("serial", h->count ? (double)tally.serial / (double)h->count : 0));
   return true;
 }
 
@@ -286,8 +280,8 @@ static bool play_hash(uint64_t nnz, const struct ss_hash_memory *memory, bool lo
   if (!(lossy ? ss_hash_lossy(memory, &in, &out, error) : ss_hash_hierarchical(memory, &in, &out, &tally, error)))
     return false;
   *out_tree = cJSON_CreateObject();
-  cJSON_AddNumberToObject(*out_tree, "lost", 1 - (double)offsets[memory->parts] / (double)nnz);
-  cJSON_AddNumberToObject(*out_tree, "serial", (double)tally.serial / (double)nnz);
+  ss_json_add(*out_tree, SS_N("lost", 1 - (double)offsets[memory->parts] / (double)nnz),
+              SS_N("serial", (double)tally.serial / (double)nnz));
   return true;
 }
 

@@ -40,9 +40,7 @@ static void add_lines(cJSON *list, const cJSON *change) {
   const bool verdict = differs->child && strcmp(differs->child->valuestring, "exact") == 0;
   cJSON_DeleteItemFromObjectCaseSensitive(o, "differs");
   if (cJSON_GetArraySize(fields) == 0) {
-    cJSON *none = cJSON_CreateObject();
-    cJSON_AddStringToObject(none, "field", verdict ? "exact" : "");
-    cJSON_AddItemToArray(fields, none);
+    cJSON_AddItemToArray(fields, ss_json_object(SS_T("field", verdict ? "exact" : "")));
   }
   for (const cJSON *f = fields ? fields->child : NULL; f; f = f->next) {
     cJSON *line = cJSON_Duplicate(o, 1);

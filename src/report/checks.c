@@ -110,10 +110,7 @@ static void add_expectations(cJSON *list, const struct ss_checked *c) {
 }
 
 static void add_error(cJSON *list, const struct ss_checked *c) {
-  cJSON *o = cJSON_CreateObject();
-  cJSON_AddStringToObject(o, "file", c->file);
-  cJSON_AddStringToObject(o, "error", c->error.text);
-  cJSON_AddItemToArray(list, o);
+  cJSON_AddItemToArray(list, ss_json_object(SS_T("file", c->file), SS_T("error", c->error.text)));
 }
 
 static cJSON *report_json(const struct ss_checks_report *r) {

@@ -46,50 +46,31 @@ static const char *printed_text(char *text, const struct ss_claim *c) {
 
 /* --- JSON and CSV ------------------------------------------------------------------------------------------- */
 
-static cJSON *number(double value) {
-  return isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull();
-}
-
+/* Printed, a number that is not finite is null. */
 static cJSON *range_json(const struct ss_claim_range *r) {
-  if (r->low == r->high) return number(r->low);
-  cJSON *pair = cJSON_CreateArray();
-  cJSON_AddItemToArray(pair, number(r->low));
-  cJSON_AddItemToArray(pair, number(r->high));
-  return pair;
+  return r->low == r->high ? cJSON_CreateNumber(r->low)
+                           : cJSON_CreateDoubleArray((const double[]){r->low, r->high}, 2);
 }
 
 static cJSON *claim_json(const struct ss_claim *c) {
-  cJSON *o = cJSON_CreateObject();
-  ss_json_add_text(o, "id", c->id);
-  ss_json_add_text(o, "paper", c->paper);
-  ss_json_add_text(o, "source", c->source);
-  ss_json_add_text(o, "class", c->kind);
-  ss_json_add_text(o, "claim", c->claim);
-  cJSON_AddItemToObject(o, "printed",
-                        c->printed_text ? cJSON_CreateString(c->printed_text) : range_json(&c->printed));
-  cJSON_AddItemToObject(o, "ours", range_json(&c->ours));
-  ss_json_add_text(o, "unit", c->unit);
-  ss_json_add_text(o, "tolerance", c->tolerance);
-  ss_json_add_text(o, "verdict", ss_claim_verdicts[c->verdict]);
-  ss_json_add_text(o, "pinned", ss_claim_verdicts[c->pinned]);
-  cJSON_AddItemToObject(o, "factor", number(c->factor));
-  cJSON_AddItemToObject(o, "margin", number(c->margin));
-  cJSON_AddItemToObject(o, "over", c->estimates ? range_json(&c->over) : cJSON_CreateNull());
-  ss_json_add_text(o, "loose", c->loose);
-  ss_json_add_text(o, "why", c->why);
+  cJSON *o =
+      ss_json_object(SS_T("id", c->id), SS_T("paper", c->paper), SS_T("source", c->source), SS_T("class", c->kind),
+                     SS_T("claim", c->claim),
+                     SS_J("printed", c->printed_text ? cJSON_CreateString(c->printed_text) : range_json(&c->printed)),
+                     SS_J("ours", range_json(&c->ours)), SS_T("unit", c->unit), SS_T("tolerance", c->tolerance),
+                     SS_T("verdict", ss_claim_verdicts[c->verdict]), SS_T("pinned", ss_claim_verdicts[c->pinned]),
+                     SS_N("factor", c->factor), SS_N("margin", c->margin),
+                     SS_J("over", c->estimates ? range_json(&c->over) : cJSON_CreateNull()), SS_T("loose", c->loose),
+                     SS_T("why", c->why));
   cJSON *runs = cJSON_AddArrayToObject(o, "runs");
   for (size_t i = 0; i < c->runs; i++) cJSON_AddItemToArray(runs, cJSON_CreateString(c->run[i]));
   cJSON *estimates = cJSON_AddArrayToObject(o, "estimates");
   for (size_t i = 0; i < c->estimates; i++) {
     const struct ss_claim_estimate *e = &c->estimate[i];
-    cJSON *item = cJSON_CreateObject();
-    ss_json_add_text(item, "input", e->input);
-    cJSON_AddItemToObject(item, "value", number(e->value));
-    cJSON_AddItemToObject(item, "halved", number(e->halved));
-    cJSON_AddItemToObject(item, "doubled", number(e->doubled));
-    cJSON_AddItemToObject(item, "ours_halved", range_json(&e->ours_halved));
-    cJSON_AddItemToObject(item, "ours_doubled", range_json(&e->ours_doubled));
-    cJSON_AddItemToArray(estimates, item);
+    cJSON_AddItemToArray(estimates,
+                         ss_json_object(SS_T("input", e->input), SS_N("value", e->value), SS_N("halved", e->halved),
+                                        SS_N("doubled", e->doubled), SS_J("ours_halved", range_json(&e->ours_halved)),
+                                        SS_J("ours_doubled", range_json(&e->ours_doubled))));
   }
   return o;
 }

@@ -29,8 +29,7 @@ cJSON *ss_record_members(const cJSON *records, const char *field) {
     const cJSON *members = ss_record_member(r, field);
     for (const cJSON *m = members ? members->child : NULL; m; m = m->next) {
       cJSON *o = cJSON_Duplicate(m, true);
-      cJSON_AddItemToObject(o, "label", cJSON_Duplicate(ss_record_member(r, "label"), true));
-      ss_json_add_text(o, "key", m->string);
+      ss_json_add(o, SS_J("label", cJSON_Duplicate(ss_record_member(r, "label"), true)), SS_T("key", m->string));
       cJSON_AddItemToArray(list, o);
     }
   }

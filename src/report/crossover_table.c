@@ -96,13 +96,12 @@ static bool print_ranges(const struct found *f, FILE *stream, struct ss_error *e
   cJSON *ranges = cJSON_Duplicate(list(f, "ranges"), true);
   for (cJSON *r = ranges ? ranges->child : NULL; r; r = r->next) {
     const char *winner = ss_json_word(r, "winner");
-    char at[64];
-    ss_json_add_text(r, "low", position(f, ss_json_number(r, "from"), at, sizeof at));
-    ss_json_add_text(r, "high", position(f, ss_json_number(r, "to"), at, sizeof at));
-    ss_json_add_text(r, "cheaper", winner ? winner : "neither");
-    snprintf(at, sizeof at, "%.4g to %.4g times as long", ss_json_number(r, "ratio_min"),
+    char low[64], high[64], ratio[64];
+    snprintf(ratio, sizeof ratio, "%.4g to %.4g times as long", ss_json_number(r, "ratio_min"),
              ss_json_number(r, "ratio_max"));
-    ss_json_add_text(r, "takes", winner ? at : "as long");
+    ss_json_add(r, SS_T("low", position(f, ss_json_number(r, "from"), low, sizeof low)),
+                SS_T("high", position(f, ss_json_number(r, "to"), high, sizeof high)),
+                SS_T("cheaper", winner ? winner : "neither"), SS_T("takes", winner ? ratio : "as long"));
   }
   return ss_records_print(columns, ranges, false, stream, error);
 }

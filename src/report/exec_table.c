@@ -35,33 +35,26 @@ static void explain(const struct ss_exec_answer *a, FILE *stream) {
 /* Bytes of one endpoint, over all iterations. */
 static cJSON *endpoint_json(const struct ss_exec_point *p, uint32_t e) {
   const uint32_t ranks = p->point->ranks;
-  cJSON *item = cJSON_CreateObject();
-  ss_json_add_number(item, e < ranks ? "rank" : "server", e < ranks ? e : e - ranks);
-  ss_json_add_number(item, "bytes_sent", (double)p->executed[e].sent);
-  ss_json_add_number(item, "bytes_received", (double)p->executed[e].received);
-  ss_json_add_number(item, "simulated_bytes_sent", (double)p->simulated[e].sent);
-  ss_json_add_number(item, "simulated_bytes_received", (double)p->simulated[e].received);
-  return item;
+  return ss_json_object(SS_N(e < ranks ? "rank" : "server", e < ranks ? e : e - ranks),
+                        SS_N("bytes_sent", (double)p->executed[e].sent),
+                        SS_N("bytes_received", (double)p->executed[e].received),
+                        SS_N("simulated_bytes_sent", (double)p->simulated[e].sent),
+                        SS_N("simulated_bytes_received", (double)p->simulated[e].received));
 }
 
 static void add_measures(cJSON *item, const struct ss_exec_point *p) {
   const double n = (double)p->count;
-  ss_json_add_number(item, "iterations", n);
-  ss_json_add_number(item, "measured_s", gsl_stats_median_from_sorted_data(p->measured, 1, p->count));
-  ss_json_add_number(item, "announced_s", gsl_stats_median_from_sorted_data(p->announced, 1, p->count));
-  ss_json_add_number(item, "measured_min_s", p->measured[0]);
-  ss_json_add_number(item, "measured_max_s", p->measured[p->count - 1]);
-  ss_json_add_number(item, "time_s", p->predicted);
-  ss_json_add_number(item, "network_s", p->network);
-  ss_json_add_number(item, "bytes_sent_max", (double)p->executed_max.sent / n);
-  ss_json_add_number(item, "bytes_received_max", (double)p->executed_max.received / n);
-  ss_json_add_number(item, "simulated_bytes_sent_max", (double)p->simulated_max.sent / n);
-  ss_json_add_number(item, "simulated_bytes_received_max", (double)p->simulated_max.received / n);
-  ss_json_add_number(item, "header_bytes", (double)p->headers / n);
-  cJSON_AddBoolToObject(item, "equal", p->equal);
-  cJSON_AddBoolToObject(item, "kernels_equal", p->kernels_equal);
-  cJSON_AddBoolToObject(item, "exact", p->exact);
-  ss_json_add_text(item, "mismatch", p->exact && p->kernels_equal ? NULL : p->mismatch);
+  ss_json_add(
+      item, SS_N("iterations", n), SS_N("measured_s", gsl_stats_median_from_sorted_data(p->measured, 1, p->count)),
+      SS_N("announced_s", gsl_stats_median_from_sorted_data(p->announced, 1, p->count)),
+      SS_N("measured_min_s", p->measured[0]), SS_N("measured_max_s", p->measured[p->count - 1]),
+      SS_N("time_s", p->predicted), SS_N("network_s", p->network),
+      SS_N("bytes_sent_max", (double)p->executed_max.sent / n),
+      SS_N("bytes_received_max", (double)p->executed_max.received / n),
+      SS_N("simulated_bytes_sent_max", (double)p->simulated_max.sent / n),
+      SS_N("simulated_bytes_received_max", (double)p->simulated_max.received / n),
+      SS_N("header_bytes", (double)p->headers / n), SS_B("equal", p->equal), SS_B("kernels_equal", p->kernels_equal),
+      SS_B("exact", p->exact), SS_T("mismatch", p->exact && p->kernels_equal ? NULL : p->mismatch));
 }
 
 /* The kernels that ran, means over iterations. */
@@ -71,25 +64,19 @@ static void add_kernels(cJSON *item, const struct ss_exec_point *p) {
   for (int k = 0; k < SS_KERNELS; k++) {
     if (p->kernels[k].elements == 0) continue;
     cJSON *kernel = cJSON_AddObjectToObject(kernels, ss_kernel_name((enum ss_kernel_kind)k));
-    ss_json_add_number(kernel, "calls", (double)p->kernels[k].calls / n);
-    ss_json_add_number(kernel, "elements", (double)p->kernels[k].elements / n);
-    ss_json_add_number(kernel, "measured_s", p->kernels[k].measured / n);
-    ss_json_add_number(kernel, "predicted_s", p->kernels[k].predicted / n);
+    ss_json_add(kernel, SS_N("calls", (double)p->kernels[k].calls / n),
+                SS_N("elements", (double)p->kernels[k].elements / n), SS_N("measured_s", p->kernels[k].measured / n),
+                SS_N("predicted_s", p->kernels[k].predicted / n));
   }
 }
 
 static cJSON *point_json(const struct ss_exec_point *p, uint32_t repeats) {
   const struct ss_point *point = p->point;
-  cJSON *item = cJSON_CreateObject();
-  cJSON_AddItemToObject(item, "at", point->at ? cJSON_Duplicate(point->at, true) : cJSON_CreateObject());
-  ss_json_add_text(item, "scheme", point->setting.scheme->name);
-  ss_json_add_text(item, "label", point->setting.label);
-  ss_json_add_number(item, "ranks", point->ranks);
-  ss_json_add_text(item, "tensor", point->tensor_name);
-  ss_json_add_text(item, "cluster", point->cluster_name);
-  ss_json_add_text(item, "device", point->device_name);
-  ss_json_add_text(item, "trace", point->trace_name);
-  ss_json_add_number(item, "repeats", repeats);
+  cJSON *item = ss_json_object(SS_J("at", point->at ? cJSON_Duplicate(point->at, true) : cJSON_CreateObject()),
+                               SS_T("scheme", point->setting.scheme->name), SS_T("label", point->setting.label),
+                               SS_N("ranks", point->ranks), SS_T("tensor", point->tensor_name),
+                               SS_T("cluster", point->cluster_name), SS_T("device", point->device_name),
+                               SS_T("trace", point->trace_name), SS_N("repeats", repeats));
   add_measures(item, p);
   add_kernels(item, p);
   cJSON *endpoints = cJSON_AddArrayToObject(item, "endpoints");
@@ -99,9 +86,7 @@ static cJSON *point_json(const struct ss_exec_point *p, uint32_t repeats) {
 
 /* NULL: memory is short. */
 static cJSON *answer_json(const struct ss_exec_answer *a) {
-  cJSON *root = cJSON_CreateObject();
-  ss_json_add_text(root, "sparsync", SS_VERSION);
-  ss_json_add_text(root, "scenario", a->scenario);
+  cJSON *root = ss_json_object(SS_T("sparsync", SS_VERSION), SS_T("scenario", a->scenario));
   cJSON *list = cJSON_AddArrayToObject(root, "points");
   for (size_t i = 0; i < a->count; i++) cJSON_AddItemToArray(list, point_json(&a->points[i], a->repeats));
   return root;

@@ -53,7 +53,6 @@ void ss_links_add_words(cJSON *links) {
     if (!kind) continue;
     snprintf(text, sizeof text, "%.0f%% / %.0f%%", 100 * cJSON_GetObjectItem(kind, "busy_max")->valuedouble,
              100 * cJSON_GetObjectItem(kind, "busy_mean")->valuedouble);
-    ss_json_add_text(kind, "busy", text);
-    ss_json_add_text(kind, "kind", kind_words[k]);
+    ss_json_add(kind, SS_T("busy", text), SS_T("kind", kind_words[k]));
   }
 }

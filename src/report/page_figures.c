@@ -1,3 +1,4 @@
+#include "base/json_text.h"
 #include "report/page_parts.h"
 
 #include "figures/figure.h"
@@ -92,8 +93,7 @@ static bool is_near(const struct ss_page_cells *cells, const struct ss_page_cell
  * in words. */
 static cJSON *record_of(const struct figures *m, const struct ss_page_cell *cell, const struct ss_result *p) {
   cJSON *o = cJSON_CreateObject(), *at = cJSON_AddObjectToObject(o, "at");
-  cJSON_AddStringToObject(o, "label", p->setting.label);
-  cJSON_AddNumberToObject(o, "time_s", p->time);
+  ss_json_add(o, SS_T("label", p->setting.label), SS_N("time_s", p->time));
   if (!m->x) cJSON_AddStringToObject(o, "place", m->cells->deciding > 1 ? cell->text : "time");
   for (size_t i = 0; m->x && i < m->cells->axes; i++) {
     const struct ss_page_axis *axis = &m->cells->axis[i];
@@ -167,11 +167,10 @@ static bool fill_traffic(struct figures *m, struct figure *f, struct ss_error *e
   cJSON *list = cJSON_CreateArray();
   for (size_t k = 0; k < cell->count && k < LINES_MAX; k++) {
     const struct ss_result *p = &cell->result[k];
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "label", p->setting.label);
-    cJSON_AddItemToObject(o, "rank_bytes_sent", cJSON_CreateDoubleArray(p->rank_sent, (int)p->ranks));
-    cJSON_AddItemToObject(o, "rank_bytes_received", cJSON_CreateDoubleArray(p->rank_received, (int)p->ranks));
-    cJSON_AddItemToArray(list, o);
+    cJSON_AddItemToArray(
+        list, ss_json_object(SS_T("label", p->setting.label),
+                             SS_J("rank_bytes_sent", cJSON_CreateDoubleArray(p->rank_sent, (int)p->ranks)),
+                             SS_J("rank_bytes_received", cJSON_CreateDoubleArray(p->rank_received, (int)p->ranks))));
   }
   const struct ss_plot_options options = {.file = "the page", .kind = "traffic", .series = "label"};
   const bool ok = ss_figure_plot_results(&options, list, NULL, &f->plot, error);

@@ -40,8 +40,7 @@ static bool print_candidates(const struct ss_placing *p, FILE *stream, struct ss
   for (size_t c = 0; r; c++, r = r->next) {
     char name[64], bound[SS_BOUND_TEXT_SIZE];
     snprintf(name, sizeof name, "%s%s", p->candidate[c].name, c == p->best ? " *" : "");
-    ss_json_add_text(r, "name", name);
-    ss_json_add_text(r, "bottleneck", ss_bound_text(p->candidate[c].result, bound));
+    ss_json_add(r, SS_T("name", name), SS_T("bottleneck", ss_bound_text(p->candidate[c].result, bound)));
   }
   return ss_records_print(columns, records, false, stream, error);
 }

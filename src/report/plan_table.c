@@ -75,9 +75,9 @@ static void print_words(const cJSON *row, FILE *stream) {
 static void add_words(cJSON *row) {
   const char *label = ss_json_word(row, "label");
   const double time = ss_json_number(row, "time_s");
-  ss_json_add_text(row, "chosen", label ? label : "as above");
-  ss_json_add_text(row, "second", isfinite(ss_json_number(row, "next_time_s")) ? name_of(row, "next") : NULL);
-  ss_json_add_number(row, "vs_dense", time > 0 ? ss_json_number(row, "dense_s") / time : NAN);
+  ss_json_add(row, SS_T("chosen", label ? label : "as above"),
+              SS_T("second", isfinite(ss_json_number(row, "next_time_s")) ? name_of(row, "next") : NULL),
+              SS_N("vs_dense", time > 0 ? ss_json_number(row, "dense_s") / time : NAN));
 }
 
 static bool same_cell(const cJSON *a, const cJSON *b) {

@@ -15,8 +15,7 @@
 static bool print_frame(const struct ss_results_writer *w, bool opening, struct ss_error *error) {
   cJSON *root = cJSON_CreateObject();
   if (!root) return ss_fail_memory(error, "writing results");
-  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
-  cJSON_AddStringToObject(root, "scenario", w->scenario);
+  ss_json_add(root, SS_T("sparsync", SS_VERSION), SS_T("scenario", w->scenario));
   if (w->inputs) cJSON_AddItemToObject(root, "inputs", cJSON_Duplicate(w->inputs, true));
   cJSON_AddArrayToObject(root, "points");
   SS_AUTO_FREE char *text = ss_json_text(root, true);

@@ -151,8 +151,7 @@ static void add_form(cJSON *record, const struct ss_result *p) {
                  ? "within"
                  : "outside");
   }
-  ss_json_add_text(record, "form", text[0] ? text : NULL);
-  ss_json_add_text(record, "off_by", off[0] ? off : NULL);
+  ss_json_add(record, SS_T("form", text[0] ? text : NULL), SS_T("off_by", off[0] ? off : NULL));
 }
 
 static cJSON *record_of(const struct ss_result *p, double dense) {

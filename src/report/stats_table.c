@@ -21,8 +21,7 @@ static cJSON *by_k(const cJSON *tensors, bool sampled) {
       const bool has = skewness && strtoul(skewness->string, NULL, 10) == k;
       if (sampled && !has) continue;
       cJSON *o = cJSON_Duplicate(plain, true);
-      cJSON_AddNumberToObject(o, "k", k);
-      cJSON_AddNumberToObject(o, "gamma", gamma->valuedouble);
+      ss_json_add(o, SS_N("k", k), SS_N("gamma", gamma->valuedouble));
       if (has) cJSON_AddNumberToObject(o, "skewness", skewness->valuedouble);
       if (has) skewness = skewness->next;
       cJSON_AddItemToArray(list, o);

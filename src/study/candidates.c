@@ -1,3 +1,4 @@
+#include "base/json_text.h"
 #include "schemes/registry.h"
 #include "study/study_internal.h"
 
@@ -12,8 +13,7 @@ static cJSON *add(cJSON *list, const char *name, const char *variant, const char
   cJSON *item = cJSON_CreateObject();
   snprintf(label, sizeof label, "%s%s%s%s%s", name, variant ? " " : "", variant ? variant : "", hierarchy ? ", " : "",
            hierarchy ? hierarchy : "");
-  cJSON_AddStringToObject(item, "name", name);
-  cJSON_AddStringToObject(item, "label", label);
+  ss_json_add(item, SS_T("name", name), SS_T("label", label));
   if (hierarchy) cJSON_AddStringToObject(item, "hierarchy", hierarchy);
   cJSON_AddItemToArray(list, item);
   return item;

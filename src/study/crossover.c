@@ -62,13 +62,9 @@ static cJSON *uniform_of(const struct ss_supposition *c, const struct ss_roundin
                   (unsigned long long)c->row_width);
     return NULL;
   }
-  cJSON *uniform = cJSON_CreateObject();
-  cJSON_AddNumberToObject(uniform, "rows", size->rows);
-  cJSON_AddNumberToObject(uniform, "row_width", (double)c->row_width);
-  cJSON_AddNumberToObject(uniform, "density", size->density);
-  cJSON_AddStringToObject(uniform, "overlap", ss_gamma_names[c->kind]);
-  cJSON_AddStringToObject(uniform, "dtype", c->value_bytes == 4 ? "F32" : "F16");
-  return uniform;
+  return ss_json_object(SS_N("rows", size->rows), SS_N("row_width", (double)c->row_width),
+                        SS_N("density", size->density), SS_T("overlap", ss_gamma_names[c->kind]),
+                        SS_T("dtype", c->value_bytes == 4 ? "F32" : "F16"));
 }
 
 static cJSON *schemes_of(const struct ss_duel *duel) {
@@ -93,9 +89,8 @@ static bool set_trial(struct ss_crossover_study *s, double x, struct trial *p, s
   if (!uniform) return false;
   p->document = cJSON_CreateObject();
   cJSON_AddItemToObject(cJSON_AddObjectToObject(p->document, "trace"), "uniform", uniform);
-  cJSON_AddNumberToObject(p->document, "ranks", ranks);
-  cJSON_AddNumberToObject(p->document, "index_bytes", (double)s->duel.with->index_bytes);
-  cJSON_AddItemToObject(p->document, "schemes", schemes_of(&s->duel));
+  ss_json_add(p->document, SS_N("ranks", ranks), SS_N("index_bytes", (double)s->duel.with->index_bytes),
+              SS_J("schemes", schemes_of(&s->duel)));
   cJSON_AddFalseToObject(p->document, "verify");
   return p->document || ss_fail_memory(error, "simulating");
 }
@@ -217,15 +212,10 @@ static cJSON *crossings_json(const struct ss_crossover_study *t) {
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < t->found.crossings; i++) {
     const struct ss_crossing *c = &t->found.crossing[i];
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "at", c->at);
-    cJSON_AddNumberToObject(o, "before", c->before);
-    ss_json_add_text(o, "winner_below", winner_of(t, c->below));
-    ss_json_add_text(o, "winner_above", winner_of(t, c->above));
-    cJSON_AddNumberToObject(o, "a_s", c->cost[0]);
-    cJSON_AddNumberToObject(o, "b_s", c->cost[1]);
-    cJSON_AddBoolToObject(o, "jump", c->jump);
-    cJSON_AddItemToArray(list, o);
+    cJSON_AddItemToArray(list, ss_json_object(SS_N("at", c->at), SS_N("before", c->before),
+                                              SS_T("winner_below", winner_of(t, c->below)),
+                                              SS_T("winner_above", winner_of(t, c->above)), SS_N("a_s", c->cost[0]),
+                                              SS_N("b_s", c->cost[1]), SS_B("jump", c->jump)));
   }
   return list;
 }
@@ -234,13 +224,9 @@ static cJSON *ranges_json(const struct ss_crossover_study *t) {
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < t->found.parts; i++) {
     const struct ss_crossover_part *p = &t->found.part[i];
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "from", p->from);
-    cJSON_AddNumberToObject(o, "to", p->to);
-    ss_json_add_text(o, "winner", winner_of(t, p->winner));
-    cJSON_AddNumberToObject(o, "ratio_min", p->ratio_min);
-    cJSON_AddNumberToObject(o, "ratio_max", p->ratio_max);
-    cJSON_AddItemToArray(list, o);
+    cJSON_AddItemToArray(list, ss_json_object(SS_N("from", p->from), SS_N("to", p->to),
+                                              SS_T("winner", winner_of(t, p->winner)),
+                                              SS_N("ratio_min", p->ratio_min), SS_N("ratio_max", p->ratio_max)));
   }
   return list;
 }
@@ -248,10 +234,7 @@ static cJSON *ranges_json(const struct ss_crossover_study *t) {
 static cJSON *skipped_json(const struct ss_crossover_study *t) {
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < t->found.gaps; i++) {
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "at", t->found.gap[i].at);
-    cJSON_AddStringToObject(o, "why", t->found.gap[i].why);
-    cJSON_AddItemToArray(list, o);
+    cJSON_AddItemToArray(list, ss_json_object(SS_N("at", t->found.gap[i].at), SS_T("why", t->found.gap[i].why)));
   }
   return list;
 }
@@ -260,47 +243,38 @@ static cJSON *rounded_json(const struct ss_crossover_study *t) {
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < t->roundings; i++) {
     const struct ss_rounding *r = &t->rounding[i];
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "at", r->at);
-    cJSON_AddNumberToObject(o, "rows", r->rows);
-    cJSON_AddNumberToObject(o, "rows_wanted", r->rows_wanted);
-    cJSON_AddNumberToObject(o, "density", r->density);
-    cJSON_AddNumberToObject(o, "density_wanted", r->density_wanted);
-    cJSON_AddItemToArray(list, o);
+    cJSON_AddItemToArray(list,
+                         ss_json_object(SS_N("at", r->at), SS_N("rows", r->rows), SS_N("rows_wanted", r->rows_wanted),
+                                        SS_N("density", r->density), SS_N("density_wanted", r->density_wanted)));
   }
   return list;
 }
 
 static cJSON *side_json(const struct ss_crossover_study *t, const struct ss_duel_side *side) {
-  cJSON *o = cJSON_CreateObject();
-  cJSON_AddItemToObject(o, "scheme", cJSON_Duplicate(ss_doc_root(side->doc).at, 1));
+  cJSON *o = ss_json_object(SS_J("scheme", cJSON_Duplicate(ss_doc_root(side->doc).at, 1)));
   if (t->simulated) return o;
   const char *const forms[SS_FORMS] = {[SS_FORM_PAPER] = side->first->paper,
                                        [SS_FORM_LOW] = side->first->exact_low,
                                        [SS_FORM_HIGH] = side->first->exact_high};
   const char *formula = forms[t->duel.form];
-  ss_json_add_text(o, "formula", formula ? formula : side->first->exact);
-  ss_json_add_text(o, "assumes", side->first->assumes);
-  ss_json_add_text(o, "erratum", side->first->erratum);
-  cJSON_AddBoolToObject(o, "several_forms", side->several);
+  ss_json_add(o, SS_T("formula", formula ? formula : side->first->exact), SS_T("assumes", side->first->assumes),
+              SS_T("erratum", side->first->erratum), SS_B("several_forms", side->several));
   return o;
 }
 
 static void add_ratio(cJSON *root, const struct ss_crossover *found) {
   cJSON *o = cJSON_AddObjectToObject(root, "ratio");
-  cJSON_AddNumberToObject(o, "min", found->ratio_min);
-  cJSON_AddNumberToObject(o, "min_at", found->ratio_min_at);
-  cJSON_AddNumberToObject(o, "max", found->ratio_max);
-  cJSON_AddNumberToObject(o, "max_at", found->ratio_max_at);
+  ss_json_add(o, SS_N("min", found->ratio_min), SS_N("min_at", found->ratio_min_at), SS_N("max", found->ratio_max),
+              SS_N("max_at", found->ratio_max_at));
 }
 
 /* What does not vary; what does is null. */
 static void add_supposed(cJSON *root, const struct ss_crossover_study *t) {
   const struct ss_duel *d = &t->duel;
   cJSON *links = ss_supposed_links_json(&d->cluster);
-  ss_json_add_number(root, "ranks", d->over == SS_OVER_RANKS ? NAN : (double)d->ranks);
-  ss_json_add_number(root, "M", d->over == SS_OVER_M ? NAN : d->with->bytes);
-  ss_json_add_number(root, "density", d->over == SS_OVER_DENSITY ? NAN : d->with->density);
+  ss_json_add(root, SS_N("ranks", d->over == SS_OVER_RANKS ? NAN : (double)d->ranks),
+              SS_N("M", d->over == SS_OVER_M ? NAN : d->with->bytes),
+              SS_N("density", d->over == SS_OVER_DENSITY ? NAN : d->with->density));
   if (d->over == SS_OVER_LATENCY || d->over == SS_OVER_BANDWIDTH)
     cJSON_ReplaceItemInObjectCaseSensitive(links, ss_axes[d->over].name, cJSON_CreateNull());
   cJSON_AddItemToObject(root, "links", links);
@@ -309,27 +283,19 @@ static void add_supposed(cJSON *root, const struct ss_crossover_study *t) {
 cJSON *ss_crossover_study_json(const struct ss_crossover_study *t) {
   const struct ss_crossover *found = &t->found;
   cJSON *root = cJSON_CreateObject(), *range;
-  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
-  cJSON_AddStringToObject(root, "a", t->duel.side[0].label);
-  cJSON_AddStringToObject(root, "b", t->duel.side[1].label);
-  cJSON_AddStringToObject(root, "over", ss_axes[t->duel.over].name);
-  cJSON_AddStringToObject(root, "method", t->simulated ? "simulation" : "closed form");
-  ss_json_add_text(root, "form", t->simulated ? NULL : ss_form_names[t->duel.form]);
-  cJSON_AddStringToObject(root, "cluster", t->duel.cluster.name);
-  cJSON_AddStringToObject(root, "overlap", ss_gamma_names[t->duel.with->kind]);
+  ss_json_add(root, SS_T("sparsync", SS_VERSION), SS_T("a", t->duel.side[0].label), SS_T("b", t->duel.side[1].label),
+              SS_T("over", ss_axes[t->duel.over].name), SS_T("method", t->simulated ? "simulation" : "closed form"),
+              SS_T("form", t->simulated ? NULL : ss_form_names[t->duel.form]), SS_T("cluster", t->duel.cluster.name),
+              SS_T("overlap", ss_gamma_names[t->duel.with->kind]));
   add_supposed(root, t);
   range = cJSON_AddObjectToObject(root, "range");
-  cJSON_AddNumberToObject(range, "low", t->low);
-  cJSON_AddNumberToObject(range, "high", t->high);
-  cJSON_AddItemToObject(root, "crossings", crossings_json(t));
-  ss_json_add_text(root, "winner_below", winner_of(t, found->part[0].winner));
-  ss_json_add_text(root, "winner_above", winner_of(t, found->part[found->parts - 1].winner));
-  cJSON_AddItemToObject(root, "ranges", ranges_json(t));
+  ss_json_add(range, SS_N("low", t->low), SS_N("high", t->high));
+  ss_json_add(root, SS_J("crossings", crossings_json(t)), SS_T("winner_below", winner_of(t, found->part[0].winner)),
+              SS_T("winner_above", winner_of(t, found->part[found->parts - 1].winner)),
+              SS_J("ranges", ranges_json(t)));
   add_ratio(root, found);
-  cJSON_AddNumberToObject(root, "probes", (double)found->probes);
-  cJSON_AddItemToObject(root, "skipped", skipped_json(t));
-  cJSON_AddItemToObject(root, "rounded", rounded_json(t));
-  cJSON_AddItemToObject(root, "forms_of_a", side_json(t, &t->duel.side[0]));
-  cJSON_AddItemToObject(root, "forms_of_b", side_json(t, &t->duel.side[1]));
+  ss_json_add(root, SS_N("probes", (double)found->probes), SS_J("skipped", skipped_json(t)),
+              SS_J("rounded", rounded_json(t)), SS_J("forms_of_a", side_json(t, &t->duel.side[0])),
+              SS_J("forms_of_b", side_json(t, &t->duel.side[1])));
   return root;
 }

@@ -56,45 +56,28 @@ bool ss_curves_check(const struct ss_curves *curves, struct ss_error *error) {
 static cJSON *curve_json(const struct ss_curves *curves, size_t i) {
   const struct ss_curve *c = &curves->curve[i];
   const size_t first = ss_curves_same(curves, i);
-  cJSON *o = cJSON_CreateObject();
-  cJSON_AddStringToObject(o, "scheme", c->setting->scheme->name);
-  cJSON_AddStringToObject(o, "label", c->setting->label);
-  cJSON_AddItemToObject(o, "options", ss_setting_own_json(c->setting, false));
-  cJSON_AddBoolToObject(o, "lossless", ss_scheme_lossless(c->setting->scheme));
-  cJSON_AddBoolToObject(o, "sound", c->sound);
-  ss_json_add_text(o, "same_as", first < i ? curves->curve[first].setting->label : NULL);
-  cJSON_AddBoolToObject(o, "diverged", c->diverged);
-  cJSON_AddNumberToObject(o, "steps", (double)c->steps);
-  ss_json_add_number(o, "loss_first", c->steps > 0 ? c->loss[0] : NAN);
-  ss_json_add_number(o, "loss_end", ss_curve_end(c));
-  ss_json_add_number(o, "bytes_sent_max", c->sent);
-  ss_json_add_number(o, "energy", c->energy);
-  ss_json_add_number(o, "energy_lost", c->energy_lost);
-  ss_json_add_number(o, "error_l2", c->error_l2);
-  cJSON_AddItemToObject(o, "loss", cJSON_CreateDoubleArray(c->loss, (int)c->steps));
-  return o;
+  return ss_json_object(SS_T("scheme", c->setting->scheme->name), SS_T("label", c->setting->label),
+                        SS_J("options", ss_setting_own_json(c->setting, false)),
+                        SS_B("lossless", ss_scheme_lossless(c->setting->scheme)), SS_B("sound", c->sound),
+                        SS_T("same_as", first < i ? curves->curve[first].setting->label : NULL),
+                        SS_B("diverged", c->diverged), SS_N("steps", (double)c->steps),
+                        SS_N("loss_first", c->steps > 0 ? c->loss[0] : NAN), SS_N("loss_end", ss_curve_end(c)),
+                        SS_N("bytes_sent_max", c->sent), SS_N("energy", c->energy),
+                        SS_N("energy_lost", c->energy_lost), SS_N("error_l2", c->error_l2),
+                        SS_J("loss", cJSON_CreateDoubleArray(c->loss, (int)c->steps)));
 }
 
 cJSON *ss_curves_json(const struct ss_curves *curves) {
   const struct ss_learn_task *task = curves->task;
-  cJSON *root = cJSON_CreateObject();
-  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
-  cJSON_AddStringToObject(root, "text", curves->text);
-  cJSON_AddStringToObject(root, "layout", curves->layout);
-  cJSON_AddNumberToObject(root, "ranks", ss_trace_ranks(task->text));
-  cJSON_AddNumberToObject(root, "iterations", (double)ss_trace_iterations(task->text));
-  cJSON_AddNumberToObject(root, "steps", (double)task->steps);
-  cJSON_AddNumberToObject(root, "batch", (double)task->batch);
-  ss_json_add_number(root, "seq", curves->seq ? (double)curves->seq : NAN);
-  cJSON_AddNumberToObject(root, "vocab", (double)task->shape.vocab);
-  cJSON_AddNumberToObject(root, "width", task->shape.width);
-  cJSON_AddNumberToObject(root, "context", task->shape.context);
-  cJSON_AddNumberToObject(root, "samples", task->shape.samples);
-  cJSON_AddNumberToObject(root, "seed", (double)task->shape.seed);
-  cJSON_AddStringToObject(root, "optimizer", ss_optimizer_names[task->optimizer.kind]);
-  cJSON_AddNumberToObject(root, "lr", task->optimizer.rate);
-  cJSON_AddBoolToObject(root, "split", task->split);
-  ss_json_add_number(root, "select", task->select.selects ? task->select.density : NAN);
+  cJSON *root = ss_json_object(
+      SS_T("sparsync", SS_VERSION), SS_T("text", curves->text), SS_T("layout", curves->layout),
+      SS_N("ranks", ss_trace_ranks(task->text)), SS_N("iterations", (double)ss_trace_iterations(task->text)),
+      SS_N("steps", (double)task->steps), SS_N("batch", (double)task->batch),
+      SS_N("seq", curves->seq ? (double)curves->seq : NAN), SS_N("vocab", (double)task->shape.vocab),
+      SS_N("width", task->shape.width), SS_N("context", task->shape.context), SS_N("samples", task->shape.samples),
+      SS_N("seed", (double)task->shape.seed), SS_T("optimizer", ss_optimizer_names[task->optimizer.kind]),
+      SS_N("lr", task->optimizer.rate), SS_B("split", task->split),
+      SS_N("select", task->select.selects ? task->select.density : NAN));
   cJSON *list = cJSON_AddArrayToObject(root, "curves");
   for (size_t i = 0; i < curves->count; i++) cJSON_AddItemToArray(list, curve_json(curves, i));
   return root;

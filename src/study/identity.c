@@ -59,22 +59,18 @@ static cJSON *inputs_json(const struct ss_point *point) {
   cJSON *o = cJSON_CreateObject();
   char hash[32];
   snprintf(hash, sizeof hash, "%016llx", (unsigned long long)point->trace_hash);
-  cJSON_AddStringToObject(o, "trace", hash);
-  cJSON_AddNumberToObject(o, "tensor", (double)point->origin.tensor);
-  cJSON_AddNumberToObject(o, "merge", point->origin.merge);
-  cJSON_AddNumberToObject(o, "first", (double)point->first);
-  cJSON_AddNumberToObject(o, "end", (double)point->end);
-  cJSON_AddNumberToObject(o, "ranks", point->ranks);
+  ss_json_add(o, SS_T("trace", hash), SS_N("tensor", (double)point->origin.tensor),
+              SS_N("merge", point->origin.merge), SS_N("first", (double)point->first),
+              SS_N("end", (double)point->end), SS_N("ranks", point->ranks));
   if (point->origin.joint) cJSON_AddItemToObject(o, "tables", tables_json(point->origin.joint));
   return o;
 }
 
 static cJSON *payloads_json(const struct ss_point *point) {
   const uint32_t rings = ss_setting_rings(&point->setting, ss_layout_of(&point->cluster, point->ranks));
-  cJSON *o = cJSON_CreateObject();
-  cJSON_AddStringToObject(o, "scheme", point->setting.scheme->name);
-  cJSON_AddItemToObject(o, "options", ss_setting_json(&point->setting));
-  cJSON_AddNumberToObject(o, "gpus_per_node", point->cluster.gpus_per_node);
+  cJSON *o =
+      ss_json_object(SS_T("scheme", point->setting.scheme->name), SS_J("options", ss_setting_json(&point->setting)),
+                     SS_N("gpus_per_node", point->cluster.gpus_per_node));
   if (rings > 1) cJSON_AddNumberToObject(o, "rings", rings);
   return o;
 }

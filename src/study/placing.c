@@ -383,20 +383,14 @@ struct cJSON *ss_placing_rows(const struct ss_placing *p) {
   for (size_t c = 0; list && c < SS_PLACINGS; c++) {
     const struct ss_placing_candidate *x = &p->candidate[c];
     const struct ss_result *r = x->result;
-    cJSON *o = cJSON_CreateObject();
-    ss_json_add_text(o, "placement", x->name);
-    ss_json_add_number(o, "time_s", r->time);
-    ss_json_add_number(o, "bytes_total", r->bytes);
-    ss_json_add_number(o, "bytes_sent_max", r->sent_max);
-    ss_json_add_number(o, "bytes_received_max", r->received_max);
-    ss_json_add_number(o, "bytes_imbalance", x->bytes_imbalance);
-    ss_json_add_number(o, "held_imbalance", x->held_imbalance);
-    ss_json_add_number(o, "served_imbalance", x->served_imbalance);
-    ss_json_add_number(o, "whole_served_bound", p->whole_served_bound);
-    ss_json_add_number(o, "whole_held_bound", p->whole_held_bound);
-    ss_json_add_number(o, "bound_s", r->bound);
-    ss_json_add_text(o, "bound_by", r->bound_by[0] ? r->bound_by : NULL);
-    cJSON_AddItemToArray(list, o);
+    cJSON_AddItemToArray(
+        list, ss_json_object(SS_T("placement", x->name), SS_N("time_s", r->time), SS_N("bytes_total", r->bytes),
+                             SS_N("bytes_sent_max", r->sent_max), SS_N("bytes_received_max", r->received_max),
+                             SS_N("bytes_imbalance", x->bytes_imbalance), SS_N("held_imbalance", x->held_imbalance),
+                             SS_N("served_imbalance", x->served_imbalance),
+                             SS_N("whole_served_bound", p->whole_served_bound),
+                             SS_N("whole_held_bound", p->whole_held_bound), SS_N("bound_s", r->bound),
+                             SS_T("bound_by", r->bound_by[0] ? r->bound_by : NULL)));
   }
   return list;
 }
@@ -404,10 +398,7 @@ struct cJSON *ss_placing_rows(const struct ss_placing *p) {
 struct cJSON *ss_placing_json(const struct ss_placing *p, const char *scenario) {
   const struct ss_placing_candidate *best = &p->candidate[p->best];
   cJSON *root = ss_placement_json(&best->placement);
-  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
-  cJSON_AddStringToObject(root, "scenario", scenario);
-  cJSON_AddStringToObject(root, "cluster", best->result->cluster);
-  cJSON_AddStringToObject(root, "chosen", best->name);
-  cJSON_AddItemToObject(root, "plan", ss_placing_rows(p));
+  ss_json_add(root, SS_T("sparsync", SS_VERSION), SS_T("scenario", scenario), SS_T("cluster", best->result->cluster),
+              SS_T("chosen", best->name), SS_J("plan", ss_placing_rows(p)));
   return root;
 }

@@ -111,16 +111,20 @@ bool ss_study_plan(const struct ss_study *study, const struct ss_results *result
 
 static void add_form(cJSON *o, const struct ss_result *best) {
   const bool placed = best && isfinite(best->placed_s);
-  ss_json_add_number(o, "formula_s", best ? best->formula_s : NAN);
-  ss_json_add_number(o, "placed_s", best ? best->placed_s : NAN);
-  ss_json_add_text(o, "placed", !placed ? NULL : best->placed_exact ? "exact" : "bound");
+  ss_json_add(o, SS_N("formula_s", best ? best->formula_s : NAN), SS_N("placed_s", best ? best->placed_s : NAN),
+              SS_T("placed", !placed              ? NULL
+                             : best->placed_exact ? "exact"
+                                                  : "bound"));
 }
 
 static void add_turn(cJSON *o, const struct ss_turn *turn) {
-  ss_json_add_text(o, "other_window", !turn ? NULL : turn->other == UINT32_MAX ? "all" : "1");
-  ss_json_add_text(o, "other_best", turn ? turn->slower->setting.label : NULL);
-  ss_json_add_number(o, "other_best_s", turn ? turn->slower_other : NAN);
-  ss_json_add_number(o, "other_time_s", turn ? turn->faster_other : NAN);
+  ss_json_add(o,
+              SS_T("other_window", !turn                       ? NULL
+                                   : turn->other == UINT32_MAX ? "all"
+                                                               : "1"),
+              SS_T("other_best", turn ? turn->slower->setting.label : NULL),
+              SS_N("other_best_s", turn ? turn->slower_other : NAN),
+              SS_N("other_time_s", turn ? turn->faster_other : NAN));
 }
 
 static cJSON *row_json(const struct ss_plan_row *row) {
@@ -128,33 +132,22 @@ static cJSON *row_json(const struct ss_plan_row *row) {
   cJSON *o = cJSON_CreateObject(), *result = best ? ss_result_json(best) : NULL,
         *options = cJSON_DetachItemFromObjectCaseSensitive(result, "options");
   cJSON_Delete(result);
-  ss_json_add_text(o, "tensor", cell->tensor);
-  ss_json_add_text(o, "scheme", best ? best->setting.scheme->name : NULL);
-  ss_json_add_text(o, "label", best ? best->setting.label : NULL);
-  cJSON_AddItemToObject(o, "options", options ? options : cJSON_CreateObject());
-  cJSON_AddNumberToObject(o, "ranks", cell->ranks);
-  cJSON_AddItemToObject(o, "at", cell->at ? cJSON_Duplicate(cell->at, 1) : cJSON_CreateObject());
-  ss_json_add_text(o, "cluster", cell->cluster);
-  ss_json_add_text(o, "device", cell->device);
-  ss_json_add_text(o, "trace", cell->trace);
-  ss_json_add_number(o, "time_s", row->time);
-  ss_json_add_text(o, "next", row->next ? row->next->setting.label : NULL);
-  ss_json_add_number(o, "next_time_s", row->next_time);
-  ss_json_add_number(o, "margin", row->time > 0 ? row->next_time / row->time - 1 : NAN);
-  ss_json_add_number(o, "dense_s", row->dense.seconds);
-  ss_json_add_text(o, "dense", row->dense.name);
-  cJSON_AddBoolToObject(o, "lossless", row->lossless);
-  ss_json_add_number(o, "energy", best ? best->energy : NAN);
-  cJSON_AddNumberToObject(o, "candidates", (double)row->candidates);
+  ss_json_add(
+      o, SS_T("tensor", cell->tensor), SS_T("scheme", best ? best->setting.scheme->name : NULL),
+      SS_T("label", best ? best->setting.label : NULL), SS_J("options", options ? options : cJSON_CreateObject()),
+      SS_N("ranks", cell->ranks), SS_J("at", cell->at ? cJSON_Duplicate(cell->at, 1) : cJSON_CreateObject()),
+      SS_T("cluster", cell->cluster), SS_T("device", cell->device), SS_T("trace", cell->trace),
+      SS_N("time_s", row->time), SS_T("next", row->next ? row->next->setting.label : NULL),
+      SS_N("next_time_s", row->next_time), SS_N("margin", row->time > 0 ? row->next_time / row->time - 1 : NAN),
+      SS_N("dense_s", row->dense.seconds), SS_T("dense", row->dense.name), SS_B("lossless", row->lossless),
+      SS_N("energy", best ? best->energy : NAN), SS_N("candidates", (double)row->candidates));
   add_form(o, best);
   add_turn(o, row->turn);
   return o;
 }
 
 cJSON *ss_plan_json(const struct ss_plan *plan, const char *scenario) {
-  cJSON *root = cJSON_CreateObject();
-  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
-  cJSON_AddStringToObject(root, "scenario", scenario);
+  cJSON *root = ss_json_object(SS_T("sparsync", SS_VERSION), SS_T("scenario", scenario));
   cJSON *list = cJSON_AddArrayToObject(root, "plan");
   for (size_t i = 0; list && i < plan->count; i++) cJSON_AddItemToArray(list, row_json(&plan->row[i]));
   return root;

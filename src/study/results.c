@@ -205,13 +205,10 @@ static void add_usage(cJSON *object, const struct ss_result *r) {
 
 void ss_cluster_add_numbers(cJSON *o, const struct ss_cluster *c) {
   const uint32_t window = ss_cluster_window(c);
-  cJSON_AddStringToObject(o, "cluster_model", c->model);
-  cJSON_AddNumberToObject(o, "cluster_latency_s", c->inter.alpha);
-  cJSON_AddNumberToObject(o, "cluster_bandwidth", 1 / c->inter.beta);
-  cJSON_AddNumberToObject(o, "cluster_intra_latency_s", c->intra.alpha);
-  cJSON_AddNumberToObject(o, "cluster_intra_bandwidth", 1 / c->intra.beta);
-  cJSON_AddNumberToObject(o, "cluster_gpus_per_node", c->gpus_per_node);
-  cJSON_AddNumberToObject(o, "cluster_nics", ss_cluster_nics(c));
+  ss_json_add(o, SS_T("cluster_model", c->model), SS_N("cluster_latency_s", c->inter.alpha),
+              SS_N("cluster_bandwidth", 1 / c->inter.beta), SS_N("cluster_intra_latency_s", c->intra.alpha),
+              SS_N("cluster_intra_bandwidth", 1 / c->intra.beta), SS_N("cluster_gpus_per_node", c->gpus_per_node),
+              SS_N("cluster_nics", ss_cluster_nics(c)));
   ss_json_add_number(o, "cluster_window", window == UINT32_MAX ? NAN : (double)window); /* null: no limit */
 }
 
@@ -232,8 +229,7 @@ static cJSON *values_json(const struct ss_result *r) {
   cJSON *o = cJSON_CreateObject();
   for (size_t i = 0; i < SS_RESULT_FIELDS; i++)
     ss_json_add_number(o, ss_result_fields[i].name, ss_result_value(r, i));
-  ss_json_add_text(o, "dense", r->dense);
-  ss_json_add_text(o, "bound_by", r->bound_by[0] ? r->bound_by : NULL);
+  ss_json_add(o, SS_T("dense", r->dense), SS_T("bound_by", r->bound_by[0] ? r->bound_by : NULL));
   add_usage(o, r);
   add_kernels(o, r);
   cJSON_AddBoolToObject(o, "lossless", r->lossless);
@@ -272,25 +268,20 @@ static void add_hash(cJSON *o, const char *name, struct ss_identity hash) {
 
 static void add_cell(cJSON *o, const struct ss_result *r) {
   char hash[32];
-  cJSON_AddNumberToObject(o, "ranks", r->ranks);
-  cJSON_AddStringToObject(o, "tensor", r->tensor);
-  cJSON_AddItemToObject(o, "at", r->at ? cJSON_Duplicate(r->at, 1) : cJSON_CreateObject());
-  cJSON_AddStringToObject(o, "cluster", r->cluster);
-  cJSON_AddStringToObject(o, "device", r->device);
-  cJSON_AddStringToObject(o, "trace", r->trace);
+  ss_json_add(o, SS_N("ranks", r->ranks), SS_T("tensor", r->tensor),
+              SS_J("at", r->at ? cJSON_Duplicate(r->at, 1) : cJSON_CreateObject()), SS_T("cluster", r->cluster),
+              SS_T("device", r->device), SS_T("trace", r->trace));
   snprintf(hash, sizeof hash, "xxh64:%016llx", (unsigned long long)r->trace_hash);
-  ss_json_add_text(o, "trace_hash", r->trace_hash ? hash : NULL);
-  cJSON_AddNumberToObject(o, "seed", (double)r->seed);
-  cJSON_AddNumberToObject(o, "iterations", (double)r->iterations);
+  ss_json_add(o, SS_T("trace_hash", r->trace_hash ? hash : NULL), SS_N("seed", (double)r->seed),
+              SS_N("iterations", (double)r->iterations));
   add_hash(o, "point_hash", r->identity);
 }
 
 cJSON *ss_result_json(const struct ss_result *r) {
   cJSON *o = cJSON_CreateObject(), *values = values_json(r);
   if (!o || !values) return NULL;
-  cJSON_AddStringToObject(o, "scheme", r->setting.scheme->name);
-  cJSON_AddStringToObject(o, "label", r->setting.label);
-  cJSON_AddItemToObject(o, "options", ss_setting_json(&r->setting));
+  ss_json_add(o, SS_T("scheme", r->setting.scheme->name), SS_T("label", r->setting.label),
+              SS_J("options", ss_setting_json(&r->setting)));
   add_cell(o, r);
   add_hash(o, "result_hash", digest(r, values));
   for (cJSON *value; (value = cJSON_DetachItemViaPointer(values, values->child));)
@@ -300,9 +291,7 @@ cJSON *ss_result_json(const struct ss_result *r) {
 }
 
 cJSON *ss_results_json(const struct ss_results *results, const char *scenario) {
-  cJSON *root = cJSON_CreateObject();
-  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
-  cJSON_AddStringToObject(root, "scenario", scenario);
+  cJSON *root = ss_json_object(SS_T("sparsync", SS_VERSION), SS_T("scenario", scenario));
   cJSON *list = cJSON_AddArrayToObject(root, "points");
   for (size_t i = 0; i < results->count; i++) {
     cJSON *point = ss_result_json(&results->result[i]);

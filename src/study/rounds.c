@@ -1,5 +1,6 @@
 #include "study/rounds.h"
 
+#include "base/json_text.h"
 #include "sim/recorder.h"
 #include "study/compute.h"
 
@@ -27,13 +28,8 @@ static cJSON *messages_of(const struct ss_recorder *recorder) {
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < recorder->count; i++) {
     const struct ss_recorded_message *m = &recorder->message[i];
-    cJSON *item = cJSON_CreateObject();
-    cJSON_AddNumberToObject(item, "round", m->round);
-    cJSON_AddNumberToObject(item, "phase", m->phase);
-    cJSON_AddNumberToObject(item, "from", m->from);
-    cJSON_AddNumberToObject(item, "to", m->to);
-    cJSON_AddNumberToObject(item, "bytes", (double)m->bytes);
-    cJSON_AddItemToArray(list, item);
+    cJSON_AddItemToArray(list, ss_json_object(SS_N("round", m->round), SS_N("phase", m->phase), SS_N("from", m->from),
+                                              SS_N("to", m->to), SS_N("bytes", (double)m->bytes)));
   }
   return list;
 }
@@ -61,17 +57,11 @@ static bool keep(cJSON *run, cJSON *list, const struct ss_study *study, struct s
 }
 
 static cJSON *run_of(const struct ss_point *point, const struct ss_recorder *recorder) {
-  cJSON *run = cJSON_CreateObject();
-  cJSON_AddStringToObject(run, "label", point->setting.label);
-  cJSON_AddStringToObject(run, "scheme", point->setting.scheme->name);
-  cJSON_AddNumberToObject(run, "ranks", point->ranks);
-  cJSON_AddNumberToObject(run, "servers", point->servers);
-  cJSON_AddStringToObject(run, "tensor", point->tensor_name);
-  cJSON_AddStringToObject(run, "cluster", point->cluster_name);
-  cJSON_AddItemToObject(run, "at", point->at ? cJSON_Duplicate(point->at, true) : cJSON_CreateObject());
-  cJSON_AddNumberToObject(run, "rounds", recorder->rounds);
-  cJSON_AddItemToObject(run, "messages", messages_of(recorder));
-  return run;
+  return ss_json_object(SS_T("label", point->setting.label), SS_T("scheme", point->setting.scheme->name),
+                        SS_N("ranks", point->ranks), SS_N("servers", point->servers),
+                        SS_T("tensor", point->tensor_name), SS_T("cluster", point->cluster_name),
+                        SS_J("at", point->at ? cJSON_Duplicate(point->at, true) : cJSON_CreateObject()),
+                        SS_N("rounds", recorder->rounds), SS_J("messages", messages_of(recorder)));
 }
 
 static bool add_run(const struct ss_study *study, const struct ss_point *point, cJSON *list, struct ss_error *error) {

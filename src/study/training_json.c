@@ -60,12 +60,9 @@ static cJSON *task_json(const struct ss_training_point *p, const struct ss_task 
   cJSON_AddStringToObject(o, "kind", ss_task_kind_name(task->kind));
   for (uint32_t i = 0; i < task->members; i++)
     cJSON_AddItemToArray(modules, cJSON_CreateString(p->timetable.workload->module[task->member[i]].name));
-  cJSON_AddNumberToObject(o, "part", task->part);
-  cJSON_AddNumberToObject(o, "parts", task->parts);
-  cJSON_AddStringToObject(o, "scheme", setting_of(p, task)->label);
-  cJSON_AddBoolToObject(o, "dense", task->dense);
-  ss_json_add_number(o, "time_s", ss_task_seconds(task, &p->options));
-  ss_json_add_number(o, "bytes_total", ss_task_sent(task, &p->options));
+  ss_json_add(o, SS_N("part", task->part), SS_N("parts", task->parts), SS_T("scheme", setting_of(p, task)->label),
+              SS_B("dense", task->dense), SS_N("time_s", ss_task_seconds(task, &p->options)),
+              SS_N("bytes_total", ss_task_sent(task, &p->options)));
   if (arrays) cJSON_AddItemToObject(o, "times_s", cJSON_CreateDoubleArray(task->seconds, (int)task->period));
   return o;
 }
@@ -78,9 +75,8 @@ static cJSON *path_json(const struct ss_training_point *p) {
     char name[200];
     cJSON *o = cJSON_CreateObject();
     ss_training_part_name(p, p->path[i].kind, p->path[i].what, name, sizeof name);
-    cJSON_AddStringToObject(o, "what", name);
-    cJSON_AddStringToObject(o, "kind", span_kinds[p->path[i].kind]);
-    ss_json_add_number(o, "time_s", p->path[i].seconds / (double)p->options.recorded);
+    ss_json_add(o, SS_T("what", name), SS_T("kind", span_kinds[p->path[i].kind]),
+                SS_N("time_s", p->path[i].seconds / (double)p->options.recorded));
     cJSON_AddItemToArray(list, o);
   }
   return list;
@@ -91,13 +87,9 @@ static cJSON *spans_json(const struct ss_training_point *p) {
   for (size_t i = 0; i < p->result.spans; i++) {
     struct ss_training_shown shown;
     if (!ss_training_show(p, &p->result.span[i], &shown)) continue;
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "lane", shown.task ? "channel" : "compute");
-    cJSON_AddStringToObject(o, "kind", ss_shade_names[shown.shade]);
-    cJSON_AddStringToObject(o, "name", shown.name);
-    cJSON_AddNumberToObject(o, "start_s", shown.start);
-    cJSON_AddNumberToObject(o, "end_s", shown.end);
-    cJSON_AddItemToArray(list, o);
+    cJSON_AddItemToArray(list, ss_json_object(SS_T("lane", shown.task ? "channel" : "compute"),
+                                              SS_T("kind", ss_shade_names[shown.shade]), SS_T("name", shown.name),
+                                              SS_N("start_s", shown.start), SS_N("end_s", shown.end)));
   }
   return list;
 }
@@ -105,51 +97,32 @@ static cJSON *spans_json(const struct ss_training_point *p) {
 static void add_arrays(cJSON *o, const struct ss_training_point *p) {
   const uint64_t n = p->options.iterations;
   cJSON *ends = cJSON_CreateDoubleArray(p->result.end, (int)n);
-  cJSON_AddItemToObject(o, "ends_s", ends);
-  cJSON_AddItemToObject(o, "splits_s",
-                        cJSON_CreateDoubleArray(p->timetable.split ? p->timetable.split : &(double){0},
-                                                (int)p->timetable.split_period));
-  cJSON_AddItemToObject(o, "spans", spans_json(p));
+  ss_json_add(o, SS_J("ends_s", ends),
+              SS_J("splits_s", cJSON_CreateDoubleArray(p->timetable.split ? p->timetable.split : &(double){0},
+                                                       (int)p->timetable.split_period)),
+              SS_J("spans", spans_json(p)));
 }
 
 static void add_numbers(cJSON *o, const struct ss_training_point *p) {
   const struct ss_iterated *r = &p->result;
-  ss_json_add_number(o, "iteration_s", r->mean);
-  ss_json_add_number(o, "iteration_min_s", r->min);
-  ss_json_add_number(o, "iteration_max_s", r->max);
-  ss_json_add_number(o, "iteration_p5_s", p->fan.p5);
-  ss_json_add_number(o, "iteration_p50_s", p->fan.p50);
-  ss_json_add_number(o, "iteration_p95_s", p->fan.p95);
-  ss_json_add_number(o, "compute_s", r->own);
-  ss_json_add_number(o, "stall_s", r->stall);
-  ss_json_add_number(o, "split_s", r->split);
-  ss_json_add_number(o, "communication_s", r->busy);
-  ss_json_add_number(o, "hidden", r->hidden);
-  ss_json_add_number(o, "tokens_per_s", p->tokens);
-  ss_json_add_number(o, "speedup", p->speedup);
-  ss_json_add_number(o, "scaling", p->scaling);
-  ss_json_add_number(o, "bytes_total", r->sent);
-  ss_json_add_number(o, "sampled", p->sampled);
-  cJSON_AddBoolToObject(o, "all_dense", p->all_dense);
+  ss_json_add(o, SS_N("iteration_s", r->mean), SS_N("iteration_min_s", r->min), SS_N("iteration_max_s", r->max),
+              SS_N("iteration_p5_s", p->fan.p5), SS_N("iteration_p50_s", p->fan.p50),
+              SS_N("iteration_p95_s", p->fan.p95), SS_N("compute_s", r->own), SS_N("stall_s", r->stall),
+              SS_N("split_s", r->split), SS_N("communication_s", r->busy), SS_N("hidden", r->hidden),
+              SS_N("tokens_per_s", p->tokens), SS_N("speedup", p->speedup), SS_N("scaling", p->scaling),
+              SS_N("bytes_total", r->sent), SS_N("sampled", p->sampled), SS_B("all_dense", p->all_dense));
 }
 
 static cJSON *point_json(const struct ss_train_study *s, size_t at) {
   const struct ss_training_point *p = &s->training.point[at];
-  cJSON *o = cJSON_CreateObject();
-  cJSON_AddStringToObject(o, "workload", p->fed->workload.name);
-  cJSON_AddStringToObject(o, "system", p->system->name);
-  cJSON_AddStringToObject(o, "schedule", ss_schedule_name(p->system->schedule));
-  cJSON_AddStringToObject(o, "sparse", p->system->sparse.label);
-  cJSON_AddStringToObject(o, "dense", p->system->dense.label);
-  cJSON_AddBoolToObject(o, "baseline", p->system->baseline);
-  cJSON_AddNumberToObject(o, "ranks", p->ranks);
-  cJSON_AddStringToObject(o, "cluster", s->cluster);
-  cJSON_AddStringToObject(o, "device", s->device);
-  cJSON_AddItemToObject(o, "trace", s->trace ? cJSON_CreateString(s->trace) : cJSON_CreateNull());
-  cJSON_AddNumberToObject(o, "iterations", (double)p->options.iterations);
-  cJSON_AddNumberToObject(o, "warmup", (double)p->options.warmup);
-  cJSON_AddNumberToObject(o, "compute", p->options.compute);
-  cJSON_AddNumberToObject(o, "jitter", p->options.sigma);
+  cJSON *o =
+      ss_json_object(SS_T("workload", p->fed->workload.name), SS_T("system", p->system->name),
+                     SS_T("schedule", ss_schedule_name(p->system->schedule)), SS_T("sparse", p->system->sparse.label),
+                     SS_T("dense", p->system->dense.label), SS_B("baseline", p->system->baseline),
+                     SS_N("ranks", p->ranks), SS_T("cluster", s->cluster), SS_T("device", s->device),
+                     SS_J("trace", s->trace ? cJSON_CreateString(s->trace) : cJSON_CreateNull()),
+                     SS_N("iterations", (double)p->options.iterations), SS_N("warmup", (double)p->options.warmup),
+                     SS_N("compute", p->options.compute), SS_N("jitter", p->options.sigma));
   add_numbers(o, p);
   cJSON *tasks = cJSON_AddArrayToObject(o, "tasks");
   for (uint32_t i = 0; i < p->timetable.tasks; i++)
@@ -159,10 +132,7 @@ static cJSON *point_json(const struct ss_train_study *s, size_t at) {
   if (s->best) {
     cJSON *ranking = cJSON_AddArrayToObject(o, "fastest");
     for (size_t k = 0; k < 3; k++) {
-      cJSON *f = cJSON_CreateObject();
-      cJSON_AddNumberToObject(f, "compute", s->factor[k]);
-      cJSON_AddStringToObject(f, "system", s->best[at][k]);
-      cJSON_AddItemToArray(ranking, f);
+      cJSON_AddItemToArray(ranking, ss_json_object(SS_N("compute", s->factor[k]), SS_T("system", s->best[at][k])));
     }
   }
   return o;
@@ -180,13 +150,11 @@ static cJSON *estimates_json(const struct ss_training *t) {
   for (size_t i = 0; i < t->workloads; i++) {
     const struct ss_workload *w = &t->workload[i].workload;
     for (size_t k = 0; k < w->estimates; k++) {
-      cJSON *o = cJSON_CreateObject();
-      cJSON_AddStringToObject(o, "workload", w->name);
-      cJSON_AddItemToObject(o, "module",
-                            w->estimate[k].module ? cJSON_CreateString(w->estimate[k].module) : cJSON_CreateNull());
-      cJSON_AddStringToObject(o, "field", w->estimate[k].field);
-      cJSON_AddStringToObject(o, "how", w->estimate[k].how);
-      cJSON_AddItemToArray(list, o);
+      cJSON_AddItemToArray(
+          list, ss_json_object(SS_T("workload", w->name),
+                               SS_J("module", w->estimate[k].module ? cJSON_CreateString(w->estimate[k].module)
+                                                                    : cJSON_CreateNull()),
+                               SS_T("field", w->estimate[k].field), SS_T("how", w->estimate[k].how)));
     }
   }
   return list;
@@ -202,11 +170,8 @@ static void add_scale(cJSON *root, const struct ss_scale *scale) {
 }
 
 cJSON *ss_train_study_json(const struct ss_train_study *s) {
-  cJSON *root = cJSON_CreateObject();
-  cJSON_AddStringToObject(root, "sparsync", SS_VERSION);
-  cJSON_AddStringToObject(root, "scenario", s->name);
+  cJSON *root = ss_json_object(SS_T("sparsync", SS_VERSION), SS_T("scenario", s->name));
   add_scale(root, &s->scale);
-  cJSON_AddItemToObject(root, "training", ss_train_study_points(s));
-  cJSON_AddItemToObject(root, "estimates", estimates_json(&s->training));
+  ss_json_add(root, SS_J("training", ss_train_study_points(s)), SS_J("estimates", estimates_json(&s->training)));
   return root;
 }
