@@ -166,9 +166,9 @@ static bool form_cost(struct ss_duel *duel, struct ss_duel_side *side, double *o
   if (!cost)
     return ss_fail(error, SS_BAD_INPUT, "%s: no closed form at %u ranks (--simulate plays it)", side->label,
                    duel->ranks);
+  struct ss_cost_placing placing = {.cost = cost, .setting = &side->setting, .symbols = &supposed.symbols};
   if (!ss_cost_evaluate(cost, &supposed.symbols, &values, error) ||
-      (duel->form == SS_FORM_NODES &&
-       !ss_cost_place(cost, &side->setting, &supposed.symbols, &duel->cluster, &placed, error)))
+      (duel->form == SS_FORM_NODES && !ss_cost_place(&placing, &duel->cluster, &placed, error)))
     return false;
   *out = value_of(duel->form, &values, &placed);
   if (isnan(*out)) return no_value(duel, side, cost, &placed, error);

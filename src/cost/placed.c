@@ -6,21 +6,16 @@
 #include <math.h>
 #include <string.h>
 
-/* What a form is made of: start-ups and bytes of the rank that has most to do. */
-struct parts {
-  double startups, bytes;
-};
-
-static double takes(struct ss_link link, struct parts p) {
+static double takes(struct ss_link link, struct ss_cost_parts p) {
   return p.startups * link.alpha + p.bytes * link.beta;
 }
 
-static bool take_apart(const struct ss_cost *cost, const struct ss_symbols *symbols, double ranks, struct parts *out,
+static bool take_apart(const struct ss_cost_placing *x, double ranks, struct ss_cost_parts *out,
                        struct ss_error *error) {
-  struct ss_symbols some = *symbols;
-  *out = (struct parts){0};
+  struct ss_symbols some = *x->symbols;
+  *out = (struct ss_cost_parts){0};
   some.P = ranks;
-  return ranks <= 1 || ss_formula_take_apart(cost->exact, &some, &out->startups, &out->bytes, error);
+  return ranks <= 1 || ss_formula_take_apart(x->cost->exact, &some, &out->startups, &out->bytes, error);
 }
 
 /* --- running sums ------------------------------------------------------------------------------------------- */
@@ -38,17 +33,28 @@ static double more_blocks(const void *context, double k) {
 
 /* Whether ranks send sums of what some of them have. The form takes the unions of equally many ranks for equally
  * large; where they are not, every round waits for the largest. */
-static bool sends_running_sums(const struct ss_cost *cost, const struct ss_symbols *symbols, struct parts all,
-                               bool *out, struct ss_error *error) {
-  struct ss_symbols other = *symbols;
+static bool sends_running_sums(const struct ss_cost_placing *x, bool *out, struct ss_error *error) {
+  struct ss_symbols other = *x->symbols;
   double more;
   *out = false;
-  if (!strstr(cost->exact, "gamma") && !strstr(cost->exact, "blocks")) return true;
-  other.gamma = symbols->gamma ? more_gamma : NULL, other.gamma_context = symbols;
-  other.blocks = symbols->blocks ? more_blocks : NULL, other.blocks_context = symbols;
+  if (!strstr(x->cost->exact, "gamma") && !strstr(x->cost->exact, "blocks")) return true;
+  other.gamma = x->symbols->gamma ? more_gamma : NULL, other.gamma_context = x->symbols;
+  other.blocks = x->symbols->blocks ? more_blocks : NULL, other.blocks_context = x->symbols;
   other.alpha = 0, other.beta = 1;
-  if (!ss_formula_evaluate(cost->exact, &other, &more, error)) return false;
-  *out = more != all.bytes;
+  if (!ss_formula_evaluate(x->cost->exact, &other, &more, error)) return false;
+  *out = more != x->all.bytes;
+  return true;
+}
+
+static bool know(struct ss_cost_placing *x, struct ss_error *error) {
+  x->known = x->known || (take_apart(x, x->symbols->P, &x->all, error) && sends_running_sums(x, &x->running, error));
+  return x->known;
+}
+
+static bool know_inside(struct ss_cost_placing *x, double ranks, struct ss_error *error) {
+  if (x->inside_ranks == ranks) return true;
+  if (!take_apart(x, ranks, &x->inside, error)) return false;
+  x->inside_ranks = ranks;
   return true;
 }
 
@@ -71,14 +77,14 @@ static bool whole_nodes(const struct seats *s) {
   return s->ranks == s->nodes * s->per_node;
 }
 
-static double on_card(const struct seats *s, struct ss_link link, struct parts p) {
+static double on_card(const struct seats *s, struct ss_link link, struct ss_cost_parts p) {
   return s->sharing * (s->cards_wait ? takes(link, p) : p.bytes * link.beta);
 }
 
 /* r to r + 1: in every step one message leaves each node, and the slower of the two classes sets the pace. Where one
  * is slow to start and the other slow to send, steps of several sizes have no common pace. Of several rings each has
  * its share of the bytes, a card of its own between nodes, and its share of the bandwidth inside them. */
-static struct ss_placed ring(const struct seats *s, struct parts all) {
+static struct ss_placed ring(const struct seats *s, struct ss_cost_parts all) {
   struct ss_link far = s->cluster->inter, near = s->per_node > 1 ? s->cluster->intra : far;
   far.beta /= s->rings;
   const bool ordered = (far.alpha - near.alpha) * (far.beta - near.beta) >= 0;
@@ -94,12 +100,12 @@ static bool even_rings(const struct ss_cost *cost, const struct ss_symbols *symb
 
 /* Everybody to everybody else: of so many peers P - g are on other nodes. A port starts its messages one after the
  * other, or `window` of them at a time; a card carries those of all its ranks. */
-static struct ss_placed exchange(const struct seats *s, struct parts all, double peers) {
+static struct ss_placed exchange(const struct seats *s, struct ss_cost_parts all, double peers) {
   const struct ss_cluster *c = s->cluster;
   const struct ss_link outside = c->has_exchange ? c->exchange : c->inter;
   const double away = (s->ranks - s->per_node) / peers, window = ss_cluster_window(c);
-  const struct parts far = {away * all.startups, away * all.bytes};
-  const struct parts near = {all.startups - far.startups, all.bytes - far.bytes};
+  const struct ss_cost_parts far = {away * all.startups, away * all.bytes};
+  const struct ss_cost_parts near = {all.startups - far.startups, all.bytes - far.bytes};
   const double startups = far.startups * outside.alpha + near.startups * c->intra.alpha;
   const double outgoing = far.bytes * outside.beta, inside = near.bytes * c->intra.beta;
   const double port = window > 1 ? fmax(startups / window, fmax(outgoing, inside)) : startups + outgoing + inside;
@@ -108,7 +114,7 @@ static struct ss_placed exchange(const struct seats *s, struct parts all, double
 
 /* All ranks to every server, and back: its peers are all P ranks, and a card carries what its servers have. One
  * server may answer while another still hears, so that of the two ways the longer counts: at least half. */
-static struct ss_placed servers(const struct seats *s, struct parts all, double count) {
+static struct ss_placed servers(const struct seats *s, struct ss_cost_parts all, double count) {
   struct seats at = *s;
   at.sharing = s->sharing > 1 ? ceil(ceil(count / s->nodes) / ss_cluster_nics(s->cluster)) / 2 : 0;
   struct ss_placed placed = exchange(&at, all, s->ranks);
@@ -118,8 +124,8 @@ static struct ss_placed servers(const struct seats *s, struct parts all, double 
 
 /* p with p xor 2^t: the first rounds stay on the node, as if it were all there is; in the others all its ranks send
  * at once. */
-static struct ss_placed doubling(const struct seats *s, struct parts all, struct parts inside) {
-  const struct parts far = {all.startups - inside.startups, all.bytes - inside.bytes};
+static struct ss_placed doubling(const struct seats *s, struct ss_cost_parts all, struct ss_cost_parts inside) {
+  const struct ss_cost_parts far = {all.startups - inside.startups, all.bytes - inside.bytes};
   const double first = s->cards_wait ? 0 : far.startups * s->cluster->inter.alpha;
   return (struct ss_placed){takes(s->cluster->intra, inside) + first + on_card(s, s->cluster->inter, far), true};
 }
@@ -156,56 +162,49 @@ static const struct ss_link *only_class(const struct seats *s, bool servers) {
   return alike && s->sharing == 1 && !s->cards_wait && !c->has_exchange ? &c->inter : NULL;
 }
 
-static bool place_pattern(const struct ss_cost *cost, const struct ss_symbols *symbols, const struct seats *s,
-                          struct parts all, struct ss_placed *out, struct ss_error *error) {
-  struct parts inside;
+static bool place_pattern(struct ss_cost_placing *x, const struct seats *s, struct ss_placed *out,
+                          struct ss_error *error) {
+  const struct ss_cost *cost = x->cost;
+  struct ss_cost_parts inside;
   switch (cost->pattern) {
   case SS_PATTERN_NONE: break;
   case SS_PATTERN_RING:
     if (s->rings > 1 && !whole_nodes(s)) break; /* rings of a small node share its cards */
-    *out = ring(s, all);
-    out->exact = out->exact && even_rings(cost, symbols, s->rings);
+    *out = ring(s, x->all);
+    out->exact = out->exact && even_rings(cost, x->symbols, s->rings);
     break;
   case SS_PATTERN_EXCHANGE:
-    if (whole_nodes(s)) *out = exchange(s, all, s->ranks - 1);
+    if (whole_nodes(s)) *out = exchange(s, x->all, s->ranks - 1);
     break;
   case SS_PATTERN_SERVERS:
-    if (whole_nodes(s)) *out = servers(s, all, symbols->S);
+    if (whole_nodes(s)) *out = servers(s, x->all, x->symbols->S);
     break;
   case SS_PATTERN_DOUBLING:
   case SS_PATTERN_HALVING:
     if (!whole_nodes(s) || !power_of_two(s->ranks) || !power_of_two(s->per_node)) break;
-    if (!take_apart(cost, symbols, s->per_node, &inside, error)) return false;
+    if (!know_inside(x, s->per_node, error)) return false;
+    inside = x->inside;
     /* halves are halved again between nodes before a node has them */
     if (cost->pattern == SS_PATTERN_HALVING) inside.bytes *= s->per_node / s->ranks;
-    *out = doubling(s, all, inside);
+    *out = doubling(s, x->all, inside);
   }
   return true;
 }
 
-static bool place(const struct ss_cost *cost, const struct ss_symbols *symbols, const struct ss_cluster *cluster,
-                  double rings, struct ss_placed *out, struct ss_error *error) {
-  const struct seats seats = sit(cluster, symbols->P, rings);
-  struct parts all;
-  bool running;
+bool ss_cost_place(struct ss_cost_placing *x, const struct ss_cluster *cluster, struct ss_placed *out,
+                   struct ss_error *error) {
+  const double ranks = x->symbols->P;
+  const struct seats seats =
+      sit(cluster, ranks, ss_setting_rings(x->setting, ss_layout_of(cluster, (uint32_t)ranks)));
   *out = (struct ss_placed){.seconds = NAN};
-  if (!cost->exact || !covered(&seats) || symbols->P <= 1) return true;
-  if (!take_apart(cost, symbols, symbols->P, &all, error) || !sends_running_sums(cost, symbols, all, &running, error))
-    return false;
-  const struct ss_link *link = only_class(&seats, cost->pattern == SS_PATTERN_SERVERS);
-  if (link) *out = (struct ss_placed){takes(*link, all), true};
-  else if (seats.nodes > 1 && !place_pattern(cost, symbols, &seats, all, out, error)) return false;
-  if (!running) return true;
+  if (!x->cost->exact || !covered(&seats) || ranks <= 1) return true;
+  if (!know(x, error)) return false;
+  const struct ss_link *link = only_class(&seats, x->cost->pattern == SS_PATTERN_SERVERS);
+  if (link) *out = (struct ss_placed){takes(*link, x->all), true};
+  else if (seats.nodes > 1 && !place_pattern(x, &seats, out, error)) return false;
   /* A ring's partial sums pass through links of both classes: which union meets the slow ones, a form does not say.
    */
-  if (cost->pattern == SS_PATTERN_RING && !link && seats.per_node > 1) out->seconds = NAN;
-  out->exact = false;
-  return true;
-}
-
-bool ss_cost_place(const struct ss_cost *cost, const struct ss_setting *setting, const struct ss_symbols *symbols,
-                   const struct ss_cluster *cluster, struct ss_placed *out, struct ss_error *error) {
-  const uint32_t rings = ss_setting_rings(setting, ss_layout_of(cluster, (uint32_t)symbols->P));
-  return place(cost, symbols, cluster, rings, out, error) &&
-         (isnan(out->seconds) || ss_seconds_check(out->seconds, error));
+  if (x->running && x->cost->pattern == SS_PATTERN_RING && !link && seats.per_node > 1) out->seconds = NAN;
+  out->exact = out->exact && !x->running;
+  return isnan(out->seconds) || ss_seconds_check(out->seconds, error);
 }

@@ -15,9 +15,22 @@ struct ss_placed {
   bool exact;     /* of inputs as the form assumes them this is the time; else no time is below it */
 };
 
-/* `symbols` as for ss_cost_evaluate; alpha and beta in it do not count, the cluster's do. The setting tells how many
- * rings go side by side. */
-bool ss_cost_place(const struct ss_cost *cost, const struct ss_setting *setting, const struct ss_symbols *symbols,
-                   const struct ss_cluster *cluster, struct ss_placed *out, struct ss_error *error) SS_MUST_CHECK;
+/* What a form is made of: start-ups and bytes of the rank that has most to do. */
+struct ss_cost_parts {
+  double startups, bytes;
+};
+
+/* A form that is placed on one cluster after the other: the first three members are the caller's, all else begins as
+ * zeros and keeps what the form is made of. */
+struct ss_cost_placing {
+  const struct ss_cost *cost;
+  const struct ss_setting *setting; /* tells how many rings go side by side */
+  const struct ss_symbols *symbols; /* as for ss_cost_evaluate; alpha and beta do not count, the cluster's do */
+  bool known, running;              /* running: ranks send sums of what some of them have */
+  struct ss_cost_parts all, inside; /* of all ranks; of `inside_ranks` of them (0: not known) */
+  double inside_ranks;
+};
+bool ss_cost_place(struct ss_cost_placing *placing, const struct ss_cluster *cluster, struct ss_placed *out,
+                   struct ss_error *error) SS_MUST_CHECK;
 
 #endif

@@ -24,10 +24,10 @@ static bool holds(const struct ss_supposition *c, const struct ss_cost *cost, co
 
 static bool add_point(cJSON *points, const struct ss_cost *cost, const struct ss_setting *setting,
                       const struct ss_symbols *s, const struct ss_cluster *cluster, struct ss_error *error) {
+  struct ss_cost_placing placing = {.cost = cost, .setting = setting, .symbols = s};
   struct ss_cost_values values;
   struct ss_placed placed;
-  if (!ss_cost_evaluate(cost, s, &values, error) || !ss_cost_place(cost, setting, s, cluster, &placed, error))
-    return false;
+  if (!ss_cost_evaluate(cost, s, &values, error) || !ss_cost_place(&placing, cluster, &placed, error)) return false;
   char form[128];
   cJSON *o = cJSON_CreateObject();
   ss_cost_form_name(cost, form, sizeof form);

@@ -176,28 +176,41 @@ void ss_result_add_texts(struct ss_result *result, const struct ss_point *point,
   if (cost) add_texts(result, cost);
 }
 
-/* The closed form with what was measured. A form that is not finite here (a single rank, say) is left out. */
-static void add_forms(struct ss_result *p, const struct ss_point *point, const struct ss_cost *cost,
+/* The closed form of a group with what was measured. */
+struct form {
+  const struct ss_cost *cost; /* NULL: there is none */
+  struct ss_symbols symbols;
+  struct ss_cost_placing placing;
+};
+
+/* One that is not finite here (a single rank, say) is left out. */
+static void open_form(struct form *form, const struct ss_point *point, const struct ss_costs *costs,
                       const struct ss_measure *measure) {
+  struct ss_input shape;
+  struct ss_error ignored;
+  *form = (struct form){.cost = point->ranks > 1 ? cost_of(point, costs) : NULL};
+  if (!form->cost) return;
+  if (!ss_iteration_shape(&point->setting, &point->selection, &point->origin, &shape, &ignored)) form->cost = NULL;
+  form->symbols.S = point->servers;
+  if (form->cost) ss_measure_symbols(measure, &shape, &point->setting, &form->symbols);
+  form->placing = (struct ss_cost_placing){.cost = form->cost, .setting = &point->setting, .symbols = &form->symbols};
+}
+
+static void add_form(struct ss_result *p, const struct ss_point *point, struct form *form) {
   /* one flat link class: the links inside the node when all ranks live in one */
   const struct ss_link *link =
       point->ranks <= point->cluster.gpus_per_node ? &point->cluster.intra : &point->cluster.inter;
-  struct ss_symbols symbols = {.alpha = link->alpha, .beta = link->beta};
   struct ss_cost_values values;
-  struct ss_input shape;
   struct ss_error ignored;
   struct ss_placed placed;
   p->formula_s = p->formula_low_s = p->formula_high_s = p->placed_s = NAN;
   p->paper_s = p->paper_low_s = p->paper_high_s = NAN;
-  if (!cost || point->ranks == 1) return;
-  if (!ss_iteration_shape(&point->setting, &point->selection, &point->origin, &shape, &ignored)) return;
-  symbols.S = point->servers;
-  ss_measure_symbols(measure, &shape, &point->setting, &symbols);
-  if (!ss_cost_evaluate(cost, &symbols, &values, &ignored)) return;
-  if (ss_cost_place(cost, &point->setting, &symbols, &point->cluster, &placed, &ignored))
-    p->placed_s = placed.seconds;
+  form->symbols.alpha = link->alpha;
+  form->symbols.beta = link->beta;
+  if (!form->cost || !ss_cost_evaluate(form->cost, &form->symbols, &values, &ignored)) return;
+  if (ss_cost_place(&form->placing, &point->cluster, &placed, &ignored)) p->placed_s = placed.seconds;
   p->placed_exact = isfinite(p->placed_s) && placed.exact;
-  add_texts(p, cost);
+  add_texts(p, form->cost);
   p->formula_s = values.exact;
   p->formula_low_s = values.exact_low;
   p->formula_high_s = values.exact_high;
@@ -330,6 +343,8 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_point_grou
     }
   }
   const struct ss_measure *mean = ss_measure_mean(&w->measures);
+  struct form form;
+  open_form(&form, point, all->costs, mean);
   if (!ss_dense_find(&w->dense, point, w->clusters, group->count, error)) return false;
   for (uint32_t i = 0; i < group->count; i++) {
     struct ss_result *p = &all->results[group->point[i]];
@@ -339,7 +354,7 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_point_grou
     p->dense = w->dense.time[i].name;
     p->density = mean->density;
     p->gamma = mean->gamma;
-    add_forms(p, all->points[group->point[i]], cost_of(point, all->costs), mean);
+    add_form(p, all->points[group->point[i]], &form);
   }
   return true;
 }

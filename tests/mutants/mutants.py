@@ -142,11 +142,11 @@ MUTANTS = [
            "repeat(n, map->in, map->nodes * map->nics", "repeat(n, map->in, map->nodes * map->nics - 1", unit="fair"),
     # --- closed forms on nodes
     Mutant("a window does not overlap start-ups", "src/cost/placed.c", "fmax(startups / window,", "fmax(startups,", cli="placed"),
-    Mutant("running sums are exact", "src/cost/placed.c", "*out = more != all.bytes;", "*out = false && more != all.bytes;",
+    Mutant("running sums are exact", "src/cost/placed.c", "*out = more != x->all.bytes;", "*out = false && more != x->all.bytes;",
            cli="placed"),
     Mutant("only forms with blocks have running sums", "src/cost/placed.c",
-           'if (!strstr(cost->exact, "gamma") && !strstr(cost->exact, "blocks")) return true;',
-           'if (!strstr(cost->exact, "blocks")) return true;', cli="placed"),
+           'if (!strstr(x->cost->exact, "gamma") && !strstr(x->cost->exact, "blocks")) return true;',
+           'if (!strstr(x->cost->exact, "blocks")) return true;', cli="placed"),
     Mutant("halving halves on nodes first", "src/cost/placed.c", "inside.bytes *= s->per_node / s->ranks;",
            "inside.bytes *= 1 + 0 * (s->per_node / s->ranks);", cli="placed"),
     # --- the other window
