@@ -366,21 +366,27 @@ static double slowest(const struct ss_result *results, size_t n) {
   return most;
 }
 
-/* One cell's rows; the first has its name, if there are `several`. `energy`: some scheme leaves part of the
+/* Adds one cell's rows; the first has its name, if there are `several`. `energy`: some scheme leaves part of the
  * gradients out. */
-static cJSON *brief_records(const struct ss_result *results, size_t n, bool several, bool energy) {
+static void add_brief(cJSON *records, const struct ss_result *results, size_t n, bool several, bool energy) {
   static const char bar[BAR_LETTERS + 1] = "########################";
-  const double most = slowest(results, n);
-  cJSON *records = ss_results_records(results, n), *o = records ? records->child : NULL;
+  const double most = slowest(results, n), dense = ss_results_dense(results, n).seconds;
   SS_AUTO_FREE char *cell = ss_written(write_cell, results);
-  for (const struct ss_result *p = results; o; o = o->next, p++) {
+  char text[SS_BOUND_TEXT_SIZE];
+  for (const struct ss_result *p = results; p < results + n; p++) {
     const int length = most > 0 ? (int)fmax(1, BAR_LETTERS * p->time / most) : 0;
+    cJSON *o = cJSON_CreateObject();
     if (several) ss_json_add_text(o, "place", p > results ? "" : cell);
+    ss_json_add_text(o, "label", p->setting.label);
+    ss_json_add_number(o, "time_s", p->time);
+    ss_json_add_number(o, "vs_dense", p->time > 0 ? dense / p->time : NAN);
     ss_json_add_number(o, "busiest", fmax(p->sent_max, p->received_max));
     if (energy) ss_json_add_number(o, "applied", p->energy);
+    if (p->exact != SS_UNKNOWN) cJSON_AddBoolToObject(o, "exact", p->exact == SS_YES);
+    ss_json_add_text(o, "bottleneck", ss_bound_text(p, text));
     ss_json_add_text(o, "bar", bar + BAR_LETTERS - length);
+    cJSON_AddItemToArray(records, o);
   }
-  return records;
 }
 
 static cJSON *all_brief_records(const struct ss_results *results) {
@@ -390,9 +396,7 @@ static cJSON *all_brief_records(const struct ss_results *results) {
   for (size_t i = 0; i < results->count; i++) energy = energy || results->result[i].energy < 1;
   for (size_t i = 0, n; i < results->count; i += n) {
     n = block_length(results->result + i, results->count - i);
-    cJSON *records = brief_records(results->result + i, n, several, energy);
-    while (records && records->child) cJSON_AddItemToArray(all, cJSON_DetachItemFromArray(records, 0));
-    cJSON_Delete(records);
+    add_brief(all, results->result + i, n, several, energy);
   }
   return all;
 }
