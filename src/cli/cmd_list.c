@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const things[] = {"schemes", "costs",  "clusters",  "devices", "workloads", "systems",
-                                     "figures", "claims", "scenarios", "schemas", NULL};
+static const char *const things[] = {"schemes", "costs",   "clusters", "devices",   "libraries", "workloads",
+                                     "systems", "figures", "claims",   "scenarios", "schemas",   NULL};
 
 static void describe_option(const struct ss_option *o, char *text, size_t size) {
   size_t used = (size_t)snprintf(text, size, "%s: ", o->name);
@@ -173,10 +173,11 @@ static bool run(struct ss_call *call, struct ss_error *error) {
     return write_schema(call->operand[1], call->output, error);
   for (size_t i = 0; kind && things[i]; i++) known = known || strcmp(things[i], kind) == 0;
   if (!known)
-    return ss_fail(error, SS_BAD_INPUT,
-                   "say what to list: schemes, costs, clusters, devices, workloads, systems, figures, claims, "
-                   "scenarios or schemas%s",
-                   ss_suggest(kind ? kind : "", things, NULL).text);
+    return ss_fail(
+        error, SS_BAD_INPUT,
+        "say what to list: schemes, costs, clusters, devices, libraries, workloads, systems, figures, claims, "
+        "scenarios or schemas%s",
+        ss_suggest(kind ? kind : "", things, NULL).text);
   cJSON *root = cJSON_CreateObject(), *items = cJSON_AddArrayToObject(root, kind);
   bool ok = true;
   if (strcmp(kind, "schemes") == 0) list_schemes(items);
@@ -193,8 +194,8 @@ static const struct ss_option_spec options[] = {SS_OPTION_OPERANDS, SS_OPTIONS_O
 const struct ss_command ss_command_list = {
     .name = "list",
     .summary = "what there is: schemes, closed forms, model files, figures, claims, scenarios, schemas",
-    .usage = "usage: sparsync list schemes|costs|clusters|devices|workloads|systems|figures|claims|scenarios|schemas "
-             "[OPTION...]\n"
+    .usage = "usage: sparsync list schemes|costs|clusters|devices|libraries|workloads|systems|figures|claims|\n"
+             "                     scenarios|schemas [OPTION...]\n"
              "       sparsync list schema NAME [-o FILE]\n"
              "\n"
              "What there is to choose from; \"list schemes\" shows their options too. \"list schema\" prints the "

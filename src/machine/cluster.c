@@ -85,6 +85,11 @@ static void scale_class(struct ss_link *link, struct ss_segments *segments, cons
   for (uint32_t i = 0; i < segments->count; i++) scale_link(&segments->piece[i].link, f, bandwidth);
 }
 
+static void scale_costs(struct ss_cluster *c, const struct ss_cluster_factors *f) {
+  for (int i = 0; i < SS_WAYS * SS_PROTOCOLS; i++)
+    scale_link(&c->library.cost[i / SS_PROTOCOLS][i % SS_PROTOCOLS], f, 1);
+}
+
 void ss_cluster_scale(struct ss_cluster *c, const struct ss_cluster_factors *f) {
   const double inside = c->has_intra ? f->intra_bandwidth : 1;
   scale_class(&c->inter, &c->inter_segments, f, 1);
@@ -94,6 +99,21 @@ void ss_cluster_scale(struct ss_cluster *c, const struct ss_cluster_factors *f) 
     c->fabric[i].latency *= f->latency;
     c->fabric[i].bandwidth /= f->byte_time;
   }
+  scale_costs(c, f);
+}
+
+void ss_cluster_scale_chains(struct ss_cluster *c, const struct ss_cluster_factors *between,
+                             const struct ss_cluster_factors *inside) {
+  scale_class(&c->inter, &c->inter_segments, between, 1);
+  if (c->has_intra) {
+    scale_class(&c->intra, &c->intra_segments, inside, 1);
+  } else {
+    c->intra = c->inter;
+    c->intra_segments = c->inter_segments;
+  }
+  c->exchange = c->inter;
+  c->exchange_segments = c->inter_segments;
+  c->has_exchange = false;
 }
 
 void ss_cluster_widen(struct ss_cluster *c, uint32_t rings) {
@@ -113,14 +133,24 @@ static void simplify(struct ss_cluster *c) {
   c->has_exchange = false;
 }
 
+/* A library's costs keep to each other as they are: those of rings in Simple become these (NaN: stay). */
+static void set_costs(struct ss_cluster *c, double alpha, double beta) {
+  const struct ss_link *cost = &c->library.cost[SS_WAY_RING][SS_SIMPLE], *simple = cost->beta > 0 ? cost : &c->inter;
+  scale_costs(c, &(struct ss_cluster_factors){isnan(alpha) || !(simple->alpha > 0) ? 1 : alpha / simple->alpha,
+                                              isnan(beta) ? 1 : beta / simple->beta, 1});
+}
+
 void ss_cluster_set_latency(struct ss_cluster *c, double alpha) {
   simplify(c);
+  set_costs(c, alpha, NAN);
   c->inter.alpha = c->exchange.alpha = alpha;
   if (!c->has_intra) c->intra.alpha = alpha;
 }
 
 void ss_cluster_set_beta(struct ss_cluster *c, double beta) {
   simplify(c);
+  set_costs(c, NAN, beta);
+  c->library.channel_rate = 0; /* it is found anew */
   c->inter.beta = c->exchange.beta = beta;
   if (!c->has_intra) c->intra.beta = beta;
 }
@@ -180,5 +210,6 @@ bool ss_cluster_same(const struct ss_cluster *a, const struct ss_cluster *b) {
          same_segments(&a->exchange_segments, &b->exchange_segments) && a->has_intra == b->has_intra &&
          a->has_exchange == b->has_exchange && a->nic_per_node == b->nic_per_node &&
          a->intra_shared == b->intra_shared && a->gpus_per_node == b->gpus_per_node && a->nics == b->nics &&
-         a->window == b->window && same_fabric(a, b) && ss_jitter_same(&a->jitter, &b->jitter);
+         a->window == b->window && same_fabric(a, b) && ss_jitter_same(&a->jitter, &b->jitter) &&
+         ss_library_same(&a->library, &b->library);
 }

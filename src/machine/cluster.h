@@ -6,15 +6,10 @@
 #include "base/notice.h"
 #include "machine/host_memory.h"
 #include "machine/jitter.h"
+#include "machine/library.h"
 
 #include <math.h>
 #include <stdint.h>
-
-/* Hockney's pair: a message of n bytes takes alpha + n*beta. */
-struct ss_link {
-  double alpha; /* s a message */
-  double beta;  /* s a byte: 1 / bandwidth */
-};
 
 enum { SS_SEGMENTS_MAX = 8, SS_FABRIC_MAX = 6 };
 
@@ -57,6 +52,7 @@ struct ss_cluster {
   struct ss_fabric_level fabric[SS_FABRIC_MAX]; /* from the bottom */
   struct ss_jitter jitter;                      /* of messages between nodes */
   struct ss_host_memory memory;                 /* of its ranks, for collectives of MPI libraries */
+  struct ss_library library;                    /* that calls collectives */
   char warning[256]; /* what a user should know of a cluster that can be read (ss_cluster_tell); "" nothing */
 };
 
@@ -96,6 +92,9 @@ struct ss_cluster_factors {
 };
 /* Multiplies; cards, segments, buses and fabrics go along. A factor of exactly 1 changes no bit. */
 void ss_cluster_scale(struct ss_cluster *cluster, const struct ss_cluster_factors *factors);
+/* For chains alone: messages between nodes change by the one, those inside them by the other. */
+void ss_cluster_scale_chains(struct ss_cluster *cluster, const struct ss_cluster_factors *between,
+                             const struct ss_cluster_factors *inside);
 /* Gives all messages between nodes this latency (s), or this time a byte (s), whatever their length and use; those
  * inside nodes too where the cluster says nothing of them. */
 void ss_cluster_set_latency(struct ss_cluster *cluster, double alpha);

@@ -275,6 +275,7 @@ static const struct ss_field_spec cluster_fields[] = {
     {"intra", NULL, SS_IS_OBJECT(&intra_spec)},
     {"jitter", NULL, SS_IS_OBJECT(&ss_jitter_fields)},
     {"memory", NULL, SS_IS_OBJECT(&ss_host_memory_fields)},
+    {"library", NULL, SS_IS_OBJECT(&ss_library_fields)},
     SS_SPEC_SOURCE,
     SS_SPEC_NOTES,
     {.name = NULL}};
@@ -295,5 +296,6 @@ bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_erro
          read_classes(node, out, error) && read_nics(ss_node_get(node, "nics"), out, error) &&
          read_fabric(ss_node_get(node, "fabric"), out, error) &&
          ss_jitter_read(ss_node_get(node, "jitter"), &out->jitter, error) &&
-         ss_host_memory_read(ss_node_get(node, "memory"), &out->memory, error);
+         ss_host_memory_read(ss_node_get(node, "memory"), &out->memory, error) &&
+         ss_library_read(ss_node_get(node, "library"), &out->library, out->warning, error);
 }

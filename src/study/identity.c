@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 /* --- of a scenario ------------------------------------------------------------------------------------------ */
 
@@ -76,11 +77,18 @@ static cJSON *payloads_json(const struct ss_point *point) {
 }
 
 static cJSON *point_json(const struct ss_point *point) {
+  const struct ss_library *library = &point->cluster.library;
   cJSON *o = cJSON_CreateObject();
+  char hash[32];
   cJSON_AddStringToObject(o, "sparsync", SS_VERSION); /* another program may compute otherwise */
   cJSON_AddStringToObject(o, "label", point->setting.label);
   if (point->at) cJSON_AddItemReferenceToObject(o, "at", point->at);
   cJSON_AddNumberToObject(o, "draws", point->cluster.jitter.draws);
+  if (library->kind == SS_NCCL) { /* the cluster names it; this is what its file says */
+    const uint64_t beliefs = XXH3_64bits(&library->beliefs, sizeof library->beliefs);
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)beliefs);
+    cJSON_AddStringToObject(o, "library", hash);
+  }
   return o;
 }
 

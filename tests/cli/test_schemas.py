@@ -134,7 +134,7 @@ PRINTED = (
                                             ("--ranks", "3", "--set", "jitter.lognormal=0.1", "--device", "quick", "--system", "embrace"))],
      ["training", 0], "workload system ranks iteration_s stall_s hidden speedup tasks critical_path",
      [(["training", 0, "iteration_s"], "1 s"), (["training", 0, "tasks", 0, "kind"], "late"), (["estimates"], 1)]),
-    ("list", [["list", things] for things in "costs clusters devices workloads systems figures claims scenarios schemas schemes".split()],
+    ("list", [["list", things] for things in "costs clusters devices libraries workloads systems figures claims scenarios schemas schemes".split()],
      ["schemes", 0], "name", [(["schemes", 0, "options"], "none")]),
     ("crossover", [[*CROSSOVER, *more] for more in (("density", "--simulate", "--probes", "3"), ("ranks", "--density", "1"),
                                                     ("latency", "--density", "1", "--form", "paper"), ("density",))],
@@ -200,8 +200,8 @@ def calibrate_writes_a_cluster(folder):
 
 @test
 def shipped_files_fit(folder):
-    for name, files in (("cluster", "models/clusters"), ("device", "models/devices"), ("cost-model", "models/costs"),
-                        ("scenario", "scenarios"), ("scenario", "tests/bench"), ("figure", "scenarios/figures"),
+    for name, files in (("cluster", "models/clusters"), ("device", "models/devices"), ("library", "models/libraries"),
+                        ("cost-model", "models/costs"), ("scenario", "scenarios"), ("scenario", "tests/bench"), ("figure", "scenarios/figures"),
                         ("workload", "models/workloads"), ("system", "models/systems"), ("train-scenario", "scenarios/training")):
         paths = [p for p in sorted((ROOT / files).glob("*.json")) if p.name != "instructions.json"]
         assert paths or files == "tests/bench", f"no files in {files}"

@@ -1,0 +1,23 @@
+/* What NCCL takes for a call: rings or trees, in LL, LL128 or Simple, by its own beliefs (machine/library.h) and its
+ * own formula (src/graph/tuning.cc of NCCL; docs/model.md, "NCCL's choice"). */
+#ifndef SS_SIM_COLLECTIVES_TUNER_H
+#define SS_SIM_COLLECTIVES_TUNER_H
+
+#include "machine/cluster.h"
+#include "sim/collectives/patterns.h"
+
+struct ss_choice {
+  enum ss_way way;
+  enum ss_protocol protocol;
+  double seconds; /* that NCCL believes it takes; NaN: it has nothing to choose there */
+};
+
+/* For a call on a cluster whose library is NCCL; `bytes` as in struct ss_pattern_call. Calls other than all-reduce,
+ * all-gather and reduce-scatter are played in Simple. */
+struct ss_choice ss_tuner_choose(const struct ss_cluster *cluster, enum ss_collective collective, uint32_t ranks,
+                                 uint64_t bytes);
+/* What it believes a way and protocol takes (s); INFINITY: they are not to be had. */
+double ss_tuner_believes(const struct ss_cluster *cluster, enum ss_collective collective, uint32_t ranks,
+                         uint64_t bytes, struct ss_choice of);
+
+#endif
