@@ -1,5 +1,7 @@
 #include "base/fields.h"
 
+#include "base/json_text.h"
+
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,7 +157,7 @@ void ss_object_forget_other_name(const struct ss_object_spec *spec, cJSON *objec
   if (!f || !is_one(f)) return; /* names are free, or there is no such field */
   if (!path[n] && f->alias)
     cJSON_DeleteItemFromObjectCaseSensitive(object, strcmp(f->name, name) == 0 ? f->alias : f->name);
-  cJSON *inside = cJSON_GetObjectItemCaseSensitive(object, name);
+  cJSON *inside = ss_json_get(object, name);
   const char *rest = path + n + (path[n] != '\0');
   const struct ss_object_spec *members = members_of(f);
   if (cJSON_IsArray(inside) && *rest) {
@@ -240,7 +242,7 @@ static cJSON *reference(const char *name, const struct writing *w, bool *missing
   cJSON *out = cJSON_CreateObject();
   snprintf(path, sizeof path, "#/$defs/%s", name);
   cJSON_AddStringToObject(out, "$ref", path);
-  *missing = !cJSON_GetObjectItemCaseSensitive(w->defs, name);
+  *missing = !ss_json_get(w->defs, name);
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "base/json_internal.h"
 
 #include "base/file.h"
+#include "base/json_text.h"
 #include "base/list.h"
 #include "base/memory.h"
 
@@ -235,7 +236,7 @@ const char *ss_node_key(struct ss_node node) {
 }
 
 struct ss_node ss_node_get(struct ss_node node, const char *key) {
-  cJSON *member = ss_node_is_object(node) ? cJSON_GetObjectItemCaseSensitive(node.at, key) : NULL;
+  cJSON *member = ss_node_is_object(node) ? ss_json_get(node.at, key) : NULL;
   return (struct ss_node){node.doc, member};
 }
 

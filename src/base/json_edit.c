@@ -1,5 +1,6 @@
 #include "base/json_internal.h"
 
+#include "base/json_text.h"
 #include "base/memory.h"
 #include "base/units.h"
 
@@ -58,7 +59,7 @@ static bool find_slot(struct ss_doc *doc, const struct path *path, struct slot *
         return ss_node_fail(node, error, "\"%.60s\" is not the index of one of the %zu members", step, size);
       next = cJSON_GetArrayItem(at, (int)index);
     } else if (cJSON_IsObject(at)) {
-      next = cJSON_GetObjectItemCaseSensitive(at, step);
+      next = ss_json_get(at, step);
     } else {
       return ss_node_fail(node, error, "has no field \"%.60s\" to be set: it is neither object nor array", step);
     }

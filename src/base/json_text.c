@@ -87,11 +87,15 @@ void ss_json_add_text(cJSON *object, const char *name, const char *text) {
   ss_json_add(object, SS_T(name, text));
 }
 
+cJSON *ss_json_get(const cJSON *object, const char *name) {
+  return cJSON_GetObjectItemCaseSensitive(object, name);
+}
+
 double ss_json_number(const cJSON *object, const char *name) {
-  const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+  const cJSON *item = ss_json_get(object, name);
   return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
 const char *ss_json_word(const cJSON *object, const char *name) {
-  return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+  return cJSON_GetStringValue(ss_json_get(object, name));
 }

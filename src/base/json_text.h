@@ -53,7 +53,8 @@ struct cJSON *ss_json_object_of(size_t count, const struct ss_json_member *membe
 void ss_json_add_number(struct cJSON *object, const char *name, double value);
 void ss_json_add_text(struct cJSON *object, const char *name, const char *text);
 
-/* A member's number, NaN when it has none; its text, NULL when it has none. */
+/* A member; NULL: there is none, or no object. Its number, NaN when it has none; its text, NULL when it has none. */
+struct cJSON *ss_json_get(const struct cJSON *object, const char *name);
 double ss_json_number(const struct cJSON *object, const char *name);
 const char *ss_json_word(const struct cJSON *object, const char *name);
 

@@ -1,5 +1,6 @@
 /* A cluster file out of benchmarks' logs, or out of messages between the processes of mpirun; and how good it is. */
 #include "base/file.h"
+#include "base/json_text.h"
 #include "base/memory.h"
 #include "cli/command.h"
 #include "query/answers.h"
@@ -122,8 +123,7 @@ static bool write_measured(const struct arguments *a, struct ss_observations *ex
   cJSON *root = ok ? ss_calibrated_cluster(&c) : NULL,
         *pieces = root ? ss_calibrated_pieces(&alone, SS_COST_INTER) : NULL;
   ok = ok && ss_model_write(a->call.output, root,
-                            pieces && cJSON_AddItemToObject(cJSON_GetObjectItem(root, "notes"), "ping_pong", pieces),
-                            error);
+                            pieces && cJSON_AddItemToObject(ss_json_get(root, "notes"), "ping_pong", pieces), error);
   if (ok && !a->call.quiet) ss_calibrated_tell(&c, stderr);
   ss_cluster_fit_free(&fit);
   ss_cluster_fit_free(&alone);

@@ -140,11 +140,11 @@ static bool print_table(const char *kind, const cJSON *list, enum ss_format form
   const bool figures = strcmp(kind, "figures") == 0;
   struct ss_table *table = figures ? ss_table_of("<name", "<source", "<summary") : ss_table_of("<name", "<summary");
   for (const cJSON *item = list->child; item; item = item->next) {
-    ss_table_cell(table, "%s", cJSON_GetObjectItemCaseSensitive(item, "name")->valuestring);
-    const cJSON *source = figures ? cJSON_GetObjectItemCaseSensitive(item, "source") : NULL;
+    ss_table_cell(table, "%s", ss_json_get(item, "name")->valuestring);
+    const cJSON *source = figures ? ss_json_get(item, "source") : NULL;
     if (source) ss_table_cell(table, "%s", source->valuestring);
-    ss_table_cell(table, "%s", cJSON_GetObjectItemCaseSensitive(item, "summary")->valuestring);
-    const cJSON *options = cJSON_GetObjectItemCaseSensitive(item, "options");
+    ss_table_cell(table, "%s", ss_json_get(item, "summary")->valuestring);
+    const cJSON *options = ss_json_get(item, "options");
     for (const cJSON *o = options && format != SS_CSV ? options->child : NULL; o; o = o->next) {
       ss_table_cell(table, "%s", "");
       ss_table_cell(table, "  %s", o->valuestring);
@@ -161,7 +161,7 @@ struct listing {
 
 static bool print(const void *context, FILE *stream, struct ss_error *error) {
   const struct listing *l = context;
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive(l->root, l->things);
+  const cJSON *list = ss_json_get(l->root, l->things);
   return l->format == SS_JSON ? ss_json_print(l->root, stream, error)
                               : print_table(l->things, list, l->format, stream, error);
 }

@@ -1,5 +1,6 @@
 /* One self-contained page about a scenario: what report/page.h makes of its points. */
 #include "base/file.h"
+#include "base/json_text.h"
 #include "cli/command.h"
 #include "query/answers.h"
 #include "report/page.h"
@@ -54,8 +55,8 @@ static bool fill_page(struct session *s, const struct ss_call *call, struct ss_e
   if (!s->page.command || !s->page.scenario) return ss_fail_memory(error, "writing a page");
   s->page.name =
       cJSON_HasObjectItem(resolved, "name") || results->count == 0 ? ss_study_name(study) : results->result->trace;
-  s->page.summary = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(resolved, "summary"));
-  s->page.sweep = cJSON_GetObjectItemCaseSensitive(resolved, "sweep");
+  s->page.summary = ss_json_word(resolved, "summary");
+  s->page.sweep = ss_json_get(resolved, "sweep");
   s->page.models = ss_study_models(study);
   s->page.costs = ss_study_costs(study);
   s->page.results = results;

@@ -16,18 +16,14 @@ static bool print_json(const void *info, FILE *stream, struct ss_error *error) {
   return ss_json_print(info, stream, error);
 }
 
-static const cJSON *member(const cJSON *info, const char *name) {
-  return cJSON_GetObjectItemCaseSensitive(info, name);
-}
-
 /* The tensors, each with what the tree says of the whole trace; `none`: what is shown where there are no values. */
 static cJSON *records(const cJSON *info, const char *none) {
   static const char *const of_trace[] = {"trace", "trace_hash", "iterations", "ranks", "source"};
-  cJSON *list = cJSON_Duplicate(member(info, "tensors"), true);
+  cJSON *list = cJSON_Duplicate(ss_json_get(info, "tensors"), true);
   for (cJSON *t = list ? list->child : NULL; t; t = t->next) {
     for (size_t i = 0; i < sizeof of_trace / sizeof *of_trace; i++)
-      cJSON_AddItemToObject(t, of_trace[i], cJSON_Duplicate(member(info, of_trace[i]), true));
-    if (cJSON_IsNull(member(t, "values"))) cJSON_ReplaceItemInObject(t, "values", cJSON_CreateString(none));
+      cJSON_AddItemToObject(t, of_trace[i], cJSON_Duplicate(ss_json_get(info, of_trace[i]), true));
+    if (cJSON_IsNull(ss_json_get(t, "values"))) cJSON_ReplaceItemInObject(t, "values", cJSON_CreateString(none));
   }
   return list;
 }
@@ -61,7 +57,7 @@ static struct ss_table *list_facts(const cJSON *info) {
                                          {"tokens", "tokens"}};
   struct ss_table *table = ss_table_of("<trace", "<");
   for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-    const cJSON *fact = member(info, facts[i][1]);
+    const cJSON *fact = ss_json_get(info, facts[i][1]);
     if (cJSON_IsNull(fact)) continue;
     ss_table_texts(table, facts[i][0]);
     if (cJSON_IsString(fact)) ss_table_texts(table, fact->valuestring);
@@ -79,9 +75,9 @@ static bool print_tables(const void *info, FILE *stream, struct ss_error *error)
   if (!ss_table_print_free(list_facts(info), false, stream, error)) return false;
   (void)fputs("\n", stream);
   if (!ss_records_print(tensors, records(info, "none"), false, stream, error)) return false;
-  if (cJSON_GetArraySize(member(info, "dense")) == 0) return true;
+  if (cJSON_GetArraySize(ss_json_get(info, "dense")) == 0) return true;
   (void)fputs("\n", stream);
-  return ss_records_print(dense, cJSON_Duplicate(member(info, "dense"), true), false, stream, error);
+  return ss_records_print(dense, cJSON_Duplicate(ss_json_get(info, "dense"), true), false, stream, error);
 }
 
 static bool check_values(const struct ss_trace *trace, struct ss_error *error) {

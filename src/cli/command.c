@@ -2,6 +2,7 @@
 
 #include "base/data.h"
 #include "base/file.h"
+#include "base/json_text.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/suggest.h"
@@ -75,7 +76,7 @@ static bool edit_said(struct ss_call *call, const struct ss_said *said, struct s
   char field[FIELD_MAX];
   cJSON *value =
       said->value ? cJSON_CreateString(said->value) : cJSON_Parse(said->option->json ? said->option->json : "true");
-  cJSON *list = cJSON_GetObjectItemCaseSensitive(call->edits, field_of(said->option, field));
+  cJSON *list = ss_json_get(call->edits, field_of(said->option, field));
   if (!said->option->list) return ss_call_edit(call, field, value, error);
   if (!list) list = cJSON_AddArrayToObject(call->edits, field);
   return cJSON_AddItemToArray(list, value) || ss_fail_memory(error, "reading options");

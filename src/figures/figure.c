@@ -1,4 +1,5 @@
 #include "figures/figure.h"
+#include "base/json_text.h"
 #include "figures/records.h"
 #include "figures/rounds_drawing.h"
 #include "figures/rows.h"
@@ -227,7 +228,7 @@ static bool add_results(const cJSON *list, const struct ss_figure_mapping *m, co
   bool ok = true;
   for (const cJSON *item = list->child; ok && item; item = item->next) {
     const struct ss_figure_record r = {.result = item};
-    const cJSON *busy = cJSON_GetObjectItemCaseSensitive(item, "busy");
+    const cJSON *busy = ss_json_get(item, "busy");
     if (cJSON_IsNumber(busy)) *f->busy = fmax(*f->busy, busy->valuedouble);
     ok = m->each ? ss_figure_add_members(item, m, f->plot, f->panel, search, error)
                  : ss_figure_add_record(&r, m, f->plot, f->panel, search, error);

@@ -37,7 +37,7 @@ static const char *first_of(const cJSON *list, const char *const *fields) {
 
 /* What nobody named: x is what was varied, first of all the sweep. */
 static const char *default_x(const cJSON *list) {
-  const cJSON *at = cJSON_GetObjectItemCaseSensitive(list->child, "at");
+  const cJSON *at = ss_json_get(list->child, "at");
   for (const cJSON *item = at ? at->child : NULL; item; item = item->next)
     if (varies(list, item->string)) return item->string;
   return varies(list, "ranks") ? "ranks" : "label";
@@ -52,7 +52,7 @@ static bool read_wheres(cJSON *where, const struct ss_plot_options *a, struct ss
     if (!equal || equal == a->where[i] || (size_t)(equal - a->where[i]) >= sizeof key)
       return ss_fail(error, SS_BAD_INPUT, "--where: \"%s\" is not FIELD=VALUE (say ranks=16)", a->where[i]);
     snprintf(key, sizeof key, "%.*s", (int)(equal - a->where[i]), a->where[i]);
-    cJSON *list = cJSON_GetObjectItemCaseSensitive(where, key), *value = cJSON_ParseWithOpts(equal + 1, NULL, true);
+    cJSON *list = ss_json_get(where, key), *value = cJSON_ParseWithOpts(equal + 1, NULL, true);
     if (!list) list = cJSON_AddArrayToObject(where, key);
     cJSON_AddItemToArray(list, value ? value : cJSON_CreateString(equal + 1));
   }
@@ -120,7 +120,7 @@ static bool is_field(const cJSON *list, const char *name, const char *field) {
 
 /* Is the last word of something swept: "cluster" of the sweep's own "cluster". */
 static bool is_swept(const cJSON *list, const char *field) {
-  return cJSON_HasObjectItem(cJSON_GetObjectItemCaseSensitive(list->child, "at"), field);
+  return cJSON_HasObjectItem(ss_json_get(list->child, "at"), field);
 }
 
 static void add_free(struct free_fields *f, const cJSON *list, const char *field, const char *const *shown) {
@@ -132,7 +132,7 @@ static void add_free(struct free_fields *f, const cJSON *list, const char *field
 /* `shown`: [3] the fields of axes and series, each may be NULL. */
 static struct free_fields find_free(const cJSON *list, const char *const *shown, bool labels) {
   static const char *const fields[] = {"ranks", "cluster", "device", "workload", "tensor", NULL};
-  const cJSON *at = cJSON_GetObjectItemCaseSensitive(list->child, "at");
+  const cJSON *at = ss_json_get(list->child, "at");
   struct free_fields f = {.count = 0};
   for (const cJSON *item = cJSON_IsObject(at) ? at->child : NULL; item; item = item->next)
     add_free(&f, list, item->string, shown);
@@ -185,7 +185,7 @@ struct making {
 };
 
 static cJSON *add_panel(const struct making *m, const char *kind, const char *title, const char *each) {
-  cJSON *panels = cJSON_GetObjectItemCaseSensitive(m->root, "panels"), *panel = cJSON_CreateObject();
+  cJSON *panels = ss_json_get(m->root, "panels"), *panel = cJSON_CreateObject();
   char text[400];
   if (!panels) panels = cJSON_AddArrayToObject(m->root, "panels");
   cJSON_AddItemToArray(panels, panel);
@@ -204,7 +204,7 @@ static cJSON *add_panel(const struct making *m, const char *kind, const char *ti
 }
 
 static void set_scale(cJSON *panel, const char *axis, const char *scale) {
-  cJSON *object = cJSON_GetObjectItemCaseSensitive(panel, axis);
+  cJSON *object = ss_json_get(panel, axis);
   if (cJSON_IsObject(object)) cJSON_AddStringToObject(object, "scale", scale);
 }
 
@@ -242,11 +242,11 @@ static void links_panels(const struct making *m) {
     cJSON *panel = add_panel(m, "heat", titles[i], "links");
     const char *x = m->a->x ? m->a->x : "label";
     add_axis(panel, "x", x, x);
-    cJSON_ReplaceItemInObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(panel, "x"), "label",
+    cJSON_ReplaceItemInObjectCaseSensitive(ss_json_get(panel, "x"), "label",
                                            cJSON_CreateString(strcmp(x, "label") == 0 ? "" : x));
     add_axis(panel, "y", "key", "");
     add_axis(panel, "z", fields[i], fields[i]);
-    cJSON_AddNumberToObject(cJSON_GetObjectItemCaseSensitive(panel, "z"), "to", 1);
+    cJSON_AddNumberToObject(ss_json_get(panel, "z"), "to", 1);
     cJSON_AddStringToObject(panel, "series", m->series);
     cJSON *renamed = cJSON_AddObjectToObject(panel, "names");
     for (size_t k = 0; k < 2; k++) cJSON_AddStringToObject(renamed, names[k][0], names[k][1]);
@@ -254,11 +254,10 @@ static void links_panels(const struct making *m) {
 }
 
 static void set_relative(cJSON *panel, const char *series) {
-  cJSON *relative = cJSON_AddObjectToObject(panel, "relative"), *axis = cJSON_GetObjectItemCaseSensitive(panel, "y");
+  cJSON *relative = cJSON_AddObjectToObject(panel, "relative"), *axis = ss_json_get(panel, "y");
   char label[300];
   ss_json_add(relative, SS_T("to", series), SS_T("as", "ratio"));
-  snprintf(label, sizeof label, "%.120s / %.120s's", cJSON_GetObjectItemCaseSensitive(axis, "label")->valuestring,
-           series);
+  snprintf(label, sizeof label, "%.120s / %.120s's", ss_json_get(axis, "label")->valuestring, series);
   cJSON_ReplaceItemInObjectCaseSensitive(axis, "label", cJSON_CreateString(label));
   cJSON_DeleteItemFromObjectCaseSensitive(axis, "unit");
 }

@@ -29,7 +29,7 @@ static bool differs(const cJSON *runs, const char *key) {
 
 /* The scheme, and in what else the runs differ. */
 static void title_of(const cJSON *run, const cJSON *runs, char *text, size_t size) {
-  const cJSON *at = cJSON_GetObjectItemCaseSensitive(run, "at");
+  const cJSON *at = ss_json_get(run, "at");
   size_t used = (size_t)snprintf(text, size, "%s, %u ranks", ss_json_word(run, "label"), number_of(run, "ranks"));
   if (differs(runs, "tensor") && used < size)
     used += (size_t)snprintf(text + used, size - used, ", %s", ss_json_word(run, "tensor"));
@@ -54,10 +54,10 @@ static bool name_lanes(struct ss_plot *plot, struct ss_plot_panel *panel, uint32
 }
 
 static bool add_messages(struct ss_plot_panel *panel, const char *series, const cJSON *run, struct ss_error *error) {
-  const cJSON *messages = cJSON_GetObjectItemCaseSensitive(run, "messages");
+  const cJSON *messages = ss_json_get(run, "messages");
   for (const cJSON *m = messages ? messages->child : NULL; m; m = m->next) {
     const uint32_t from = number_of(m, "from"), to = number_of(m, "to");
-    const cJSON *bytes = cJSON_GetObjectItemCaseSensitive(m, "bytes");
+    const cJSON *bytes = ss_json_get(m, "bytes");
     const struct ss_plot_row row = {.series = series,
                                     .x = number_of(m, "round"),
                                     .y = number_of(m, "phase"),
@@ -90,7 +90,7 @@ static bool add_run(struct ss_plot *plot, const char *title, const cJSON *run, s
 }
 
 bool ss_rounds_add(struct ss_plot *plot, const char *title, const cJSON *tree, struct ss_error *error) {
-  const cJSON *runs = cJSON_GetObjectItemCaseSensitive(tree, "runs");
+  const cJSON *runs = ss_json_get(tree, "runs");
   char text[300];
   for (const cJSON *run = runs ? runs->child : NULL; run; run = run->next) {
     title_of(run, runs, text, sizeof text);

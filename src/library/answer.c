@@ -16,7 +16,7 @@ struct ss_answer {
 };
 
 static bool list_rows(struct ss_answer *answer, const char *rows) {
-  const cJSON *list = rows ? cJSON_GetObjectItemCaseSensitive(answer->tree, rows) : NULL;
+  const cJSON *list = rows ? ss_json_get(answer->tree, rows) : NULL;
   const size_t count = rows ? (size_t)cJSON_GetArraySize(list) : 1;
   answer->list = list;
   answer->row = ss_alloc(count, sizeof *answer->row);

@@ -19,13 +19,13 @@ static void drop_words(cJSON *object) {
 }
 
 static bool add_model(cJSON *root, cJSON *scenario, const cJSON *entry) {
-  const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "kind"));
-  cJSON *model = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(entry, "model"), true);
+  const char *kind = ss_json_word(entry, "kind");
+  cJSON *model = cJSON_Duplicate(ss_json_get(entry, "model"), true);
   char key[32];
   snprintf(key, sizeof key, "%ss", kind);
-  cJSON *all = cJSON_GetObjectItemCaseSensitive(root, key);
+  cJSON *all = ss_json_get(root, key);
   if (!all) all = cJSON_AddObjectToObject(root, key);
-  const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model, "name"));
+  const char *name = ss_json_word(model, "name");
   SS_AUTO_FREE char *copy = strdup(name ? name : "inline");
   if (!all || !model || !copy) {
     cJSON_Delete(model);
@@ -68,7 +68,7 @@ static void compare_inputs(cJSON *list, const char *path, const cJSON *was, cons
   }
   for (const cJSON *m = was->child; m; m = m->next) {
     snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "." : "", m->string);
-    compare_inputs(list, inner, m, cJSON_GetObjectItemCaseSensitive(now, m->string));
+    compare_inputs(list, inner, m, ss_json_get(now, m->string));
   }
   for (const cJSON *m = now->child; m; m = m->next) {
     snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "." : "", m->string);
@@ -93,7 +93,7 @@ enum { NAMES = sizeof names / sizeof *names };
 static char *key_of(const cJSON *point) {
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < NAMES; i++) {
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(point, names[i]);
+    const cJSON *value = ss_json_get(point, names[i]);
     cJSON_AddItemToArray(list, value ? cJSON_Duplicate(value, 1) : cJSON_CreateNull());
   }
   char *text = list ? ss_json_exact(list, false) : NULL;
@@ -175,24 +175,19 @@ static struct stored *list_stored(struct ss_node points, size_t *count, struct s
 
 /* --- what moved ------------------------------------------------------------------------------------------- */
 
-static double number_of(const cJSON *value) {
-  return cJSON_IsNumber(value) ? value->valuedouble : NAN;
-}
-
 /* Holds the new point against the stored one. "exact" is a miss without numbers. */
 static bool compare(const cJSON *stored, const cJSON *now, double tolerance, struct ss_verdict *out) {
   *out = (struct ss_verdict){.promise = stored, .record = now, .points = 1};
   bool good = true;
   for (size_t i = 0; good && i < SS_RESULT_FIELDS; i++) {
     const struct ss_result_field *field = &ss_result_fields[i];
-    const cJSON *was = cJSON_GetObjectItemCaseSensitive(stored, field->name);
-    struct ss_miss miss = {.record = now, .field = field->name, .against = number_of(was)};
-    miss.found = number_of(cJSON_GetObjectItemCaseSensitive(now, field->name));
+    const cJSON *was = ss_json_get(stored, field->name);
+    struct ss_miss miss = {.record = now, .field = field->name, .against = ss_json_number(stored, field->name)};
+    miss.found = ss_json_number(now, field->name);
     if (was && ss_number_moved(miss.against, miss.found, field->is & SS_FIELD_COUNTS ? 0 : tolerance))
       good = ss_verdict_add_miss(out, miss);
   }
-  const cJSON *was = cJSON_GetObjectItemCaseSensitive(stored, "exact"),
-              *is = cJSON_GetObjectItemCaseSensitive(now, "exact");
+  const cJSON *was = ss_json_get(stored, "exact"), *is = ss_json_get(now, "exact");
   const bool same = !was || (cJSON_IsBool(was) && cJSON_IsBool(is) ? cJSON_IsTrue(was) == cJSON_IsTrue(is)
                                                                    : !cJSON_IsBool(was) && !cJSON_IsBool(is));
   return good && (same || ss_verdict_add_miss(out, (struct ss_miss){now, 0, "exact", NAN, NAN}));
@@ -205,8 +200,8 @@ static void add_differing(cJSON *list, const cJSON *was, const cJSON *now) {
   static const char *const inputs[] = {"scheme", "options",    "cluster", "device", "trace",
                                        "seed",   "trace_hash", "paper",   "formula"};
   for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
-    const cJSON *a = cJSON_GetObjectItemCaseSensitive(was, inputs[i]);
-    const cJSON *b = cJSON_GetObjectItemCaseSensitive(now, inputs[i]);
+    const cJSON *a = ss_json_get(was, inputs[i]);
+    const cJSON *b = ss_json_get(now, inputs[i]);
     if (a && b && !cJSON_Compare(a, b, 1)) cJSON_AddItemToArray(list, cJSON_CreateString(inputs[i]));
   }
 }
@@ -220,7 +215,7 @@ static cJSON *change_json(const struct ss_verdict *v) {
   const cJSON *from = v->record ? v->record : v->promise;
   cJSON *o = ss_json_object(SS_T("change", !v->promise ? "new" : v->record ? "moved" : "missing"));
   for (size_t i = 0; i < NAMES; i++)
-    cJSON_AddItemToObject(o, names[i], cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(from, names[i]), 1));
+    cJSON_AddItemToObject(o, names[i], cJSON_Duplicate(ss_json_get(from, names[i]), 1));
   cJSON *fields = cJSON_AddArrayToObject(o, "fields"), *differs = cJSON_AddArrayToObject(o, "differs");
   for (size_t i = 0; i < v->misses; i++)
     if (strcmp(v->miss[i].field, "exact") == 0) cJSON_AddItemToArray(differs, cJSON_CreateString("exact"));
@@ -290,7 +285,7 @@ bool ss_diff_make(struct ss_doc *stored, const cJSON *inputs, const struct ss_re
   bool good = (root && out->tree && c.changes) || ss_fail_memory(error, "comparing results");
   if (good) c.stored = list_stored(ss_node_get(ss_doc_root(stored), "points"), &c.stored_count, error);
   good = good && c.stored;
-  const cJSON *points = good ? cJSON_GetObjectItemCaseSensitive(root, "points") : NULL;
+  const cJSON *points = good ? ss_json_get(root, "points") : NULL;
   for (const cJSON *p = points ? points->child : NULL; good && p; p = p->next)
     good = hold_against(&c, p) || ss_fail_memory(error, "comparing results");
   if (good) {

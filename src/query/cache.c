@@ -1,4 +1,5 @@
 #include "base/data.h"
+#include "base/json_text.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/notice.h"
@@ -131,8 +132,8 @@ static bool read_kind(struct ss_node node, struct entry *e, struct ss_error *err
 /* Does the request say so already? Then it is shared with others that do not mention it. A sweep may put another
  * value there. */
 static bool says(const struct entry *e, const struct ss_query_change *change) {
-  const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->set, change->path);
-  if (!own && !cJSON_GetObjectItemCaseSensitive(e->subject, "sweep")) own = ss_field_find(e->subject, change->path);
+  const cJSON *own = ss_json_get(e->set, change->path);
+  if (!own && !ss_json_get(e->subject, "sweep")) own = ss_field_find(e->subject, change->path);
   return own && cJSON_IsNumber(own) && own->valuedouble == change->value;
 }
 

@@ -40,27 +40,21 @@ static bool read_expectation(struct ss_node node, struct expectation *out, struc
   return true;
 }
 
-static const char *text_of(const cJSON *record, const char *key) {
-  const cJSON *found = cJSON_GetObjectItemCaseSensitive(record, key);
-  return cJSON_IsString(found) ? found->valuestring : "";
-}
-
-/* NaN: the record has none. */
-static double number_of(const cJSON *record, const char *key) {
-  const cJSON *found = record ? cJSON_GetObjectItemCaseSensitive(record, key) : NULL;
-  return found && cJSON_IsNumber(found) ? found->valuedouble : NAN;
+static bool is_of_tensor(const cJSON *record, const char *tensor) {
+  const char *own = ss_json_word(record, "tensor");
+  return own && strcmp(own, tensor) == 0;
 }
 
 static bool several_tensors(const cJSON *records) {
   for (const cJSON *r = records->child; r; r = r->next)
-    if (strcmp(text_of(r, "tensor"), "*") == 0) return true;
+    if (is_of_tensor(r, "*")) return true;
   return false;
 }
 
 static bool concerns(const struct expectation *e, const cJSON *record, bool several) {
   const char *tensor = e->said.tensor ? e->said.tensor : several ? "*" : NULL;
   return ss_record_is_of(record, e->said.of) && ss_record_lies_at(record, e->said.at) &&
-         (!tensor || strcmp(text_of(record, "tensor"), tensor) == 0);
+         (!tensor || is_of_tensor(record, tensor));
 }
 
 static bool has_record_of(const cJSON *records, const char *label) {
@@ -72,8 +66,8 @@ static bool has_record_of(const cJSON *records, const char *label) {
 static bool judge_record(const cJSON *records, const cJSON *record, const struct expectation *e,
                          struct ss_verdict *verdict) {
   struct ss_miss miss = {
-      .record = record, .field = e->said.that, .found = number_of(record, e->said.that), .against = e->number};
-  if (e->than) miss.against = number_of(ss_record_beside(records, record, e->than), e->said.that);
+      .record = record, .field = e->said.that, .found = ss_json_number(record, e->said.that), .against = e->number};
+  if (e->than) miss.against = ss_json_number(ss_record_beside(records, record, e->than), e->said.that);
   const struct ss_bounds allowed = ss_bounds_of(e->said.is, miss.against, e->said.within);
   verdict->points++;
   return ss_bounds_hold(&allowed, miss.found) || ss_verdict_add_miss(verdict, miss);
@@ -90,12 +84,12 @@ static void write_expectation(const void *context, FILE *stream) {
   static const char *const words[][2] = {{"that", ""},  {"of", " of "},         {"is", " "},
                                          {"than", " "}, {"within", " within "}, {"tensor", ", tensor "}};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(e, words[i][0]);
+    const cJSON *value = ss_json_get(e, words[i][0]);
     if (!value) continue;
     fputs(words[i][1], stream);
     write_value(value, stream);
   }
-  const cJSON *at = cJSON_GetObjectItemCaseSensitive(e, "at");
+  const cJSON *at = ss_json_get(e, "at");
   for (const cJSON *a = at ? at->child : NULL; a; a = a->next) {
     fprintf(stream, "%s%s = ", a == at->child ? " at " : ", ", a->string);
     write_value(a, stream);
@@ -121,7 +115,7 @@ bool ss_expectations_judge(const struct ss_study *study, const struct ss_results
   *out = (struct ss_verdicts){0};
   if (ss_node_size(expect) == 0) return true;
   out->results = ss_results_json(results, "");
-  const cJSON *records = cJSON_GetObjectItemCaseSensitive(out->results, "points");
+  const cJSON *records = ss_json_get(out->results, "points");
   for (struct ss_node n = ss_node_first(expect); ss_node_present(n); n = ss_node_next(n)) {
     struct ss_verdict *verdict = records ? ss_verdicts_add(out) : NULL;
     if (!verdict) return ss_fail_memory(error, "judging expectations");
@@ -137,7 +131,7 @@ static cJSON *miss_json(const struct ss_miss *miss) {
   static const char *const names[] = {"ranks", "tensor", "cluster", "at"};
   cJSON *o = cJSON_CreateObject();
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    cJSON_AddItemToObject(o, names[i], cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(miss->record, names[i]), 1));
+    cJSON_AddItemToObject(o, names[i], cJSON_Duplicate(ss_json_get(miss->record, names[i]), 1));
   ss_json_add(o, SS_N("found", miss->found), SS_N("against", miss->against));
   return o;
 }

@@ -1,5 +1,6 @@
 #include "query/field.h"
 
+#include "base/json_text.h"
 #include "base/units.h"
 
 #include <cjson/cJSON.h>
@@ -15,7 +16,7 @@ const cJSON *ss_records(const cJSON *result) {
 
 static const cJSON *member(const cJSON *parent, const char *key) {
   uint64_t index;
-  if (!cJSON_IsArray(parent)) return cJSON_GetObjectItemCaseSensitive(parent, key);
+  if (!cJSON_IsArray(parent)) return ss_json_get(parent, key);
   return ss_count_parse(key, "place", 0, INT32_MAX, &index, NULL) ? cJSON_GetArrayItem(parent, (int)index) : NULL;
 }
 
@@ -47,8 +48,7 @@ static const cJSON *find_last_word(const cJSON *object, const char *word) {
 }
 
 const cJSON *ss_field_find(const cJSON *record, const char *path) {
-  const cJSON *at = cJSON_GetObjectItemCaseSensitive(record, "at"),
-              *options = cJSON_GetObjectItemCaseSensitive(record, "options");
+  const cJSON *at = ss_json_get(record, "at"), *options = ss_json_get(record, "options");
   const cJSON *item = NULL;
   /* what a sweep sets comes before what was measured: "density" is then the one asked for; ranks are not measured */
   if (!strchr(path, '.') && strcmp(path, "ranks") != 0) item = find_last_word(at, path);
@@ -85,17 +85,17 @@ bool ss_field_is(const cJSON *found, const cJSON *wanted) {
 bool ss_record_is_of(const cJSON *record, const char *name) {
   static const char *const keys[] = {"label", "form", "system", NULL};
   for (size_t i = 0; keys[i]; i++) {
-    const cJSON *found = cJSON_GetObjectItemCaseSensitive(record, keys[i]);
+    const cJSON *found = ss_json_get(record, keys[i]);
     if (cJSON_IsString(found) && strcmp(found->valuestring, name) == 0) return true;
   }
   return false;
 }
 
 bool ss_record_lies_at(const cJSON *record, struct ss_node at) {
-  const cJSON *cell = cJSON_GetObjectItemCaseSensitive(record, "at");
+  const cJSON *cell = ss_json_get(record, "at");
   for (struct ss_node n = ss_node_first(at); ss_node_present(n); n = ss_node_next(n)) {
     /* of swept files, their names there */
-    const cJSON *found = cJSON_GetObjectItemCaseSensitive(cell, ss_node_key(n));
+    const cJSON *found = ss_json_get(cell, ss_node_key(n));
     if (!ss_field_is(found ? found : ss_field_find(record, ss_node_key(n)), n.at)) return false;
   }
   return true;
@@ -104,8 +104,8 @@ bool ss_record_lies_at(const cJSON *record, struct ss_node at) {
 static bool same_cell(const cJSON *a, const cJSON *b) {
   static const char *const keys[] = {"ranks", "workload", "tensor", "at", NULL};
   for (size_t i = 0; keys[i]; i++) {
-    const cJSON *left = cJSON_GetObjectItemCaseSensitive(a, keys[i]);
-    if (left && !cJSON_Compare(left, cJSON_GetObjectItemCaseSensitive(b, keys[i]), true)) return false;
+    const cJSON *left = ss_json_get(a, keys[i]);
+    if (left && !cJSON_Compare(left, ss_json_get(b, keys[i]), true)) return false;
   }
   return true;
 }

@@ -1,5 +1,6 @@
 #include "query/pick.h"
 
+#include "base/json_text.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "query/field.h"
@@ -82,7 +83,7 @@ const struct ss_object_spec ss_picks_fields = {.says = "numbers by name", .other
 
 static bool fits(const struct wanted *w, const cJSON *record) {
   if (w->of && !ss_record_is_of(record, w->of)) return false;
-  if (w->ranks.at && !ss_field_is(cJSON_GetObjectItemCaseSensitive(record, "ranks"), w->ranks.at)) return false;
+  if (w->ranks.at && !ss_field_is(ss_json_get(record, "ranks"), w->ranks.at)) return false;
   return ss_record_lies_at(record, w->at);
 }
 
@@ -90,7 +91,7 @@ static bool fits(const struct wanted *w, const cJSON *record) {
 static bool time_of(const cJSON *record, double *out) {
   static const char *const keys[] = {"time_s", "iteration_s", "loss_end", NULL};
   for (size_t i = 0; keys[i]; i++) {
-    const cJSON *time = cJSON_GetObjectItemCaseSensitive(record, keys[i]);
+    const cJSON *time = ss_json_get(record, keys[i]);
     if (!cJSON_IsNumber(time)) continue;
     *out = time->valuedouble;
     return true;
@@ -139,8 +140,8 @@ static bool add_beside(struct fields *f, const struct wanted *w, const cJSON *re
 static bool collect(struct fields *f, const struct wanted *w, const cJSON *record, struct ss_error *error) {
   f->count = 0;
   add_members(f, "", record);
-  add_members(f, "", cJSON_GetObjectItemCaseSensitive(record, "at"));
-  add_members(f, "option_", cJSON_GetObjectItemCaseSensitive(record, "options"));
+  add_members(f, "", ss_json_get(record, "at"));
+  add_members(f, "option_", ss_json_get(record, "options"));
   if (!add_beside(f, w, record, error)) return false;
   for (size_t i = 0; i < w->values->count; i++) add_field(f, "", w->values->value[i].name, w->values->value[i].value);
   return true;
@@ -192,7 +193,7 @@ static bool add_array(struct tally *t, const struct wanted *w, const cJSON *reco
       (ss_node_size(range) != 2 || !ss_node_count(ss_node_first(range), 0, 1 << 30, &from, error) ||
        !ss_node_count(ss_node_next(ss_node_first(range)), 0, 1 << 30, &to, error)))
     return ss_node_fail(range, error, "expected [from, to)");
-  const cJSON *array = cJSON_GetObjectItemCaseSensitive(record, name);
+  const cJSON *array = ss_json_get(record, name);
   for (const cJSON *n = array ? array->child : NULL; n; n = n->next, at++)
     if (at >= from && at < to && cJSON_IsNumber(n)) add(t, n->valuedouble);
   return true;

@@ -11,19 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const cJSON *member(const cJSON *object, const char *name) {
-  return cJSON_GetObjectItemCaseSensitive(object, name);
-}
-
 static const char *text_of(const cJSON *object, const char *name) {
-  const char *text = cJSON_GetStringValue(member(object, name));
+  const char *text = ss_json_word(object, name);
   return text ? text : "-";
-}
-
-/* NaN: null. */
-static double number_of(const cJSON *object, const char *name) {
-  const cJSON *value = member(object, name);
-  return cJSON_IsNumber(value) ? value->valuedouble : NAN;
 }
 
 /* --- JSON and CSV ------------------------------------------------------------------------------------------- */
@@ -36,7 +26,7 @@ bool ss_diff_json(const void *report, FILE *stream, struct ss_error *error) {
 /* A line a field that moved; points that are new or missing, or have another verdict, have one without. */
 static void add_lines(cJSON *list, const cJSON *change) {
   cJSON *o = cJSON_Duplicate(change, true), *fields = cJSON_DetachItemFromObjectCaseSensitive(o, "fields");
-  const cJSON *differs = member(change, "differs");
+  const cJSON *differs = ss_json_get(change, "differs");
   const bool verdict = differs->child && strcmp(differs->child->valuestring, "exact") == 0;
   cJSON_DeleteItemFromObjectCaseSensitive(o, "differs");
   if (cJSON_GetArraySize(fields) == 0) {
@@ -56,7 +46,7 @@ bool ss_diff_csv(const void *report, FILE *stream, struct ss_error *error) {
   static const char *const heads[] = {"change", "label", "ranks", "tensor", "field", "was", "now", "relative"};
   cJSON *list = cJSON_CreateArray();
   struct ss_columns columns = {0};
-  const cJSON *changes = member(diff->tree, "changes");
+  const cJSON *changes = ss_json_get(diff->tree, "changes");
   for (const cJSON *c = changes ? changes->child : NULL; c; c = c->next) add_lines(list, c);
   cJSON *blank = cJSON_CreateObject();
   for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) cJSON_AddNullToObject(blank, heads[i]);
@@ -95,26 +85,26 @@ static void write_at(const void *context, FILE *stream) {
 }
 
 static void add_point(struct ss_table *table, const cJSON *change) {
-  SS_AUTO_FREE char *at = ss_written(write_at, member(change, "at"));
+  SS_AUTO_FREE char *at = ss_written(write_at, ss_json_get(change, "at"));
   ss_table_texts(table, text_of(change, "change"), text_of(change, "label"));
-  ss_table_cell(table, "%.0f", number_of(change, "ranks"));
+  ss_table_cell(table, "%.0f", ss_json_number(change, "ranks"));
   ss_table_cell(table, "%s", text_of(change, "tensor"));
   ss_table_cell(table, "%s", at && *at ? at : "-");
 }
 
 /* The time, if it moved; else the field that did most: of those with a value before and after. NULL: none moved. */
 static const cJSON *most_moved(const cJSON *change) {
-  const cJSON *fields = member(change, "fields"), *most = fields->child;
+  const cJSON *fields = ss_json_get(change, "fields"), *most = fields->child;
   for (const cJSON *f = fields->child; f; f = f->next) {
     if (strcmp(text_of(f, "field"), "time_s") == 0) return f;
-    const double by = number_of(most, "relative");
-    if (!isfinite(by) || fabs(number_of(f, "relative")) > fabs(by)) most = f;
+    const double by = ss_json_number(most, "relative");
+    if (!isfinite(by) || fabs(ss_json_number(f, "relative")) > fabs(by)) most = f;
   }
   return most;
 }
 
 static void add_move(struct ss_table *table, const cJSON *change) {
-  const cJSON *most = most_moved(change), *differs = member(change, "differs");
+  const cJSON *most = most_moved(change), *differs = ss_json_get(change, "differs");
   const bool verdict = differs->child && strcmp(differs->child->valuestring, "exact") == 0;
   if (!most) {
     ss_table_cell(table, "%s", verdict ? "exact" : "-");
@@ -123,15 +113,15 @@ static void add_move(struct ss_table *table, const cJSON *change) {
   }
   const char *field = text_of(most, "field");
   ss_table_cell(table, "%s", field);
-  value_cell(table, field, number_of(most, "was"));
-  value_cell(table, field, number_of(most, "now"));
-  ss_table_number(table, "%+.3g%%", 100 * number_of(most, "relative"));
-  ss_table_cell(table, "%d", cJSON_GetArraySize(member(change, "fields")) - 1 + verdict);
+  value_cell(table, field, ss_json_number(most, "was"));
+  value_cell(table, field, ss_json_number(most, "now"));
+  ss_table_number(table, "%+.3g%%", 100 * ss_json_number(most, "relative"));
+  ss_table_cell(table, "%d", cJSON_GetArraySize(ss_json_get(change, "fields")) - 1 + verdict);
 }
 
 /* "zen: options, trace_hash" */
 static void write_differing(const void *context, FILE *stream) {
-  const cJSON *list = member(context, "differs");
+  const cJSON *list = ss_json_get(context, "differs");
   fprintf(stream, "%s:", text_of(context, "label"));
   for (const cJSON *n = list->child; n; n = n->next) fprintf(stream, " %s%s", n->valuestring, n->next ? "," : "");
 }
@@ -140,9 +130,9 @@ static void write_differing(const void *context, FILE *stream) {
 static void print_differing(const cJSON *changes, FILE *stream) {
   cJSON *said = cJSON_CreateObject();
   for (const cJSON *c = changes->child; c; c = c->next) {
-    if (strcmp(text_of(c, "change"), "moved") != 0 || !member(c, "differs")->child) continue;
+    if (strcmp(text_of(c, "change"), "moved") != 0 || !ss_json_get(c, "differs")->child) continue;
     SS_AUTO_FREE char *text = ss_written(write_differing, c);
-    if (!text || member(said, text)) continue;
+    if (!text || ss_json_get(said, text)) continue;
     fprintf(stream, "%s%s\n", said->child ? "  " : "\nnot what they were:\n  ", text);
     cJSON_AddNullToObject(said, text);
   }
@@ -163,9 +153,9 @@ static void print_inputs(const cJSON *inputs, bool changed, FILE *stream) {
   else if (changed) fputs("\nNo input changed: the program, a closed form or the contents of a trace did.\n", stream);
   for (const cJSON *i = inputs->child; i; i = i->next) {
     fprintf(stream, "  %s: ", text_of(i, "input"));
-    print_value(member(i, "was"), stream);
+    print_value(ss_json_get(i, "was"), stream);
     fputs(" is now ", stream);
-    print_value(member(i, "now"), stream);
+    print_value(ss_json_get(i, "now"), stream);
     fputc('\n', stream);
   }
 }
@@ -189,7 +179,7 @@ static bool print_changes(const cJSON *changes, FILE *stream, struct ss_error *e
   if (!sorted) return ss_fail_memory(error, "printing results");
   for (const cJSON *c = changes->child; c; c = c->next, n++) {
     const cJSON *most = most_moved(c);
-    const double by = most ? fabs(number_of(most, "relative")) : INFINITY;
+    const double by = most ? fabs(ss_json_number(most, "relative")) : INFINITY;
     sorted[n] = (struct movement){c, isfinite(by) ? by : INFINITY, n};
   }
   qsort(sorted, count, sizeof *sorted, by_movement);
@@ -207,11 +197,11 @@ static bool print_changes(const cJSON *changes, FILE *stream, struct ss_error *e
 
 bool ss_diff_table(const void *report, FILE *stream, struct ss_error *error) {
   const struct ss_diff *diff = report;
-  const cJSON *changes = member(diff->tree, "changes");
+  const cJSON *changes = ss_json_get(diff->tree, "changes");
   fprintf(stream, "%s against %s: %zu point%s the same, %zu moved, %zu new, %zu missing.\n",
           text_of(diff->tree, "scenario"), text_of(diff->tree, "baseline"), diff->same, diff->same == 1 ? "" : "s",
           diff->moved, diff->fresh, diff->missing);
-  print_inputs(member(diff->tree, "inputs"), changes->child != NULL, stream);
+  print_inputs(ss_json_get(diff->tree, "inputs"), changes->child != NULL, stream);
   if (!changes->child) return true;
   if (!print_changes(changes, stream, error)) return false;
   print_differing(changes, stream);

@@ -145,7 +145,7 @@ bool ss_checks_csv(const void *report, FILE *stream, struct ss_error *error) {
     return ss_fail(error, SS_BAD_INPUT,
                    "--format csv: forms and scenarios have other columns: check them one by one");
   cJSON *root = report_json(r), *list = cJSON_CreateArray();
-  cJSON *judged = cJSON_GetObjectItemCaseSensitive(root, "expectations");
+  cJSON *judged = ss_json_get(root, "expectations");
   for (cJSON *j = judged ? judged->child : NULL; j; j = j->next) add_lines(list, j);
   if (r->files == 0) {
     cJSON_Delete(list);

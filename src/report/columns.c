@@ -7,7 +7,7 @@
 #include <string.h>
 
 const cJSON *ss_record_member(const cJSON *record, const char *field) {
-  const cJSON *plain = cJSON_GetObjectItemCaseSensitive(record, field);
+  const cJSON *plain = ss_json_get(record, field);
   const char *dot = strchr(field, '.');
   if (plain || !dot) return plain;
   for (const cJSON *outer = record ? record->child : NULL; outer; outer = outer->next)

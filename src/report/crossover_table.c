@@ -26,7 +26,7 @@ static const char *text(const struct found *f, const char *name) {
 }
 
 static const cJSON *list(const struct found *f, const char *name) {
-  return cJSON_GetObjectItemCaseSensitive(f->tree, name);
+  return ss_json_get(f->tree, name);
 }
 
 static double link_of(const struct found *f, const char *name) {
@@ -66,7 +66,7 @@ static void print_crossing(const struct found *f, const cJSON *crossing, FILE *s
             below ? "" : " (before, both cost the same)");
   } else if (!below) {
     fprintf(stream, "%s is cheaper above %s %s; below, both cost the same.\n", above, over, at);
-  } else if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(crossing, "jump"))) {
+  } else if (cJSON_IsTrue(ss_json_get(crossing, "jump"))) {
     fprintf(stream, "%s is cheaper below %s %s, %s above: there one of the costs jumps.\n", below, over, at, above);
   } else {
     fprintf(stream, "%s is cheaper below %s %s, %s above; there both take %s.\n", below, over, at, above,

@@ -75,7 +75,7 @@ static void print_lossless(const struct ss_curves *curves, FILE *stream) {
 
 static void add_words(cJSON *record, const struct ss_curve *c, double reference) {
   char text[200];
-  const char *same = cJSON_GetStringValue(cJSON_GetObjectItem(record, "same_as"));
+  const char *same = ss_json_word(record, "same_as");
   ss_json_add_number(record, "vs_exact", ss_curve_end(c) - reference);
   if (!c->sound) snprintf(text, sizeof text, "WRONG: %s", c->mismatch);
   else if (c->diverged) snprintf(text, sizeof text, "diverged at step %" PRIu64, c->steps);

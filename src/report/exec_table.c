@@ -131,7 +131,7 @@ static bool print_kernels(const cJSON *points, FILE *stream, struct ss_error *er
 
 bool ss_exec_table(const void *answer, FILE *stream, struct ss_error *error) {
   const struct ss_exec_answer *a = answer;
-  cJSON *root = answer_json(a), *points = cJSON_GetObjectItemCaseSensitive(root, "points");
+  cJSON *root = answer_json(a), *points = ss_json_get(root, "points");
   bool counted = false, tensors = false;
   if (a->count > 0) explain(a, stream);
   for (size_t i = 0; i < a->count; i++) {

@@ -49,10 +49,10 @@ void ss_links_words(const struct ss_result *result, FILE *s) {
 void ss_links_add_words(cJSON *links) {
   char text[64];
   for (size_t k = 0; k < SS_LINK_KINDS; k++) {
-    cJSON *kind = cJSON_GetObjectItemCaseSensitive(links, ss_link_kind_names[k]);
+    cJSON *kind = ss_json_get(links, ss_link_kind_names[k]);
     if (!kind) continue;
-    snprintf(text, sizeof text, "%.0f%% / %.0f%%", 100 * cJSON_GetObjectItem(kind, "busy_max")->valuedouble,
-             100 * cJSON_GetObjectItem(kind, "busy_mean")->valuedouble);
+    snprintf(text, sizeof text, "%.0f%% / %.0f%%", 100 * ss_json_get(kind, "busy_max")->valuedouble,
+             100 * ss_json_get(kind, "busy_mean")->valuedouble);
     ss_json_add(kind, SS_T("busy", text), SS_T("kind", kind_words[k]));
   }
 }

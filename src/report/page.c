@@ -1,3 +1,4 @@
+#include "base/json_text.h"
 #include "report/page_parts.h"
 
 #include "base/file.h"
@@ -231,7 +232,7 @@ static bool write_cell(const struct ss_page_cells *cells, const struct ss_page_c
   bool ok = ss_table_html_free(ss_results_block(records), NULL, best, s, error);
   bool links = false;
   for (const cJSON *r = records ? records->child : NULL; r; r = r->next)
-    links = links || cJSON_GetObjectItemCaseSensitive(r, "links")->child;
+    links = links || ss_json_get(r, "links")->child;
   if (ok && links)
     ok = ss_table_html_free(ss_results_links(records),
                             "How busy its links are: the busiest of each kind / the mean of all of them", SIZE_MAX, s,

@@ -1,5 +1,7 @@
 #include "report/page_cells.h"
 
+#include "base/json_text.h"
+
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +14,7 @@ static bool is_ranks(const struct ss_page_axis *axis) {
 }
 
 static const cJSON *value_at(const struct ss_page_axis *axis, const struct ss_result *p) {
-  return p->at ? cJSON_GetObjectItemCaseSensitive(p->at, axis->name) : NULL;
+  return p->at ? ss_json_get(p->at, axis->name) : NULL;
 }
 
 static bool same_value(const struct ss_page_axis *axis, const struct ss_result *a, const struct ss_result *b) {

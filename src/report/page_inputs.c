@@ -36,7 +36,7 @@ static int swept_values(const struct ss_page *page, const char *kind, const char
 
 static void write_field(const struct ss_page *page, const char *kind, const cJSON *field, const cJSON *source,
                         FILE *s) {
-  const cJSON *own = cJSON_IsObject(source) ? cJSON_GetObjectItemCaseSensitive(source, field->string) : source;
+  const cJSON *own = cJSON_IsObject(source) ? ss_json_get(source, field->string) : source;
   ss_html_between("<tr><th scope=\"row\">", field->string, "</th><td>", s);
   const int swept = swept_values(page, kind, field->string);
   if (swept > 1) fputs("swept", s);
@@ -66,8 +66,8 @@ static bool is_input(const char *key) {
 
 static void write_model(const struct ss_page *page, const cJSON *entry, FILE *s) {
   const char *kind = ss_json_word(entry, "kind");
-  const cJSON *model = cJSON_GetObjectItemCaseSensitive(entry, "model");
-  const cJSON *source = cJSON_GetObjectItemCaseSensitive(model, "source");
+  const cJSON *model = ss_json_get(entry, "model");
+  const cJSON *source = ss_json_get(model, "source");
   const char *name = ss_json_word(model, "name");
   const char *summary = ss_json_word(model, "summary");
   fprintf(s, "<h3>%s ", strcmp(kind, "device") == 0 ? "Device" : "Cluster");

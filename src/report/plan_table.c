@@ -21,7 +21,7 @@ static void print_dense(const cJSON *row, FILE *stream) {
 static void print_loss(const cJSON *row, FILE *stream) {
   const double energy = ss_json_number(row, "energy");
   const char *scheme = ss_json_word(row, "scheme");
-  const bool lossless = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(row, "lossless"));
+  const bool lossless = cJSON_IsTrue(ss_json_get(row, "lossless"));
   fprintf(stream, lossless ? ". Lossless" : ". LOSSY");
   if (isfinite(energy) && (!lossless || energy != 1))
     fprintf(stream, ": %.1f%% of the gradients' energy is applied%s", 100 * energy,

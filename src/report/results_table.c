@@ -158,7 +158,7 @@ static cJSON *record_of(const struct ss_result *p, double dense) {
   char text[SS_BOUND_TEXT_SIZE];
   cJSON *o = ss_result_json(p);
   if (!o) return NULL;
-  ss_links_add_words(cJSON_GetObjectItemCaseSensitive(o, "links"));
+  ss_links_add_words(ss_json_get(o, "links"));
   ss_fan_add(o, &p->fan);
   if (strcmp(p->device, "none") != 0) ss_json_add_number(o, "counted_s", p->kernel);
   ss_json_add_number(o, "vs_dense", p->time > 0 ? dense / p->time : NAN);
@@ -219,9 +219,8 @@ static bool print_kernels(const cJSON *records, FILE *stream, struct ss_error *e
       {"<known from", "from", NULL}};
   cJSON *kernels = ss_record_members(records, "kernels");
   for (cJSON *k = kernels ? kernels->child : NULL; k; k = k->next)
-    ss_json_add_text(k, "from",
-                     cJSON_IsTrue(cJSON_GetObjectItem(k, "estimated")) ? "memory bandwidth (estimated)"
-                                                                       : "the device's line");
+    ss_json_add_text(
+        k, "from", cJSON_IsTrue(ss_json_get(k, "estimated")) ? "memory bandwidth (estimated)" : "the device's line");
   const bool ok = ss_records_print(columns, kernels, false, stream, error);
   fputc('\n', stream);
   return ok;

@@ -12,12 +12,12 @@
 static cJSON *by_k(const cJSON *tensors, bool sampled) {
   cJSON *list = cJSON_CreateArray();
   for (const cJSON *t = tensors->child; t; t = t->next) {
-    const cJSON *skewness = cJSON_GetObjectItemCaseSensitive(t, "skewness")->child;
+    const cJSON *skewness = ss_json_get(t, "skewness")->child;
     cJSON *plain = cJSON_Duplicate(t, true);
     cJSON_DeleteItemFromObjectCaseSensitive(plain, "gamma");
     cJSON_DeleteItemFromObjectCaseSensitive(plain, "skewness");
     uint32_t k = 1;
-    for (const cJSON *gamma = cJSON_GetObjectItemCaseSensitive(t, "gamma")->child; gamma; gamma = gamma->next, k++) {
+    for (const cJSON *gamma = ss_json_get(t, "gamma")->child; gamma; gamma = gamma->next, k++) {
       const bool has = skewness && strtoul(skewness->string, NULL, 10) == k;
       if (sampled && !has) continue;
       cJSON *o = cJSON_Duplicate(plain, true);
@@ -67,8 +67,8 @@ static bool print_sizes(const cJSON *tensors, FILE *stream, struct ss_error *err
   cJSON *records = cJSON_Duplicate(tensors, true);
   for (cJSON *t = records ? records->child : NULL; t; t = t->next) {
     char text[80];
-    snprintf(text, sizeof text, "%.0f x %.0f %s", cJSON_GetObjectItem(t, "rows")->valuedouble,
-             cJSON_GetObjectItem(t, "row_width")->valuedouble, cJSON_GetObjectItem(t, "dtype")->valuestring);
+    snprintf(text, sizeof text, "%.0f x %.0f %s", ss_json_get(t, "rows")->valuedouble,
+             ss_json_get(t, "row_width")->valuedouble, ss_json_get(t, "dtype")->valuestring);
     ss_json_add_text(t, "size", text);
   }
   const bool ok = ss_records_print(columns, records, false, stream, error);
@@ -82,8 +82,7 @@ static bool print_bags(const cJSON *tensors, FILE *stream, struct ss_error *erro
       {"<tensor", "name", NULL}, {"bags", "bags", "%.1f"}, {"lookups/bag", "pooling", "%.4g"}};
   cJSON *records = cJSON_CreateArray();
   for (const cJSON *t = tensors->child; t; t = t->next)
-    if (cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(t, "bags")))
-      cJSON_AddItemToArray(records, cJSON_Duplicate(t, true));
+    if (cJSON_IsNumber(ss_json_get(t, "bags"))) cJSON_AddItemToArray(records, cJSON_Duplicate(t, true));
   if (records && !records->child) {
     cJSON_Delete(records);
     return true;

@@ -1,6 +1,7 @@
 #include "report/verdicts.h"
 
 #include "base/file.h"
+#include "base/json_text.h"
 #include "report/results_table.h"
 
 #include <cjson/cJSON.h>
@@ -10,13 +11,13 @@
 enum { MISSES_SHOWN = 20 };
 
 static const char *text_of(const cJSON *point, const char *key) {
-  const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(point, key));
+  const char *text = ss_json_word(point, key);
   return text ? text : "";
 }
 
 static void print_miss(const struct ss_miss *miss, FILE *stream) {
-  const double ranks = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(miss->record, "ranks"));
-  const cJSON *at = cJSON_GetObjectItemCaseSensitive(miss->record, "at");
+  const double ranks = ss_json_number(miss->record, "ranks");
+  const cJSON *at = ss_json_get(miss->record, "at");
   const char *tensor = text_of(miss->record, "tensor");
   fprintf(stream, "%.0f rank%s on %s", ranks, ranks == 1 ? "" : "s", text_of(miss->record, "cluster"));
   if (ss_at_says_more(at)) fputs(", ", stream);

@@ -1,3 +1,4 @@
+#include "base/json_text.h"
 #include "study/study_internal.h"
 #include "study/trace_part.h"
 
@@ -99,8 +100,7 @@ static bool read_select(struct ss_node node, const struct cell *p, struct ss_sel
 static bool same_model(const cJSON *a, const cJSON *b) {
   static const char *const texts[] = {"name", "source"};
   for (size_t i = 0; i < 2; i++) {
-    const cJSON *x = cJSON_GetObjectItemCaseSensitive(a, texts[i]),
-                *y = cJSON_GetObjectItemCaseSensitive(b, texts[i]);
+    const cJSON *x = ss_json_get(a, texts[i]), *y = ss_json_get(b, texts[i]);
     if ((x || y) && !cJSON_Compare(x, y, true)) return false;
   }
   return true;
@@ -110,8 +110,8 @@ static bool remember(struct ss_study *s, const char *kind, struct ss_node model,
   const cJSON *known;
   if (!ss_node_is_object(model)) return true;
   cJSON_ArrayForEach(known, s->models) {
-    if (strcmp(cJSON_GetObjectItemCaseSensitive(known, "kind")->valuestring, kind) == 0 &&
-        same_model(cJSON_GetObjectItemCaseSensitive(known, "model"), model.at))
+    if (strcmp(ss_json_get(known, "kind")->valuestring, kind) == 0 &&
+        same_model(ss_json_get(known, "model"), model.at))
       return true;
   }
   cJSON *entry = cJSON_CreateObject(), *copy = cJSON_Duplicate(model.at, true);

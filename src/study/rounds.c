@@ -38,8 +38,7 @@ static bool alike(const cJSON *a, const cJSON *b) {
   static const char *const keys[] = {"label", "ranks", "tensor", "messages"};
   bool same = true;
   for (size_t i = 0; same && i < sizeof keys / sizeof *keys; i++)
-    same = cJSON_Compare(cJSON_GetObjectItemCaseSensitive(a, keys[i]), cJSON_GetObjectItemCaseSensitive(b, keys[i]),
-                         true);
+    same = cJSON_Compare(ss_json_get(a, keys[i]), ss_json_get(b, keys[i]), true);
   return same;
 }
 

@@ -1,3 +1,4 @@
+#include "base/json_text.h"
 #include "study/study_internal.h"
 
 #include "base/data.h"
@@ -160,7 +161,7 @@ static bool set_clusters(struct ss_study *s, const char *text, struct ss_error *
     return set_value(s, "cluster", cJSON_CreateString(text), error);
   cJSON *sweep = sweep_clusters(text, one, old.at);
   if (!sweep) return ss_fail_memory(error, "reading options");
-  const cJSON *first = cJSON_GetObjectItemCaseSensitive(sweep, "cluster")->child;
+  const cJSON *first = ss_json_get(sweep, "cluster")->child;
   if (set_value(s, "cluster", cJSON_Duplicate(first, true), error))
     return ss_doc_set_item(s->doc, "sweep", sweep, error);
   cJSON_Delete(sweep);
@@ -185,7 +186,7 @@ static bool is_option(const char *option, const char *name) {
 }
 
 static const char *option_of(const struct ss_request *request, const char *path) {
-  return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(request->options, path));
+  return ss_json_word(request->options, path);
 }
 
 static bool edit(struct ss_study *s, struct ss_error *error) {
@@ -329,12 +330,11 @@ static bool open_doc(struct ss_study *s, struct ss_error *error) {
 
 /* What edit_again does in every cell, said as one more axis of one value, which is taken over. */
 static void pin(cJSON *resolved, const char *path, cJSON *value) {
-  cJSON *sweep = cJSON_GetObjectItemCaseSensitive(resolved, "sweep");
+  cJSON *sweep = ss_json_get(resolved, "sweep");
   bool within = false;
   for (const cJSON *axis = sweep ? sweep->child : NULL; axis; axis = axis->next)
     within = within || inside(path, axis->string);
-  if (within && !cJSON_GetObjectItemCaseSensitive(sweep, path))
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(sweep, path), value);
+  if (within && !ss_json_get(sweep, path)) cJSON_AddItemToArray(cJSON_AddArrayToObject(sweep, path), value);
   else cJSON_Delete(value);
 }
 
