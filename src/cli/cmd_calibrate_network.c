@@ -6,7 +6,6 @@
 #include "query/answers.h"
 #include "query/calibrate_request.h"
 #include "report/calibration.h"
-#include "report/validation_table.h"
 #include "share/share.h"
 
 #include <cjson/cJSON.h>
@@ -17,7 +16,9 @@
 #include <string.h>
 
 #ifdef SS_HAVE_MPI
+#include "calibration/validation.h"
 #include "exec/ping.h"
+#include "report/tables.h"
 #endif
 
 struct arguments {

@@ -1,7 +1,8 @@
 /* What the papers print, held against the model. */
 #include "base/file.h"
+#include "claims/claims.h"
 #include "cli/command.h"
-#include "report/claims_table.h"
+#include "report/tables.h"
 
 enum format { TABLE, JSON, CSV, MARKDOWN };
 static const char *const formats[] = {"table", "json", "csv", "markdown", NULL};

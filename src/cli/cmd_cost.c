@@ -1,6 +1,6 @@
 /* Closed forms only: no trace, no simulation. */
 #include "cli/command.h"
-#include "report/answers.h"
+#include "report/tables.h"
 
 static const struct ss_option_spec options[] = {
     {"", SS_FIELDS("schemes")},

@@ -1,7 +1,7 @@
 /* Where two schemes cost the same, over one quantity. */
 #include "cli/command.h"
 #include "cost/duel.h"
-#include "report/answers.h"
+#include "report/tables.h"
 
 #include <cjson/cJSON.h>
 

@@ -5,7 +5,8 @@
 #include "exec/launch.h"
 #include "query/answers.h"
 #include "query/learn_request.h"
-#include "report/curves_table.h"
+#include "report/tables.h"
+#include "study/curves.h"
 #include "trace/make/import.h"
 
 enum { STEPS_MAX = 10000000 };

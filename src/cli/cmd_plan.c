@@ -3,9 +3,8 @@
 #include "base/json_text.h"
 #include "cli/command.h"
 #include "library/request.h"
-#include "report/answers.h"
-#include "report/placing_table.h"
-#include "report/plan_table.h"
+#include "report/tables.h"
+#include "study/placing.h"
 
 struct arguments {
   struct ss_call call;

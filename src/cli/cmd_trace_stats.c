@@ -1,6 +1,6 @@
 /* A trace, measured. */
 #include "cli/command.h"
-#include "report/answers.h"
+#include "report/tables.h"
 
 #include <cjson/cJSON.h>
 

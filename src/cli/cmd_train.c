@@ -1,6 +1,6 @@
 #include "base/file.h"
 #include "cli/command.h"
-#include "report/train.h"
+#include "report/tables.h"
 #include "share/share.h"
 #include "study/trainings.h"
 

@@ -8,8 +8,8 @@
 #include "base/suggest.h"
 #include "exec/launch.h"
 #include "library/request.h"
-#include "report/answers.h"
 #include "report/table.h"
+#include "report/tables.h"
 #include "share/share.h"
 
 #include <cjson/cJSON.h>

@@ -1,6 +1,5 @@
-#include "report/answers.h"
-
 #include "library/request.h"
+#include "report/tables.h"
 
 bool ss_answer_print_json(const void *answer, FILE *stream, struct ss_error *error) {
   struct ss_answer *a = (struct ss_answer *)answer; /* which keeps the text */

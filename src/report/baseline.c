@@ -1,10 +1,10 @@
-#include "report/baseline.h"
-
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/memory.h"
+#include "query/baselines.h"
 #include "report/results_table.h"
 #include "report/table.h"
+#include "report/tables.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -1,7 +1,7 @@
-#include "report/claims_table.h"
-
 #include "base/json_text.h"
+#include "claims/claims.h"
 #include "report/table.h"
+#include "report/tables.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -1,9 +1,9 @@
 /* Closed forms side by side. */
-#include "report/answers.h"
 
 #include "base/json_text.h"
 #include "library/request.h"
 #include "report/columns.h"
+#include "report/tables.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

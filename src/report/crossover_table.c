@@ -1,10 +1,10 @@
 /* Where two schemes cost the same: in words first, then range by range. */
-#include "report/answers.h"
 
 #include "base/json_text.h"
 #include "cost/duel.h"
 #include "library/request.h"
 #include "report/columns.h"
+#include "report/tables.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

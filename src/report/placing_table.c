@@ -1,8 +1,8 @@
-#include "report/placing_table.h"
-
 #include "base/json_text.h"
 #include "report/columns.h"
 #include "report/links.h"
+#include "report/tables.h"
+#include "study/placing.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

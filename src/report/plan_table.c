@@ -1,8 +1,7 @@
-#include "report/plan_table.h"
-
 #include "base/json_text.h"
 #include "report/columns.h"
 #include "report/results_table.h"
+#include "report/tables.h"
 #include "schemes/registry.h"
 
 #include <cjson/cJSON.h>

@@ -1,9 +1,9 @@
 /* What was measured on a trace: sizes, bags, and what grows with ranks. */
-#include "report/answers.h"
 
 #include "base/json_text.h"
 #include "library/request.h"
 #include "report/columns.h"
+#include "report/tables.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>

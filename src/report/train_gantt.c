@@ -1,6 +1,7 @@
 /* The last iteration of several systems, one below the other, as EmbRace's Fig. 6 shows it. */
 #include "figures/plot.h"
-#include "report/train.h"
+#include "report/tables.h"
+#include "study/trainings.h"
 
 enum { POINTS_MAX = 16, NAME_LETTERS = 28 };
 

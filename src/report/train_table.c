@@ -1,7 +1,8 @@
 #include "base/json_text.h"
 #include "report/columns.h"
 #include "report/results_table.h"
-#include "report/train.h"
+#include "report/tables.h"
+#include "study/trainings.h"
 
 #include <cjson/cJSON.h>
 

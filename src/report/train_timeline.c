@@ -1,5 +1,7 @@
 /* Chrome's trace-event format (JSON object form): one complete event ("X") an operation or task, times in us. */
-#include "report/train.h"
+
+#include "report/tables.h"
+#include "study/trainings.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-#include "report/validation_table.h"
-
 #include "base/json_text.h"
+#include "calibration/validation.h"
 #include "report/columns.h"
+#include "report/tables.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

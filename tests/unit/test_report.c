@@ -4,9 +4,9 @@
 #include "figures/plot_drawing.h"
 #include "report/columns.h"
 #include "report/page_parts.h"
-#include "report/plan_table.h"
 #include "report/results_table.h"
 #include "report/table.h"
+#include "report/tables.h"
 #include "study/plan.h"
 
 #include <cjson/cJSON.h>
