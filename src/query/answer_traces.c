@@ -1,8 +1,8 @@
 /* The trace of a request, and what was measured on it. */
 #include "base/memory.h"
 #include "query/query_internal.h"
+#include "study/sources.h"
 #include "study/trace_json.h"
-#include "study/trace_part.h"
 
 #include <cjson/cJSON.h>
 #include <limits.h>

@@ -1,6 +1,5 @@
 #include "base/json_text.h"
 #include "study/study_internal.h"
-#include "study/trace_part.h"
 
 #include "base/data.h"
 #include "base/list.h"

@@ -1,9 +1,14 @@
 #include "study/scenario_fields.h"
 
+#include "cost/forms.h"
+#include "machine/cluster.h"
 #include "machine/device.h"
 #include "schemes/select.h"
 #include "study/results.h"
 #include "study/sources.h"
+#include "trace/placement.h"
+#include "train/system.h"
+#include "train/workloads.h"
 
 static const struct ss_field_spec a_rank_count = {NULL, NULL, SS_IS_COUNT(1, SS_RANKS_MAX)};
 const struct ss_field_spec ss_ranks_forms[] = {
@@ -81,3 +86,10 @@ const struct ss_object_spec ss_scenario_fields = {.name = "scenario",
                                                   .says = "docs/scenarios.md. Every field can also come from --set; "
                                                           "\"trace\" and \"cluster\" must come from somewhere.",
                                                   .field = fields};
+
+const struct ss_schema ss_study_schemas[] = {
+    {"cluster", &ss_cluster_fields},     {"cost-model", &ss_cost_fields},
+    {"device", &ss_device_fields},       {"library", &ss_beliefs_fields},
+    {"placement", &ss_placement_fields}, {"scenario", &ss_scenario_fields},
+    {"system", &ss_system_fields},       {"train-scenario", &ss_training_fields},
+    {"workload", &ss_workload_fields},   {NULL, NULL}};
