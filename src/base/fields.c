@@ -60,6 +60,28 @@ static bool read_real(const struct ss_field_spec *f, struct ss_node node, void *
   return true;
 }
 
+static bool read_value(const struct ss_field_spec *f, struct ss_node node, void *at, struct ss_error *error);
+
+static bool read_numbers(const struct ss_field_spec *f, struct ss_node list, struct ss_numbers *out,
+                         struct ss_error *error) {
+  const uint64_t most = f->high ? f->high : SS_NUMBERS_MAX;
+  struct ss_field_spec item = *f->item;
+  union {
+    double number;
+    uint64_t count;
+  } read;
+  item.size = sizeof read;
+  out->count = 0;
+  if (!ss_node_is_array(list) || ss_node_size(list) < f->low || ss_node_size(list) > most)
+    return ss_node_fail(list, error, "expected a list of %d to %d values", (int)f->low, (int)most);
+  for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n)) {
+    if (!read_value(&item, n, &read, error)) return false;
+    const bool whole = item.kind == SS_SPEC_COUNT || item.kind == SS_SPEC_CHOICE;
+    out->value[out->count++] = whole ? (double)read.count : read.number;
+  }
+  return true;
+}
+
 static bool read_value(const struct ss_field_spec *f, struct ss_node node, void *at, struct ss_error *error) {
   uint64_t count;
   size_t choice;
@@ -86,8 +108,10 @@ static bool read_value(const struct ss_field_spec *f, struct ss_node node, void 
   case SS_SPEC_OBJECT:
     if (f->object->field) return ss_object_read(f->object, node, at, error);
     break;
-  case SS_SPEC_ANY:
   case SS_SPEC_LIST:
+    if (f->size == sizeof(struct ss_numbers)) return read_numbers(f, node, at, error);
+    break;
+  case SS_SPEC_ANY:
   case SS_SPEC_EITHER: break;
   }
   memcpy(at, &node, sizeof node);

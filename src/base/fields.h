@@ -25,7 +25,7 @@ enum ss_spec_kind {
   SS_SPEC_NONNEGATIVE, /* double of at least 0 */
   SS_SPEC_CHOICE,      /* an enum or a bool: the number of the choice; by a function a text, which is not judged */
   SS_SPEC_OBJECT,      /* a struct, by a table of its own; where names are free, struct ss_node */
-  SS_SPEC_LIST,        /* struct ss_node */
+  SS_SPEC_LIST,        /* struct ss_node; of numbers also struct ss_numbers */
   SS_SPEC_EITHER,      /* struct ss_node */
 };
 
@@ -63,6 +63,13 @@ struct ss_object_spec {
   const char *rules;                    /* for the schema: what fields do together, as JSON with ' for " */
   bool open;                            /* for the schema: it may gain fields */
   bool written; /* a document that the program writes: its quantities are numbers in base units */
+};
+
+/* Numbers, counts, or the numbers of choices. */
+enum { SS_NUMBERS_MAX = 64 };
+struct ss_numbers {
+  double value[SS_NUMBERS_MAX];
+  size_t count;
 };
 
 #define SS_IS_TEXT .kind = SS_SPEC_TEXT

@@ -7,45 +7,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LIST_MAX = 64, NETWORKS_MAX = 32 };
-
-struct list {
-  double value[LIST_MAX];
-  size_t count;
-};
-
-static bool read_list(struct ss_node grid, const char *key, enum ss_dimension dimension, struct list *out,
-                      struct ss_error *error) {
-  struct ss_node node;
-  out->count = 0;
-  if (!ss_node_need(grid, key, &node, error)) return false;
-  if (!ss_node_is_array(node) || ss_node_size(node) == 0 || ss_node_size(node) > LIST_MAX)
-    return ss_node_fail(node, error, "expected a list of 1 to %d values", LIST_MAX);
-  for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n))
-    if (!ss_node_positive(n, dimension, &out->value[out->count++], error)) return false;
-  return true;
-}
-
-/* A union of rows at random has no gamma known beforehand: only bounds can be held against it. */
-static bool read_overlaps(struct ss_node grid, bool random, struct list *out, struct ss_error *error) {
-  const char *const names[] = {"full", "none", random ? "random" : NULL, NULL};
-  struct ss_node node = ss_node_get(grid, "overlap");
-  *out = (struct list){.value = {SS_OVERLAP_FULL}, .count = 1};
-  if (!ss_node_present(node)) return true;
-  out->count = 0;
-  for (struct ss_node n = ss_node_first(node); ss_node_present(n) && out->count < LIST_MAX; n = ss_node_next(n)) {
-    size_t choice;
-    if (!ss_node_choice(n, names, &choice, error)) return false;
-    out->value[out->count++] = (double)choice;
-  }
-  return out->count > 0 || ss_node_fail(node, error, "expected a list of overlaps");
-}
+enum { NETWORKS_MAX = 32 };
 
 /* --- enumeration ---------------------------------------------------------------------------------------- */
 
 struct axes {
-  struct ss_node entry;
-  struct list P, d, M, n, alpha, beta, overlap;
+  struct ss_node entry, gradient, options;
+  struct ss_numbers P, d, M, n, alpha, beta, overlap;
   uint64_t width, multiple, iterations;
   enum ss_touch touches;
 };
@@ -118,14 +86,11 @@ bool ss_gradient_read(const struct ss_object_spec *spec, struct ss_node node, st
 
 static bool add_gradients(struct ss_grid *grid, const struct axes *axes, struct ss_grid_point *p,
                           struct ss_error *error) {
-  struct ss_node list = ss_node_get(axes->entry, "gradient");
-  for (struct ss_node g = ss_node_first(list); ss_node_present(g); g = ss_node_next(g))
+  for (struct ss_node g = ss_node_first(axes->gradient); ss_node_present(g); g = ss_node_next(g))
     for (size_t n = 0; n < axes->n.count; n++) {
       if (!ss_gradient_read(&gradient_spec, g, &p->gradient, error)) return false;
       p->gradient.iterations = axes->iterations;
       p->gradient.elements = (uint64_t)axes->n.value[n];
-      if (p->gradient.elements > UINT32_MAX || (double)p->gradient.elements != axes->n.value[n])
-        return ss_node_fail(ss_node_get(axes->entry, "n"), error, "elements are whole numbers of 1 to 2^32 - 1");
       p->uniform = (struct ss_uniform){.rows = p->gradient.elements, .nnz = p->gradient.elements, .width = 1};
       if (!add_networks(grid, axes, p, error)) return false;
     }
@@ -139,8 +104,6 @@ static bool add_setting(struct ss_grid *grid, const struct ss_cost *cost, const 
   if (!ss_cost_setting(cost, options, &p.setting, error)) return false;
   for (size_t r = 0; r < axes->P.count; r++) {
     p.ranks = (uint32_t)axes->P.value[r];
-    if (p.ranks < 2 || p.ranks > 65536 || p.ranks != axes->P.value[r])
-      return ss_node_fail(ss_node_get(axes->entry, "P"), error, "ranks are whole numbers of 2 to 65536");
     if (!ss_setting_check(&p.setting, layout_of(&p), error) ||
         !ss_cost_holds(cost, &p.setting, p.ranks, ss_setting_servers(&p.setting, layout_of(&p)), &holds, error))
       return false;
@@ -152,54 +115,44 @@ static bool add_setting(struct ss_grid *grid, const struct ss_cost *cost, const 
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-static bool read_gradient_axes(struct axes *axes, struct ss_error *error) {
-  static const char *const others[] = {"d", "M", "row_width", "overlap", "multiple", NULL};
-  struct ss_node list = ss_node_get(axes->entry, "gradient");
-  if (!ss_node_is_array(list) || ss_node_size(list) == 0)
-    return ss_node_fail(list, error, "expected a list of gradients");
-  for (size_t i = 0; others[i]; i++)
-    if (ss_node_present(ss_node_get(axes->entry, others[i])))
-      return ss_node_fail(ss_node_get(axes->entry, others[i]), error, "belongs to uniform inputs, not to gradients");
-  return read_list(axes->entry, "n", SS_NUMBER, &axes->n, error);
-}
-
-static bool read_uniform_axes(const struct ss_cost *cost, struct axes *axes, struct ss_error *error) {
-  struct ss_node width, multiple = ss_node_get(axes->entry, "multiple"), n = ss_node_get(axes->entry, "n");
-  if (ss_node_present(n)) return ss_node_fail(n, error, "belongs to \"gradient\"");
-  return read_list(axes->entry, "d", SS_RATIO, &axes->d, error) &&
-         read_list(axes->entry, "M", SS_BYTES, &axes->M, error) &&
-         read_overlaps(axes->entry, !cost->exact, &axes->overlap, error) &&
-         ss_node_need(axes->entry, "row_width", &width, error) &&
-         ss_node_count(width, 1, 1u << 20, &axes->width, error) &&
-         (!ss_node_present(multiple) || ss_node_count(multiple, 1, 1u << 20, &axes->multiple, error));
-}
-
-#define LISTED(field) SS_IS_LIST(&(field), 1, LIST_MAX)
+#define LISTED(field) SS_IS_LIST(&(field), 1, SS_NUMBERS_MAX)
+#define PART(member) SS_STORED(struct axes, member)
 static const char *const bounds[] = {"low", "high", NULL};
+
+static bool read_touch(struct ss_node node, void *touch, struct ss_error *error) {
+  size_t choice;
+  if (!ss_node_choice(node, bounds, &choice, error)) return false;
+  *(enum ss_touch *)touch = choice ? SS_TOUCH_HIGH : SS_TOUCH_LOW;
+  return true;
+}
+
 static const struct ss_field_spec a_rank_count = {NULL, NULL, SS_IS_COUNT(2, 65536)},
                                   a_share = {NULL, NULL, SS_IS_SHARE},
                                   a_size = {NULL, NULL, .kind = SS_SPEC_POSITIVE, .dimension = SS_BYTES},
-                                  a_time = {NULL, NULL, SS_IS_TIME},
+                                  a_time = {NULL, NULL, .kind = SS_SPEC_POSITIVE, .dimension = SS_TIME},
                                   an_overlap = {NULL, NULL, SS_IS_CHOICE(ss_overlap_names)},
                                   a_gradient = {NULL, NULL, SS_IS_OBJECT(&gradient_spec)},
                                   a_count = {NULL, NULL, SS_IS_COUNT(1, UINT32_MAX)};
 static const struct ss_object_spec options_spec = {.open = true};
 static const struct ss_field_spec some_options = {NULL, NULL, SS_IS_OBJECT(&options_spec)};
 static const struct ss_field_spec entry_fields[] = {
-    {"P", NULL, LISTED(a_rank_count), .required = true},
-    {"d", NULL, LISTED(a_share)},
-    {"M", NULL, LISTED(a_size)},
-    {"alpha", NULL, LISTED(a_time), .required = true},
-    {"beta", "s/B", LISTED(a_share), .required = true},
-    {"row_width", NULL, SS_IS_COUNT(1, 1 << 20)},
-    {"overlap", "random: where there are only bounds", LISTED(an_overlap)},
-    {"multiple", "divides the rows and the non-zero rows of every part", SS_IS_COUNT(1, 1 << 20)},
+    {"P", NULL, LISTED(a_rank_count), .required = true, PART(P)},
+    {"d", NULL, LISTED(a_share), PART(d)},
+    {"M", NULL, LISTED(a_size), PART(M)},
+    {"alpha", NULL, LISTED(a_time), .required = true, PART(alpha)},
+    {"beta", "s/B", LISTED(a_share), .required = true, PART(beta)},
+    {"row_width", NULL, SS_IS_COUNT(1, 1 << 20), PART(width)},
+    {"overlap", "random: where there are only bounds", LISTED(an_overlap), PART(overlap)},
+    {"multiple", "divides the rows and the non-zero rows of every part", SS_IS_COUNT(1, 1 << 20), .usual = "1",
+     PART(multiple)},
     {"gradient", "instead of uniform inputs (d, M, row_width, overlap, multiple): synthetic gradients",
-     SS_IS_LIST(&a_gradient, 1, 0)},
-    {"n", "elements of the gradients", LISTED(a_count)},
-    {"iterations", "played one after the other, with residuals (1)", SS_IS_COUNT(1, 4096)},
-    {"touches", "the bound that the last iteration must reach", SS_IS_CHOICE(bounds)},
-    {"options", "of the scheme", SS_IS_LIST(&some_options, 1, 0)},
+     SS_IS_LIST(&a_gradient, 1, 0), PART(gradient)},
+    {"n", "elements of the gradients", LISTED(a_count), PART(n)},
+    {"iterations", "played one after the other, with residuals", SS_IS_COUNT(1, 4096), .usual = "1",
+     PART(iterations)},
+    {"touches", "the bound that the last iteration must reach", SS_IS_CHOICE(bounds), .read = read_touch,
+     PART(touches)},
+    {"options", "of the scheme", SS_IS_LIST(&some_options, 1, 0), PART(options)},
     {.name = NULL}};
 const struct ss_object_spec ss_grid_entry_fields = {
     .name = "entry",
@@ -209,31 +162,45 @@ const struct ss_object_spec ss_grid_entry_fields = {
         "['n']}]}}, {'required': ['gradient', 'n'], 'not': {'anyOf': [{'required': ['d']}, {'required': ['M']}, "
         "{'required': ['row_width']}, {'required': ['overlap']}, {'required': ['multiple']}]}}]}"};
 
-static bool read_axes(const struct ss_cost *cost, struct axes *axes, struct ss_error *error) {
-  struct ss_node iterations = ss_node_get(axes->entry, "iterations"), touches = ss_node_get(axes->entry, "touches");
-  size_t choice;
-  if (!ss_object_check_keys(&ss_grid_entry_fields, axes->entry, error) ||
-      !read_list(axes->entry, "P", SS_NUMBER, &axes->P, error) ||
-      !(ss_node_present(ss_node_get(axes->entry, "gradient")) ? read_gradient_axes(axes, error)
-                                                              : read_uniform_axes(cost, axes, error)) ||
-      !read_list(axes->entry, "alpha", SS_TIME, &axes->alpha, error) ||
-      !read_list(axes->entry, "beta", SS_RATIO, &axes->beta, error) ||
-      (ss_node_present(iterations) && !ss_node_count(iterations, 1, 4096, &axes->iterations, error)))
+/* Uniform inputs, or gradients: what an entry says of one it cannot say of the other. */
+static bool check_kind(const struct axes *axes, bool gradients, struct ss_error *error) {
+  static const struct {
+    const char *key;
+    bool of_gradients, needed;
+  } fields[] = {{"d", false, true},        {"M", false, true},         {"row_width", false, true},
+                {"overlap", false, false}, {"multiple", false, false}, {"n", true, true}};
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+    struct ss_node field = ss_node_get(axes->entry, fields[i].key);
+    if (fields[i].of_gradients != gradients && ss_node_present(field))
+      return ss_node_fail(field, error, "belongs to %s",
+                          gradients ? "uniform inputs, not to gradients" : "\"gradient\"");
+    if (fields[i].of_gradients == gradients && fields[i].needed &&
+        !ss_node_need(axes->entry, fields[i].key, &field, error))
+      return false;
+  }
+  return !gradients || ss_node_size(axes->gradient) > 0 ||
+         ss_node_fail(axes->gradient, error, "expected a list of gradients");
+}
+
+/* A union of rows at random has no gamma known beforehand: only bounds can be held against it. */
+static bool read_axes(const struct ss_cost *cost, struct ss_node entry, struct axes *axes, struct ss_error *error) {
+  *axes = (struct axes){.entry = entry, .overlap = {{SS_OVERLAP_FULL}, 1}};
+  if (!ss_object_read(&ss_grid_entry_fields, entry, axes, error) ||
+      !check_kind(axes, ss_node_present(axes->gradient), error))
     return false;
-  if (!ss_node_present(touches)) return true;
-  if (!cost->exact_low) return ss_node_fail(touches, error, "\"exact_low\" and \"exact_high\" are not there");
-  if (!ss_node_choice(touches, bounds, &choice, error)) return false;
-  axes->touches = choice ? SS_TOUCH_HIGH : SS_TOUCH_LOW;
-  return true;
+  for (size_t i = 0; cost->exact && i < axes->overlap.count; i++)
+    if (axes->overlap.value[i] == SS_OVERLAP_RANDOM)
+      return ss_node_fail(ss_node_get(entry, "overlap"), error, "\"random\" is where there are only bounds");
+  return axes->touches == SS_TOUCH_NONE || cost->exact_low ||
+         ss_node_fail(ss_node_get(entry, "touches"), error, "\"exact_low\" and \"exact_high\" are not there");
 }
 
 static bool add_entry(struct ss_grid *grid, const struct ss_cost *cost, struct ss_node entry,
                       struct ss_error *error) {
-  struct ss_node options = ss_node_get(entry, "options");
-  struct axes axes = {.entry = entry, .multiple = 1, .iterations = 1};
-  if (!read_axes(cost, &axes, error)) return false;
-  if (!ss_node_present(options)) return add_setting(grid, cost, &axes, (struct ss_node){0}, error);
-  for (struct ss_node n = ss_node_first(options); ss_node_present(n); n = ss_node_next(n))
+  struct axes axes;
+  if (!read_axes(cost, entry, &axes, error)) return false;
+  if (!ss_node_present(axes.options)) return add_setting(grid, cost, &axes, (struct ss_node){0}, error);
+  for (struct ss_node n = ss_node_first(axes.options); ss_node_present(n); n = ss_node_next(n))
     if (!add_setting(grid, cost, &axes, n, error)) return false;
   return true;
 }

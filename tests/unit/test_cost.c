@@ -820,7 +820,7 @@ static const struct wrong wrong_grids[] = {
     {TOPKA("\"n\": [64], \"gradient\": [{\"row\": 1}]"), "rho"},
     {TOPKA("\"n\": [64], \"gradient\": [{\"layers\": 0}]"), "layers"},
     {TOPKA("\"n\": [64.5], \"gradient\": [{}]"), "whole"},
-    {TOPKA("\"n\": [5e9], \"gradient\": [{}]"), "2^32"},
+    {TOPKA("\"n\": [5e9], \"gradient\": [{}]"), "1 to 4294967295"},
     {TOPKA("\"gradient\": [{}]"), "n"},
     {TOPKA("\"n\": [64], \"gradient\": [{}], \"d\": [1]"), "uniform"},
     {TOPKA("\"n\": [64], \"gradient\": [{}], \"overlap\": [\"full\"]"), "uniform"},
