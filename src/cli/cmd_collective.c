@@ -5,7 +5,7 @@
 #include "cli/command.h"
 #include "query/supposed.h"
 #include "report/columns.h"
-#include "sim/collectives/patterns.h"
+#include "sim/collectives/tuner.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -26,7 +26,10 @@ enum { ALGORITHMS_MAX = 16, SIZES_MAX = 64 };
 struct answer {
   const struct arguments *a;
   const struct ss_cluster *cluster;
+  enum ss_collective collective;
   const struct ss_algorithm *algorithm[ALGORITHMS_MAX];
+  bool tuned; /* by what the cluster's library chooses, in place of the algorithms */
+  struct ss_choice choice[SIZES_MAX];
   size_t algorithms, sizes;
   uint64_t bytes[SIZES_MAX];
   double seconds[SIZES_MAX][ALGORITHMS_MAX];
@@ -54,11 +57,11 @@ static bool choose(struct answer *out, struct ss_error *error) {
     return ss_fail(error, SS_BAD_INPUT,
                    "say which collective: allreduce, allgather, reduce_scatter, alltoall, "
                    "sendrecv or ping_pong");
-  const enum ss_collective collective = ss_collective_of(a->name);
+  const enum ss_collective collective = out->collective = ss_collective_of(a->name);
   if (collective == SS_COLLECTIVES)
     return ss_fail(error, SS_BAD_INPUT, "no collective is called \"%s\"%s", a->name,
                    ss_suggest(a->name, ss_collective_names, NULL).text);
-  if (a->algorithm) {
+  if (a->algorithm && strcmp(a->algorithm, "all") != 0) {
     out->algorithm[out->algorithms++] = ss_algorithm_of(collective, a->algorithm);
     if (out->algorithm[0]) return true;
     const char *names[ALGORITHMS_MAX + 1] = {NULL};
@@ -70,6 +73,12 @@ static bool choose(struct answer *out, struct ss_error *error) {
   for (size_t i = 0; i < count && out->algorithms < ALGORITHMS_MAX; i++)
     if (all[i].collective == collective) out->algorithm[out->algorithms++] = &all[i];
   return true;
+}
+
+/* NCCL's choice where nobody names an algorithm: one time a size. */
+static void tune(struct answer *out) {
+  out->tuned = !out->a->algorithm && ss_tuner_chooses(out->cluster, out->collective);
+  if (out->tuned) out->algorithms = 1;
 }
 
 /* With the call's own --latency and --bandwidth. */
@@ -114,6 +123,12 @@ static void tell_work(const struct answer *r, const struct ss_notice *notice) {
   ss_notice_tell(notice, text);
 }
 
+static bool play_choice(struct answer *out, uint64_t bytes, double *seconds, struct ss_error *error) {
+  struct ss_choice *choice = &out->choice[out->sizes];
+  *choice = ss_tuner_choose(out->cluster, out->collective, out->a->ranks, bytes);
+  return ss_choice_time(out->cluster, *choice, out->collective, out->a->ranks, bytes, seconds, error);
+}
+
 static bool play(struct answer *out, struct ss_error *error) {
   const struct arguments *a = out->a;
   double bytes = a->least;
@@ -121,7 +136,10 @@ static bool play(struct answer *out, struct ss_error *error) {
     out->bytes[out->sizes] = (uint64_t)bytes;
     for (size_t i = 0; i < out->algorithms; i++) {
       const struct ss_pattern_call call = call_of(out, i, bytes);
-      if (!ss_pattern_times(&out->cluster, 1, &call, &out->seconds[out->sizes][i], error)) return false;
+      double *seconds = &out->seconds[out->sizes][i];
+      if (!(out->tuned ? play_choice(out, (uint64_t)bytes, seconds, error)
+                       : ss_pattern_times(&out->cluster, 1, &call, seconds, error)))
+        return false;
     }
     out->sizes++;
     bytes *= 2;
@@ -132,7 +150,7 @@ static bool play(struct answer *out, struct ss_error *error) {
 /* Bytes a second as nccl-tests has them: what a rank's link carries in a ring. */
 static double bus_rate(const struct answer *r, size_t size, size_t i) {
   const double P = r->a->ranks, rate = (double)r->bytes[size] / r->seconds[size][i];
-  switch (r->algorithm[i]->collective) {
+  switch (r->collective) {
   case SS_ALLREDUCE: return rate * 2 * (P - 1) / P;
   case SS_SENDRECV:
   case SS_PING_PONG: return rate;
@@ -146,9 +164,13 @@ static cJSON *list_times(const struct answer *r) {
   cJSON *list = cJSON_CreateArray();
   for (size_t s = 0; s < r->sizes; s++)
     for (size_t i = 0; i < r->algorithms; i++) {
-      cJSON_AddItemToArray(list, ss_json_object(SS_T("algorithm", r->algorithm[i]->name),
-                                                SS_N("bytes", (double)r->bytes[s]), SS_N("time_s", r->seconds[s][i]),
-                                                SS_N("busbw_bytes_per_s", bus_rate(r, s, i))));
+      const struct ss_choice *c = &r->choice[s];
+      cJSON *item = ss_json_object(SS_T("algorithm", r->tuned ? ss_choice_algorithm(*c) : r->algorithm[i]->name),
+                                   SS_N("bytes", (double)r->bytes[s]), SS_N("time_s", r->seconds[s][i]),
+                                   SS_N("busbw_bytes_per_s", bus_rate(r, s, i)));
+      if (r->tuned)
+        ss_json_add(item, SS_T("protocol", ss_protocol_names[c->protocol]), SS_N("believed_s", c->seconds));
+      cJSON_AddItemToArray(list, item);
     }
   return list;
 }
@@ -156,12 +178,12 @@ static cJSON *list_times(const struct answer *r) {
 static bool print_table(const void *report, FILE *stream, struct ss_error *error) {
   static const struct ss_column columns[] = {{"bytes", "bytes", "B"},
                                              {"<algorithm", "algorithm", NULL},
+                                             {"?<protocol", "protocol", NULL},
                                              {"time", "time_s", "s"},
                                              {"bus bandwidth", "busbw_bytes_per_s", "B/s"}};
   const struct answer *r = report;
-  (void)fprintf(stream, "%s on %s, %" PRIu32 " ranks on %" PRIu32 " nodes\n\n",
-                ss_collective_names[r->algorithm[0]->collective], r->cluster->name, r->a->ranks,
-                ss_cluster_nodes(r->cluster, r->a->ranks));
+  (void)fprintf(stream, "%s on %s, %" PRIu32 " ranks on %" PRIu32 " nodes\n\n", ss_collective_names[r->collective],
+                r->cluster->name, r->a->ranks, ss_cluster_nodes(r->cluster, r->a->ranks));
   return ss_records_print(columns, list_times(r), false, stream, error);
 }
 
@@ -169,11 +191,12 @@ static bool print_csv(const void *report, FILE *stream, struct ss_error *error) 
   static const struct ss_column columns[] = {
       {"collective", "collective", NULL}, {"algorithm", "algorithm", NULL},
       {"ranks", "ranks", SS_EXACT},       {"bytes", "bytes", SS_EXACT},
-      {"time_s", "time_s", SS_EXACT},     {"busbw_bytes_per_s", "busbw_bytes_per_s", SS_EXACT}};
+      {"time_s", "time_s", SS_EXACT},     {"busbw_bytes_per_s", "busbw_bytes_per_s", SS_EXACT},
+      {"?protocol", "protocol", NULL},    {"?believed_s", "believed_s", SS_EXACT}};
   const struct answer *r = report;
   cJSON *times = list_times(r);
   for (cJSON *t = times ? times->child : NULL; t; t = t->next) {
-    ss_json_add(t, SS_T("collective", ss_collective_names[r->algorithm[0]->collective]), SS_N("ranks", r->a->ranks));
+    ss_json_add(t, SS_T("collective", ss_collective_names[r->collective]), SS_N("ranks", r->a->ranks));
   }
   return ss_records_print(columns, times, true, stream, error);
 }
@@ -181,8 +204,7 @@ static bool print_csv(const void *report, FILE *stream, struct ss_error *error) 
 static bool print_json(const void *report, FILE *stream, struct ss_error *error) {
   const struct answer *r = report;
   cJSON *root = ss_json_object(SS_J("times", list_times(r)), SS_T("cluster", r->cluster->name),
-                               SS_T("collective", ss_collective_names[r->algorithm[0]->collective]),
-                               SS_N("ranks", r->a->ranks));
+                               SS_T("collective", ss_collective_names[r->collective]), SS_N("ranks", r->a->ranks));
   return ss_json_print_free(root, stream, error);
 }
 
@@ -191,13 +213,15 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   struct ss_cluster cluster;
   struct answer answer = {.a = a, .cluster = &cluster};
   if (!choose(&answer, error) || !read_cluster(&call->request, &cluster, error)) return false;
+  tune(&answer);
   tell_work(&answer, call->request.notice);
   return play(&answer, error) && ss_call_write(call, &answer, print_table, print_json, print_csv, error);
 }
 
 static const struct ss_option_spec options[] = {
     {"", SS_TEXT(struct arguments, name), .value = "collective"},
-    {"--algorithm", SS_TEXT(struct arguments, algorithm), .value = "NAME", .help = "one alone (all there are)"},
+    {"--algorithm", SS_TEXT(struct arguments, algorithm), .value = "NAME",
+     .help = "one alone, or all there are (all; of NCCL, what it chooses)"},
     {"--ranks", SS_COUNT32(struct arguments, ranks, 2, 16384), .value = "P", .help = "how many (16)"},
     {"--sizes", SS_OTHER(read_sizes), .value = "A:B",
      .help = "bytes from A to B, doubling (1KiB:1GiB): of allreduce the vector, of allgather what each rank ends "

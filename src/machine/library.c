@@ -25,6 +25,11 @@ static const struct ss_field_spec protocol_fields[] = {
     {.name = NULL}};
 static const struct ss_object_spec protocol_spec = {.name = "by-protocol", .field = protocol_fields};
 
+#define CHUNK(protocol) SS_IS_COUNT(1, 1 << 30), .required = true, SS_STORED(struct ss_beliefs, chunk[protocol])
+static const struct ss_field_spec chunk_fields[] = {
+    {"ll", NULL, CHUNK(SS_LL)}, {"ll128", NULL, CHUNK(SS_LL128)}, {"simple", NULL, CHUNK(SS_SIMPLE)}, {.name = NULL}};
+static const struct ss_object_spec chunk_spec = {.field = chunk_fields};
+
 static const struct ss_field_spec way_fields[] = {
     {"ring", NULL, SS_IS_OBJECT(&protocol_spec), .required = true, SS_STORED(struct ss_by_way, of[SS_WAY_RING])},
     {"tree", NULL, SS_IS_OBJECT(&protocol_spec), .required = true, SS_STORED(struct ss_by_way, of[SS_WAY_TREE])},
@@ -148,6 +153,9 @@ static const struct ss_field_spec beliefs_fields[] = {
     {"correction", "factors of trees' bandwidths from 64 B on, by powers of two", NEEDED(&correction_spec)},
     {"plateau", "factor of the latency of rings in Simple between nodes", NEEDED(&gpu_ratios_spec), STORED(plateau)},
     {"speeds", "bandwidths that a channel may have", NEEDED(&speed_spec)},
+    {"chunk", "bytes that travel through a channel's tree at once", NEEDED(&chunk_spec)},
+    {"chunk_shrinks", "trees in Simple take fewer where there are few chunks", SS_IS_FLAG, .required = true,
+     STORED(shrinks)},
     {"nvlinks", "bandwidth of all NVLinks of a GPU one way", NEEDED(&gpu_rates_spec), STORED(nvlinks)},
     SS_SPEC_SOURCE,
     {.name = NULL}};
@@ -160,7 +168,7 @@ static bool read_beliefs(struct ss_node root, struct ss_beliefs *out, struct ss_
   return ss_object_read(&ss_beliefs_fields, root, out, error) && read_part(&post_spec, "post", root, out, error) &&
          read_part(&ll_spec, "ll_most", root, out, error) && read_part(&share_spec, "shares", root, out, error) &&
          read_part(&correction_spec, "correction", root, out, error) &&
-         read_part(&speed_spec, "speeds", root, out, error);
+         read_part(&speed_spec, "speeds", root, out, error) && read_part(&chunk_spec, "chunk", root, out, error);
 }
 
 /* --- a cluster's library ------------------------------------------------------------------------------------ */
@@ -282,7 +290,7 @@ static bool read_nccl(struct ss_node node, struct ss_library *out, char *warning
 }
 
 bool ss_library_read(struct ss_node node, struct ss_library *out, char warning[256], struct ss_error *error) {
-  *out = (struct ss_library){.kind = SS_NO_LIBRARY};
+  memset(out, 0, sizeof *out); /* what hashes it sees no rubbish between members */
   if (!ss_node_present(node)) return true;
   if (!ss_object_read(&ss_library_fields, node, out, error)) return false;
   const struct ss_node costs = ss_node_get(node, "costs");

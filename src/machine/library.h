@@ -48,6 +48,8 @@ struct ss_beliefs {
   double plateau[SS_GPUS];
   double speeds[2][2][SS_SPEEDS]; /* [Hopper][between nodes]: a channel's rates that are tried, descending */
   double nvlinks[SS_GPUS];        /* of all links of a GPU together */
+  uint64_t chunk[SS_PROTOCOLS];   /* B that travel through a channel's tree at once; */
+  bool shrinks;                   /* in Simple fewer, where there are few chunks */
 };
 
 struct ss_library {

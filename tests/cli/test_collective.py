@@ -4,6 +4,7 @@ import csv
 import functools
 import io
 import json
+import math
 import random
 import subprocess
 import sys
@@ -187,6 +188,90 @@ def wrong_usage(folder):
         assert says in done.stderr and not done.stdout, (arguments, done.stderr)
 
 
-sys.exit(tap.run([times_are_those_of_closed_forms, in_every_format, rings_and_chunks, schemes_play_the_same_rings, sums_copies_and_pages_take_their_time,
+# NCCL's tuner once more, from its source (src/graph/tuning.cc of v2.18.5-1 and v2.21.5-1), in microseconds and GB/s: nothing here
+# is read from models/libraries. By protocol: LL, LL128, Simple; by nodes: 1, 2, more.
+PROTOCOLS, GPUS = ("ll", "ll128", "simple"), ("volta", "ampere", "hopper")
+BASE = {"trees": (6.8, 14, 0), "ring": (6.6, 14, 8.4)}
+STEP = {"nvlink": {"trees": (.6, 1.25, None), "ring": (.6, 1.9, 3.4)}, "pci": {"trees": (1, 1.9, None), "ring": (1, 2.5, 5.7)},
+        "net": {"trees": (5, 8.5, None), "ring": (2.7, 4, 14)}}
+TREES_IN_SIMPLE = {"2.18": {"nvlink": 4, "pci": 6, "net": 14}, "2.21": {"nvlink": 28, "pci": 28, "net": 28}}
+LL_MOST = {"2.18": (39, 87.7, 87.7), "2.21": (39, 87.7, 141)}
+TREE_MOST = ((26.5, 18.5, 10), (24, 23.6, 17.8), (38.7, 41.4, 36))
+TREE_LL128_MOST = ((20, 20, 20), (20, 20, 20), (36.7, 36.7, 29))
+CORRECTION = ("1 1 1 1 .9 .8 .7 .7 .7 .7 .6 .5 .4 .4 .5 .6 .7 .8 .9 1 1 1 1", "1 1 1 1 1 .9 .8 .8 .8 .7 .6 .6 .6 .6 .6 .6 .8 .9 .9 .9 .9 1 1",
+              ".9 .9 .9 .9 .9 .9 .9 .8 .7 .6 .6 .5 .5 .5 .5 .6 .7 .8 .7 .7 .8 .9 .9")
+
+
+def bus(m, way, p, all_reduce):
+    at, gpu, total = min(m["nodes"], 3) - 1, GPUS.index(m["gpu"]), m["channels"] * m["rate"]
+    ll = LL_MOST[m["version"]][gpu] if at == 0 else {"amd": (22.5, 19), "intel": (39, 20.4)}[m["cpu"]][at - 1]
+    tree = min(total * .92, m["channels"] * TREE_MOST[gpu][at])
+    if way == "trees":
+        return (min(tree / 3.8, ll), min(tree * (7 / 9 if at == 0 else 120 / 128), m["channels"] * TREE_LL128_MOST[gpu][at]), tree)[p]
+    share = .5 if m["version"] == "2.21" else 1 / 4 if at > 0 or all_reduce else 1 / 3
+    return (min(ll, total * share), min(total * (.7 if m["per_node"] < 2 else .92), m["channels"] * (20, 20, 36.7)[gpu]), total)[p]
+
+
+def believed(m, collective, way, p, size):
+    N, P, all_reduce = m["nodes"], m["nodes"] * m["per_node"], collective == "allreduce"
+    inside, between = ((STEP[k][way][p] if STEP[k][way][p] is not None else TREES_IN_SIMPLE[m["version"]][k]) for k in (m["inside"], "net"))
+    rate, latency, steps = bus(m, way, p, all_reduce), BASE[way][p], (2 if all_reduce else 1) * (P - 1)
+    if way == "trees":
+        latency += 2 * ((P // N - 1) * inside + math.floor(math.log2(N)) * between)
+        at = math.floor(math.log2(size >> 6)) if size >= 64 else 0
+        rate *= .5 * (float(CORRECTION[p].split()[at]) if at < 23 else 1)
+    else:
+        crossing = 0 if N == 1 else 2 * N if all_reduce else N - 1
+        post = 0 if N == 1 else {"amd": 2, "intel": 1}[m["cpu"]] * (3 if p == 2 else 1)
+        latency += (steps - crossing) * max(inside, post) + crossing * between
+        rate *= P / steps
+        if p == 2 and N > 1 and all_reduce and size // (2 * m["channels"] * P) >= 64:
+            latency *= 1.9 if m["gpu"] == "volta" else 1.4
+    return (latency + size / (1000 * rate)) / 1e6
+
+
+def nccl_chooses_as_its_source_says(folder):
+    dice, seen = random.Random(11), set()
+    for _ in range(60):
+        m = {"version": dice.choice(("2.18", "2.21")), "gpu": dice.choice(GPUS), "cpu": dice.choice(("intel", "amd")), "nodes": dice.randint(2, 9),
+             "per_node": dice.randint(1, 8), "channels": dice.choice((1, 2, 4, 8, 16)), "rate": dice.choice((1.2, 3, 12, 24, 48)),
+             "inside": dice.choice(("nvlink", "pci")), "ll128": dice.random() < .5}
+        if m["per_node"] == 8 and dice.random() < .5:  # in one node channels follow from the GPU's links: 6 x 20, 12 x 20, 12 x 30 GB/s
+            m.update(nodes=1, inside="nvlink", channels=6 if m["gpu"] == "volta" else 12, rate=30 if m["gpu"] == "hopper" else 20)
+        library = {"name": "nccl", **{k: m[k] for k in ("version", "gpu", "cpu", "inside", "ll128", "channels")}, "channel_bandwidth": m["rate"] * 1e9}
+        (folder / "n.json").write_text(json.dumps({"latency": 1e-5, "bandwidth": 1e10, "gpus_per_node": m["per_node"], "library": library}))
+        for collective in ("allreduce", "allgather", "reduce_scatter"):
+            times = json.loads(call(collective, "--cluster", folder / "n.json", "--ranks", m["nodes"] * m["per_node"], "--sizes", "32:1GiB",
+                                    "--format", "json").stdout)["times"] if m["nodes"] * m["per_node"] > 1 else []
+            for t in times:
+                ways = {(way, p): believed(m, collective, way, p, t["bytes"]) for way in (("trees", "ring") if collective == "allreduce" else ("ring",))
+                        for p in range(3) if p != 1 or m["ll128"]}
+                best = min(ways, key=ways.get)  # of equals the first
+                assert (t["algorithm"], t["protocol"]) == (best[0], PROTOCOLS[best[1]]), (m, collective, t, ways)
+                assert abs(t["believed_s"] / ways[best] - 1) < 1e-9, (m, collective, t, ways)
+                seen.add(best)
+    assert len(seen) == 6, seen
+
+
+def nccl_plays_what_it_chooses(folder):
+    """Rings on cards of their own: 2(P - 1) steps of the protocol's link, and the call's start."""
+    ring = {"ll": {"latency": 2e-6, "bandwidth": 2e9}, "simple": {"latency": 2e-5, "bandwidth": 1e10}}
+    library = {"name": "nccl", "version": "2.21", "cpu": "amd", "ll128": False, "costs": {"ring": ring, "start": {"ll": 1e-5, "simple": 3e-5}}}
+    (folder / "n.json").write_text(json.dumps({"name": "n", "latency": 1, "bandwidth": 24e9, "library": library}))
+    answer = json.loads(call("allreduce", "--cluster", folder / "n.json", "--ranks", 8, "--sizes", "1KiB:1GiB", "--format", "json").stdout)
+    rings = [t for t in answer["times"] if t["algorithm"] == "ring"]
+    assert {t["protocol"] for t in rings} == {"ll", "simple"}, answer
+    for t in rings:
+        cost, start = ring[t["protocol"]], library["costs"]["start"][t["protocol"]]
+        wanted = 14 * (cost["latency"] + t["bytes"] / 8 / cost["bandwidth"]) + start
+        assert abs(t["time_s"] / wanted - 1) < 1e-9, (t, wanted)
+    table = call("allreduce", "--cluster", folder / "n.json", "--ranks", 8, "--sizes", "1KiB").stdout
+    assert "protocol" in table and "trees" in table, table
+    for algorithm in ("ring", "all"):  # as the cluster says, in no protocol
+        times = json.loads(call("allreduce", "--algorithm", algorithm, "--cluster", folder / "n.json", "--ranks", 8, "--sizes", "1KiB", "--format", "json").stdout)
+        assert len(times["times"]) == (1 if algorithm == "ring" else 4) and "protocol" not in times["times"][0], times
+
+
+sys.exit(tap.run([nccl_chooses_as_its_source_says, nccl_plays_what_it_chooses, times_are_those_of_closed_forms, in_every_format, rings_and_chunks, schemes_play_the_same_rings, sums_copies_and_pages_take_their_time,
                   schemes_and_trainings_play_the_same_memory, every_swept_cluster_has_its_own_memory, memory_must_make_sense, long_work_is_told_before_it_begins,
                   jitter_is_left_out_with_a_word, wrong_usage]))

@@ -204,6 +204,30 @@ static void large_trees(void **state) {
   assert_true(time_of(&large) < 3 * flat(SS_ALLREDUCE, "ring", 64, (uint64_t)1 << 30));
 }
 
+/* Pairs of trees that enter nodes by other cards each are one pair of a share, on one card, turned round. */
+static void trees_use_cards(void **state) {
+  struct dice dice = {.seed = 7};
+  (void)state;
+  for (int i = 0; i < CASES(60); i++) {
+    const uint32_t g = dice_between(&dice, 1, 6), nodes = dice_between(&dice, 2, 9);
+    const uint32_t chunks = dice_between(&dice, 1, 9);
+    const uint64_t bytes = (uint64_t)g * chunks * dice_between(&dice, 1, 1 << 20) * 2;
+    struct ss_cluster many = {
+        .model = "fair", .gpus_per_node = g, .nics = g, .window = UINT32_MAX, .has_intra = true};
+    many.inter = many.exchange = (struct ss_link){ALPHA, BETA};
+    many.intra = (struct ss_link){ALPHA / 10, BETA / 1e12};
+    struct ss_pattern_call call = {ss_algorithm_of(SS_ALLREDUCE, "trees"), g * nodes, bytes, g, chunks, .mpi = false};
+    const struct ss_cluster *all = &many;
+    struct ss_error error;
+    double of_many, of_one;
+    if (!ss_pattern_times(&all, 1, &call, &of_many, &error)) fail_msg("%s", error.text);
+    call.rings = 1;
+    call.bytes = bytes / g;
+    if (!ss_pattern_times(&all, 1, &call, &of_one, &error)) fail_msg("%s", error.text);
+    near(of_many, of_one, "trees by cards", g * nodes, bytes);
+  }
+}
+
 static void names(void **state) {
   (void)state;
   assert_int_equal(ss_collective_of("all_reduce"), SS_ALLREDUCE);
@@ -231,17 +255,12 @@ static void sizes_are_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rings_and_exchanges),
-      cmocka_unit_test(doublings),
-      cmocka_unit_test(alltoall_by_bruck),
-      cmocka_unit_test(posted_at_once),
-      cmocka_unit_test(memory_of_mpi),
-      cmocka_unit_test(rings_use_cards),
-      cmocka_unit_test(exchanges_go_by_node),
-      cmocka_unit_test(exchanges_share_cards),
-      cmocka_unit_test(small_trees),
-      cmocka_unit_test(large_trees),
-      cmocka_unit_test(names),
+      cmocka_unit_test(rings_and_exchanges),  cmocka_unit_test(doublings),
+      cmocka_unit_test(alltoall_by_bruck),    cmocka_unit_test(posted_at_once),
+      cmocka_unit_test(memory_of_mpi),        cmocka_unit_test(rings_use_cards),
+      cmocka_unit_test(exchanges_go_by_node), cmocka_unit_test(exchanges_share_cards),
+      cmocka_unit_test(small_trees),          cmocka_unit_test(large_trees),
+      cmocka_unit_test(trees_use_cards),      cmocka_unit_test(names),
       cmocka_unit_test(sizes_are_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ struct ss_pattern_stage {
   uint32_t chunks;
   uint32_t *from, *to;           /* [4 * ranks * rings] of one round */
   uint32_t *order;               /* [ranks] scratch of rings */
-  struct tree_position *tree;    /* [2 * ranks] in the one tree, then in the other */
+  struct tree_position *tree;    /* [2 * ranks * rings] in the one tree, then in the other, of each ring in turn */
   struct ss_computation *kernel; /* [ranks] */
 };
 
@@ -193,16 +193,17 @@ static bool ping_pong(struct ss_pattern_stage *s, struct ss_error *error) {
 
 /* --- two trees -------------------------------------------------------------------------------------------- */
 
-/* Above a rank in the tree that entry `i` of both is of. */
+/* Above a rank in the tree that entry `i` of all is of: both of a ring enter a node by the first rank of its card. */
 static uint32_t above(const struct ss_pattern_stage *s, uint32_t i, uint32_t rank) {
-  return ss_tree_parent(s->ranks, s->gpus_per_node, rank, i >= s->ranks);
+  const uint32_t tree = i / s->ranks, g = s->gpus_per_node, head = (tree / 2 * g + s->rings - 1) / s->rings;
+  return ss_tree_parent(s->ranks, g, head, rank, tree % 2);
 }
 
-/* Fills in both trees; returns the height of the higher one. */
+/* Fills in all trees; returns the height of the higher one. */
 static uint32_t plant(struct ss_pattern_stage *s) {
   uint32_t height = 0;
   assert(s->ranks > 0);
-  for (uint32_t i = 0; i < 2 * s->ranks; i++) {
+  for (uint32_t i = 0; i < 2 * s->ranks * s->rings; i++) {
     struct tree_position *position = &s->tree[i];
     *position = (struct tree_position){.up = above(s, i, i % s->ranks)};
     for (uint32_t at = position->up; at != UINT32_MAX; at = above(s, i, at)) position->depth++;
@@ -214,7 +215,7 @@ static uint32_t plant(struct ss_pattern_stage *s) {
 /* Step t of the pipeline: a rank of depth d sends chunk t - (height - d) up, and gets chunk t - height - d + 1 back.
  * Adds the messages of one direction to the `count` that are listed; returns how many are. */
 static uint32_t list_trees(struct ss_pattern_stage *s, uint32_t height, uint32_t step, bool down, uint32_t count) {
-  for (uint32_t i = 0; i < 2 * s->ranks; i++) {
+  for (uint32_t i = 0; i < 2 * s->ranks * s->rings; i++) {
     const struct tree_position *position = &s->tree[i];
     const uint32_t begins = down ? height + position->depth - 1 : height - position->depth;
     if (position->up == UINT32_MAX || step < begins || step - begins >= s->chunks) continue;
@@ -224,10 +225,10 @@ static uint32_t list_trees(struct ss_pattern_stage *s, uint32_t height, uint32_t
   return count;
 }
 
-/* Each tree carries half of the vector, its chunks one behind the other, up and down at once. */
+/* Each tree carries half of its ring's share, its chunks one behind the other, up and down at once. */
 static bool allreduce_trees(struct ss_pattern_stage *s, struct ss_error *error) {
   const uint32_t height = plant(s);
-  const uint64_t each = share(share(s->call->bytes, 2), s->chunks);
+  const uint64_t each = share(share(share(s->call->bytes, s->rings), 2), s->chunks);
   for (uint32_t step = 0; step + 1 < 2 * height + s->chunks; step++) {
     const uint32_t up = list_trees(s, height, step, false, 0), all = list_trees(s, height, step, true, up);
     if ((all > 0 && !listed(s, all, each, error)) || (up > 0 && !add(s, each, error))) return false;
@@ -251,7 +252,7 @@ static const struct ss_algorithm algorithms[] = {
     {SS_ALLREDUCE, "rabenseifner", " redscat_allgather ", false, .before = {1, 1},
      PHASES({WHOLE, SS_FOLD_IN, ADD}, {HALVES, SS_HALVE, ADD}, {HALVES, SS_DOUBLE, KEEP},
             {WHOLE, SS_FOLD_OUT, KEEP})},
-    {SS_ALLREDUCE, "trees", " tree double_binary_tree ", false, .play = allreduce_trees},
+    {SS_ALLREDUCE, "trees", " tree double_binary_tree ", true, .play = allreduce_trees},
     {SS_ALLGATHER, "ring", "", true, .phases = gather_ring},
     {SS_ALLGATHER, "recursive_doubling", "", false,
      PHASES({BLOCK, SS_FOLD_IN, KEEP}, {HALVES, SS_DOUBLE, KEEP}, {WHOLE, SS_FOLD_OUT, KEEP})},
@@ -321,7 +322,7 @@ static bool open_stage(struct ss_pattern_stage *s, const struct ss_pattern_call 
                                  .chunks = call->chunks > 0 ? call->chunks : 1};
   const size_t most = (size_t)4 * s->ranks * rings;
   if (ss_take(&s->arena, s->from, most) && ss_take(&s->arena, s->to, most) &&
-      ss_take(&s->arena, s->order, s->ranks) && ss_take(&s->arena, s->tree, (size_t)s->ranks * 2) &&
+      ss_take(&s->arena, s->order, s->ranks) && ss_take(&s->arena, s->tree, (size_t)s->ranks * 2 * rings) &&
       ss_take(&s->arena, s->kernel, s->ranks))
     return true;
   ss_arena_free(&s->arena);

@@ -31,7 +31,7 @@ struct ss_algorithm {
   enum ss_collective collective;
   const char *name;                      /* "ring" */
   const char *aliases;                   /* other names of it, a space about each; "" none */
-  bool rings;                            /* may be played as several rings side by side */
+  bool rings;                            /* may be played as several rings, or pairs of trees, side by side */
   struct ss_host_moves before, after;    /* of Open MPI, within a rank's memory */
   const struct ss_pattern_phase *phases; /* its steps (sim/collectives/steps.h); NULL: */
   bool (*play)(struct ss_pattern_stage *stage, struct ss_error *error);
@@ -50,7 +50,7 @@ struct ss_pattern_call {
   uint32_t ranks;
   uint64_t bytes;
   uint32_t rings;  /* side by side, each with its share of the bytes and with ports of its own; ring i leaves a node
-                      by its i-th card. 0 is 1 */
+                      by its i-th card, as do both of its trees. 0 is 1 */
   uint32_t chunks; /* that pass through a tree one behind the other; 0 is 1 */
   struct ss_host_piece memory; /* what sums, copies and buffers take at a vector of so many bytes */
   bool mpi;                    /* copies and buffers are those of Open MPI; else (NCCL) there are none */

@@ -93,10 +93,15 @@ static uint32_t parent_in_order(uint32_t n, uint32_t nodes) {
   return up <= nodes ? up : n ^ low;
 }
 
-uint32_t ss_tree_parent(uint32_t ranks, uint32_t per_node, uint32_t r, bool second) {
-  const uint32_t nodes = (ranks + per_node - 1) / per_node, node = r / per_node;
-  if (r % per_node != 0) return r - 1;
+static uint32_t head_of(uint32_t ranks, uint32_t per_node, uint32_t head, uint32_t node) {
+  const uint32_t first = node * per_node, here = ranks - first < per_node ? ranks - first : per_node;
+  return first + head % here;
+}
+
+uint32_t ss_tree_parent(uint32_t ranks, uint32_t per_node, uint32_t head, uint32_t r, bool second) {
+  const uint32_t nodes = (ranks + per_node - 1) / per_node, node = r / per_node, first = node * per_node;
+  if (r != head_of(ranks, per_node, head, node))
+    return r > first ? r - 1 : (ranks - first < per_node ? ranks : first + per_node) - 1;
   const uint32_t up = parent_in_order(second ? nodes - node : node + 1, nodes);
-  if (up == 0) return UINT32_MAX;
-  return (second ? nodes - up : up - 1) * per_node;
+  return up == 0 ? UINT32_MAX : head_of(ranks, per_node, head, second ? nodes - up : up - 1);
 }

@@ -67,8 +67,9 @@ uint32_t ss_step_shift(const struct ss_step *step);
 void ss_ring_order(uint32_t ranks, uint32_t per_node, uint32_t ring, uint32_t rings, uint32_t *order);
 
 /* Above rank r in one of two trees that carry half of a sum each, after Sanders, Speck and Traeff, "Two-Tree
- * Algorithms for Full Bandwidth Broadcast, Reduction and Scan" (2009): chains inside nodes, whose first ranks are in
- * a tree of nodes, or with `second` in its mirror image. UINT32_MAX: r is the root. */
-uint32_t ss_tree_parent(uint32_t ranks, uint32_t per_node, uint32_t r, bool second);
+ * Algorithms for Full Bandwidth Broadcast, Reduction and Scan" (2009): chains inside nodes, whose heads, at index
+ * `head` of their node (of the last, modulo its ranks), are in a tree of nodes, or with `second` in its mirror image.
+ * UINT32_MAX: r is the root. */
+uint32_t ss_tree_parent(uint32_t ranks, uint32_t per_node, uint32_t head, uint32_t r, bool second);
 
 #endif

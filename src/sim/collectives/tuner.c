@@ -54,10 +54,18 @@ double ss_tuner_believes(const struct ss_cluster *c, enum ss_collective collecti
   return latency + (double)bytes / rate;
 }
 
+bool ss_tuner_chooses(const struct ss_cluster *cluster, enum ss_collective collective) {
+  return cluster->library.kind == SS_NCCL && ss_cluster_fair(cluster) && collective <= SS_REDUCE_SCATTER;
+}
+
+const char *ss_choice_algorithm(struct ss_choice choice) {
+  return choice.way == SS_WAY_TREE ? "trees" : "ring";
+}
+
 struct ss_choice ss_tuner_choose(const struct ss_cluster *cluster, enum ss_collective collective, uint32_t ranks,
                                  uint64_t bytes) {
   struct ss_choice best = {SS_WAY_RING, SS_SIMPLE, NAN};
-  if (collective > SS_REDUCE_SCATTER || cluster->library.kind != SS_NCCL || ranks < 2) return best;
+  if (!ss_tuner_chooses(cluster, collective) || ranks < 2) return best;
   best.seconds = INFINITY;
   for (int i = 0; i < SS_WAYS * SS_PROTOCOLS; i++) { /* trees first, as NCCL looks: the first of equals is taken */
     struct ss_choice c = {i < SS_PROTOCOLS ? SS_WAY_TREE : SS_WAY_RING, i % SS_PROTOCOLS, 0};
@@ -65,4 +73,81 @@ struct ss_choice ss_tuner_choose(const struct ss_cluster *cluster, enum ss_colle
     if (c.seconds < best.seconds) best = c;
   }
   return best;
+}
+
+/* --- playing ------------------------------------------------------------------------------------------------ */
+
+/* Bytes of a chunk of a channel's tree (computeCollChunkInfo, in 2.18 computeColl). */
+static uint64_t chunk_of(const struct ss_cluster *c, enum ss_protocol protocol, uint32_t ranks, uint64_t channel) {
+  const uint32_t nodes = ss_cluster_nodes(c, ranks);
+  const double a_node = (double)ranks / nodes, steps = 1 + log2_below(nodes) + .1 * a_node;
+  const uint64_t depth = ranks / nodes - 1 + log2_below(nodes);
+  uint64_t chunk = c->library.beliefs.chunk[protocol];
+  if (protocol == SS_LL128) {
+    while ((double)(channel / chunk) < steps * 64 / a_node && chunk > 131072) chunk /= 2;
+    while ((double)(channel / chunk) < steps * 16 / a_node && chunk > 32768) chunk /= 2;
+  }
+  if (protocol == SS_SIMPLE && c->library.beliefs.shrinks) {
+    while (channel / chunk < depth * 8 && chunk > 131072) chunk /= 2;
+    while (channel / chunk < depth * 4 && chunk > 65536) chunk /= 2;
+    while (channel / chunk < depth && chunk > 32768) chunk /= 2;
+  }
+  return chunk;
+}
+
+/* More chunks than this change a pipeline by little: the first ones fill it. */
+enum { CHUNKS_MOST = 256 };
+
+struct ss_pattern_call ss_choice_call(const struct ss_cluster *cluster, struct ss_choice choice,
+                                      enum ss_collective collective, uint32_t ranks, uint64_t bytes) {
+  const uint32_t nodes = ss_cluster_nodes(cluster, ranks);
+  const bool trees = choice.way == SS_WAY_TREE;
+  struct ss_pattern_call call = {.algorithm = ss_algorithm_of(collective, ss_choice_algorithm(choice)),
+                                 .ranks = ranks,
+                                 .bytes = bytes,
+                                 .rings = nodes > 1 ? ss_cluster_nics(cluster) : 1};
+  if (!trees) return call;
+  const uint64_t channel = bytes / ((uint64_t)2 * ss_library_channels(cluster, nodes).count);
+  const uint64_t chunk = chunk_of(cluster, choice.protocol, ranks, channel), chunks = (channel + chunk - 1) / chunk;
+  call.chunks = chunks < CHUNKS_MOST ? (uint32_t)chunks : CHUNKS_MOST;
+  return call;
+}
+
+static double latency_of(const struct ss_link *link, const struct ss_segments *segments, uint64_t bytes) {
+  uint32_t i = 0;
+  while (i < segments->count && segments->piece[i].up_to < bytes) i++;
+  return i < segments->count ? segments->piece[i].link.alpha : link->alpha;
+}
+
+/* A channel has eight steps under way (NCCL_STEPS): chunks behind the first start while others travel, and the way
+ * up and down a tree counts as many start-ups as it has hops. */
+static void hide_starts(struct ss_cluster *c, const struct ss_pattern_call *call) {
+  const uint64_t each = call->bytes / call->rings / 2 / call->chunks;
+  const uint32_t nodes = ss_cluster_nodes(c, call->ranks);
+  const double inside = c->has_intra ? latency_of(&c->intra, &c->intra_segments, each)
+                                     : latency_of(&c->inter, &c->inter_segments, each);
+  const double between = nodes > 1 ? latency_of(&c->inter, &c->inter_segments, each) : 0;
+  const double hops = 2 * ((call->ranks / nodes - 1.0) * inside + log2_below(nodes) * between);
+  const double others = (call->chunks - 1.0) * larger(inside, between);
+  const struct ss_cluster_factors f = {hops > 0 ? hops / (hops + others) : 1, 1, 1};
+  ss_cluster_scale_chains(c, &f, &f);
+}
+
+struct ss_cluster ss_choice_cluster(const struct ss_cluster *cluster, struct ss_choice choice,
+                                    const struct ss_pattern_call *call) {
+  struct ss_cluster c = ss_cluster_protocol(cluster, choice.way, choice.protocol, call->ranks);
+  if (choice.way == SS_WAY_RING) return c;
+  c.window = UINT32_MAX; /* a rank's connections up and down each have buffers of their own */
+  if (call->chunks > 1) hide_starts(&c, call);
+  return c;
+}
+
+bool ss_choice_time(const struct ss_cluster *cluster, struct ss_choice choice, enum ss_collective collective,
+                    uint32_t ranks, uint64_t bytes, double *seconds, struct ss_error *error) {
+  const struct ss_pattern_call call = ss_choice_call(cluster, choice, collective, ranks, bytes);
+  const struct ss_cluster c = ss_choice_cluster(cluster, choice, &call);
+  const struct ss_cluster *one = &c;
+  if (!ss_pattern_times(&one, 1, &call, seconds, error)) return false;
+  *seconds += ss_library_start(cluster, choice.protocol);
+  return true;
 }
