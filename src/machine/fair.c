@@ -141,31 +141,41 @@ static void list_message(struct ss_network *n, const struct ss_network_round *ro
   n->listed++;
 }
 
-static void list_work(struct ss_network *n, const struct ss_computation *computation) {
-  struct ss_fair_end *end = &n->end[computation->endpoint];
+static void list_work(struct ss_network *n, uint32_t endpoint, double seconds) {
+  struct ss_fair_end *end = &n->end[endpoint];
   const uint32_t id = n->free_work != SS_NONE ? n->free_work : n->works++;
   struct ss_fair_work *work = &n->work[id];
   if (n->free_work != SS_NONE) n->free_work = work->next;
-  *work = (struct ss_fair_work){computation->seconds, end->barrier, end->receipts, SS_NONE};
+  *work = (struct ss_fair_work){seconds, end->barrier, end->receipts, SS_NONE};
   if (end->next_work == SS_NONE) end->next_work = id;
   else n->work[end->last_work].next = id;
   end->last_work = id;
   end->listed++;
-  ss_fair_stir(n, computation->endpoint);
+  ss_fair_stir(n, endpoint);
+}
+
+/* Of `count` that are listed, how many are played; and the number of the i-th of them in the list. */
+static uint32_t played_of(const struct ss_network *n, uint32_t count) {
+  return ss_fair_folded(n) ? count / n->map.ranks * n->live : count;
+}
+
+static uint32_t number_of(const struct ss_network *n, uint32_t i) {
+  return ss_fair_folded(n) ? i / n->live * n->map.ranks + i % n->live : i;
 }
 
 static bool take(struct ss_network *n, const struct ss_network_round *round) {
-  const uint32_t most = ss_fair_folded(n) ? n->live : UINT32_MAX;
-  const uint32_t messages = round->messages.count < most ? round->messages.count : most;
-  const uint32_t works = round->after_count < most ? round->after_count : most;
+  const uint32_t messages = played_of(n, round->messages.count), works = played_of(n, round->after_count);
   if (round->dependent && !round->settled)
     for (uint32_t e = 0; e < n->live; e++) settle_end(n, e);
   for (uint32_t i = 0; round->dependent && round->settled && i < round->settled_count; i++)
     settle_end(n, round->settled[i]);
   ss_fair_advance(n, false);
   if (!reserve(n, messages, works)) return false;
-  for (uint32_t i = 0; i < messages; i++) list_message(n, round, i);
-  for (uint32_t i = 0; i < works; i++) list_work(n, &round->after[i]);
+  for (uint32_t i = 0; i < messages; i++) list_message(n, round, number_of(n, i));
+  for (uint32_t i = 0; i < works; i++) {
+    const struct ss_computation *c = &round->after[number_of(n, i)];
+    list_work(n, ss_fair_folded(n) ? i % n->live : c->endpoint, c->seconds);
+  }
   ss_fair_start_all(n);
   return true;
 }
@@ -173,13 +183,15 @@ static bool take(struct ss_network *n, const struct ss_network_round *round) {
 /* From now on every endpoint is played, and what was alike until now as well. */
 static bool unfold(struct ss_network *n) {
   struct ss_network *whole = open_live(&n->cluster, n->map.ranks, n->map.endpoints - n->map.ranks, n->map.endpoints);
-  struct ss_computation *after = ss_alloc(n->map.ranks, sizeof *after);
-  bool ok = whole && after;
+  struct ss_arena arena = {0};
+  struct ss_fair_lists room;
+  bool ok = whole && ss_take(&arena, room.from, n->past_messages) && ss_take(&arena, room.to, n->past_messages) &&
+            ss_take(&arena, room.after, n->past_works);
   for (size_t i = 0; ok && i < n->past_count; i++) {
-    const struct ss_network_round round = ss_fair_recall(n, i, after);
+    const struct ss_network_round round = ss_fair_recall(n, i, &room);
     ok = take(whole, &round);
   }
-  free(after);
+  ss_arena_free(&arena);
   if (ok) {
     const struct ss_network folded = *n;
     *n = *whole;

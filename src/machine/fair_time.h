@@ -47,8 +47,14 @@ struct ss_fair_queue {
 
 /* A round that was alike at all nodes (fair_fold.c). */
 struct ss_fair_past {
-  struct ss_network_round round; /* its computations are made anew: */
-  double seconds;                /* as long everywhere */
+  struct ss_network_round round; /* its lists are of the first period alone, of each block; computations: */
+  const double *seconds;         /* [blocks of them] as long everywhere */
+};
+
+/* Room for a round's lists. */
+struct ss_fair_lists {
+  uint32_t *from, *to;
+  struct ss_computation *after;
 };
 
 struct ss_network {
@@ -58,6 +64,7 @@ struct ss_network {
   uint32_t live; /* endpoints that are played: all, or those whose images the others are */
   struct ss_fair_past *past;
   size_t past_count, past_capacity;
+  uint32_t past_messages, past_works; /* the most of a round */
   uint32_t window;
   double now;
   struct ss_fair_end *end; /* [map.endpoints] */
@@ -108,12 +115,12 @@ uint32_t ss_fair_period(const struct ss_cluster *cluster, uint32_t ranks, uint32
 static inline bool ss_fair_folded(const struct ss_network *n) {
   return n->live < n->map.endpoints;
 }
-/* Whether every node does the same in the round, by turns: message i goes from i to i + shift, all are as long. */
+/* Whether every node does the same in the round, shifted by nodes, in blocks of a message a rank; all are as long. */
 bool ss_fair_alike(const struct ss_network *network, const struct ss_network_round *round);
 /* Keeps such a round; false when memory is short. */
 bool ss_fair_remember(struct ss_network *network, const struct ss_network_round *round);
-/* Past round i again; `after` [ranks] takes its computations. */
-struct ss_network_round ss_fair_recall(const struct ss_network *network, size_t i, struct ss_computation *after);
+/* Past round i again, in lists of past_messages and past_works. */
+struct ss_network_round ss_fair_recall(const struct ss_network *network, size_t i, const struct ss_fair_lists *room);
 /* Gives endpoints and links that were not played what their images have: the end of a folded run. */
 void ss_fair_spread(struct ss_network *network);
 

@@ -188,6 +188,7 @@ static bool open_merged(struct merged *all, const struct conductor *c) {
 
 /* False: nobody wants such a round. */
 static bool gather_rounds(struct conductor *c, struct merged *all, bool dependent) {
+  const uint32_t everybody = c->play->ranks + c->play->servers;
   bool any = false;
   all->round = (struct ss_round){.messages = {.from = all->from, .to = all->to, .bytes = all->bytes},
                                  .dependent = dependent,
@@ -198,7 +199,9 @@ static bool gather_rounds(struct conductor *c, struct merged *all, bool dependen
     if (!wanted(m, dependent)) continue;
     any = true;
     put_round(all, m);
-    for (uint32_t e = 0; dependent && e < m->group->ranks + m->group->servers; e++)
+    const uint32_t endpoints = m->group->ranks + m->group->servers;
+    if (endpoints == everybody) all->round.settled = NULL;
+    for (uint32_t e = 0; dependent && all->round.settled && e < endpoints; e++)
       all->settled[all->round.settled_count++] = outside(m->group, e);
     if (m->round->payloads) all->round.payloads = all->payloads;
   }

@@ -314,36 +314,83 @@ static void random_cases_agree_with_a_second_calculation(void **state) {
 
 /* --- nodes that all do the same ------------------------------------------------------------------------------- */
 
+/* Numbers below n in any order. */
+static void shuffle(struct dice *d, uint32_t n, uint32_t *out) {
+  for (uint32_t i = 0; i < n; i++) {
+    const uint32_t at = dice_below(d, i + 1);
+    out[i] = out[at];
+    out[at] = i;
+  }
+}
+
+/* What keeps rings from being alike: nothing, a message that goes elsewhere, or two that go to one rank. */
+enum flaw { NONE, ONE_ELSEWHERE, TWO_AT_ONE };
+
+/* Blocks of messages, as of rings side by side: in each every rank of the first period sends to some rank, no two to
+ * ranks at the same index of a period, and those further on do likewise. */
+static struct ss_messages random_rings(struct dice *d, uint32_t ranks, uint32_t period, enum flaw flaw,
+                                       struct ss_arena *arena) {
+  const uint32_t blocks = dice_between(d, 1, 3), count = blocks * ranks;
+  uint32_t *from = ss_arena_alloc(arena, count, sizeof *from), *to = ss_arena_alloc(arena, count, sizeof *to);
+  uint64_t *bytes = ss_arena_alloc(arena, count, sizeof *bytes);
+  struct ss_messages m = {.count = count, .from = from, .to = to, .each = random_size(d, false)};
+  for (uint32_t b = 0; b < count; b += ranks) {
+    shuffle(d, period, from + b);
+    shuffle(d, period, to + b);
+    for (uint32_t i = b; i < b + period; i++) to[i] += period * dice_below(d, ranks / period);
+    for (uint32_t i = b; i < b + period; i++)
+      if (to[i] == from[i]) to[i] = (to[i] + period) % ranks;
+    if (flaw == TWO_AT_ONE && period > 1) {
+      to[b + 1] = (to[b] + period) % ranks;
+      if (to[b + 1] == from[b + 1]) to[b + 1] = (to[b + 1] + period) % ranks;
+    }
+    for (uint32_t i = b + period; i < b + ranks; i++) {
+      from[i] = (from[i - period] + period) % ranks;
+      to[i] = (to[i - period] + period) % ranks;
+    }
+  }
+  const uint32_t at = dice_below(d, count);
+  if (flaw == ONE_ELSEWHERE) to[at] = (from[at] + dice_between(d, 1, ranks - 1)) % ranks;
+  for (uint32_t i = 0; i < count; i++) bytes[i] = m.each;
+  if (dice_one_in(d, 2)) m.bytes = bytes;
+  return m;
+}
+
+/* Computations of all ranks, one or two each. */
+static void random_works(struct dice *d, uint32_t ranks, struct ss_network_round *round, struct ss_arena *arena) {
+  const uint32_t blocks = dice_between(d, 1, 2);
+  struct ss_computation *after = ss_arena_alloc(arena, (size_t)blocks * ranks, sizeof *after);
+  for (uint32_t b = 0; b < blocks; b++) {
+    const double seconds = some(d, 0.2, 2);
+    const uint32_t first = dice_below(d, ranks);
+    for (uint32_t i = 0; i < ranks; i++) after[b * ranks + i] = (struct ss_computation){(first + i) % ranks, seconds};
+  }
+  round->after = after;
+  round->after_count = blocks * ranks;
+}
+
 /* Rounds that are alike at all nodes; with `unlike` the last one is not. */
-static uint32_t alike_rounds(struct dice *d, uint32_t ranks, bool unlike, struct ss_network_round rounds[ROUNDS],
-                             struct ss_arena *arena) {
+static uint32_t alike_rounds(struct dice *d, uint32_t ranks, uint32_t period, bool unlike,
+                             struct ss_network_round rounds[ROUNDS], struct ss_arena *arena) {
   const uint32_t count = dice_between(d, 1, ROUNDS - 1);
   for (uint32_t r = 0; r < count; r++) {
-    struct ss_computation *after = ss_arena_alloc(arena, ranks, sizeof *after);
-    const double seconds = some(d, 0.2, 2);
-    for (uint32_t i = 0; i < ranks; i++) after[i] = (struct ss_computation){i, seconds};
     rounds[r] = (struct ss_network_round){.dependent = dice_one_in(d, 2), .exchange = dice_one_in(d, 2)};
-    if (!dice_one_in(d, 6))
+    if (dice_one_in(d, 2)) rounds[r].messages = random_rings(d, ranks, period, NONE, arena);
+    else if (!dice_one_in(d, 3))
       rounds[r].messages =
           (struct ss_messages){.count = ranks, .shift = dice_between(d, 1, ranks - 1), .each = random_size(d, false)};
-    if (dice_one_in(d, 3)) rounds[r].after = after, rounds[r].after_count = ranks;
+    if (r > 0 && rounds[r - 1].messages.from && dice_one_in(d, 2)) rounds[r].messages = rounds[r - 1].messages;
+    if (dice_one_in(d, 3)) random_works(d, ranks, &rounds[r], arena);
   }
   if (!unlike) return count;
   rounds[count] = random_round(d, ranks, ranks, count, arena);
+  if (dice_one_in(d, 2))
+    rounds[count].messages = random_rings(d, ranks, period, dice_one_in(d, 2) ? ONE_ELSEWHERE : TWO_AT_ONE, arena);
   if (dice_one_in(d, 2)) return count + 1;
   struct ss_computation *after = ss_arena_alloc(arena, ranks, sizeof *after);
   for (uint32_t i = 0; i < ranks; i++) after[i] = (struct ss_computation){i, some(d, 0.2, 2)};
   rounds[count] = (struct ss_network_round){.dependent = true, .after = after, .after_count = ranks};
   return count + 1;
-}
-
-/* The same sizes message by message, so that nothing says that they are alike. */
-static struct ss_network_round listed(struct ss_network_round round, struct ss_arena *arena) {
-  if (round.messages.bytes || round.messages.count == 0) return round;
-  uint64_t *bytes = ss_arena_alloc(arena, round.messages.count, sizeof *bytes);
-  for (uint32_t i = 0; i < round.messages.count; i++) bytes[i] = round.messages.each;
-  round.messages.bytes = bytes;
-  return round;
 }
 
 static void check_same_links(struct ss_network *a, struct ss_network *b, uint64_t seed) {
@@ -352,7 +399,7 @@ static void check_same_links(struct ss_network *a, struct ss_network *b, uint64_
     assert_true(ss_network_fair.link(b, i, &y));
     if (x.kind != y.kind || x.index != y.index || x.number != y.number || !close_to(x.bytes, y.bytes, 1e-12) ||
         !close_to(x.busy, y.busy, 1e-9) || !close_to(x.least, y.least, 1e-12))
-      fail_msg("seed %llu: link %u carried %.17g B in %.17g s, listed %.17g B in %.17g", (unsigned long long)seed,
+      fail_msg("seed %llu: link %u carried %.17g B in %.17g s, of all %.17g B in %.17g", (unsigned long long)seed,
                (unsigned)i, x.bytes, x.busy, y.bytes, y.busy);
   }
 }
@@ -364,26 +411,27 @@ static void compare_alike(uint64_t seed, struct ss_arena *arena) {
   const uint32_t period = nodes * c.gpus_per_node, ranks = period * dice_between(&d, 2, 4);
   struct ss_network_round rounds[ROUNDS];
   struct reference_times wanted;
-  struct ss_network_result got, of_lists;
+  struct ss_network_result got, of_all;
   if (ranks > 40) return;
-  const uint32_t count = alike_rounds(&d, ranks, dice_one_in(&d, 3), rounds, arena);
-  struct ss_network *network = ss_network_fair.open(&c, ranks, 0), *lists = ss_network_fair.open(&c, ranks, 0);
-  assert_true(network && lists);
-  for (uint32_t r = 0; r < count; r++) {
-    const struct ss_network_round list = listed(rounds[r], arena);
-    assert_true(ss_network_fair.round(network, &rounds[r]) && ss_network_fair.round(lists, &list));
-  }
+  const uint32_t count = alike_rounds(&d, ranks, period, dice_one_in(&d, 3), rounds, arena);
+  struct ss_network *network = ss_network_fair.open(&c, ranks, 0), *whole = ss_network_fair.open(&c, ranks, 0);
+  /* one rank alone does nothing for no time: after that all are played */
+  const struct ss_computation nothing = {0, 0};
+  const struct ss_network_round unlike = {.after = &nothing, .after_count = 1};
+  assert_true(network && whole && ss_network_fair.round(whole, &unlike));
+  for (uint32_t r = 0; r < count; r++)
+    assert_true(ss_network_fair.round(network, &rounds[r]) && ss_network_fair.round(whole, &rounds[r]));
   ss_network_fair.finish(network, NULL, &got);
-  ss_network_fair.finish(lists, NULL, &of_lists);
+  ss_network_fair.finish(whole, NULL, &of_all);
   reference_play(&c, ranks, 0, rounds, count, &wanted);
   for (uint32_t e = 0; e < ranks; e++)
-    if (!close_to(got.done[e], wanted.done[e], 1e-9) || !close_to(got.done[e], of_lists.done[e], 1e-12))
-      fail_msg("seed %llu: endpoint %u of %u is done at %.17g, not %.17g; listed at %.17g", (unsigned long long)seed,
-               (unsigned)e, (unsigned)ranks, got.done[e], wanted.done[e], of_lists.done[e]);
-  assert_true(close_to(got.bound, wanted.bound, 1e-9) && close_to(got.computing, of_lists.computing, 1e-12));
-  check_same_links(network, lists, seed);
+    if (!close_to(got.done[e], wanted.done[e], 1e-9) || !close_to(got.done[e], of_all.done[e], 1e-12))
+      fail_msg("seed %llu: endpoint %u of %u is done at %.17g, not %.17g; of all at %.17g", (unsigned long long)seed,
+               (unsigned)e, (unsigned)ranks, got.done[e], wanted.done[e], of_all.done[e]);
+  assert_true(close_to(got.bound, wanted.bound, 1e-9) && close_to(got.computing, of_all.computing, 1e-12));
+  check_same_links(network, whole, seed);
   ss_network_fair.close(network);
-  ss_network_fair.close(lists);
+  ss_network_fair.close(whole);
 }
 
 static void nodes_that_do_the_same_are_played_as_one(void **state) {
