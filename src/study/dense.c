@@ -7,18 +7,20 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* What libraries take: flat, and among nodes. */
+/* What libraries take, among nodes and flat. Rings come last, as it is known what they take at the least; where one
+ * takes as long as another way, it is the one that is named. */
 static const struct way {
   const char *algorithm, *name;
   enum ss_hierarchy hierarchy;
-} ways[] = {{"ring", "ring", SS_FLAT},
-            {"tree", "tree", SS_FLAT},
+} ways[] = {{"tree", "tree", SS_FLAT},
             {"rabenseifner", "rabenseifner", SS_FLAT},
             {"ring", "ring, shard", SS_SHARD},
-            {"ring", "ring, leader", SS_LEADER}};
+            {"ring", "ring, leader", SS_LEADER},
+            {"ring", "ring", SS_FLAT}};
+enum { WAYS = sizeof ways / sizeof *ways, FLAT_RING = WAYS - 1 };
 
 const char *ss_dense_name(const char *text) {
-  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+  for (size_t i = 0; i < WAYS; i++)
     if (strcmp(ways[i].name, text) == 0) return ways[i].name;
   return NULL;
 }
@@ -31,56 +33,108 @@ static struct ss_setting setting_of(const struct way *way) {
   return setting;
 }
 
-/* Messages of flat rings side by side that are worth playing for a comparison: so many ranks take shards. */
-static const double rings_most = 0x1p21;
-
 /* Hierarchies are of several nodes of several ranks each. */
 static bool is_there(const struct way *way, const struct ss_setting *setting, const struct ss_cluster *cluster,
                      uint32_t ranks) {
   struct ss_error ignored;
-  const struct ss_layout layout = ss_layout_of(cluster, ranks);
-  const double rings = ss_setting_rings(setting, layout);
   if (way->hierarchy && (cluster->gpus_per_node < 2 || ranks <= cluster->gpus_per_node)) return false;
-  if (rings > 1 && rings * ranks * 2.0 * (ranks - 1.0) > rings_most) return false;
-  return ss_setting_check(setting, layout, &ignored);
+  return ss_setting_check(setting, ss_layout_of(cluster, ranks), &ignored);
 }
 
-/* How many networks from number `first` on have as many rings as that one: they are played at once. */
-static uint32_t alike(const struct ss_setting *setting, const struct ss_cluster *const *clusters, uint32_t first,
-                      uint32_t networks, uint32_t ranks) {
-  const uint32_t rings = ss_setting_rings(setting, ss_layout_of(clusters[first], ranks));
-  uint32_t end = first + 1;
-  while (end < networks && ss_setting_rings(setting, ss_layout_of(clusters[end], ranks)) == rings) end++;
-  return end - first;
+static double least_alpha(const struct ss_link *link, const struct ss_segments *segments) {
+  double least = segments->count > 0 ? HUGE_VAL : link->alpha;
+  for (uint32_t i = 0; i < segments->count; i++) least = fmin(least, segments->piece[i].link.alpha);
+  return least;
+}
+
+/* No ring takes less: some rank sends all its parts, one after the other, to another node, or in the one that there
+ * is. */
+static double ring_least(const struct ss_cluster *c, uint32_t ranks, uint32_t rings, const struct ss_input *shape) {
+  static const double rounding = 1e-9;
+  const bool inside = ranks <= c->gpus_per_node && c->has_intra;
+  const double alpha =
+      inside ? least_alpha(&c->intra, &c->intra_segments) : least_alpha(&c->inter, &c->inter_segments);
+  const double rate = inside ? ss_cluster_bus_rate(c) : ss_cluster_card_rate(c);
+  const double part = floor((double)shape->rows / rings / ranks) * shape->width * shape->value_bytes;
+  return 2 * (ranks - 1.0) * (alpha + part / rate) * (1 - rounding);
+}
+
+/* Whether flat rings are worth playing: where they may be faster than what is known, and one ring always, or so many
+ * messages as take some seconds at the most. */
+static bool rings_may_win(const struct ss_cluster *c, uint32_t ranks, uint32_t rings, const struct ss_input *shape,
+                          double known) {
+  static const double messages_most = 0x1p24;
+  return !(ring_least(c, ranks, rings, shape) > known) &&
+         (rings == 1 || (double)rings * ranks * 2 * (ranks - 1.0) <= messages_most);
+}
+
+/* Networks on which a way is played at once: those that have as many rings. */
+struct batch {
+  const struct ss_cluster **cluster;
+  uint32_t *number; /* of the network */
+  struct ss_tally *tally;
+  uint32_t count, rings;
+};
+
+/* Takes those of the networks that wait which have as many rings as the first of them. */
+static void fill_batch(struct batch *batch, const struct ss_setting *setting,
+                       const struct ss_cluster *const *clusters, uint32_t networks, uint32_t ranks, bool *waits) {
+  batch->count = 0;
+  for (uint32_t n = 0; n < networks; n++) {
+    if (!waits[n]) continue;
+    const uint32_t rings = ss_setting_rings(setting, ss_layout_of(clusters[n], ranks));
+    if (batch->count > 0 && rings != batch->rings) continue;
+    waits[n] = false;
+    batch->rings = rings;
+    batch->cluster[batch->count] = clusters[n];
+    batch->number[batch->count++] = n;
+  }
+}
+
+static bool play_batch(struct ss_dense_baseline *b, const struct ss_setting *setting, const struct ss_point *point,
+                       const struct ss_input *input, const struct batch *batch, struct ss_error *error) {
+  struct ss_state state = {0};
+  const struct ss_world world = {.cluster = batch->cluster[0],
+                                 .device = &point->device,
+                                 .state = &state,
+                                 .clusters = batch->cluster,
+                                 .cluster_count = batch->count};
+  struct ss_outcome outcome = {.tallies = batch->tally};
+  const bool ok = ss_simulate(setting, &world, input, &b->temporary, &outcome, error);
+  ss_state_free(&state);
+  return ok;
 }
 
 static bool play(struct ss_dense_baseline *b, const struct ss_point *point, const struct way *way,
                  const struct ss_cluster *const *clusters, struct ss_error *error) {
   const struct ss_setting setting = setting_of(way);
+  const bool flat_ring = way == &ways[FLAT_RING];
+  struct ss_arena *arena = &b->temporary;
   struct ss_input input;
-  struct ss_tally *tally = ss_arena_alloc(&b->temporary, b->networks, sizeof *tally);
-  const uint64_t *none = ss_arena_zero(&b->temporary, point->ranks, sizeof *none);
-  if (!tally || !none) return ss_fail_memory(error, "playing the dense baseline");
+  struct batch batch;
+  bool *waits;
+  const uint64_t *none = ss_arena_zero(arena, point->ranks, sizeof *none);
+  if (!none || !ss_take(arena, batch.cluster, b->networks) || !ss_take(arena, batch.number, b->networks) ||
+      !ss_take(arena, batch.tally, b->networks) || !ss_take(arena, waits, b->networks))
+    return ss_fail_memory(error, "playing the dense baseline");
   if (!is_there(way, &setting, clusters[0], point->ranks)) return true;
   if (!ss_input_shape(&point->origin, false, &input, error)) return false;
   input.ranks = point->ranks;
   input.count = input.lookups = none; /* all that is not there travels too */
-  bool ok = true;
-  for (uint32_t n = 0, count; ok && n < b->networks; n += count) {
-    count = alike(&setting, clusters, n, b->networks, point->ranks);
-    struct ss_state state = {0};
-    const struct ss_world world = {.cluster = clusters[n],
-                                   .device = &point->device,
-                                   .state = &state,
-                                   .clusters = clusters + n,
-                                   .cluster_count = count};
-    struct ss_outcome outcome = {.tallies = tally + n};
-    ok = ss_simulate(&setting, &world, &input, &b->temporary, &outcome, error);
-    ss_state_free(&state);
+  for (uint32_t n = 0; n < b->networks; n++) {
+    const uint32_t rings = ss_setting_rings(&setting, ss_layout_of(clusters[n], point->ranks));
+    waits[n] = !flat_ring || rings_may_win(clusters[n], point->ranks, rings, &input, b->time[n].seconds);
   }
-  for (uint32_t n = 0; ok && n < b->networks; n++)
-    if (!(b->time[n].seconds <= tally[n].time)) b->time[n] = (struct ss_dense_time){tally[n].time, way->name};
-  return ok;
+  for (;;) {
+    fill_batch(&batch, &setting, clusters, b->networks, point->ranks, waits);
+    if (batch.count == 0) return true;
+    if (!play_batch(b, &setting, point, &input, &batch, error)) return false;
+    for (uint32_t i = 0; i < batch.count; i++) {
+      const struct ss_dense_time time = {batch.tally[i].time, way->name};
+      struct ss_dense_time *best = &b->time[batch.number[i]];
+      if (flat_ring ? !(best->seconds < time.seconds) : !(best->seconds <= time.seconds)) *best = time;
+    }
+  }
 }
 
 /* Of all that decides it. */
@@ -107,7 +161,7 @@ bool ss_dense_find(struct ss_dense_baseline *b, const struct ss_point *point,
   for (uint32_t n = 0; n < networks; n++) b->time[n] = (struct ss_dense_time){point->ranks > 1 ? NAN : 0, NULL};
   bool ok = true;
   const bool played = point->ranks > 1 && !point->origin.joint;
-  for (size_t i = 0; ok && played && i < sizeof ways / sizeof *ways; i++) {
+  for (size_t i = 0; ok && played && i < WAYS; i++) {
     ss_arena_reset(&b->temporary);
     ok = play(b, point, &ways[i], clusters, error);
   }

@@ -114,8 +114,9 @@ def dense_baseline_is_what_a_library_would_take(folder):
                     sweep={"cluster.latency": ["0s", "1us", "10ms"]})
     flat = scenario(folder, "f.json", ranks=[5, 8], iterations=1, schemes=schemes[:3], sweep={"cluster.latency": ["0s", "1ms"]})
     chosen = set()
+    cards = points(file, "--ranks", 12, "--set", 'sweep={"cluster.nics": [1, 2], "cluster.bandwidth": ["1Gbps", "400Gbps"]}')
     one_node = points(file, "--ranks", 3, "--set", f"schemes={json.dumps(schemes[:3])}")
-    for found in (points(file), points(flat), one_node):
+    for found in (points(file), points(flat), cards, one_node):
         for place in {(p["ranks"], json.dumps(p["at"])) for p in found}:
             here = [p for p in found if (p["ranks"], json.dumps(p["at"])) == place]
             best = min(here, key=lambda p: p["time_s"])
