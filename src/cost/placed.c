@@ -103,7 +103,7 @@ static bool even_rings(const struct ss_cost *cost, const struct ss_symbols *symb
 static struct ss_placed exchange(const struct seats *s, struct ss_cost_parts all, double peers) {
   const struct ss_cluster *c = s->cluster;
   const struct ss_link outside = c->has_exchange ? c->exchange : c->inter;
-  const double away = (s->ranks - s->per_node) / peers, window = ss_cluster_window(c);
+  const double away = (s->ranks - s->per_node) / peers, window = ss_cluster_window_of(c, true);
   const struct ss_cost_parts far = {away * all.startups, away * all.bytes};
   const struct ss_cost_parts near = {all.startups - far.startups, all.bytes - far.bytes};
   const double startups = far.startups * outside.alpha + near.startups * c->intra.alpha;

@@ -32,9 +32,15 @@ uint32_t ss_cluster_nics(const struct ss_cluster *cluster) {
   return cluster->nic_per_node ? 1 : cluster->gpus_per_node;
 }
 
-uint32_t ss_cluster_window(const struct ss_cluster *cluster) {
-  const uint32_t window = cluster->window > 0 ? cluster->window : 1, rings = ss_cluster_rings(cluster);
+uint32_t ss_cluster_window_of(const struct ss_cluster *cluster, bool exchange) {
+  const uint32_t said = exchange || cluster->chain_window == 0 ? cluster->window : cluster->chain_window;
+  const uint32_t window = said > 0 ? said : 1, rings = ss_cluster_rings(cluster);
   return window > UINT32_MAX / rings ? UINT32_MAX : window * rings;
+}
+
+uint32_t ss_cluster_window(const struct ss_cluster *cluster) {
+  const uint32_t exchange = ss_cluster_window_of(cluster, true), chain = ss_cluster_window_of(cluster, false);
+  return exchange > chain ? exchange : chain;
 }
 
 uint32_t ss_cluster_rings(const struct ss_cluster *cluster) {
@@ -210,6 +216,6 @@ bool ss_cluster_same(const struct ss_cluster *a, const struct ss_cluster *b) {
          same_segments(&a->exchange_segments, &b->exchange_segments) && a->has_intra == b->has_intra &&
          a->has_exchange == b->has_exchange && a->nic_per_node == b->nic_per_node &&
          a->intra_shared == b->intra_shared && a->gpus_per_node == b->gpus_per_node && a->nics == b->nics &&
-         a->window == b->window && same_fabric(a, b) && ss_jitter_same(&a->jitter, &b->jitter) &&
-         ss_library_same(&a->library, &b->library);
+         a->window == b->window && a->chain_window == b->chain_window && same_fabric(a, b) &&
+         ss_jitter_same(&a->jitter, &b->jitter) && ss_library_same(&a->library, &b->library);
 }

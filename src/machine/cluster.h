@@ -45,9 +45,10 @@ struct ss_cluster {
   bool nic_per_node; /* "nic": "per-node"; under "alpha-beta" a node's ranks take turns on one card */
   bool intra_shared; /* a node's ranks share one bus */
   uint32_t gpus_per_node;
-  uint32_t nics;   /* cards of a node that ranks share; 0: as "nic" has it */
-  uint32_t window; /* messages that a port has under way; 0 is 1, UINT32_MAX no limit */
-  uint32_t rings;  /* that go through it side by side (ss_cluster_widen); 0 is 1 */
+  uint32_t nics;         /* cards of a node that ranks share; 0: as "nic" has it */
+  uint32_t window;       /* messages that a port has under way, in exchanges; 0 is 1, UINT32_MAX no limit */
+  uint32_t chain_window; /* the same in chains; 0: as in exchanges */
+  uint32_t rings;        /* that go through it side by side (ss_cluster_widen); 0 is 1 */
   uint32_t fabric_levels;
   struct ss_fabric_level fabric[SS_FABRIC_MAX]; /* from the bottom */
   struct ss_jitter jitter;                      /* of messages between nodes */
@@ -74,7 +75,9 @@ uint32_t ss_cluster_nodes(const struct ss_cluster *cluster, uint32_t ranks);
 bool ss_cluster_fair(const struct ss_cluster *cluster);
 /* Cards of a node under "fair"; as many as ranks: each has its own, and none is shared. */
 uint32_t ss_cluster_nics(const struct ss_cluster *cluster);
-/* Messages that a rank has under way, of all its ports one way: `window` of each ring. */
+/* Messages of an exchange, or of a chain, that a rank starts while others are under way, of all its ports one way:
+ * the window of each ring; and the larger of the two. */
+uint32_t ss_cluster_window_of(const struct ss_cluster *cluster, bool exchange);
 uint32_t ss_cluster_window(const struct ss_cluster *cluster);
 uint32_t ss_cluster_rings(const struct ss_cluster *cluster);
 /* B/s of a card: the largest of all classes between nodes; of a bus: of the class inside them. */

@@ -161,10 +161,10 @@ static bool read_nics(struct ss_node node, struct ss_cluster *c, struct ss_error
 }
 
 static const char *const all[] = {"all", NULL};
-static const struct ss_field_spec windows[] = {
+static const struct ss_field_spec a_window[] = {
     {NULL, NULL, SS_IS_COUNT(1, UINT32_MAX - 1)}, {NULL, NULL, SS_IS_CHOICE(all)}, {.name = NULL}};
 
-static bool read_window(struct ss_node node, void *window, struct ss_error *error) {
+static bool read_count(struct ss_node node, void *window, struct ss_error *error) {
   uint64_t count = UINT32_MAX;
   size_t choice;
   if (!(ss_node_is_text(node) ? ss_node_choice(node, all, &choice, error)
@@ -172,6 +172,25 @@ static bool read_window(struct ss_node node, void *window, struct ss_error *erro
     return false;
   *(uint32_t *)window = (uint32_t)count;
   return true;
+}
+
+static const struct ss_field_spec window_fields[] = {
+    {"chain", "of rings, trees, doublings and halvings", SS_IS_EITHER(a_window), .usual = "1", .read = read_count,
+     SS_STORED(struct ss_cluster, chain_window)},
+    {"exchange", "of pairwise exchanges, direct all-gathers and servers (the library's, or 1)",
+     SS_IS_EITHER(a_window), .read = read_count, SS_STORED(struct ss_cluster, window)},
+    {.name = NULL}};
+static const struct ss_object_spec window_spec = {.field = window_fields};
+static const struct ss_field_spec windows[] = {{NULL, NULL, SS_IS_COUNT(1, UINT32_MAX - 1)},
+                                               {NULL, NULL, SS_IS_CHOICE(all)},
+                                               {NULL, NULL, SS_IS_OBJECT(&window_spec)},
+                                               {.name = NULL}};
+
+static bool read_window(struct ss_node node, void *cluster, struct ss_error *error) {
+  struct ss_cluster *c = cluster;
+  if (!ss_node_is_object(node)) return read_count(node, &c->window, error);
+  c->chain_window = 1;
+  return ss_object_read(&window_spec, node, c, error);
 }
 
 static const struct ss_field_spec level_fields[] = {
@@ -270,8 +289,8 @@ static const struct ss_field_spec cluster_fields[] = {
     {"fabric", "levels from the bottom, each of which joins groups of nodes by an uplink",
      SS_IS_LIST(&a_level, 0, SS_FABRIC_MAX)},
     {"exchange", NULL, SS_IS_OBJECT(&exchange_spec)},
-    {"window", "messages that a port has under way (1)", SS_IS_EITHER(windows), .read = read_window,
-     SS_STORED(struct ss_cluster, window)},
+    {"window", "messages that a port has under way (in exchanges what the library has, else 1)",
+     SS_IS_EITHER(windows), .read = read_window},
     {"intra", NULL, SS_IS_OBJECT(&intra_spec)},
     {"jitter", NULL, SS_IS_OBJECT(&ss_jitter_fields)},
     {"memory", NULL, SS_IS_OBJECT(&ss_host_memory_fields)},
@@ -289,13 +308,23 @@ const struct ss_object_spec ss_cluster_fields = {.name = "cluster",
 const struct ss_field_spec ss_cluster_forms[] = {
     {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&ss_cluster_fields)}, {.name = NULL}};
 
+/* What the cluster does not say of exchanges, its library says. */
+static void default_window(struct ss_cluster *c) {
+  if (c->window > 0 || c->library.kind == SS_NO_LIBRARY || !ss_cluster_fair(c)) return;
+  c->window = ss_library_window(&c->library);
+  if (c->chain_window == 0) c->chain_window = 1;
+}
+
 bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_error *error) {
   *out = (struct ss_cluster){.gpus_per_node = 1};
   snprintf(out->model, sizeof out->model, "%s", ss_network_model_names()[0]);
-  return ss_object_read(&ss_cluster_fields, node, out, error) && check_model(node, out, error) &&
-         read_classes(node, out, error) && read_nics(ss_node_get(node, "nics"), out, error) &&
-         read_fabric(ss_node_get(node, "fabric"), out, error) &&
-         ss_jitter_read(ss_node_get(node, "jitter"), &out->jitter, error) &&
-         ss_host_memory_read(ss_node_get(node, "memory"), &out->memory, error) &&
-         ss_library_read(ss_node_get(node, "library"), &out->library, out->warning, error);
+  if (!(ss_object_read(&ss_cluster_fields, node, out, error) && check_model(node, out, error) &&
+        read_classes(node, out, error) && read_nics(ss_node_get(node, "nics"), out, error) &&
+        read_fabric(ss_node_get(node, "fabric"), out, error) &&
+        ss_jitter_read(ss_node_get(node, "jitter"), &out->jitter, error) &&
+        ss_host_memory_read(ss_node_get(node, "memory"), &out->memory, error) &&
+        ss_library_read(ss_node_get(node, "library"), &out->library, out->warning, error)))
+    return false;
+  default_window(out);
+  return true;
 }

@@ -28,6 +28,7 @@ static bool open_parts(struct ss_network *n, const struct ss_cluster *cluster, u
   const uint32_t endpoints = ranks + servers;
   if (!ss_fair_map_open(&n->map, cluster, ranks, servers)) return false;
   n->window = ss_cluster_window(cluster);
+  for (int i = 0; i < 2; i++) n->window_of[i] = ss_cluster_window_of(cluster, i == 1);
   n->uneven = ss_uneven_of(&n->cluster.jitter);
   n->free_message = n->free_work = SS_NONE;
   struct ss_arena *arena = &n->map.arena;
@@ -128,7 +129,8 @@ static void list_message(struct ss_network *n, const struct ss_network_round *ro
                                 .next_out = SS_NONE,
                                 .next_in = SS_NONE,
                                 .before_in = b->oldest == SS_NONE ? SS_NONE : b->in.last,
-                                .number = b->receipts++};
+                                .number = b->receipts++,
+                                .window = n->window_of[round->exchange]};
   if (a->out.next == SS_NONE) a->out.next = id, ss_fair_stir(n, from);
   else n->message[a->out.last].next_out = id;
   a->out.last = id;
@@ -208,14 +210,17 @@ static bool take_round(struct ss_network *n, const struct ss_network_round *roun
 
 /* --- what became of it --------------------------------------------------------------------------------------- */
 
-/* Of a port that has several messages under way: as long as the links of its classes need; and of several rings,
- * which rarely have as many as they may, what each message takes alone, so many at a time. */
-static double least_of_port(const struct ss_network *n, uint32_t number, double alone, double *busy) {
+/* Of a port that has several messages under way: as long as the links of its classes need, and messages that went in
+ * turn; and of several rings, which rarely have as many as they may, what each message takes alone, so many at a
+ * time. */
+static double least_of_port(const struct ss_network *n, uint32_t number, const struct ss_fair_port *port,
+                            double *busy) {
   const struct ss_shares_link *outer = &n->shares.link[n->map.outer + number];
   const struct ss_shares_link *inner = &n->shares.link[n->map.inner + number];
-  const double least = ss_later(outer->bytes / outer->capacity, inner->bytes / inner->capacity);
+  const double carried = ss_later(outer->bytes / outer->capacity, inner->bytes / inner->capacity);
+  const double least = ss_later(carried, port->in_turn);
   *busy = ss_later(outer->busy, inner->busy);
-  return ss_cluster_rings(&n->cluster) > 1 ? ss_later(least, alone / n->window) : least;
+  return ss_cluster_rings(&n->cluster) > 1 ? ss_later(least, port->least / n->window) : least;
 }
 
 static void use_of_port(const struct ss_network *n, uint32_t e, bool in, struct ss_link_use *out) {
@@ -228,7 +233,7 @@ static void use_of_port(const struct ss_network *n, uint32_t e, bool in, struct 
                               .busy = port->busy,
                               .least = port->least};
   for (uint32_t i = 0; i < n->map.kind_count; i++) out->capacity = ss_later(out->capacity, n->map.kind[i].rate);
-  if (n->map.ports) out->least = least_of_port(n, (in ? n->map.endpoints : 0) + e, port->least, &out->busy);
+  if (n->map.ports) out->least = least_of_port(n, (in ? n->map.endpoints : 0) + e, port, &out->busy);
 }
 
 static bool link_of(const struct ss_network *n, uint32_t i, struct ss_link_use *out) {

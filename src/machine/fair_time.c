@@ -13,8 +13,8 @@ static bool may_start(const struct ss_network *n, uint32_t id) {
   if (id == SS_NONE) return false;
   const struct ss_fair_message *m = &n->message[id];
   const struct ss_fair_end *from = &n->end[m->from], *to = &n->end[m->to];
-  return from->out.next == id && to->in.next == id && from->out.under_way < n->window &&
-         to->in.under_way < n->window && ss_fair_reached(from->completed, m->need_from) &&
+  return from->out.next == id && to->in.next == id && from->out.under_way < m->window &&
+         to->in.under_way < m->window && ss_fair_reached(from->completed, m->need_from) &&
          ss_fair_reached(to->completed, m->need_to);
 }
 
@@ -40,6 +40,15 @@ static double start_in_queue(struct ss_network *n, uint32_t id, const struct ss_
   return kind->alpha;
 }
 
+/* Messages with a window of 1 never overlap at a port. */
+static void count_least(struct ss_network *n, const struct ss_fair_message *m, double seconds) {
+  struct ss_fair_port *const ports[] = {&n->end[m->from].out, &n->end[m->to].in};
+  for (int i = 0; i < 2; i++) {
+    ports[i]->least += seconds;
+    if (m->window == 1) ports[i]->in_turn += seconds;
+  }
+}
+
 static void start(struct ss_network *n, uint32_t id) {
   struct ss_fair_message *m = &n->message[id];
   const struct ss_fair_kind *kind = &n->map.kind[m->kind];
@@ -49,8 +58,7 @@ static void start(struct ss_network *n, uint32_t id) {
   n->end[m->to].in.under_way++;
   m->next_out = SS_NONE;
   const double alpha = n->uneven.latency ? start_late(n, id, kind->alpha) : start_in_queue(n, id, kind);
-  n->end[m->from].out.least += alpha;
-  n->end[m->to].in.least += alpha;
+  count_least(n, m, alpha);
 }
 
 /* All messages before the oldest that has not ended were received. */
@@ -145,8 +153,7 @@ static void flow(struct ss_network *n, uint32_t id) {
   const uint32_t links = ss_fair_path(&n->map, m->kind, m->from, m->to, n->path);
   const struct ss_shares_flow flow = {.left = m->bytes, .cap = cap_of(n, m), .id = id};
   const double least = m->bytes / ss_shares_begin(&n->shares, n->now, n->path, links, flow);
-  from->out.least += least;
-  to->in.least += least;
+  count_least(n, m, least);
   from->out.bytes += m->bytes;
   to->in.bytes += m->bytes;
   m->due = n->now;

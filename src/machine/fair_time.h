@@ -15,6 +15,7 @@ struct ss_fair_message {
   uint32_t next_out;           /* behind it at the sender's egress; once started: in its latency's queue */
   uint32_t next_in, before_in; /* around it at the receiver's ingress */
   uint32_t number;             /* of messages listed at that ingress, from 0 */
+  uint32_t window;             /* it starts while fewer are under way at both its ports */
 };
 
 /* A computation that was listed and has not begun. */
@@ -28,6 +29,7 @@ struct ss_fair_work {
 struct ss_fair_port {
   uint32_t next, last, under_way;
   double bytes, least, busy;
+  double in_turn; /* of `least`: of messages that went alone */
 };
 
 struct ss_fair_end {
@@ -65,7 +67,7 @@ struct ss_network {
   struct ss_fair_past *past;
   size_t past_count, past_capacity;
   uint32_t past_messages, past_works; /* the most of a round */
-  uint32_t window;
+  uint32_t window, window_of[2];      /* of chains, of exchanges; and the larger */
   double now;
   struct ss_fair_end *end; /* [map.endpoints] */
   double *done;            /* [map.endpoints] */

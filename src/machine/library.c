@@ -304,6 +304,18 @@ bool ss_library_read(struct ss_node node, struct ss_library *out, char warning[2
   return true;
 }
 
+uint32_t ss_library_window(const struct ss_library *library) {
+  switch (library->kind) {
+  case SS_NCCL:
+  case SS_GLOO: return UINT32_MAX;
+  case SS_MPICH:
+  case SS_CRAY_MPICH: return 32;
+  case SS_NO_LIBRARY:
+  case SS_OPEN_MPI: break;
+  }
+  return 1;
+}
+
 bool ss_library_same(const struct ss_library *a, const struct ss_library *b) {
   bool same = a->kind == b->kind && strcmp(a->version, b->version) == 0 && a->gpu == b->gpu && a->cpu == b->cpu &&
               a->pci == b->pci && a->ll128 == b->ll128 && a->channels == b->channels &&

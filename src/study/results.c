@@ -204,7 +204,7 @@ static void add_usage(cJSON *object, const struct ss_result *r) {
 }
 
 void ss_cluster_add_numbers(cJSON *o, const struct ss_cluster *c) {
-  const uint32_t window = ss_cluster_window(c);
+  const uint32_t window = ss_cluster_window_of(c, true);
   ss_json_add(o, SS_T("cluster_model", c->model), SS_N("cluster_latency_s", c->inter.alpha),
               SS_N("cluster_bandwidth", 1 / c->inter.beta), SS_N("cluster_intra_latency_s", c->intra.alpha),
               SS_N("cluster_intra_bandwidth", 1 / c->intra.beta), SS_N("cluster_gpus_per_node", c->gpus_per_node),

@@ -23,7 +23,7 @@ static struct ss_point *other_points(const struct ss_study *study, size_t *count
   for (size_t i = 0; points && i < study->count; i++) {
     struct ss_point point = study->point[i];
     if (!ss_cluster_fair(&point.cluster) || point.ranks == 1) continue;
-    point.cluster.window = other_window(ss_cluster_window(&point.cluster));
+    point.cluster.window = other_window(ss_cluster_window_of(&point.cluster, true));
     point.verify = false;
     points[(*count)++] = point;
   }
@@ -75,7 +75,7 @@ static bool compare(const struct ss_result *here, const struct ss_result *there,
 static uint32_t window_at(const struct ss_study *study, const struct ss_result *result) {
   for (size_t i = 0; i < study->count; i++)
     if (study->point[i].at == result->at && study->point[i].ranks == result->ranks)
-      return ss_cluster_window(&study->point[i].cluster);
+      return ss_cluster_window_of(&study->point[i].cluster, true);
   return 1;
 }
 

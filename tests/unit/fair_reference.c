@@ -20,7 +20,7 @@ enum state { WAITING, LATENCY, FLOWING, COMPUTING, OVER };
 /* A message, or a computation (from == to). */
 struct op {
   bool computes;
-  uint32_t round, from, to;
+  uint32_t round, from, to, window;
   double bytes, alpha, cap, seconds; /* seconds: of a computation */
   uint32_t path[MOST_PATH], links;
   uint32_t barrier_from, barrier_to; /* all operations of lower number at that end must be over */
@@ -30,7 +30,7 @@ struct op {
 
 struct world {
   const struct ss_cluster *c;
-  uint32_t ranks, ends, nodes, window;
+  uint32_t ranks, ends, nodes, window; /* the larger of both */
   struct op op[MOST_OPS];
   uint32_t ops, first; /* all before `first` are over */
   struct wire wire[MOST_LINKS];
@@ -166,6 +166,8 @@ static void list(struct world *w, const struct ss_network_round *rounds, uint32_
       struct op *op = &w->op[w->ops];
       *op = (struct op){
           .round = r, .from = ss_message_from(&round->messages, i), .to = ss_message_to(&round->messages, i)};
+      op->window = round->exchange || w->c->chain_window == 0 ? w->c->window : w->c->chain_window;
+      if (op->window == 0) op->window = 1;
       op->bytes = op->left = (double)ss_message_bytes(&round->messages, i);
       op->barrier_from = barrier[op->from];
       op->barrier_to = barrier[op->to];
@@ -214,7 +216,7 @@ static bool may_begin(const struct world *w, uint32_t id) {
     out += other->from == op->from && begun;
     in += other->to == op->to && begun;
   }
-  return op->computes || (out < w->window && in < w->window);
+  return op->computes || (out < op->window && in < op->window);
 }
 
 static bool begin_some(struct world *w) {
@@ -313,10 +315,10 @@ static void go_to(struct world *w, double next, struct reference_times *out) {
 static double bound_of(const struct world *w) {
   double bound = 0, out[MOST_ENDS] = {0}, in[MOST_ENDS] = {0};
   for (uint32_t l = 0; l < w->wires; l++) bound = fmax(bound, w->wire[l].bytes / w->wire[l].capacity);
-  for (uint32_t i = 0; i < w->ops && w->window == 1; i++) {
+  for (uint32_t i = 0; i < w->ops; i++) {
     const struct op *op = &w->op[i];
     double rate = op->cap;
-    if (op->computes) continue;
+    if (op->computes || op->window > 1) continue;
     for (uint32_t k = 0; k < op->links; k++) rate = fmin(rate, w->wire[op->path[k]].capacity);
     out[op->from] += op->alpha + op->bytes / rate;
     in[op->to] += op->alpha + op->bytes / rate;
@@ -334,6 +336,7 @@ void reference_play(const struct ss_cluster *cluster, uint32_t ranks, uint32_t s
   w->ends = ranks + servers;
   w->nodes = (ranks + cluster->gpus_per_node - 1) / cluster->gpus_per_node;
   w->window = cluster->window ? cluster->window : 1;
+  if (cluster->chain_window > w->window) w->window = cluster->chain_window;
   w->ops = w->wires = w->first = 0;
   w->now = 0;
   *out = (struct reference_times){0};

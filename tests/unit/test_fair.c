@@ -220,6 +220,7 @@ static struct ss_cluster random_fair(struct dice *d) {
   if (c.has_exchange) c.exchange_segments = random_segments(d);
   c.intra_shared = dice_one_in(d, 3);
   c.window = windows[dice_below(d, COUNT(windows))];
+  c.chain_window = windows[dice_below(d, COUNT(windows))];
   random_fabric(d, &c);
   c.jitter = random_jitter(d);
   return c;

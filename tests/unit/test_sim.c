@@ -312,6 +312,36 @@ static void clusters_are_read(void **state) {
 
 #define RATES "\"latency\": 1, \"bandwidth\": 4, "
 
+/* By pattern; and what libraries say of exchanges where the cluster does not. */
+static void windows_are_read(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    uint32_t chain, exchange;
+  } cases[] = {
+      {"\"window\": 3", 3, 3},
+      {"\"window\": {\"chain\": 2, \"exchange\": \"all\"}", 2, UINT32_MAX},
+      {"\"window\": {\"exchange\": 5}", 1, 5},
+      {"\"window\": {\"chain\": \"all\"}", UINT32_MAX, 1},
+      {"\"library\": {\"name\": \"gloo\"}", 1, UINT32_MAX},
+      {"\"library\": {\"name\": \"mpich\"}", 1, 32},
+      {"\"library\": {\"name\": \"openmpi\"}", 1, 1},
+      {"\"library\": {\"name\": \"gloo\"}, \"window\": {\"chain\": 2}", 2, UINT32_MAX},
+      {"\"library\": {\"name\": \"gloo\"}, \"window\": 2", 2, 2},
+      {"\"library\": {\"name\": \"gloo\"}, \"model\": \"alpha-beta\"", 1, 1},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct ss_cluster c = {0};
+    struct ss_error error;
+    char text[200];
+    snprintf(text, sizeof text, "{" RATES "%s}", cases[i].text);
+    assert_true(read_cluster(text, &c, &error));
+    assert_int_equal(ss_cluster_window_of(&c, false), cases[i].chain);
+    assert_int_equal(ss_cluster_window_of(&c, true), cases[i].exchange);
+    assert_int_equal(ss_cluster_window(&c), cases[i].chain > cases[i].exchange ? cases[i].chain : cases[i].exchange);
+  }
+}
+
 static void shared_links_are_read(void **state) {
   (void)state;
   struct ss_cluster c = {0};
@@ -397,6 +427,8 @@ static const struct bad_cluster {
     {"{" RATES "\"nics\": 0}", "nics"},
     {"{" RATES "\"window\": 0}", "window"},
     {"{" RATES "\"window\": \"some\"}", "all"},
+    {"{" RATES "\"window\": {\"chain\": 0}}", "window.chain"},
+    {"{" RATES "\"window\": {\"ring\": 1}}", "window"},
     {"{" RATES "\"fabric\": 3}", "levels"},
     {"{" RATES "\"fabric\": [{\"nodes\": 4}]}", "oversubscription"},
     {"{" RATES "\"fabric\": [{\"oversubscription\": 4}]}", "nodes"},
@@ -572,6 +604,7 @@ int main(void) {
       cmocka_unit_test(mismatches_are_counted_and_the_first_told),
       cmocka_unit_test(clusters_are_read),
       cmocka_unit_test(shared_links_are_read),
+      cmocka_unit_test(windows_are_read),
       cmocka_unit_test(clusters_change_as_a_whole),
       cmocka_unit_test(nodes_are_rounded_up),
       cmocka_unit_test(bad_clusters_are_refused),
