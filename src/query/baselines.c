@@ -89,34 +89,17 @@ static cJSON *changed_inputs(struct ss_doc *stored, const cJSON *now) {
 static const char *const names[] = {"label", "ranks", "tensor", "at"};
 enum { NAMES = sizeof names / sizeof *names };
 
-/* What tells the point from others of its file, as text, the caller's; NULL: memory is short. */
-static char *key_of(const cJSON *point) {
+/* What tells the point from others of its file. */
+static struct ss_identity key_of(const cJSON *point) {
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < NAMES; i++) {
-    const cJSON *value = ss_json_get(point, names[i]);
-    cJSON_AddItemToArray(list, value ? cJSON_Duplicate(value, 1) : cJSON_CreateNull());
+    cJSON *value = ss_json_get(point, names[i]);
+    if (value) cJSON_AddItemReferenceToArray(list, value);
+    else cJSON_AddItemToArray(list, cJSON_CreateNull());
   }
-  char *text = list ? ss_json_exact(list, false) : NULL;
+  const struct ss_identity key = ss_identity_of(list);
   cJSON_Delete(list);
-  return text;
-}
-
-struct stored {
-  char *key;
-  const cJSON *point;
-  size_t index;
-  bool met;
-};
-
-static int by_key(const void *a, const void *b) {
-  const struct stored *x = a, *y = b;
-  const int order = strcmp(x->key, y->key);
-  return order ? order : (x->index > y->index) - (x->index < y->index);
-}
-
-static int by_index(const void *a, const void *b) {
-  const struct stored *x = a, *y = b;
-  return (x->index > y->index) - (x->index < y->index);
+  return key;
 }
 
 /* Also that it has values: a point without them would agree with any. Other fields may be younger than it. */
@@ -143,34 +126,31 @@ static bool check_stored(struct ss_node point, struct ss_error *error) {
   return true;
 }
 
-static void free_stored(struct stored *stored, size_t count) {
-  for (size_t i = 0; stored && i < count; i++) free(stored[i].key);
-  free(stored);
-}
+/* What one comparison works with. */
+struct comparing {
+  struct ss_keyed *key; /* [count] of the stored points, sorted */
+  const cJSON **stored; /* [count] in their order */
+  bool *met;            /* [count] by a new one */
+  size_t count;
+  double tolerance;
+  struct ss_diff *diff;
+  cJSON *changes;
+};
 
-/* [*count] by key, the caller's to give back by free_stored; NULL: an error. */
-static struct stored *list_stored(struct ss_node points, size_t *count, struct ss_error *error) {
+static bool list_stored(struct ss_node points, struct comparing *c, struct ss_error *error) {
   const size_t all = ss_node_size(points);
-  *count = 0;
-  if (all == 0) {
-    (void)ss_node_fail(points, error, "no points: nothing to compare with");
-    return NULL;
+  if (all == 0) return ss_node_fail(points, error, "no points: nothing to compare with");
+  c->key = ss_alloc(all, sizeof *c->key);
+  c->stored = ss_alloc(all, sizeof *c->stored);
+  c->met = ss_alloc_zero(all, sizeof *c->met);
+  if (!c->key || !c->stored || !c->met) return ss_fail_memory(error, "comparing results");
+  for (struct ss_node n = ss_node_first(points); ss_node_present(n); n = ss_node_next(n)) {
+    if (!check_stored(n, error)) return false;
+    c->key[c->count] = (struct ss_keyed){key_of(n.at), c->count};
+    c->stored[c->count++] = n.at;
   }
-  struct stored *out = ss_alloc_zero(all, sizeof *out);
-  bool good = out || ss_fail_memory(error, "comparing results");
-  for (struct ss_node n = ss_node_first(points); good && ss_node_present(n); n = ss_node_next(n)) {
-    struct stored *s = &out[*count];
-    good = check_stored(n, error);
-    if (!good) break;
-    *s = (struct stored){.key = key_of(n.at), .point = n.at, .index = (*count)++};
-    good = s->key || ss_fail_memory(error, "comparing results");
-  }
-  if (good) {
-    qsort(out, *count, sizeof *out, by_key);
-    return out;
-  }
-  free_stored(out, *count);
-  return NULL;
+  ss_keyed_sort(c->key, c->count);
+  return true;
 }
 
 /* --- what moved ------------------------------------------------------------------------------------------- */
@@ -224,34 +204,14 @@ static cJSON *change_json(const struct ss_verdict *v) {
   return o;
 }
 
-/* What one comparison works with. */
-struct comparing {
-  struct stored *stored; /* [stored_count] */
-  size_t stored_count;
-  double tolerance;
-  struct ss_diff *diff;
-  cJSON *changes;
-};
-
 static bool hold_against(struct comparing *c, const cJSON *now) {
   struct ss_verdict verdict = {.record = now};
-  SS_AUTO_FREE char *key = key_of(now);
-  if (!key) return false;
-  const struct stored wanted = {.key = key};
-  size_t low = 0, high = c->stored_count;
-  while (low < high) { /* the first with that key */
-    const size_t middle = (low + high) / 2;
-    if (strcmp(c->stored[middle].key, wanted.key) < 0) low = middle + 1;
-    else high = middle;
-  }
-  struct stored *found = low < c->stored_count && strcmp(c->stored[low].key, key) == 0 ? &c->stored[low] : NULL;
-  bool good = true;
-  if (found) {
-    found->met = true;
-    good = compare(found->point, now, c->tolerance, &verdict);
-  }
-  if (good && found && ss_verdict_holds(&verdict)) c->diff->same++;
-  else if (good) {
+  const struct ss_keyed *found = ss_keyed_find(c->key, c->count, key_of(now));
+  bool good = !found || compare(c->stored[found->index], now, c->tolerance, &verdict);
+  if (found) c->met[found->index] = true;
+  if (good && found && ss_verdict_holds(&verdict)) {
+    c->diff->same++;
+  } else if (good) {
     *(found ? &c->diff->moved : &c->diff->fresh) += 1;
     cJSON_AddItemToArray(c->changes, change_json(&verdict));
   }
@@ -260,11 +220,10 @@ static bool hold_against(struct comparing *c, const cJSON *now) {
 }
 
 static void add_missing(struct comparing *c) {
-  qsort(c->stored, c->stored_count, sizeof *c->stored, by_index);
-  for (size_t i = 0; i < c->stored_count; i++) {
-    if (c->stored[i].met) continue;
+  for (size_t i = 0; i < c->count; i++) {
+    if (c->met[i]) continue;
     c->diff->missing++;
-    cJSON_AddItemToArray(c->changes, change_json(&(struct ss_verdict){.promise = c->stored[i].point}));
+    cJSON_AddItemToArray(c->changes, change_json(&(struct ss_verdict){.promise = c->stored[i]}));
   }
 }
 
@@ -283,8 +242,7 @@ bool ss_diff_make(struct ss_doc *stored, const cJSON *inputs, const struct ss_re
   struct comparing c = {.tolerance = tolerance, .diff = out, .changes = cJSON_CreateArray()};
   cJSON *root = ss_results_json(results, scenario);
   bool good = (root && out->tree && c.changes) || ss_fail_memory(error, "comparing results");
-  if (good) c.stored = list_stored(ss_node_get(ss_doc_root(stored), "points"), &c.stored_count, error);
-  good = good && c.stored;
+  good = good && list_stored(ss_node_get(ss_doc_root(stored), "points"), &c, error);
   const cJSON *points = good ? ss_json_get(root, "points") : NULL;
   for (const cJSON *p = points ? points->child : NULL; good && p; p = p->next)
     good = hold_against(&c, p) || ss_fail_memory(error, "comparing results");
@@ -296,7 +254,9 @@ bool ss_diff_make(struct ss_doc *stored, const cJSON *inputs, const struct ss_re
     cJSON_Delete(c.changes);
     ss_diff_free(out);
   }
-  free_stored(c.stored, c.stored_count);
+  free(c.key);
+  free((void *)c.stored);
+  free(c.met);
   cJSON_Delete(root);
   return good;
 }
