@@ -127,12 +127,12 @@ const char *ss_grid_touch_name(const struct ss_grid_point *p) {
 }
 
 static cJSON *inputs_json(const struct ss_grid_point *p) {
-  cJSON *at = cJSON_CreateObject();
   char form[128];
   ss_cost_form_name(p->cost, form, sizeof form);
-  ss_json_add(at, SS_T("form", form), SS_N("P", p->ranks), SS_N("rows", (double)p->uniform.rows),
-              SS_N("row_width", p->uniform.width), SS_N("d", (double)p->uniform.nnz / (double)p->uniform.rows),
-              SS_T("overlap", ss_grid_input_name(p)));
+  cJSON *at =
+      ss_json_object(SS_T("form", form), SS_N("P", p->ranks), SS_N("rows", (double)p->uniform.rows),
+                     SS_N("row_width", p->uniform.width), SS_N("d", (double)p->uniform.nnz / (double)p->uniform.rows),
+                     SS_T("overlap", ss_grid_input_name(p)));
   if (p->gradient.elements > 0) cJSON_AddNumberToObject(at, "rho", p->gradient.rho);
   ss_json_add(at, SS_N("iterations", (double)p->iterations), SS_N("index_bytes", p->setting.index_bytes),
               SS_N("alpha", p->alpha), SS_N("beta", p->beta), SS_B("verify", p->verify));
@@ -140,13 +140,12 @@ static cJSON *inputs_json(const struct ss_grid_point *p) {
 }
 
 static cJSON *point_json(const struct ss_grid_point *p, const struct ss_grid_result *r) {
-  cJSON *o = cJSON_CreateObject();
   const char *touches = ss_grid_touch_name(p);
-  ss_json_add(o, SS_T("scheme", p->setting.scheme->name), SS_J("point", inputs_json(p)),
-              SS_N("simulated_s", r->simulated), SS_N("exact_s", r->exact), SS_N("low_s", r->low),
-              SS_N("high_s", r->high), SS_J("touches", touches ? cJSON_CreateString(touches) : cJSON_CreateNull()),
-              SS_N("paper_s", r->paper), SS_N("relative", r->relative), SS_B("ok", r->ok));
-  return o;
+  return ss_json_object(SS_T("scheme", p->setting.scheme->name), SS_J("point", inputs_json(p)),
+                        SS_N("simulated_s", r->simulated), SS_N("exact_s", r->exact), SS_N("low_s", r->low),
+                        SS_N("high_s", r->high),
+                        SS_J("touches", touches ? cJSON_CreateString(touches) : cJSON_CreateNull()),
+                        SS_N("paper_s", r->paper), SS_N("relative", r->relative), SS_B("ok", r->ok));
 }
 
 cJSON *ss_checks_json(const struct ss_checks *c) {

@@ -57,12 +57,11 @@ static cJSON *tables_json(const struct ss_joint *joint) {
 }
 
 static cJSON *inputs_json(const struct ss_point *point) {
-  cJSON *o = cJSON_CreateObject();
   char hash[32];
   snprintf(hash, sizeof hash, "%016llx", (unsigned long long)point->trace_hash);
-  ss_json_add(o, SS_T("trace", hash), SS_N("tensor", (double)point->origin.tensor),
-              SS_N("merge", point->origin.merge), SS_N("first", (double)point->first),
-              SS_N("end", (double)point->end), SS_N("ranks", point->ranks));
+  cJSON *o = ss_json_object(SS_T("trace", hash), SS_N("tensor", (double)point->origin.tensor),
+                            SS_N("merge", point->origin.merge), SS_N("first", (double)point->first),
+                            SS_N("end", (double)point->end), SS_N("ranks", point->ranks));
   if (point->origin.joint) cJSON_AddItemToObject(o, "tables", tables_json(point->origin.joint));
   return o;
 }

@@ -18,10 +18,9 @@
  * to complete. */
 static cJSON *add_candidate(cJSON *list, const char *name, const char *variant, const char *hierarchy) {
   char label[96]; /* names are ours, and short */
-  cJSON *item = cJSON_CreateObject();
   snprintf(label, sizeof label, "%s%s%s%s%s", name, variant ? " " : "", variant ? variant : "", hierarchy ? ", " : "",
            hierarchy ? hierarchy : "");
-  ss_json_add(item, SS_T("name", name), SS_T("label", label));
+  cJSON *item = ss_json_object(SS_T("name", name), SS_T("label", label));
   if (hierarchy) cJSON_AddStringToObject(item, "hierarchy", hierarchy);
   cJSON_AddItemToArray(list, item);
   return item;

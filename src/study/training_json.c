@@ -73,11 +73,9 @@ static cJSON *path_json(const struct ss_training_point *p) {
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < p->paths; i++) {
     char name[200];
-    cJSON *o = cJSON_CreateObject();
     ss_training_part_name(p, p->path[i].kind, p->path[i].what, name, sizeof name);
-    ss_json_add(o, SS_T("what", name), SS_T("kind", span_kinds[p->path[i].kind]),
-                SS_N("time_s", p->path[i].seconds / (double)p->options.recorded));
-    cJSON_AddItemToArray(list, o);
+    cJSON_AddItemToArray(list, ss_json_object(SS_T("what", name), SS_T("kind", span_kinds[p->path[i].kind]),
+                                              SS_N("time_s", p->path[i].seconds / (double)p->options.recorded)));
   }
   return list;
 }
