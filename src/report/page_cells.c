@@ -126,7 +126,7 @@ bool ss_page_cells_make(const struct ss_results *results, struct ss_page_cells *
   for (size_t i = 0, n; i < results->count; i += n) {
     const struct ss_result *p = &results->result[i];
     struct ss_page_cell *cell = &out->cell[out->count++];
-    for (n = 1; i + n < results->count && ss_result_same_cell(p, p + n);) n++;
+    n = ss_results_in_cell(p, results->count - i);
     *cell = (struct ss_page_cell){.result = p, .count = n, .decides = ends_cell(results, i + n)};
     ss_results_rank(p, n, &cell->best, &cell->next);
     cell->dense = ss_results_dense(p, n);

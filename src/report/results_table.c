@@ -14,10 +14,6 @@
 /* As in `check`. */
 static const double ROUNDING = 1e-9;
 
-bool ss_result_same_cell(const struct ss_result *a, const struct ss_result *b) {
-  return a->ranks == b->ranks && a->at == b->at && a->cluster == b->cluster && strcmp(a->tensor, b->tensor) == 0;
-}
-
 static void print_at(const cJSON *a, FILE *stream) {
   char text[64];
   if (!cJSON_IsNumber(a)) snprintf(text, sizeof text, "...");
@@ -60,16 +56,6 @@ static void print_energy(const struct ss_result *p, FILE *stream) {
   if (!(p->energy < 1)) return;
   if (p->energy < 0.9995) fprintf(stream, "; it applies %.1f%% of the energy of what ranks had", 100 * p->energy);
   else fputs("; it applies more than 99.9% of the energy of what ranks had", stream);
-}
-
-void ss_results_rank(const struct ss_result *results, size_t n, const struct ss_result **best,
-                     const struct ss_result **next) {
-  *best = results;
-  *next = NULL;
-  for (size_t i = 1; i < n; i++)
-    if (results[i].time < (*best)->time) *best = &results[i];
-  for (size_t i = 0; i < n; i++)
-    if (&results[i] != *best && (!*next || results[i].time < (*next)->time)) *next = &results[i];
 }
 
 /* Who is fastest by the median over draws; NULL: nothing was drawn. */
@@ -306,18 +292,12 @@ static void print_notes(const struct ss_results *results, FILE *stream) {
   }
 }
 
-static size_t block_length(const struct ss_result *results, size_t count) {
-  size_t n = 1;
-  while (n < count && ss_result_same_cell(results, &results[n])) n++;
-  return n;
-}
-
 static bool print_blocks(struct ss_results_writer *w, const struct ss_result *results, size_t count, bool links,
                          struct ss_error *error) {
   if (w->written == 0 && count > 0) fprintf(w->stream, "%s: %s\n\n", w->scenario, results->trace);
   w->written += count;
   for (size_t i = 0, n; i < count; i += n) {
-    n = block_length(results + i, count - i);
+    n = ss_results_in_cell(results + i, count - i);
     if (!print_block(results + i, n, links, w->stream, error)) return false;
   }
   return true;
@@ -389,12 +369,12 @@ static void add_brief(cJSON *records, const struct ss_result *results, size_t n,
 }
 
 static cJSON *all_brief_records(const struct ss_results *results) {
-  const bool several = block_length(results->result, results->count) < results->count;
+  const bool several = ss_results_in_cell(results->result, results->count) < results->count;
   bool energy = false;
   cJSON *all = cJSON_CreateArray();
   for (size_t i = 0; i < results->count; i++) energy = energy || results->result[i].energy < 1;
   for (size_t i = 0, n; i < results->count; i += n) {
-    n = block_length(results->result + i, results->count - i);
+    n = ss_results_in_cell(results->result + i, results->count - i);
     add_brief(all, results->result + i, n, several, energy);
   }
   return all;
@@ -406,7 +386,7 @@ static bool brief_more(struct ss_results_writer *w, const struct ss_result *resu
   (void)error;
   w->written += count;
   for (size_t i = 0, n; i < count; i += n) {
-    n = block_length(results + i, count - i);
+    n = ss_results_in_cell(results + i, count - i);
     ss_results_words(results + i, n, w->stream);
   }
   return true;

@@ -18,11 +18,6 @@ void ss_result_print_cell(const struct ss_result *result, FILE *stream);
 
 /* --- the table's parts, for other forms of it ------------------------------------------------------- */
 
-/* Do both stand in one table: schemes of one tensor in one cell? */
-bool ss_result_same_cell(const struct ss_result *a, const struct ss_result *b);
-/* The fastest and the next, the first of equals; *next is NULL when there is one. */
-void ss_results_rank(const struct ss_result *results, size_t n, const struct ss_result **best,
-                     const struct ss_result **next);
 /* "16 ranks on CLUSTER, tensor NAME: zen is fastest, ..." of a table's results, with the line's end. */
 void ss_results_words(const struct ss_result *results, size_t n, FILE *stream);
 /* Adds "fan" to a record of a table, "1.1 ms..1.5 ms": from the 5% to the 95% quantile; nothing when nothing was

@@ -66,27 +66,14 @@ cJSON *ss_candidates(bool hierarchies) {
 
 /* --- choosing ------------------------------------------------------------------------------------------- */
 
-static bool same_cell(const struct ss_result *a, const struct ss_result *b) {
-  return a->ranks == b->ranks && a->at == b->at;
-}
-
 static bool is_sum(const struct ss_result *p) {
   return strcmp(p->tensor, "*") == 0;
-}
-
-/* The least time, the first of equals; `but` is left out. */
-static const struct ss_result *cheapest(const struct ss_result *results, size_t n, const struct ss_result *but) {
-  const struct ss_result *best = NULL;
-  for (size_t i = 0; i < n; i++)
-    if (&results[i] != but && (!best || results[i].time < best->time)) best = &results[i];
-  return best;
 }
 
 static struct ss_plan_row choose(const struct ss_result *results, size_t n) {
   struct ss_plan_row row = {
       .cell = results, .dense = ss_results_dense(results, n), .candidates = n, .lossless = true};
-  row.best = cheapest(results, n, NULL);
-  row.next = cheapest(results, n, row.best);
+  ss_results_rank(results, n, &row.best, &row.next);
   row.time = row.best->time;
   row.next_time = row.next ? row.next->time : NAN;
   row.lossless = row.best->lossless;
@@ -99,7 +86,7 @@ static void consider_each(struct ss_plan_row *row, const struct ss_plan_row *row
   double sum = 0;
   bool lossless = true, any = false;
   for (size_t k = 0; k < n; k++) {
-    if (!same_cell(row->cell, rows[k].cell)) continue;
+    if (rows[k].cell->ranks != row->cell->ranks || rows[k].cell->at != row->cell->at) continue;
     any = true;
     sum += rows[k].time;
     lossless = lossless && rows[k].lossless;
@@ -122,7 +109,7 @@ bool ss_plan_make(const struct ss_results *results, struct ss_plan *out, struct 
   if (!out->row) return ss_fail_memory(error, "planning");
   for (size_t i = 0, n; i < results->count; i += n) {
     const struct ss_result *p = &results->result[i];
-    for (n = 1; i + n < results->count && same_cell(p, p + n) && strcmp(p->tensor, p[n].tensor) == 0;) n++;
+    n = ss_results_in_cell(p, results->count - i);
     struct ss_plan_row row = choose(p, n);
     if (is_sum(p)) consider_each(&row, out->row, out->count);
     out->row[out->count++] = row;

@@ -12,6 +12,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool ss_result_same_cell(const struct ss_result *a, const struct ss_result *b) {
+  return a->ranks == b->ranks && a->at == b->at && a->cluster == b->cluster && strcmp(a->tensor, b->tensor) == 0;
+}
+
+size_t ss_results_in_cell(const struct ss_result *results, size_t count) {
+  size_t n = 1;
+  while (n < count && ss_result_same_cell(results, &results[n])) n++;
+  return n;
+}
+
+void ss_results_rank(const struct ss_result *results, size_t n, const struct ss_result **best,
+                     const struct ss_result **next) {
+  *best = results;
+  *next = NULL;
+  for (size_t i = 1; i < n; i++)
+    if (results[i].time < (*best)->time) *best = &results[i];
+  for (size_t i = 0; i < n; i++)
+    if (&results[i] != *best && (!*next || results[i].time < (*next)->time)) *next = &results[i];
+}
+
 /* --- the numeric fields ----------------------------------------------------------------------------------- */
 
 #define FIELD(name, member, is)                                                                                      \

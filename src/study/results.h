@@ -66,6 +66,13 @@ struct ss_results {
 void ss_results_free(struct ss_results *results);
 void ss_result_free_arrays(struct ss_result *result);
 
+/* Do both stand in one table: schemes of one tensor in one cell? And how many of the first do. */
+bool ss_result_same_cell(const struct ss_result *a, const struct ss_result *b);
+size_t ss_results_in_cell(const struct ss_result *results, size_t count);
+/* The fastest and the next, the first of equals; *next is NULL when there is one. */
+void ss_results_rank(const struct ss_result *results, size_t n, const struct ss_result **best,
+                     const struct ss_result **next);
+
 /* --- the numeric fields ----------------------------------------------------------------------------------- */
 
 /* What a field is. */

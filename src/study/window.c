@@ -30,27 +30,19 @@ static struct ss_point *other_points(const struct ss_study *study, size_t *count
   return points;
 }
 
-static bool same_cell(const struct ss_result *a, const struct ss_result *b) {
-  return a->ranks == b->ranks && a->at == b->at && strcmp(a->tensor, b->tensor) == 0;
-}
-
 /* --- what turns --------------------------------------------------------------------------------------------- */
 
 static bool before(double a, double b) {
   return b - a > ROUNDING * b;
 }
 
-static size_t fastest(const struct ss_result *results, size_t n) {
-  size_t best = 0;
-  for (size_t i = 1; i < n; i++)
-    if (results[i].time < results[best].time) best = i;
-  return best;
-}
-
 /* The n schemes of one cell and tensor, under one window and the other. */
 static bool compare(const struct ss_result *here, const struct ss_result *there, size_t n, uint32_t window,
                     struct ss_turns *out, struct ss_error *error) {
-  const size_t first = out->count, best = fastest(here, n), other_best = fastest(there, n);
+  const size_t first = out->count;
+  const struct ss_result *best, *other_best, *next;
+  ss_results_rank(here, n, &best, &next);
+  ss_results_rank(there, n, &other_best, &next);
   for (size_t a = 0; a < n; a++)
     for (size_t b = 0; b < n; b++) {
       if (!before(here[a].time, here[b].time) || !before(there[b].time, there[a].time)) continue;
@@ -60,7 +52,7 @@ static bool compare(const struct ss_result *here, const struct ss_result *there,
                                    .slower_other = there[b].time,
                                    .window = window,
                                    .other = other_window(window),
-                                   .winner = a == best && b == other_best};
+                                   .winner = &here[a] == best && &there[b] == other_best};
       if (!ss_grow_by_one(out->turn, out->count)) return ss_fail_memory(error, "comparing rankings");
       out->turn[out->count++] = turn;
       if (!turn.winner) continue;
@@ -84,8 +76,8 @@ static bool compare_all(const struct ss_study *study, const struct ss_results *h
                         struct ss_turns *out, struct ss_error *error) {
   for (size_t i = 0, k = 0, n; i < here->count && k < there->count; i += n) {
     const struct ss_result *a = &here->result[i], *b = &there->result[k];
-    for (n = 1; i + n < here->count && same_cell(a, a + n);) n++;
-    if (!same_cell(a, b) || strcmp(a->setting.label, b->setting.label) != 0) continue;
+    n = ss_results_in_cell(a, here->count - i);
+    if (!ss_result_same_cell(a, b) || strcmp(a->setting.label, b->setting.label) != 0) continue;
     if (!compare(a, b, n, window_at(study, a), out, error)) return false;
     k += n;
   }

@@ -635,7 +635,7 @@ MUTANTS = [
     Mutant("numbers stand left", "src/report/table.c",
            "if (!table->left[column]) owed += padding;",
            "", unit="report"),
-    Mutant("the slowest is fastest", "src/report/results_table.c",
+    Mutant("the slowest is fastest", "src/study/results.c",
            "if (results[i].time < (*best)->time) *best = &results[i];",
            "if (results[i].time > (*best)->time) *best = &results[i];", unit="report"),
     Mutant("longer by all of it", "src/report/page_answer.c",
