@@ -2,8 +2,8 @@
 #include "base/json_text.h"
 #include "base/memory.h"
 #include "query/baselines.h"
+#include "report/columns.h"
 #include "report/results_table.h"
-#include "report/table.h"
 #include "report/tables.h"
 
 #include <cjson/cJSON.h>
@@ -25,19 +25,12 @@ bool ss_diff_json(const void *report, FILE *stream, struct ss_error *error) {
 
 /* A line a field that moved; points that are new or missing, or have another verdict, have one without. */
 static void add_lines(cJSON *list, const cJSON *change) {
-  cJSON *o = cJSON_Duplicate(change, true), *fields = cJSON_DetachItemFromObjectCaseSensitive(o, "fields");
+  cJSON *o = cJSON_Duplicate(change, true), *fields = ss_json_get(o, "fields");
   const cJSON *differs = ss_json_get(change, "differs");
   const bool verdict = differs->child && strcmp(differs->child->valuestring, "exact") == 0;
   cJSON_DeleteItemFromObjectCaseSensitive(o, "differs");
-  if (cJSON_GetArraySize(fields) == 0) {
-    cJSON_AddItemToArray(fields, ss_json_object(SS_T("field", verdict ? "exact" : "")));
-  }
-  for (const cJSON *f = fields ? fields->child : NULL; f; f = f->next) {
-    cJSON *line = cJSON_Duplicate(o, 1);
-    for (const cJSON *v = f->child; v; v = v->next) cJSON_AddItemToObject(line, v->string, cJSON_Duplicate(v, 1));
-    cJSON_AddItemToArray(list, line);
-  }
-  cJSON_Delete(fields);
+  if (!fields->child) cJSON_AddItemToArray(fields, ss_json_object(SS_T("field", verdict ? "exact" : "")));
+  ss_records_spread(list, o, "fields");
   cJSON_Delete(o);
 }
 

@@ -3,8 +3,8 @@
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/memory.h"
+#include "report/columns.h"
 #include "report/html.h"
-#include "report/table.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -127,26 +127,15 @@ bool ss_checks_as_json(const void *report, FILE *stream, struct ss_error *error)
   return ss_json_print_exact(report_json(report), stream, error);
 }
 
-/* A line for each point at which it fails; one for one that holds. */
-static void add_lines(cJSON *list, cJSON *judged) {
-  cJSON *misses = cJSON_DetachItemFromObjectCaseSensitive(judged, "misses");
-  for (const cJSON *miss = misses ? misses->child : NULL; miss; miss = miss->next) {
-    cJSON *line = cJSON_Duplicate(judged, 1);
-    for (const cJSON *v = miss->child; v; v = v->next) cJSON_AddItemToObject(line, v->string, cJSON_Duplicate(v, 1));
-    cJSON_AddItemToArray(list, line);
-  }
-  if (cJSON_GetArraySize(misses) == 0) cJSON_AddItemToArray(list, cJSON_Duplicate(judged, 1));
-  cJSON_Delete(misses);
-}
-
+/* A line for each point at which an expectation fails; one for one that holds. */
 bool ss_checks_csv(const void *report, FILE *stream, struct ss_error *error) {
   const struct ss_checks_report *r = report;
   if (r->forms.grid.count > 0 && r->files > 0)
     return ss_fail(error, SS_BAD_INPUT,
                    "--format csv: forms and scenarios have other columns: check them one by one");
   cJSON *root = report_json(r), *list = cJSON_CreateArray();
-  cJSON *judged = ss_json_get(root, "expectations");
-  for (cJSON *j = judged ? judged->child : NULL; j; j = j->next) add_lines(list, j);
+  const cJSON *judged = ss_json_get(root, "expectations");
+  for (const cJSON *j = judged ? judged->child : NULL; j; j = j->next) ss_records_spread(list, j, "misses");
   if (r->files == 0) {
     cJSON_Delete(list);
     list = cJSON_DetachItemFromObjectCaseSensitive(root, "checks");

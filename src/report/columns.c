@@ -36,6 +36,18 @@ cJSON *ss_record_members(const cJSON *records, const char *field) {
   return list;
 }
 
+void ss_records_spread(cJSON *list, const cJSON *record, const char *field) {
+  const cJSON *objects = ss_json_get(record, field);
+  cJSON *plain = cJSON_Duplicate(record, true);
+  cJSON_DeleteItemFromObjectCaseSensitive(plain, field);
+  for (const cJSON *o = objects ? objects->child : NULL; o; o = o->next) {
+    cJSON *line = cJSON_Duplicate(plain, true);
+    for (const cJSON *v = o->child; v; v = v->next) cJSON_AddItemToObject(line, v->string, cJSON_Duplicate(v, true));
+    cJSON_AddItemToArray(list, line);
+  }
+  if (cJSON_GetArraySize(objects) > 0 || !cJSON_AddItemToArray(list, plain)) cJSON_Delete(plain);
+}
+
 static bool is_shown(const struct ss_column *column, const cJSON *records) {
   if (column->head[0] != '?') return true;
   for (const cJSON *r = records->child; r; r = r->next) {
