@@ -260,25 +260,14 @@ static bool answer(struct ss_query *query, struct entry *e, struct ss_error *err
 
 /* --- families side by side ---------------------------------------------------------------------------------- */
 
-/* What a family was told, to be passed on when all are through: one after the other, in the order of requests. */
-struct told {
-  char **text;
-  size_t count;
-};
-
-static void keep(void *context, const char *text) {
-  struct told *told = context;
-  char *copy = strdup(text);
-  if (copy && ss_grow_by_one(told->text, told->count)) told->text[told->count++] = copy;
-  else free(copy);
+/* What a family was told is passed on when all are through: one after the other, in the order of requests. */
+static void keep(void *told, const char *text) {
+  cJSON_AddItemToArray(told, cJSON_CreateString(text));
 }
 
-static void pass_on(const struct ss_query *query, struct told *told) {
-  for (size_t i = 0; i < told->count; i++) {
-    ss_notice_tell(query->notice, told->text[i]);
-    free(told->text[i]);
-  }
-  free(told->text);
+static void pass_on(const struct ss_query *query, cJSON *told) {
+  for (const cJSON *t = told ? told->child : NULL; t; t = t->next) ss_notice_tell(query->notice, t->valuestring);
+  cJSON_Delete(told);
 }
 
 static void notify(const struct ss_query *query, const struct entry *head, const struct ss_notice *notice) {
@@ -308,7 +297,7 @@ static bool worthwhile(size_t families, unsigned threads) {
 struct families {
   struct ss_query *query;
   struct entry **head; /* [count] */
-  struct told *told;   /* [count] */
+  cJSON **told;        /* [count] texts */
   size_t count, done;
   void (*answered)(void *context, size_t done, size_t all);
   void *context;
@@ -316,7 +305,7 @@ struct families {
 
 static bool answer_family(void *context, void *worker, size_t item, struct ss_error *error) {
   const struct families *f = context;
-  const struct ss_notice mine = {keep, &f->told[item]};
+  const struct ss_notice mine = {keep, f->told[item]};
   (void)worker;
   notify(f->query, f->head[item], &mine);
   const bool ok = answer(f->query, f->head[item], error);
@@ -338,7 +327,7 @@ void ss_query_answer_expected(struct ss_query *query, void (*answered)(void *con
                               void *context) {
   const unsigned threads = query->jobs ? query->jobs : (unsigned)omp_get_num_procs();
   SS_AUTO_FREE struct entry **head = ss_alloc(query->count, sizeof *head);
-  SS_AUTO_FREE struct told *told = ss_alloc_zero(query->count, sizeof *told);
+  SS_AUTO_FREE cJSON **told = ss_alloc(query->count, sizeof *told);
   struct families families = {.query = query,
                               .head = head,
                               .told = told,
@@ -352,8 +341,9 @@ void ss_query_answer_expected(struct ss_query *query, void (*answered)(void *con
                                .finished = family_answered};
   struct ss_error ignored;
   if (!worthwhile(families.count, threads)) return;
+  for (size_t i = 0; i < families.count; i++) told[i] = cJSON_CreateArray();
   (void)!ss_work_run(&work, &ignored);
-  for (size_t i = 0; i < families.count; i++) pass_on(query, &told[i]);
+  for (size_t i = 0; i < families.count; i++) pass_on(query, told[i]);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ */
