@@ -56,6 +56,7 @@ static bool read_real(const struct ss_field_spec *f, struct ss_node node, void *
         : f->kind == SS_SPEC_NONNEGATIVE ? ss_node_nonnegative(node, f->dimension, &value, error)
                                          : ss_node_quantity(node, f->dimension, &value, error)))
     return false;
+  if (f->most > 0 && value > f->most) return ss_node_fail(node, error, "%g is above %g", value, f->most);
   memcpy(at, &value, sizeof value);
   return true;
 }

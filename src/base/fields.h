@@ -39,7 +39,7 @@ struct ss_field_spec {
   bool required;
   bool nullable;      /* null may stand there, and is as if it were absent */
   uint64_t low, high; /* of a count: its range; of texts and lists: how long. `high` 0: no limit */
-  double most;        /* of a quantity, for the schema; 0: no limit */
+  double most;        /* of a quantity; 0: no limit */
   const char *const *choices;
   const char *(*choice)(size_t number); /* in their place, for the schema: NULL behind the last */
   const char *pattern;                  /* of a text, for the schema */

@@ -79,9 +79,7 @@ static const struct ss_object_spec gradient_spec = {.field = gradient_fields};
 bool ss_gradient_read(const struct ss_object_spec *spec, struct ss_node node, struct ss_gradient *out,
                       struct ss_error *error) {
   ss_gradient_defaults(out);
-  if (!ss_object_read(spec, node, out, error)) return false;
-  return out->rho <= 1 ||
-         ss_node_fail(ss_node_get(node, "rho"), error, "a correlation of %g is more than 1", out->rho);
+  return ss_object_read(spec, node, out, error);
 }
 
 static bool add_gradients(struct ss_grid *grid, const struct axes *axes, struct ss_grid_point *p,

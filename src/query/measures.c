@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+enum { OVERLAPS, SHARES, FORMATS, HASHING };
+static const char *const names[] = {"overlaps", "shares", "formats", "hashing", NULL};
 enum { PAIRS_MAX = 200, PARTS_MAX = 1024, ROWS_MAX = 1 << 26 };
 
 static cJSON *add_object(cJSON *list) {
@@ -21,11 +23,12 @@ static cJSON *add_object(cJSON *list) {
   return item;
 }
 
-static bool need_count(struct ss_node node, const char *key, uint64_t low, uint64_t high, uint64_t *out,
-                       struct ss_error *error) {
-  struct ss_node at;
-  return ss_node_need(node, key, &at, error) && ss_node_count(at, low, high, out, error);
-}
+/* What a request says; a kind needs what is its own. */
+struct measure {
+  unsigned kind; /* by names[] */
+  uint64_t bins, parts, elements, servers, row_width, repeats;
+  struct ss_numbers densities, memories, probes;
+};
 
 /* --- of traces ---------------------------------------------------------------------------------------------- */
 
@@ -86,13 +89,13 @@ static bool count_iterations(const struct ss_trace *trace, bool pairs, struct hi
 
 /* Of pairs of ranks {"overlap", "density"}: the middle of a bin, and how often pairs fall into it / its width (a
  * probability density). Of parts {"part", "share"}: counted from 1, and the share of all ranks' rows. */
-static bool of_trace(struct ss_node node, const struct ss_request *request, bool pairs, cJSON *list,
+static bool of_trace(struct ss_node node, const struct ss_request *request, const struct measure *m, cJSON *list,
                      struct ss_error *error) {
+  const bool pairs = m->kind == OVERLAPS;
   struct ss_sources sources = {0};
-  struct histogram h = {0};
+  struct histogram h = {.bins = pairs ? m->bins : m->parts};
   const struct ss_trace *trace;
-  bool ok = ss_request_trace(node, request, &sources, &trace, error) &&
-            need_count(node, pairs ? "bins" : "parts", 1, pairs ? 1000 : PARTS_MAX, &h.bins, error);
+  bool ok = ss_request_trace(node, request, &sources, &trace, error);
   if (ok) {
     h.count = ss_alloc_zero(h.bins, sizeof *h.count);
     ok = (h.count && count_iterations(trace, pairs, &h)) || ss_fail_memory(error, "measuring a trace");
@@ -123,8 +126,8 @@ static uint64_t draw_rows(uint64_t range, double density, uint64_t run, uint64_t
 
 /* What rows of each density are drawn for. */
 struct drawing {
-  uint64_t elements, servers, run; /* run: elements of a row */
-  uint64_t repeats;                /* of what is timed */
+  const struct measure *of;
+  uint64_t run; /* elements of a row */
   double density;
   uint64_t count;          /* rows drawn */
   uint32_t *rows, *placed; /* [elements] */
@@ -132,25 +135,18 @@ struct drawing {
   uint64_t *domain;        /* [servers] */
 };
 
-static bool need_sizes(struct ss_node node, struct drawing *d, struct ss_error *error) {
-  return need_count(node, "elements", 1, ROWS_MAX, &d->elements, error) &&
-         need_count(node, "servers", 1, PARTS_MAX, &d->servers, error);
-}
-
-/* Calls `act` with rows of each density that the node lists. */
-static bool draw_each(struct ss_node node, struct drawing *d,
-                      bool (*act)(struct ss_node node, const struct drawing *d, cJSON *list, struct ss_error *error),
+/* Calls `act` with rows of each density that the measure lists. */
+static bool draw_each(struct drawing *d, bool (*act)(const struct drawing *d, cJSON *list, struct ss_error *error),
                       cJSON *list, struct ss_error *error) {
-  const struct ss_node densities = ss_node_get(node, "densities");
-  SS_AUTO_FREE uint32_t *rows = d->rows = ss_alloc(d->elements, sizeof *rows);
-  SS_AUTO_FREE uint32_t *placed = d->placed = ss_alloc_zero(d->elements, sizeof *placed);
-  SS_AUTO_FREE uint64_t *offsets = d->offsets = ss_alloc(d->servers + 1, sizeof *offsets);
+  const struct measure *m = d->of;
+  SS_AUTO_FREE uint32_t *rows = d->rows = ss_alloc(m->elements, sizeof *rows);
+  SS_AUTO_FREE uint32_t *placed = d->placed = ss_alloc_zero(m->elements, sizeof *placed);
+  SS_AUTO_FREE uint64_t *offsets = d->offsets = ss_alloc(m->servers + 1, sizeof *offsets);
   if (!rows || !placed || !offsets) return ss_fail_memory(error, "drawing rows");
-  for (struct ss_node at = ss_node_first(densities); ss_node_present(at); at = ss_node_next(at)) {
-    if (!ss_node_nonnegative(at, SS_RATIO, &d->density, error)) return false;
-    if (d->density > 1) return ss_node_fail(at, error, "is above 1");
-    d->count = draw_rows(d->elements, d->density, d->run, 1, rows);
-    if (!act(node, d, list, error)) return false;
+  for (size_t i = 0; i < m->densities.count; i++) {
+    d->density = m->densities.value[i];
+    d->count = draw_rows(m->elements, d->density, d->run, 1, rows);
+    if (!act(d, list, error)) return false;
   }
   return true;
 }
@@ -160,30 +156,29 @@ static bool draw_each(struct ss_node node, struct drawing *d,
 static void add_size(cJSON *list, const char *name, const struct drawing *s, uint64_t bytes) {
   cJSON *item = add_object(list);
   ss_json_add(item, SS_T("format", name), SS_N("density", s->density),
-              SS_N("size", (double)bytes / (4 * (double)s->elements)));
+              SS_N("size", (double)bytes / (4 * (double)s->of->elements)));
 }
 
 /* All servers' parts together, each encoded as a server would. */
-static bool add_sizes(struct ss_node node, const struct drawing *s, cJSON *list, struct ss_error *error) {
+static bool add_sizes(const struct drawing *s, cJSON *list, struct ss_error *error) {
   static const struct {
     const char *name;
     enum ss_wire_format format;
   } formats[] = {{"COO", SS_WIRE_COO}, {"bitmap", SS_WIRE_BITMAP}, {"hash bitmap", SS_WIRE_HASH_BITMAP}};
-  (void)node;
-  const struct ss_domains domains = {.parts = (uint32_t)s->servers, .size = s->domain};
-  if (!ss_hash_partition(&(struct ss_hash_input){.rows = s->rows, .count = s->count}, 1, (uint32_t)s->servers,
+  const struct ss_domains domains = {.parts = (uint32_t)s->of->servers, .size = s->domain};
+  if (!ss_hash_partition(&(struct ss_hash_input){.rows = s->rows, .count = s->count}, 1, (uint32_t)s->of->servers,
                          &(struct ss_hash_output){.rows = s->placed, .offsets = s->offsets}, error))
     return false;
   for (size_t f = 0; s->run == 1 && f < 3; f++) {
     uint64_t bytes = 0;
-    for (uint32_t p = 0; p < s->servers; p++) {
+    for (uint32_t p = 0; p < s->of->servers; p++) {
       const struct ss_wire wire = {.format = formats[f].format,
                                    .value_bytes = 4,
                                    .index_bytes = 4,
                                    .domains = formats[f].format == SS_WIRE_HASH_BITMAP ? &domains : NULL};
       const struct ss_chunk chunk = {.rows = s->placed + s->offsets[p],
                                      .count = s->offsets[p + 1] - s->offsets[p],
-                                     .high = s->elements,
+                                     .high = s->of->elements,
                                      .width = 1,
                                      .stride = 1,
                                      .part = p};
@@ -192,19 +187,19 @@ static bool add_sizes(struct ss_node node, const struct drawing *s, cJSON *list,
     add_size(list, formats[f].name, s, bytes);
   }
   const struct ss_wire blocks = {.format = SS_WIRE_BLOCK, .value_bytes = 4, .index_bytes = 4, .block = 256};
-  const struct ss_chunk whole = {.rows = s->rows, .count = s->count, .high = s->elements, .width = 1, .stride = 1};
+  const struct ss_chunk whole = {
+      .rows = s->rows, .count = s->count, .high = s->of->elements, .width = 1, .stride = 1};
   add_size(list, s->run == 1 ? "blocks, scattered" : "blocks, whole rows", s, ss_wire_bytes(&blocks, &whole));
   return true;
 }
 
 /* {"format", "density", "size"}: bytes of an aggregate of random elements / those of the dense tensor. */
-static bool formats(struct ss_node node, cJSON *list, struct ss_error *error) {
-  struct drawing d = {0};
-  if (!need_sizes(node, &d, error) || !need_count(node, "row_width", 1, ROWS_MAX, &d.run, error)) return false;
-  SS_AUTO_FREE uint64_t *domain = d.domain = ss_alloc(d.servers, sizeof *domain);
+static bool formats(const struct measure *m, cJSON *list, struct ss_error *error) {
+  struct drawing d = {.of = m, .run = m->row_width};
+  SS_AUTO_FREE uint64_t *domain = d.domain = ss_alloc(m->servers, sizeof *domain);
   if (!domain) return ss_fail_memory(error, "sizing formats");
-  return ss_hash_sizes(0, d.elements, 1, (uint32_t)d.servers, domain, error) &&
-         draw_each(node, &d, add_sizes, list, error);
+  return ss_hash_sizes(0, m->elements, 1, (uint32_t)m->servers, domain, error) &&
+         draw_each(&d, add_sizes, list, error);
 }
 
 /* --- how long hashing takes here ---------------------------------------------------------------------------- */
@@ -220,14 +215,14 @@ static double seconds_of(clockid_t clock) {
  * share of the time in which the machine did something else. */
 static bool time_hashing(const struct drawing *h, double memory, uint32_t probes, cJSON *list,
                          struct ss_error *error) {
-  struct ss_hash_memory settings = ss_hash_memory_zen((uint32_t)h->servers, h->count);
+  struct ss_hash_memory settings = ss_hash_memory_zen((uint32_t)h->of->servers, h->count);
   struct ss_hash_tally tally = {0};
   double sum = 0, least = HUGE_VAL, most = 0;
   settings.probes = probes;
-  settings.parallel_slots = (uint64_t)(memory * (double)h->count) + h->servers;
-  settings.serial_slots = h->servers * (h->count + 1);
+  settings.parallel_slots = (uint64_t)(memory * (double)h->count) + h->of->servers;
+  settings.serial_slots = h->of->servers * (h->count + 1);
   const double computed_before = seconds_of(CLOCK_THREAD_CPUTIME_ID);
-  for (uint64_t i = 0; i < h->repeats; i++) {
+  for (uint64_t i = 0; i < h->of->repeats; i++) {
     const double begin = seconds_of(CLOCK_MONOTONIC);
     if (!ss_hash_hierarchical(&settings, &(struct ss_hash_input){.rows = h->rows, .count = h->count},
                               &(struct ss_hash_output){.rows = h->placed, .offsets = h->offsets}, &tally, error))
@@ -237,31 +232,18 @@ static bool time_hashing(const struct drawing *h, double memory, uint32_t probes
   }
   cJSON *item = add_object(list);
   ss_json_add(item, SS_N("memory", memory), SS_N("probes", probes), SS_N("density", h->density),
-              SS_N("time_s", sum / (double)h->repeats), SS_N("fastest_s", least), SS_N("slowest_s", most),
+              SS_N("time_s", sum / (double)h->of->repeats), SS_N("fastest_s", least), SS_N("slowest_s", most),
               SS_N("busy", sum > 0 ? fmax(0, 1 - (seconds_of(CLOCK_THREAD_CPUTIME_ID) - computed_before) / sum) : 0),
               SS_N("serial", h->count ? (double)tally.serial / (double)h->count : 0));
   return true;
 }
 
-static bool time_settings(struct ss_node node, const struct drawing *h, cJSON *list, struct ss_error *error) {
-  const struct ss_node memories = ss_node_get(node, "memories"), probes = ss_node_get(node, "probes");
-  for (struct ss_node m = ss_node_first(memories); ss_node_present(m); m = ss_node_next(m))
-    for (struct ss_node p = ss_node_first(probes); ss_node_present(p); p = ss_node_next(p)) {
-      double memory;
-      uint64_t count;
-      if (!ss_node_positive(m, SS_NUMBER, &memory, error) ||
-          (memory > 64 && !ss_node_fail(m, error, "is more than 64 times the rows")) ||
-          !ss_node_count(p, 1, SS_HASH_PROBES, &count, error) ||
-          !time_hashing(h, memory, (uint32_t)count, list, error))
-        return false;
-    }
+static bool time_settings(const struct drawing *h, cJSON *list, struct ss_error *error) {
+  const struct ss_numbers *memories = &h->of->memories, *probes = &h->of->probes;
+  for (size_t m = 0; m < memories->count; m++)
+    for (size_t p = 0; p < probes->count; p++)
+      if (!time_hashing(h, memories->value[m], (uint32_t)probes->value[p], list, error)) return false;
   return true;
-}
-
-static bool hashing(struct ss_node node, cJSON *list, struct ss_error *error) {
-  struct drawing d = {.run = 1};
-  return need_sizes(node, &d, error) && need_count(node, "repeats", 1, 100, &d.repeats, error) &&
-         draw_each(node, &d, time_settings, list, error);
 }
 
 /* --- what hashing loses ------------------------------------------------------------------------------------- */
@@ -304,7 +286,6 @@ const struct ss_object_spec ss_hash_fields = {
 bool ss_answer_hash(struct ss_node node, struct ss_request *request, struct ss_error *error) {
   struct hash h;
   if (!ss_object_read(&ss_hash_fields, node, &h, error)) return false;
-  if (h.per_row > 1024) return ss_node_fail(ss_node_get(node, "slots_per_row"), error, "more than 1024 slots a row");
   if (h.kernel == HIERARCHICAL && !ss_node_present(ss_node_get(node, "probes")))
     return ss_node_need(node, "probes", &node, error);
   const bool lossy = h.kernel == LOSSY;
@@ -319,33 +300,40 @@ bool ss_answer_hash(struct ss_node node, struct ss_request *request, struct ss_e
 
 /* ------------------------------------------------------------------------------------------------------------ */
 
-static const char *const names[] = {"overlaps", "shares", "formats", "hashing", NULL};
 static const struct ss_field_spec a_share = {NULL, NULL, SS_IS_RATIO, .most = 1},
                                   a_memory = {NULL, NULL, SS_IS_ABOVE_0, .most = 64},
                                   some_probes = {NULL, NULL, SS_IS_COUNT(1, SS_HASH_PROBES)};
+#define PART(member) SS_STORED(struct measure, member)
 static const struct ss_field_spec fields[] = {
-    {"name", NULL, SS_IS_CHOICE(names), .required = true, .size = sizeof(unsigned)},
+    {"name", NULL, SS_IS_CHOICE(names), .required = true, PART(kind)},
     {"trace", "of overlaps and shares", SS_IS_EITHER(ss_lookups_forms)},
-    {"bins", "of overlaps", SS_IS_COUNT(1, 1000)},
-    {"parts", "of shares", SS_IS_COUNT(1, PARTS_MAX)},
-    {"elements", "of formats and hashing", SS_IS_COUNT(1, ROWS_MAX)},
-    {"servers", "of formats and hashing", SS_IS_COUNT(1, PARTS_MAX)},
-    {"densities", "of formats and hashing", SS_IS_LIST(&a_share, 0, 0)},
-    {"row_width", "of formats", SS_IS_COUNT(1, ROWS_MAX)},
-    {"memories", "of hashing: times the rows", SS_IS_LIST(&a_memory, 0, 0)},
-    {"probes", "of hashing", SS_IS_LIST(&some_probes, 0, 0)},
-    {"repeats", "of hashing", SS_IS_COUNT(1, 100)},
+    {"bins", "of overlaps", SS_IS_COUNT(1, 1000), PART(bins)},
+    {"parts", "of shares", SS_IS_COUNT(1, PARTS_MAX), PART(parts)},
+    {"elements", "of formats and hashing", SS_IS_COUNT(1, ROWS_MAX), PART(elements)},
+    {"servers", "of formats and hashing", SS_IS_COUNT(1, PARTS_MAX), PART(servers)},
+    {"densities", "of formats and hashing", SS_IS_LIST(&a_share, 0, SS_NUMBERS_MAX), PART(densities)},
+    {"row_width", "of formats", SS_IS_COUNT(1, ROWS_MAX), PART(row_width)},
+    {"memories", "of hashing: times the rows", SS_IS_LIST(&a_memory, 0, SS_NUMBERS_MAX), PART(memories)},
+    {"probes", "of hashing", SS_IS_LIST(&some_probes, 0, SS_NUMBERS_MAX), PART(probes)},
+    {"repeats", "of hashing", SS_IS_COUNT(1, 100), PART(repeats)},
     {.name = NULL}};
 const struct ss_object_spec ss_measure_fields = {
     .name = "measure", .says = "distributions that papers draw", .field = fields};
 
 bool ss_answer_measure(struct ss_node measure, struct ss_request *request, struct ss_error *error) {
-  unsigned chosen;
-  if (!ss_object_read(&ss_measure_fields, measure, &chosen, error)) return false;
+  static const char *const needed[][5] = {[OVERLAPS] = {"bins"},
+                                          [SHARES] = {"parts"},
+                                          [FORMATS] = {"elements", "servers", "row_width"},
+                                          [HASHING] = {"elements", "servers", "repeats"}};
+  struct measure m = {0};
+  struct ss_node field;
+  if (!ss_object_read(&ss_measure_fields, measure, &m, error)) return false;
+  for (size_t i = 0; needed[m.kind][i]; i++)
+    if (!ss_node_need(measure, needed[m.kind][i], &field, error)) return false;
   cJSON *list = cJSON_CreateArray();
-  const bool ok = chosen < 2    ? of_trace(measure, request, chosen == 0, list, error)
-                  : chosen == 2 ? formats(measure, list, error)
-                                : hashing(measure, list, error);
+  const bool ok = m.kind <= SHARES    ? of_trace(measure, request, &m, list, error)
+                  : m.kind == FORMATS ? formats(&m, list, error)
+                                      : draw_each(&(struct drawing){.of = &m, .run = 1}, time_settings, list, error);
   if (ok && list && list->child) {
     request->answer = list;
     return true;

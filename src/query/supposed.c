@@ -49,12 +49,10 @@ static const struct ss_object_spec tensor_spec = {.field = tensor_fields}, links
 
 bool ss_supposed_read(struct ss_node object, bool needs_bytes, bool needs_density, struct ss_supposition *c,
                       struct ss_error *error) {
-  struct ss_node bytes, density = ss_node_get(object, "density");
-  if ((needs_bytes && !ss_node_need(object, "M", &bytes, error)) ||
-      (needs_density && !ss_node_need(object, "density", &density, error)) ||
-      !ss_object_read_known(&tensor_spec, object, c, error))
-    return false;
-  return c->density <= 1 || ss_node_fail(density, error, "%g is above 1", c->density);
+  struct ss_node needed;
+  return (!needs_bytes || ss_node_need(object, "M", &needed, error)) &&
+         (!needs_density || ss_node_need(object, "density", &needed, error)) &&
+         ss_object_read_known(&tensor_spec, object, c, error);
 }
 
 /* By its name or path, or as it is. */

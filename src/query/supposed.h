@@ -12,7 +12,7 @@
 #define SS_OF_TENSOR(member) SS_STORED(struct ss_supposition, member)
 #define SS_TENSOR_FIELDS                                                                                             \
   {"M", "of the dense tensor", .kind = SS_SPEC_POSITIVE, .dimension = SS_BYTES, SS_OF_TENSOR(bytes)},                \
-      {"density", NULL, SS_IS_SHARE, SS_OF_TENSOR(density)},                                                         \
+      {"density", NULL, SS_IS_SHARE, .most = 1, SS_OF_TENSOR(density)},                                              \
       {"lookups", "as a share of the rows (density)", SS_IS_SHARE, SS_OF_TENSOR(lookups)},                           \
       {"row_width", NULL, SS_IS_COUNT(1, UINT32_MAX), SS_OF_TENSOR(row_width)},                                      \
       {"value_bytes", NULL, SS_IS_COUNT(1, 16), SS_OF_TENSOR(value_bytes)},                                          \

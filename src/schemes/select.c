@@ -42,20 +42,19 @@ const struct ss_object_spec ss_selection_fields = {
         "{'block': ['blocks']}}"};
 
 bool ss_selection_read(struct ss_node node, struct ss_selection *out, struct ss_error *error) {
-  const struct ss_node topk = ss_node_get(node, "topk"), blocks = ss_node_get(node, "blocks"),
-                       block = ss_node_get(node, "block");
+  const struct ss_node blocks = ss_node_get(node, "blocks"), block = ss_node_get(node, "block");
   *out = (struct ss_selection){.selects = true, .residual = true};
   if (ss_node_is_object(node) && !ss_object_check_keys(&ss_selection_fields, node, error)) return false;
-  if (!ss_node_is_object(node) ||
-      ss_node_present(topk) + ss_node_present(ss_node_get(node, "k")) + ss_node_present(blocks) != 1)
+  if (!ss_node_is_object(node) || ss_node_present(ss_node_get(node, "topk")) +
+                                          ss_node_present(ss_node_get(node, "k")) + ss_node_present(blocks) !=
+                                      1)
     return ss_node_fail(
         node, error, "expected one of {\"topk\": \"5%%\"}, {\"k\": 1000} and {\"blocks\": \"1/32\", \"block\": 256}");
   if (ss_node_present(block) && !ss_node_present(blocks))
     return ss_node_fail(block, error, "belongs to \"blocks\", the share of them that is kept");
   if (!ss_object_read(&ss_selection_fields, node, out, error)) return false;
   if (ss_node_present(blocks) && !ss_node_present(block)) out->block = 256;
-  if (out->density <= 1) return true;
-  return ss_node_fail(ss_node_present(topk) ? topk : blocks, error, "a share of %g is more than all", out->density);
+  return true;
 }
 
 /* One iteration. */

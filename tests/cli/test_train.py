@@ -486,7 +486,7 @@ WRONG = [
     (with_system(dense="alltoall"), "alltoall is for looked-up rows"),
     (with_system(select={"topk": "5%"}), "allreduce sends every element"),
     (with_system(dense="spardl", select={"topk": "5%"}), "spardl selects by itself"),
-    (with_system(dense="zen", select={"topk": 2}), "a share of 2 is more than all"),
+    (with_system(dense="zen", select={"topk": 2}), "2 is above 1"),
     (with_system(sparse="gtopk"), None),
     ({**with_system(sparse="gtopk"), "ranks": [3]}, "s at 3 ranks: "),
     ({**with_system(), "systems": ["embrase"]}, 'did you mean "embrace"'),
