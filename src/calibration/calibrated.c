@@ -1,6 +1,7 @@
 #include "calibration/calibrated.h"
 
 #include <cjson/cJSON.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -224,6 +225,9 @@ static bool add_notes(cJSON *root, const struct ss_calibrated *c) {
     if (!list || !cJSON_AddItemToObject(notes, is_main ? "fit" : names[kind], list)) return false;
   }
   if (c->fit->sum_supposed && !cJSON_AddStringToObject(notes, "supposed", "sums of 0.1 ns a byte")) return false;
+  if (c->fit->exchange_tied &&
+      !cJSON_AddStringToObject(notes, "tied", "exchange: nothing measured tells it from messages between nodes"))
+    return false;
   return cJSON_AddNumberToObject(notes, "samples", (double)c->fit->count) &&
          cJSON_AddNumberToObject(notes, "residual_median", c->fit->residuals.typical) &&
          cJSON_AddNumberToObject(notes, "residual_max", c->fit->residuals.worst) && add_unseen(notes, c) &&
@@ -316,10 +320,22 @@ static void say_measured(const struct ss_observations *all, char *text, size_t s
                  nodes == 1 ? "" : "s");
 }
 
+/* Most nodes and most ranks on one: "4x8", or "4" of one rank each. */
+static int name_nodes(const struct ss_observations *all, char *text, size_t size) {
+  uint32_t nodes = 0, per_node = 0;
+  for (size_t i = 0; i < all->count; i++) {
+    nodes = all->list[i].nodes > nodes ? all->list[i].nodes : nodes;
+    per_node = all->list[i].per_node > per_node ? all->list[i].per_node : per_node;
+  }
+  return snprintf(text, size, "%" PRIu32 "x%" PRIu32 "-", nodes, per_node);
+}
+
 void ss_calibration_name(const char *name, const struct ss_observations *all, char *text, size_t size) {
-  const char *base = without_folder(all->source[0]), *dot = strrchr(base, '.');
-  if (name || strcmp(all->source[0], "-") == 0) (void)snprintf(text, size, "%s", name ? name : "measured");
-  else (void)snprintf(text, size, "%.*s", dot && dot > base ? (int)(dot - base) : 100, base);
+  const bool system = !name && all->system[0];
+  const int at = name || system ? 0 : name_nodes(all, text, size);
+  const char *of = name ? name : system ? all->system : all->hardware[0] ? all->hardware : "measured";
+  (void)snprintf(text + at, size - (size_t)at, "%.100s", of);
+  for (char *c = text; !name && *c; c++) *c = isalnum((unsigned char)*c) ? (char)tolower((unsigned char)*c) : '-';
 }
 
 /* --- the whole --------------------------------------------------------------------------------------------- */

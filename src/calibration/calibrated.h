@@ -48,11 +48,12 @@ struct ss_calibration {
 };
 
 /* Fits a cluster to all of them, and judges it by what it predicts of those that were left out (unless `unjudged`).
- * `name` NULL: that of the first log. The observations must outlive the calibration, which is to be freed. */
+ * `name` NULL: what was measured. The observations must outlive the calibration, which is to be freed. */
 bool ss_calibrate(const struct ss_observations *all, const struct ss_cluster_fit_options *options, const char *name,
                   struct ss_calibration *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_calibration_free(struct ss_calibration *calibration);
-/* The cluster's name: `name`, or (NULL) that of the first log, without its ending. */
+/* The cluster's name: `name`, or (NULL) the tables' system, else the most nodes and GPUs of a run and the logs'
+ * hardware: "4x8-nvidia-h100-80gb-hbm3". */
 void ss_calibration_name(const char *name, const struct ss_observations *all, char *text, size_t size);
 
 #endif

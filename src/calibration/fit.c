@@ -7,23 +7,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ROUNDS: times costs are fitted and observations played again. */
-enum { ROUNDS = 4 };
+/* ROUNDS, TRIES: times costs are fitted and observations played again: with pieces sought, and without. */
+enum { ROUNDS = 4, TRIES = 4 };
 static const double DECISIVE = 10, EXACT = 1e-6, MARGIN = 1e-6;
 
 /* --- playing ------------------------------------------------------------------------------------------------ */
 
-/* Whether an observation's terms still tell its time, now that costs are others. */
-static bool still_tell(const struct ss_measured_cluster *m, const struct ss_observation *o,
-                       const struct ss_known_terms *known, struct ss_error *error) {
-  double seconds, sum = 0;
-  if (known->count == 0 || !ss_observation_predict(m, o, &seconds, error)) return false;
+/* The time that terms tell. */
+static double told(const struct ss_measured_cluster *m, const struct ss_known_terms *known) {
+  double sum = 0;
   for (uint32_t i = 0; i < known->count; i++) {
     const struct ss_cost_term *t = &known->term[i];
     if (ss_fit_charged_as(m, t->kind) == SS_COST_KINDS) continue;
     sum += t->weight * ss_cost_piece_of(m, t->kind, t->size)->cost[t->which].value;
   }
-  return fabs(sum - seconds) <= EXACT * seconds;
+  return sum;
+}
+
+/* Whether an observation's terms still tell its time, now that costs are others. */
+static bool still_tell(const struct ss_measured_cluster *m, const struct ss_observation *o,
+                       const struct ss_known_terms *known, struct ss_error *error) {
+  double seconds;
+  if (known->count == 0 || !ss_observation_predict(m, o, &seconds, error)) return false;
+  return fabs(told(m, known) - seconds) <= EXACT * seconds;
 }
 
 static bool play_one(const struct ss_measured_cluster *m, const struct ss_observation *o,
@@ -138,7 +144,7 @@ static bool fit_costs(struct ss_fit_problem *p, struct ss_measured_cluster *m, d
 static bool settle(struct ss_fit_problem *p, struct ss_measured_cluster *m, bool find, double *weight,
                    struct ss_error *error) {
   size_t changed = 1;
-  for (int round = 0; round < (find ? ROUNDS : 2) && (round == 0 || changed > 0); round++) {
+  for (int round = 0; round < (find ? ROUNDS : TRIES) && (round == 0 || changed > 0); round++) {
     if (!play_all(p, m, &changed, error)) return false;
     if (round > 0 && changed == 0) return true;
     if (find && round < 2) ss_fit_find_pieces(p, m);
@@ -162,10 +168,6 @@ static void begin_piece(struct ss_measured_cluster *m, enum ss_cost_kind kind, d
   m->piece[kind][0] = (struct ss_cost_piece){UINT64_MAX, {{.value = a}, {.value = b}}};
 }
 
-static bool exchanges(const struct ss_observation *o) {
-  return o->algorithm->collective == SS_SENDRECV || strcmp(o->algorithm->name, "linear") == 0;
-}
-
 /* A first guess, in which every cost makes a difference where it can. */
 static struct ss_measured_cluster begin(const struct ss_fit_problem *p,
                                         const struct ss_cluster_fit_options *options) {
@@ -182,7 +184,7 @@ static struct ss_measured_cluster begin(const struct ss_fit_problem *p,
     inter = inter || o->nodes > 1;
     stream = stream || o->stream;
     mpi = mpi || o->mpi;
-    if (o->nodes > 1 && exchanges(o) && o->per_node > sharing) sharing = o->per_node;
+    if (o->nodes > 1 && ss_observation_exchanges(o) && o->per_node > sharing) sharing = o->per_node;
   }
   begin_piece(&m, SS_COST_INTER, 5e-6, beta);
   /* Not faster than a share of the card, or exchanges that are slower would make no difference. */
@@ -205,10 +207,21 @@ static void drop_unseen(const struct ss_fit_problem *p, struct ss_measured_clust
 
 /* --- cards and windows -------------------------------------------------------------------------------------- */
 
+/* How far what is played is from what terms tell of it: they may follow a cluster that fits have left. */
+static double drift(const struct ss_fit_problem *p, const struct ss_measured_cluster *m, size_t i,
+                    struct ss_error *error) {
+  double seconds;
+  if (!ss_observation_predict(m, &p->list[p->at[i]], &seconds, error)) return 1;
+  return fabs(log(told(m, ss_fit_terms(p, i)) / seconds));
+}
+
 static double criterion(struct ss_fit_problem *p, struct ss_measured_cluster m, struct ss_error *error) {
   SS_AUTO_FREE double *weight = ss_alloc(p->count, sizeof *weight);
+  p->cap = 1;
   if (!weight || !settle(p, &m, false, weight, error)) return INFINITY;
-  return 2 * (double)p->count * log(ss_fit_score(p, &m));
+  double off = 0;
+  for (size_t i = 0; i < p->count; i++) off += fmin(drift(p, &m, i, error), 1);
+  return 2 * (double)p->count * log(ss_fit_score(p, &m) + off / (double)p->count);
 }
 
 /* Whether runs could tell: they used different numbers of a node's GPUs between nodes. */
@@ -229,14 +242,14 @@ static bool tells_window(const struct ss_fit_problem *p) {
   return false;
 }
 
-/* Tries values of one of m's numbers; keeps another than the first only when it is much more likely. */
-static void choose(struct ss_fit_problem *p, struct ss_measured_cluster *m, uint32_t *number, const uint32_t *values,
-                   size_t count, struct ss_error *error) {
+/* Tries values of one of m's numbers; keeps another than the first only when it is much more likely. Its criterion.
+ */
+static double choose(struct ss_fit_problem *p, struct ss_measured_cluster *m, uint32_t *number,
+                     const uint32_t *values, size_t count, struct ss_error *error) {
   double best = INFINITY;
   uint32_t chosen = *number;
   for (size_t i = 0; i < count; i++) {
     *number = values[i];
-    p->cap = 1;
     const double mine = criterion(p, *m, error) + (i > 0 ? DECISIVE : 0);
     if (mine < best) {
       best = mine;
@@ -244,6 +257,7 @@ static void choose(struct ss_fit_problem *p, struct ss_measured_cluster *m, uint
     }
   }
   *number = chosen;
+  return best;
 }
 
 static void choose_cards(struct ss_fit_problem *p, struct ss_measured_cluster *m, struct ss_error *error) {
@@ -251,7 +265,63 @@ static void choose_cards(struct ss_fit_problem *p, struct ss_measured_cluster *m
   size_t count = 0;
   for (uint32_t n = 1; n <= m->gpus_per_node && count < 32; n++)
     if (m->gpus_per_node % n == 0) values[count++] = n;
-  choose(p, m, &m->nics, values, count, error);
+  (void)choose(p, m, &m->nics, values, count, error);
+}
+
+/* How much those that are not seen are off on a cluster, once it is fitted, with pieces, and played again: into score
+ * [count], each at most 1. */
+static bool hold_out(struct ss_fit_problem *p, struct ss_measured_cluster m, double *score, struct ss_error *error) {
+  SS_AUTO_FREE double *weight = ss_alloc(p->count, sizeof *weight);
+  if (!weight || !settle(p, &m, true, weight, error)) return false;
+  p->cap = 1;
+  if (!ss_fit_cross_validate(p, &m, score)) return false;
+  for (size_t i = 0; i < p->count; i++) score[i] = fmin(score[i] + drift(p, &m, i, error), 1);
+  return true;
+}
+
+/* Terms are of kinds that have costs: they are found anew where a kind gets or loses its own. */
+static void forget(const struct ss_fit_problem *p) {
+  for (size_t i = 0; i < p->count; i++) ss_fit_terms(p, i)->count = 0;
+}
+
+/* Whether runs of several nodes that are not seen are told better on `a` than on `b`, beyond noise. */
+static bool tells_more(struct ss_fit_problem *p, const struct ss_measured_cluster *a,
+                       const struct ss_measured_cluster *b, struct ss_error *error) {
+  SS_AUTO_FREE double *mine = ss_alloc(p->count, sizeof *mine), *other = ss_alloc(p->count, sizeof *other);
+  bool ok = mine && other && hold_out(p, *a, mine, error);
+  forget(p);
+  ok = ok && hold_out(p, *b, other, error);
+  forget(p);
+  size_t kept = 0;
+  for (size_t i = 0; i < p->count; i++) {
+    if (p->list[p->at[i]].nodes < 2) continue;
+    mine[kept] = mine[i];
+    other[kept++] = other[i];
+  }
+  return ok && ss_fit_better(mine, other, kept, SS_FIT_ONE);
+}
+
+static void choose_window(struct ss_fit_problem *p, struct ss_measured_cluster *m, bool given,
+                          struct ss_error *error) {
+  static const uint32_t values[] = {1, 2, 4, UINT32_MAX};
+  if (!given && tells_window(p)) (void)choose(p, m, &m->window, values, 4, error);
+}
+
+/* Exchanges have costs of their own only where these tell what was not seen better than those between nodes do, each
+ * played with the window that suits it: a window, or a shared card, may be all that makes them slow. */
+static void choose_exchange(struct ss_fit_problem *p, struct ss_measured_cluster *m, bool window_given,
+                            struct ss_cluster_fit *out, struct ss_error *error) {
+  struct ss_measured_cluster tied = *m;
+  tied.pieces[SS_COST_EXCHANGE] = 0;
+  forget(p);
+  choose_window(p, &tied, window_given, error);
+  out->exchange_tied = m->pieces[SS_COST_EXCHANGE] > 0;
+  if (out->exchange_tied) {
+    forget(p);
+    choose_window(p, m, window_given, error);
+    out->exchange_tied = !tells_more(p, m, &tied, error);
+  }
+  if (out->exchange_tied || m->pieces[SS_COST_EXCHANGE] == 0) *m = tied;
 }
 
 /* --- all of it ----------------------------------------------------------------------------------------------- */
@@ -259,6 +329,8 @@ static void choose_cards(struct ss_fit_problem *p, struct ss_measured_cluster *m
 static void use(struct ss_fit_problem *p, size_t at) {
   size_t *first = &p->first[p->count];
   p->at[p->count++] = at;
+  p->inside = p->inside || p->list[at].nodes == 1;
+  p->between = p->between || p->list[at].nodes > 1;
   *first = 0;
   while (!ss_observation_same_call(&p->list[p->at[*first]], &p->list[at])) ++*first;
 }
@@ -323,30 +395,36 @@ static bool judge_pieces(struct ss_fit_problem *p, struct ss_cluster_fit *out, s
   return true;
 }
 
+/* Of runs of several nodes, if there are any; else of those inside one. */
 static bool enough(const struct ss_fit_problem *p, struct ss_error *error) {
-  size_t sizes = 0;
+  size_t times = 0, sizes = 0;
   for (size_t i = 0; i < p->count; i++) {
+    const struct ss_observation *o = &p->list[p->at[i]];
     size_t before = 0;
-    while (before < i && p->list[p->at[before]].bytes != p->list[p->at[i]].bytes) before++;
+    if (p->between && o->nodes < 2) continue;
+    while (p->list[p->at[before]].bytes != o->bytes || (p->between && p->list[p->at[before]].nodes < 2)) before++;
     sizes += before == i;
+    times++;
   }
-  return (p->count >= 4 && sizes >= 3) ||
-         ss_fail(
-             error, SS_BAD_INPUT,
-             "%zu times of %zu sizes are too few to fit (at least 4 of 3): latency and bandwidth are not determined",
-             p->count, sizes);
+  return (times >= 4 && sizes >= 3) ||
+         ss_fail(error, SS_BAD_INPUT,
+                 "%zu times of %zu sizes%s are too few to fit (at least 4 of 3): latency and bandwidth are not "
+                 "determined",
+                 times, sizes, p->between && times < p->count ? " between nodes" : "");
 }
 
-/* The rate of what is largest must be known, or the cluster is worth nothing. */
+static const struct ss_fitted_cost *largest_rate(const struct ss_measured_cluster *m, enum ss_cost_kind kind) {
+  return m->pieces[kind] > 0 ? &m->piece[kind][m->pieces[kind] - 1].cost[1] : NULL;
+}
+
+/* The rate of what is largest must be known, between nodes where runs were of several (there it may be exchanges that
+ * tell it), or the cluster is worth nothing. */
 static bool grows(const struct ss_fit_problem *p, const struct ss_measured_cluster *m, struct ss_error *error) {
   uint64_t low = UINT64_MAX, high = 0;
-  const struct ss_fitted_cost *beta = NULL;
-  for (int kind = SS_COST_INTRA; kind >= 0; kind--) {
-    const struct ss_fitted_cost *mine = &m->piece[kind][m->pieces[kind] > 0 ? m->pieces[kind] - 1 : 0].cost[1];
-    if (m->pieces[kind] > 0 && (!beta || !beta->known)) beta = mine;
-  }
+  const struct ss_fitted_cost *beta = largest_rate(m, p->between ? SS_COST_INTER : SS_COST_INTRA);
+  const struct ss_fitted_cost *exchange = p->between ? largest_rate(m, SS_COST_EXCHANGE) : NULL;
   assert(beta); /* what is fitted has a piece of some kind */
-  if (beta->known) return true;
+  if (beta->value > 0 && (beta->known || (exchange && exchange->known))) return true;
   for (size_t i = 0; i < p->count; i++) {
     const uint64_t bytes = p->list[p->at[i]].bytes;
     low = bytes < low ? bytes : low;
@@ -372,7 +450,8 @@ static bool weigh_sums(struct ss_fit_problem *p, struct ss_measured_cluster *m, 
                   grows(p, &fitted, NULL);
   p->suppose_sum = true;
   if (!settle(p, m, true, out->weight, error)) return false;
-  out->sum_supposed = !(ok && ss_fit_cross_validate(p, m, supposed) && ss_fit_better(free_ones, supposed, p->count));
+  out->sum_supposed =
+      !(ok && ss_fit_cross_validate(p, m, supposed) && ss_fit_better(free_ones, supposed, p->count, SS_FIT_MANY));
   if (out->sum_supposed) return true;
   p->suppose_sum = false;
   *m = fitted;
@@ -385,16 +464,11 @@ static bool solve(struct ss_fit_problem *p, const struct ss_cluster_fit_options 
   size_t changed;
   *m = begin(p, options);
   p->latency = options->latency;
-  for (size_t i = 0; i < p->count; i++) {
-    p->inside = p->inside || p->list[p->at[i]].nodes == 1;
-    p->between = p->between || p->list[p->at[i]].nodes > 1;
-  }
   hold_latency(p, m);
   if (!play_all(p, m, &changed, error)) return false;
   drop_unseen(p, m);
   if (options->nics == 0 && tells_cards(p)) choose_cards(p, m, error);
-  if (options->window == 0 && tells_window(p))
-    choose(p, m, &m->window, (const uint32_t[]){1, 2, 4, UINT32_MAX}, 4, error);
+  choose_exchange(p, m, options->window > 0, out, error);
   if (m->pieces[SS_COST_MEMORY] > 0 ? !weigh_sums(p, m, out, error) : !settle(p, m, true, out->weight, error))
     return false;
   return predict_all(p, out, error) && grows(p, m, error) && judge_pieces(p, out, error);

@@ -31,7 +31,8 @@ struct ss_cluster_fit {
   double *predicted; /* [count] s, as played */
   double *weight;    /* [count] 0: an outlier, which the costs were not fitted to */
   struct ss_residuals residuals;
-  bool sum_supposed; /* sums could not be told from messages: 0.1 ns a byte was supposed of them */
+  bool exchange_tied; /* exchanges were seen, but nothing tells costs of their own from those between nodes */
+  bool sum_supposed;  /* sums could not be told from messages: 0.1 ns a byte was supposed of them */
 };
 
 /* How observations' times grow with costs, as they were last played. */

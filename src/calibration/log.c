@@ -133,6 +133,26 @@ static bool count_ranks(struct reader *r, uint32_t *ranks, uint32_t *nodes, stru
   return true;
 }
 
+bool ss_tool_is_of(const char *text, const char *path) {
+  const char *equals = strrchr(text, '='), *slash = strrchr(path, '/');
+  const size_t length = equals ? (size_t)(equals - text) : 0;
+  return equals && ((strlen(path) == length && strncmp(text, path, length) == 0) ||
+                    (slash && strlen(slash + 1) == length && strncmp(text, slash + 1, length) == 0));
+}
+
+/* What the options say of this log, or of all logs; the last one counts. */
+static bool tool_given(struct reader *r, struct ss_error *error) {
+  for (size_t i = 0; i < r->reading->tools; i++) {
+    const char *text = r->reading->tool[i], *equals = strrchr(text, '=');
+    const struct tool *tool = tool_called(equals ? equals + 1 : text);
+    if (!tool)
+      return ss_fail(error, SS_BAD_INPUT, "--tool: \"%s\" is none of those whose logs can be read: %s",
+                     equals ? equals + 1 : text, can_be_read);
+    if (!equals || ss_tool_is_of(text, r->path)) r->tool = tool;
+  }
+  return true;
+}
+
 /* Older versions of nccl-tests do not say which they are; but busbw is 2(P-1)/P of algbw for an all-reduce, (P-1)/P
  * of it for the three others that divide what they carry, which are rings of one form, and algbw itself for a
  * sendrecv. */
@@ -141,12 +161,7 @@ static bool settle_tool(struct reader *r, struct ss_error *error) {
   const bool told = r->nccl && r->factor > 0 && P > 1;
   const bool twice = told && r->factor > 1.5 * share;
   if (r->nccl && r->tool && r->tool->title) return wrong(r, error, "rows of nccl-tests in a log of OSU's");
-  if (!r->tool && r->reading->tool) {
-    r->tool = tool_called(r->reading->tool);
-    if (!r->tool)
-      return ss_fail(error, SS_BAD_INPUT, "--tool: \"%s\" is none of those whose logs can be read: %s",
-                     r->reading->tool, can_be_read);
-  }
+  if (!r->tool && !tool_given(r, error)) return false;
   if (!r->tool && told && !twice)
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: the log is of all_gather_perf, reduce_scatter_perf or alltoall_perf, but does not say of "
@@ -164,13 +179,8 @@ static bool settle_tool(struct reader *r, struct ss_error *error) {
 
 static bool add_rows(struct reader *r, uint32_t ranks, uint32_t nodes, struct ss_error *error) {
   struct ss_observation one = {
-      .algorithm = ss_reading_supposes(r->reading, r->tool->collective, r->tool->title != NULL, error),
-      .supposed = r->tool->collective < SS_SENDRECV,
-      .stream = r->tool->size == RATE,
-      .mpi = r->tool->title != NULL,
-      .nodes = nodes,
-      .per_node = ranks / nodes};
-  if (!one.algorithm) return false;
+      .stream = r->tool->size == RATE, .mpi = r->tool->title != NULL, .nodes = nodes, .per_node = ranks / nodes};
+  if (!ss_reading_suppose(r->reading, r->tool->collective, &one, error)) return false;
   for (size_t i = 0; i < r->rows; i++) {
     one.line = r->row[i].line;
     one.bytes = (uint64_t)(r->tool->size == EACH ? r->row[i].size * ranks : r->row[i].size);

@@ -51,6 +51,15 @@ static struct ss_cluster as_cluster(const struct ss_measured_cluster *m, uint32_
 
 /* --- playing ----------------------------------------------------------------------------------------------- */
 
+bool ss_observation_exchanges(const struct ss_observation *o) {
+  struct ss_pattern_size sizes[SS_PATTERN_SIZES];
+  const struct ss_pattern_call call = {.algorithm = o->algorithm, .ranks = o->nodes * o->per_node, .bytes = o->bytes};
+  const uint32_t count = ss_pattern_sizes(&call, o->per_node, sizes);
+  for (uint32_t i = 0; i < count; i++)
+    if (sizes[i].exchange) return true;
+  return false;
+}
+
 static struct ss_pattern_call call_of(const struct ss_measured_cluster *m, const struct ss_observation *o) {
   const struct ss_cost_piece *memory = ss_cost_piece_of(m, SS_COST_MEMORY, o->bytes);
   const bool has_memory = m->pieces[SS_COST_MEMORY] > 0;
@@ -82,7 +91,7 @@ bool ss_observation_predict(const struct ss_measured_cluster *m, const struct ss
 
 bool ss_observation_same_call(const struct ss_observation *a, const struct ss_observation *b) {
   return a->algorithm == b->algorithm && a->nodes == b->nodes && a->per_node == b->per_node && a->bytes == b->bytes &&
-         a->stream == b->stream && a->mpi == b->mpi;
+         a->stream == b->stream && a->mpi == b->mpi && a->open == b->open;
 }
 
 uint64_t ss_observation_message(const struct ss_observation *o) {
@@ -96,17 +105,20 @@ uint64_t ss_observation_message(const struct ss_observation *o) {
 
 /* --- how times change ---------------------------------------------------------------------------------------- */
 
-static enum ss_cost_kind kind_of(const struct ss_pattern_size *size) {
-  return size->intra ? SS_COST_INTRA : size->exchange ? SS_COST_EXCHANGE : SS_COST_INTER;
+/* What a message is charged as: one of a kind without costs of its own, and with it a card that it shares, changes
+ * with those between nodes. */
+static enum ss_cost_kind kind_of(const struct ss_measured_cluster *m, const struct ss_pattern_size *size) {
+  const enum ss_cost_kind kind = size->intra ? SS_COST_INTRA : size->exchange ? SS_COST_EXCHANGE : SS_COST_INTER;
+  return m->pieces[kind] > 0 ? kind : SS_COST_INTER;
 }
 
-/* Every kind of link has segments of its own, so that each may be changed alone. */
+/* Every kind of link that has costs has segments, so that each may be changed alone. */
 static void spell_out(struct ss_cluster *c) {
-  c->has_intra = c->has_exchange = true;
   struct ss_segments *const all[] = {&c->inter_segments, &c->exchange_segments, &c->intra_segments};
   const struct ss_link *const links[] = {&c->inter, &c->exchange, &c->intra};
+  const bool has[] = {true, c->has_exchange, c->has_intra};
   for (int i = 0; i < 3; i++) {
-    if (all[i]->count > 0) continue;
+    if (all[i]->count > 0 || !has[i]) continue;
     all[i]->count = 1;
     all[i]->piece[0] = (struct ss_segment){UINT64_MAX, *links[i]};
   }
@@ -189,16 +201,19 @@ static bool link_terms(const struct ss_measured_cluster *m, const struct ss_obse
     list[i] = &cluster[i];
   }
   for (uint32_t i = 0; i < count; i++) {
-    by[i] = STEP * alone(&cluster[0], kind_of(&sizes[i]), sizes[i].bytes, &beta);
-    raise_latency(segments_of(&cluster[1 + i], kind_of(&sizes[i])), sizes[i].bytes, by[i]);
+    by[i] = STEP * alone(&cluster[0], kind_of(m, &sizes[i]), sizes[i].bytes, &beta);
+    raise_latency(segments_of(&cluster[1 + i], kind_of(m, &sizes[i])), sizes[i].bytes, by[i]);
   }
-  for (enum ss_cost_kind kind = 0; kind <= SS_COST_INTRA; kind++) raise_byte_time(&cluster[1 + count + kind], kind);
+  for (enum ss_cost_kind kind = 0; kind <= SS_COST_INTRA; kind++)
+    if (m->pieces[kind] > 0) raise_byte_time(&cluster[1 + count + kind], kind);
   if (!ss_pattern_times(list, clusters, &call, time, error)) return false;
   *seconds = time[0];
-  for (uint32_t i = 0; i < count; i++) add(t, kind_of(&sizes[i]), 0, sizes[i].bytes, (time[1 + i] - time[0]) / by[i]);
+  for (uint32_t i = 0; i < count; i++)
+    add(t, kind_of(m, &sizes[i]), 0, sizes[i].bytes, (time[1 + i] - time[0]) / by[i]);
   const uint32_t startups = *t->count;
   for (enum ss_cost_kind kind = 0; kind <= SS_COST_INTRA; kind++)
-    share_byte_time(t, kind, (time[1 + count + kind] - time[0]) / STEP, &cluster[0], t->list, startups);
+    if (m->pieces[kind] > 0)
+      share_byte_time(t, kind, (time[1 + count + kind] - time[0]) / STEP, &cluster[0], t->list, startups);
   return true;
 }
 

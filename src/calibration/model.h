@@ -44,6 +44,8 @@ const struct ss_cost_piece *ss_cost_piece_of(const struct ss_measured_cluster *m
 /* s; a failure is SS_MACHINE. */
 bool ss_observation_predict(const struct ss_measured_cluster *m, const struct ss_observation *o, double *seconds,
                             struct ss_error *error) SS_MUST_CHECK;
+/* Whether its messages are those of an exchange. */
+bool ss_observation_exchanges(const struct ss_observation *o);
 /* Whether both are the same call, which takes the same time on any cluster. */
 bool ss_observation_same_call(const struct ss_observation *a, const struct ss_observation *b);
 /* The largest message of the observation, B. */

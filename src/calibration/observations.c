@@ -9,26 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct ss_algorithm *ss_reading_supposes(const struct ss_reading *reading, enum ss_collective collective,
-                                               bool mpi, struct ss_error *error) {
+bool ss_reading_suppose(const struct ss_reading *reading, enum ss_collective collective, struct ss_observation *one,
+                        struct ss_error *error) {
   const char *algorithm = NULL;
   for (size_t i = 0; i < reading->supposes; i++) {
     char name[32];
     const char *text = reading->suppose[i], *equals = strchr(text, '=');
     (void)snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - text) : 0, text);
     const enum ss_collective of = ss_collective_of(name);
-    if (!equals || of == SS_COLLECTIVES) {
-      (void)ss_fail(error, SS_BAD_INPUT, "--suppose: \"%s\" is not COLLECTIVE=ALGORITHM (say allreduce=ring)", text);
-      return NULL;
-    }
+    if (!equals || of == SS_COLLECTIVES)
+      return ss_fail(error, SS_BAD_INPUT, "--suppose: \"%s\" is not COLLECTIVE=ALGORITHM (say allreduce=ring)", text);
     if (of == collective) algorithm = equals + 1;
   }
-  if (!algorithm && collective == SS_ALLTOALL && !mpi) algorithm = "linear";
-  const struct ss_algorithm *found = ss_algorithm_of(collective, algorithm);
-  if (!found)
-    (void)ss_fail(error, SS_BAD_INPUT, "--suppose: %s has no algorithm \"%s\"", ss_collective_names[collective],
-                  algorithm);
-  return found;
+  one->supposed = collective < SS_SENDRECV;
+  one->open = one->supposed && !algorithm;
+  if (one->open && collective == SS_ALLTOALL && !one->mpi) algorithm = "linear";
+  one->algorithm = ss_algorithm_of(collective, algorithm);
+  return one->algorithm || ss_fail(error, SS_BAD_INPUT, "--suppose: %s has no algorithm \"%s\"",
+                                   ss_collective_names[collective], algorithm);
 }
 
 static void tell_skipped(struct ss_observations *all, const struct ss_reading *reading,

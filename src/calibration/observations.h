@@ -14,7 +14,8 @@ enum { SS_OBSERVATIONS_MAX = 4096, SS_OBSERVATION_RANKS = 4096 };
 
 struct ss_observation {
   const struct ss_algorithm *algorithm;
-  bool supposed;   /* the benchmark does not say the algorithm */
+  bool supposed;   /* the benchmark does not say the algorithm, */
+  bool open;       /* nor does the user: small ones may have been played by another */
   bool stream;     /* osu_bw: messages overlap, so that the start-up is none of the link's */
   bool mpi;        /* of MPI: its own code copies within memory */
   uint32_t source; /* which file, and where in it: */
@@ -29,6 +30,7 @@ struct ss_observations {
   size_t count;
   char **source; /* names of the files, as they were given */
   uint32_t sources;
+  char system[64];          /* of the first table that says it: "polaris"; "" none does */
   char hardware[64];        /* of the first log that says it: "NVIDIA H100 80GB HBM3" */
   uint32_t hardware_source; /* which log that was */
   uint32_t skipped;         /* rows without a time, in all */
@@ -36,7 +38,8 @@ struct ss_observations {
 
 /* How logs are to be read where they leave something open, and what of them. */
 struct ss_reading {
-  const char *tool;   /* "alltoall_perf", where the log does not say; NULL */
+  const char **tool; /* [tools] "alltoall_perf", where logs do not say, or "FILE=alltoall_perf" of one log */
+  size_t tools;
   uint32_t ranks;     /* where the log does not say; 0 */
   uint32_t per_node;  /* where the log does not say; 0 */
   bool in_place;      /* of nccl-tests: those columns, instead of out of place */
@@ -57,13 +60,16 @@ void ss_observations_free(struct ss_observations *all);
 
 /* --- for the readers ----------------------------------------------------------------------------------------- */
 
-/* "alltoall=linear" among what is supposed, else what is usual, in MPI or in NCCL; NULL: no such algorithm. */
-const struct ss_algorithm *ss_reading_supposes(const struct ss_reading *reading, enum ss_collective collective,
-                                               bool mpi, struct ss_error *error);
+/* Gives an observation, whose `mpi` is set, the algorithm that "alltoall=linear" among what is supposed says, else
+ * what is usual, in MPI or in NCCL; fails where there is no such. */
+bool ss_reading_suppose(const struct ss_reading *reading, enum ss_collective collective, struct ss_observation *one,
+                        struct ss_error *error) SS_MUST_CHECK;
 /* Appends one, of the last source; or not, as its size and time have it. */
 bool ss_observations_add(struct ss_observations *all, const struct ss_reading *reading, double size,
                          const struct ss_observation *one, struct ss_error *error) SS_MUST_CHECK;
 
+/* Whether "FILE=alltoall_perf" is said of this file, by its path or its name. */
+bool ss_tool_is_of(const char *text, const char *path);
 bool ss_log_read(const char *path, const struct ss_mapping *text, const struct ss_reading *reading,
                  struct ss_observations *out, struct ss_error *error) SS_MUST_CHECK;
 

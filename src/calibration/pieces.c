@@ -182,20 +182,13 @@ static void try_piece(struct ss_fit_problem *p, const struct ss_measured_cluster
   *best = *tried;
 }
 
-/* The one more boundary, or kind of its own, that helps most; false: there is none to try. */
+/* The one more boundary that helps most; false: there is none to try. */
 static bool add_best(struct ss_fit_problem *p, struct ss_measured_cluster *m) {
   static const uint32_t most[SS_COST_KINDS] = {SS_COST_PIECES, SS_COST_PIECES, SS_COST_PIECES, 2, 1};
   struct ss_measured_cluster best = {0}, tried;
   double score = INFINITY;
   for (enum ss_cost_kind kind = 0; kind < SS_COST_KINDS; kind++) {
     if (kind == SS_COST_INTRA && !p->inside) continue;
-    if (kind == SS_COST_EXCHANGE && m->pieces[kind] == 0) {
-      tried = *m;
-      tried.pieces[kind] = 1;
-      tried.piece[kind][0].up_to = UINT64_MAX;
-      if (sizes_of(p, &tried, kind) >= SIZES) try_piece(p, &tried, &best, &score);
-      continue;
-    }
     if (m->pieces[kind] == 0 || m->pieces[kind] >= most[kind]) continue;
     const size_t sizes = sizes_of(p, m, kind), step = 1 + sizes / CHOICES;
     for (size_t i = 0; i + 1 < sizes; i += step) {
@@ -208,27 +201,20 @@ static bool add_best(struct ss_fit_problem *p, struct ss_measured_cluster *m) {
   return true;
 }
 
-bool ss_fit_better(const double *a, const double *b, size_t count) {
+bool ss_fit_better(const double *a, const double *b, size_t count, double errors) {
   double sum = 0, squares = 0;
   for (size_t i = 0; i < count; i++) sum += b[i] - a[i];
   const double mean = sum / (double)count;
   for (size_t i = 0; i < count; i++) squares += (b[i] - a[i] - mean) * (b[i] - a[i] - mean);
-  return mean > 3 * sqrt(squares / (double)count / (double)(count > 1 ? count - 1 : 1));
+  return mean > errors * sqrt(squares / (double)count / (double)(count > 1 ? count - 1 : 1));
 }
 
 void ss_fit_find_pieces(struct ss_fit_problem *p, struct ss_measured_cluster *m) {
   struct ss_measured_cluster grown = *m;
   double *held = p->score[0], *mine = p->score[1];
   if (!by_distance(p, m) || !ss_fit_cross_validate(p, m, held)) return;
-  grown.pieces[SS_COST_EXCHANGE] = 0;
-  if (m->pieces[SS_COST_EXCHANGE] > 0 && ss_fit_cross_validate(p, &grown, mine) &&
-      !ss_fit_better(held, mine, p->count)) {
-    *m = grown;
-    memcpy(held, mine, p->count * sizeof *held);
-  }
-  grown = *m;
   for (int move = 0; move < MOVES && add_best(p, &grown); move++) {
-    if (!ss_fit_cross_validate(p, &grown, mine) || !ss_fit_better(mine, held, p->count)) continue;
+    if (!ss_fit_cross_validate(p, &grown, mine) || !ss_fit_better(mine, held, p->count, SS_FIT_MANY)) continue;
     *m = grown;
     memcpy(held, mine, p->count * sizeof *held);
   }

@@ -52,9 +52,10 @@ double ss_fit_score(struct ss_fit_problem *p, const struct ss_measured_cluster *
 /* score[count]: the same of observations that the fit has not seen, one by one; false: a fold has no fit. */
 bool ss_fit_cross_validate(struct ss_fit_problem *p, const struct ss_measured_cluster *m,
                            double *score) SS_MUST_CHECK;
-/* Whether scores `a` are better than `b` by more than three standard errors of their difference: many boundaries are
- * tried, of which some look better by chance. */
-bool ss_fit_better(const double *a, const double *b, size_t count);
+/* Whether scores `a` are better than `b` by more than so many standard errors of their difference: of two
+ * suppositions, or of the best of many boundaries, of which some look better by chance. */
+enum { SS_FIT_ONE = 2, SS_FIT_MANY = 3 };
+bool ss_fit_better(const double *a, const double *b, size_t count, double errors);
 /* Adds pieces to m while those that were not seen are told better for it. */
 void ss_fit_find_pieces(struct ss_fit_problem *p, struct ss_measured_cluster *m);
 

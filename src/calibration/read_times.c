@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const size_t LARGEST = (size_t)64 << 20;
 
@@ -32,7 +33,6 @@ struct table {
   struct ss_observations *out;
   size_t column[USES]; /* SIZE_MAX: the table has none */
   size_t *where;       /* [wheres] column of each condition */
-  char system[64];     /* of the first row; "" none */
 };
 
 static bool wrong(const struct table *t, struct ss_error *error, const char *what, const char *text) {
@@ -106,26 +106,30 @@ static bool read_seconds(const struct table *t, double *out, struct ss_error *er
 
 static bool same_system(struct table *t, struct ss_error *error) {
   const char *system = cell_of(t, SYSTEM);
-  if (t->system[0] == '\0') (void)snprintf(t->system, sizeof t->system, "%s", system);
-  if (strncmp(t->system, system, sizeof t->system - 1) == 0) return true;
-  (void)ss_fail(error, SS_BAD_INPUT, "%s, and above was %s: take one cluster (--where %s=%s)", system, t->system,
-                t->csv.head[t->column[SYSTEM]], t->system);
+  char *first = t->out->system;
+  if (first[0] == '\0') (void)snprintf(first, sizeof t->out->system, "%s", system);
+  if (strncmp(first, system, sizeof t->out->system - 1) == 0) return true;
+  (void)ss_fail(error, SS_BAD_INPUT, "%s, and above was %s: take one cluster (--where %s=%s)", system, first,
+                t->csv.head[t->column[SYSTEM]], first);
   return ss_csv_fail(&t->csv, error);
 }
 
 static bool read_algorithm(const struct table *t, enum ss_collective collective, struct ss_observation *one,
                            struct ss_error *error) {
   const char *name = cell_of(t, ALGORITHM);
-  one->supposed = name[0] == '\0' && collective < SS_SENDRECV;
-  one->algorithm =
-      name[0] ? ss_algorithm_of(collective, name) : ss_reading_supposes(t->reading, collective, one->mpi, error);
-  if (one->algorithm) return true;
-  return name[0] ? wrong(t, error, "no such algorithm can be played:", name) : false;
+  if (!name[0]) return ss_reading_suppose(t->reading, collective, one, error);
+  one->algorithm = ss_algorithm_of(collective, name);
+  return one->algorithm || wrong(t, error, "no such algorithm can be played:", name);
+}
+
+/* A table with a column for the library is of MPI, but for rows that name NCCL. */
+static bool is_mpi(const struct table *t) {
+  return t->column[LIBRARY] != SIZE_MAX && strncasecmp(cell_of(t, LIBRARY), "nccl", 4) != 0;
 }
 
 static bool read_row(struct table *t, struct ss_error *error) {
   uint64_t nodes, per_node = 1;
-  struct ss_observation one = {.line = (uint32_t)t->csv.line, .mpi = t->column[LIBRARY] != SIZE_MAX};
+  struct ss_observation one = {.line = (uint32_t)t->csv.line, .mpi = is_mpi(t)};
   if (!wanted(t)) return true;
   const enum ss_collective collective = ss_collective_of(cell_of(t, COLLECTIVE));
   if (collective == SS_COLLECTIVES) return wrong(t, error, "no collective that is known:", cell_of(t, COLLECTIVE));

@@ -13,9 +13,11 @@
 #include <string.h>
 
 /* LONG, SHORT: most times that weights are found anew. RIDGE: keeps what cannot be told apart solvable. */
+/* BEGIN: the deviation of times before it is known. */
 /* ORDER_STEPS: most times that orders are found to hold or not. PENALTY: of a broken one, where the diagonal is 1. */
 enum { LONG = 40, SHORT = 8, ORDER_STEPS = 12, LINE_SIZES = 3, LINE_SAMPLES = 4 };
-static const double FAR = 6, RESOLUTION = 1e-4, NORMAL = 0.6745, RIDGE = 1e-10, SETTLED = 1e-7, PENALTY = 1e6;
+static const double FAR = 6, RESOLUTION = 1e-4, NORMAL = 0.6745, RIDGE = 1e-10, SETTLED = 1e-7, PENALTY = 1e6,
+                    BEGIN = 0.1;
 
 double ss_times_predict(const struct ss_times *t, size_t i, const struct ss_robust_cost *cost) {
   double sum = 0;
@@ -149,6 +151,19 @@ struct fitting {
   double sigma;
 };
 
+/* A row like those of times, whose deviations are as many of its own as theirs are of sigma. */
+static void add_prior(struct fitting *f, const struct ss_cost_prior *p) {
+  struct normal *m = &f->normal;
+  const double off = f->sigma / (p->spread * p->unit), w = off * off;
+  m->a[p->of * m->n + p->of] += w;
+  if (p->like == SIZE_MAX) {
+    m->b[p->of] += w * p->value;
+    return;
+  }
+  m->a[p->like * m->n + p->like] += w * p->value * p->value;
+  m->a[(p->of > p->like ? p->of * m->n + p->like : p->like * m->n + p->of)] -= w * p->value;
+}
+
 /* Unknowns are in units in which the diagonal is 1. */
 static void gather(struct fitting *f) {
   const struct ss_times *t = f->times;
@@ -164,6 +179,7 @@ static void gather(struct fitting *f) {
       for (size_t l = 0; l <= k; l++) m->a[k * m->n + l] += w * per[k] * per[l];
     }
   }
+  for (size_t i = 0; i < t->priors; i++) add_prior(f, &t->prior[i]);
   for (size_t k = 0; k < m->n; k++) m->scale[k] = sqrt(m->a[k * m->n + k]);
   for (size_t k = 0; k < m->n; k++) {
     m->b[k] /= m->scale[k] > 0 ? m->scale[k] : 1;
@@ -285,6 +301,7 @@ static bool fit_all(struct fitting *f, bool whole) {
     f->relative[i] = t->seconds[i];
     f->weight[i] = 1;
   }
+  f->sigma = BEGIN;
   if (!solve_once(f) || !iterate(f, huber, whole ? LONG : SHORT)) return false;
   if (!whole) return true;
   const double far = fmax(FAR * f->sigma, RESOLUTION);

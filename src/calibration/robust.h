@@ -11,6 +11,14 @@
 
 #include <stddef.h>
 
+/* What is supposed of a cost before anything is measured, and gives way to times that tell it: cost[of] is `value`,
+ * or `value` * cost[like], give or take a factor of e^spread (a standard deviation). */
+struct ss_cost_prior {
+  size_t of, like; /* SIZE_MAX: of no other */
+  double value, spread;
+  double unit; /* about what cost[of] is: deviations are relative to it */
+};
+
 /* seconds[i] = sum over k of per[i * costs + k] * cost[k]. Of each order, sum over k of order[k] * cost[k] is not
  * below 0, but for what a penalty leaves of it (some 1e-5 of the largest of its terms). */
 struct ss_times {
@@ -18,6 +26,8 @@ struct ss_times {
   const double *per; /* [count * costs] not below 0 */
   const double *seconds;
   const double *order; /* [orders * costs] */
+  const struct ss_cost_prior *prior;
+  size_t priors;
 };
 
 struct ss_robust_cost {

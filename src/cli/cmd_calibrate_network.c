@@ -100,7 +100,7 @@ static const double LARGEST = 0x1p30;
 
 static bool check_processes(const struct ss_communicator *comm, const struct arguments *a, struct ss_error *error) {
   if (comm->size < 2) return fail_alone(error);
-  if (a->wanted.reading.ranks || a->wanted.reading.tool || a->wanted.reading.in_place)
+  if (a->wanted.reading.ranks || a->wanted.reading.tools || a->wanted.reading.in_place)
     return ss_fail(error, SS_BAD_INPUT,
                    "--ranks, --tool and --in-place are for logs: mpirun says how many there are");
   if (a->wanted.reading.most > LARGEST)
@@ -195,10 +195,10 @@ static const struct ss_option_spec options[] = {
      .help = "cards of a node (found where runs used different numbers of its GPUs, else 1 for all)"},
     {"--window", SS_FIELD, .value = "N|all",
      .help = "messages that a port has under way (found where exchanges were posted at once, else 1)"},
-    {"--tool", SS_FIELD,
-     .value = "all_reduce_perf|all_gather_perf|reduce_scatter_perf|alltoall_perf|sendrecv_perf|osu_latency|"
+    {"--tool", SS_FIELDS("tool"),
+     .value = "[FILE=]all_reduce_perf|all_gather_perf|reduce_scatter_perf|alltoall_perf|sendrecv_perf|osu_latency|"
               "osu_bw|osu_allreduce|osu_allgather|osu_reduce_scatter|osu_alltoall",
-     .help = "which program it was, where the log does not say"},
+     .help = "which program it was, where logs do not say; of one log, --tool a.log=alltoall_perf (repeatable)"},
     {"--in-place", SS_FIELD, .help = "of nccl-tests, the columns for in place (default: out of place)"},
     {"--sizes", SS_FIELD, .value = "A:B",
      .help = "only rows of these sizes, such as 1MiB: (default all); under mpirun the sizes that are timed, doubling "
@@ -208,7 +208,8 @@ static const struct ss_option_spec options[] = {
      .help = "under mpirun, times that each median is of (default 21; fewer when they take long)"},
     {"--latency", SS_FIELD, .value = "TIME",
      .help = "not fitted but given; needed for osu_bw, whose messages overlap"},
-    {"--name", SS_FIELD, .value = "NAME", .help = "of the cluster (default: of the log, without its ending)"},
+    {"--name", SS_FIELD, .value = "NAME",
+     .help = "of the cluster (default: the table's system, else nodes, GPUs and hardware of the log)"},
     {"--device-output", SS_TEXT(struct arguments, device), .value = "FILE",
      .help = "also write a device with the rate of sums, where reductions tell it"},
     SS_OPTION_OUTPUT,

@@ -42,16 +42,19 @@ static bool read_sizes(struct ss_node range, void *out, struct ss_error *error) 
 }
 
 static bool read_lists(struct ss_node object, struct ss_calibrate_request *q, struct ss_error *error) {
-  struct ss_texts where, suppose;
+  struct ss_texts where, suppose, tool;
   if (!ss_node_texts(ss_node_get(object, "logs"), &q->arena, &q->logs, error) ||
       !ss_node_texts(ss_node_get(object, "where"), &q->arena, &where, error) ||
       !ss_node_texts(ss_node_get(object, "suppose"), &q->arena, &suppose, error) ||
+      !ss_node_texts(ss_node_get(object, "tool"), &q->arena, &tool, error) ||
       !ss_node_texts(q->fit_on_node, &q->arena, &q->fit_on, error))
     return false;
   q->reading.where = where.text;
   q->reading.wheres = where.count;
   q->reading.suppose = suppose.text;
   q->reading.supposes = suppose.count;
+  q->reading.tool = tool.text;
+  q->reading.tools = tool.count;
   return true;
 }
 
@@ -61,14 +64,14 @@ static const struct ss_field_spec window_forms[] = {
     {NULL, NULL, SS_IS_COUNT(1, 1 << 20)}, {NULL, NULL, SS_IS_TEXT, .pattern = "^all$"}, {.name = NULL}};
 static const struct ss_field_spec fields[] = {
     {"logs", "times that were measured: files", SS_IS_EITHER(ss_texts_forms)},
-    {"name", "of the cluster (that of the first log)", SS_IS_TEXT, PART(name)},
+    {"name", "of the cluster (what was measured)", SS_IS_TEXT, PART(name)},
     {"gpus_per_node", "(as many as a run used)", SS_IS_COUNT(1, 1024), PART(fit.gpus_per_node)},
     {"nics", "(found)", SS_IS_COUNT(1, 1024), PART(fit.nics)},
     {"window", "messages of an exchange at once (found)", SS_IS_EITHER(window_forms), .read = read_window,
      PART(fit.window)},
     {"latency", "between nodes (fitted)", SS_IS_TIME, PART(fit.latency)},
     {"ranks", "where a log does not say", SS_IS_COUNT(2, 65536), PART(reading.ranks)},
-    {"tool", "where a log does not say", SS_IS_TEXT, PART(reading.tool)},
+    {"tool", "where logs do not say, or FILE=TOOL of one log", SS_IS_EITHER(ss_texts_forms)},
     {"in_place", "of nccl-tests those columns", SS_IS_FLAG, PART(reading.in_place)},
     {"where", "COLUMN=VALUE: only such rows", SS_IS_EITHER(ss_texts_forms)},
     {"suppose", "COLLECTIVE=ALGORITHM, where a log hides it", SS_IS_EITHER(ss_texts_forms)},
@@ -116,11 +119,22 @@ static void drop_small(double least, struct ss_observations *all) {
   all->count = kept;
 }
 
+/* What is said of one log must be said of one that is read. */
+static bool check_tools(const struct ss_calibrate_request *q, struct ss_error *error) {
+  for (size_t i = 0; i < q->reading.tools; i++) {
+    bool of_one = strchr(q->reading.tool[i], '=') == NULL;
+    for (size_t k = 0; k < q->logs.count; k++) of_one = of_one || ss_tool_is_of(q->reading.tool[i], q->logs.text[k]);
+    if (!of_one) return ss_fail(error, SS_BAD_INPUT, "--tool: \"%s\" is of none of the logs", q->reading.tool[i]);
+  }
+  return true;
+}
+
 bool ss_calibrate_request_observe(const struct ss_calibrate_request *request, const struct ss_notice *notice,
                                   struct ss_observations *out, struct ss_error *error) {
   struct ss_reading reading = request->reading;
   reading.notice = notice;
   *out = (struct ss_observations){0};
+  if (!check_tools(request, error)) return false;
   for (size_t i = 0; i < request->logs.count; i++)
     if (!ss_observations_read(request->logs.text[i], &reading, out, error)) return false;
   drop_small(request->least_message, out);

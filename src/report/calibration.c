@@ -129,6 +129,8 @@ void ss_calibrated_tell(const struct ss_calibrated *c, FILE *stream) {
   tell_assumptions(c, stream);
   for (enum ss_cost_kind kind = 0; kind <= SS_COST_INTRA; kind++)
     for (uint32_t i = 0; i < m->pieces[kind]; i++) tell_piece(c, kind, i, stream);
+  if (c->fit->exchange_tied)
+    (void)fputs("exchanges: nothing measured tells their costs from those between nodes\n", stream);
   tell_memory(c->fit, stream);
   if (m->gpus_per_node > 1)
     (void)fprintf(stream, "nodes of %" PRIu32 " GPUs with %" PRIu32 " card%s\n", m->gpus_per_node, m->nics,

@@ -220,6 +220,37 @@ def tool_from_bandwidths(folder):
 
 
 @test
+def a_tool_of_one_log(folder):
+    """One log of several does not say what it is of; --tool of that log leaves the others as they are."""
+    logs = [DATA / "all_gather_perf-old.log", DATA / "all_reduce_perf.log"]
+    for name in (logs[0], logs[0].name):
+        done = ask("calibrate", "network", logs[0], "--tool", f"{name}=all_gather_perf", "--leave-out", "nothing")
+        near(json.loads(done.stdout), *NCCL["all_gather_perf"][:2], "its log")
+    for tool, says in (("none.log=all_gather_perf", "none of the logs"), (f"{logs[0]}=all_gather", "can be read"), ("alltoall_perf", "")):
+        done = ask("calibrate", "network", *logs[:1], "--tool", tool, "--leave-out", "nothing", status=0 if not says else 2)
+        assert says in done.stderr, done.stderr
+
+
+@test
+def clusters_are_named_after_what_was_measured(folder):
+    for log, name in (("all_reduce_perf.log", "2x8-nvidia-h100-80gb-hbm3"), ("osu_latency.log", "2x1-measured")):
+        assert calibrate(DATA / log, "--leave-out", "nothing")["name"] == name
+    assert calibrate(DATA / "osu_latency.log", "--leave-out", "nothing", "--name", "My One")["name"] == "My One"
+
+
+@test
+def no_rate_no_cluster(folder):
+    """What was measured inside a node is no rate between nodes, nor is one size, nor are times that do not grow."""
+    (folder / "ok.csv").write_text("collective,nodes,gpus_per_node,bytes,seconds\n" +
+                                   "".join(f"allgather,1,4,{1 << i},{1e-5 + (1 << i) * 1e-11}\n" for i in range(10, 20)))
+    (folder / "bw.log").write_text("# OSU MPI Bandwidth Test v5.9\n# Size Bandwidth (MB/s)\n" + "".join(f"{1 << i} {1 << i}\n" for i in range(12)))
+    (folder / "one.log").write_text("# OSU MPI Latency Test v5.9\n# Size Latency (us)\n8 2.0\n")
+    for log, says in (("bw.log", "do not grow"), ("one.log", "1 times of 1 sizes between nodes are too few")):
+        done = ask("calibrate", "network", folder / "ok.csv", folder / log, "--latency", "2us", status=2)
+        assert says in done.stderr and not done.stdout, done
+
+
+@test
 def noise_of_launchers(folder):
     """mpirun's tags, NCCL's debug output, carriage returns and an echoed command are no obstacle."""
     lines = (DATA / "alltoall_perf.log").read_text().split("\n")

@@ -103,7 +103,7 @@ static void noise_hides_a_slope(void **state) {
 static void orders_hold(void **state) {
   static const double per[] = {1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1};
   static const double seconds[] = {2, 2, 1, 1, 5, 5}, order[] = {-1, 1, 0, 0, -1, 1}, wanted[] = {1.5, 1.5, 5};
-  const struct ss_times times = {6, 3, 2, per, seconds, order};
+  const struct ss_times times = {.count = 6, .costs = 3, .orders = 2, .per = per, .seconds = seconds, .order = order};
   struct ss_robust_cost cost[3];
   double weight[6];
   struct ss_error error;
@@ -113,6 +113,31 @@ static void orders_hold(void **state) {
   /* Two times of weight w tell each to sigma / sqrt(2w) of it: the order makes nothing better known. */
   assert_true(close_to(cost[1].error, cost[0].error, 1e-3));
   assert_true(cost[0].error > 0.4);
+}
+
+/* Times tell the first cost, 2, by a noise of a tenth; the second is supposed three times as large. Where nothing
+ * else tells it, it is 6, give or take what the prior says; eight times of 10 outweigh it, and are pulled below 10 a
+ * little. */
+static void priors_give_way(void **state) {
+  static const double spread = 0.5;
+  const struct ss_cost_prior prior = {.of = 1, .like = 0, .value = 3, .spread = spread, .unit = 6};
+  (void)state;
+  for (size_t told = 0; told <= 8; told += 8) {
+    double per[32] = {0}, seconds[16], weight[16];
+    struct ss_robust_cost cost[2];
+    struct ss_error error;
+    for (size_t i = 0; i < 8 + told; i++) {
+      per[2 * i + (i >= 8)] = 1;
+      seconds[i] = (i < 8 ? 2 : 10) * (i % 2 ? 1.05 : 0.95);
+    }
+    const struct ss_times times = {
+        .count = 8 + told, .costs = 2, .per = per, .seconds = seconds, .prior = &prior, .priors = 1};
+    assert_true(ss_robust_fit(&times, cost, weight, &error));
+    assert_true(close_to(cost[0].value, 2, 0.02));
+    assert_true(close_to(cost[1].value, told ? 10 : 3 * cost[0].value, 0.02));
+    if (!told) assert_true(close_to(cost[1].error, spread * 6, 0.02));
+    else assert_true(cost[1].value < 10 && cost[1].error < 0.5);
+  }
 }
 
 /* Seconds are the second and the third cost less a tenth of the first, which all times share: it is what explains
@@ -185,6 +210,7 @@ int main(void) {
       cmocka_unit_test(residuals_are_relative),
       cmocka_unit_test(far_is_counted_in_deviations),
       cmocka_unit_test(orders_hold),
+      cmocka_unit_test(priors_give_way),
       cmocka_unit_test(no_cost_is_below_zero),
       cmocka_unit_test(noise_hides_a_slope),
   };
