@@ -104,14 +104,10 @@ static bool open_blocks(struct run *run, struct ss_error *error) {
   return true;
 }
 
-/* The points without values, for those who must know all names first. */
-static bool announce(struct run *run, struct ss_error *error) {
+/* For those who must know all names first. */
+static bool announce(const struct run *run, struct ss_error *error) {
   struct ss_results_listener *l = run->listener;
-  struct ss_results blank = {.result = run->out->result};
-  if (!l || !l->begin) return true;
-  for (size_t i = 0; i < run->block_count; i++)
-    blank.count += arrange(run, &run->blocks[i], blank.result + blank.count);
-  return l->begin(l, &blank, error);
+  return !l || !l->begin || l->begin(l, &(struct ss_results){run->all.results, run->all.count}, error);
 }
 
 /* --- work that hardly ends ------------------------------------------------------------------------------ */

@@ -64,7 +64,7 @@ struct ss_results_listener {
   bool (*recall)(struct ss_results_listener *self, struct ss_result *result, bool *known, struct ss_error *error);
   /* A result was computed: in any order, "*" only where all tensors travel together. NULL: nobody asks. */
   bool (*computed)(struct ss_results_listener *self, const struct ss_result *result, struct ss_error *error);
-  /* Before the first is computed: all results in the order in which they will be printed, without values. */
+  /* Before the first is computed: the results of all points, without values. */
   bool (*begin)(struct ss_results_listener *self, const struct ss_results *blank, struct ss_error *error);
   /* The next `count` results in that order: all of one cell and rank count. */
   bool (*ready)(struct ss_results_listener *self, const struct ss_result *results, size_t count,
