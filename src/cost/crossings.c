@@ -102,7 +102,7 @@ static bool probe_grid(struct finding *f) {
 
 /* A single position where the costs are equal is a crossing there when the winner changes, and else a touch: it takes
  * the side of what comes after, or of what was before where numbers are whole ("from which the other is cheaper"). */
-static void settle_ties(struct finding *f) {
+static void decide_ties(struct finding *f) {
   struct probe *p = f->probe;
   for (size_t i = 0; i < f->probes; i++) {
     const bool first = i == 0, last = i + 1 == f->probes;
@@ -263,7 +263,7 @@ bool ss_crossover_find(const struct ss_crossover_search *search, struct ss_cross
   ss_gsl_errors_off(); /* a form without a value is told, not an abort */
   bool ok = probe_grid(&f);
   if (ok && f.probes > 0) {
-    settle_ties(&f);
+    decide_ties(&f);
     ok = tell_parts(&f);
     tell_ratios(&f);
   }

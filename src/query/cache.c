@@ -261,13 +261,13 @@ static bool answer(struct ss_query *query, struct entry *e, struct ss_error *err
 /* --- families side by side ---------------------------------------------------------------------------------- */
 
 /* What a family was told is passed on when all are through: one after the other, in the order of requests. */
-static void keep(void *told, const char *text) {
-  cJSON_AddItemToArray(told, cJSON_CreateString(text));
+static void keep(void *texts, const char *text) {
+  cJSON_AddItemToArray(texts, cJSON_CreateString(text));
 }
 
-static void pass_on(const struct ss_query *query, cJSON *told) {
-  for (const cJSON *t = told ? told->child : NULL; t; t = t->next) ss_notice_tell(query->notice, t->valuestring);
-  cJSON_Delete(told);
+static void pass_on(const struct ss_query *query, cJSON *texts) {
+  for (const cJSON *t = texts ? texts->child : NULL; t; t = t->next) ss_notice_tell(query->notice, t->valuestring);
+  cJSON_Delete(texts);
 }
 
 static void notify(const struct ss_query *query, const struct entry *head, const struct ss_notice *notice) {
@@ -297,7 +297,7 @@ static bool worthwhile(size_t families, unsigned threads) {
 struct families {
   struct ss_query *query;
   struct entry **head; /* [count] */
-  cJSON **told;        /* [count] texts */
+  cJSON **texts;       /* [count] texts */
   size_t count, done;
   void (*answered)(void *context, size_t done, size_t all);
   void *context;
@@ -305,7 +305,7 @@ struct families {
 
 static bool answer_family(void *context, void *worker, size_t item, struct ss_error *error) {
   const struct families *f = context;
-  const struct ss_notice mine = {keep, f->told[item]};
+  const struct ss_notice mine = {keep, f->texts[item]};
   (void)worker;
   notify(f->query, f->head[item], &mine);
   const bool ok = answer(f->query, f->head[item], error);
@@ -327,11 +327,11 @@ void ss_query_answer_expected(struct ss_query *query, void (*answered)(void *con
                               void *context) {
   const unsigned threads = query->jobs ? query->jobs : (unsigned)omp_get_num_procs();
   SS_AUTO_FREE struct entry **head = ss_alloc(query->count, sizeof *head);
-  SS_AUTO_FREE cJSON **told = ss_alloc(query->count, sizeof *told);
+  SS_AUTO_FREE cJSON **texts = ss_alloc(query->count, sizeof *texts);
   struct families families = {.query = query,
                               .head = head,
-                              .told = told,
-                              .count = head && told ? list_heads(query, head) : 0,
+                              .texts = texts,
+                              .count = head && texts ? list_heads(query, head) : 0,
                               .answered = answered,
                               .context = context};
   const struct ss_work work = {.context = &families,
@@ -341,9 +341,9 @@ void ss_query_answer_expected(struct ss_query *query, void (*answered)(void *con
                                .finished = family_answered};
   struct ss_error ignored;
   if (!worthwhile(families.count, threads)) return;
-  for (size_t i = 0; i < families.count; i++) told[i] = cJSON_CreateArray();
+  for (size_t i = 0; i < families.count; i++) texts[i] = cJSON_CreateArray();
   (void)!ss_work_run(&work, &ignored);
-  for (size_t i = 0; i < families.count; i++) pass_on(query, told[i]);
+  for (size_t i = 0; i < families.count; i++) pass_on(query, texts[i]);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ */

@@ -367,18 +367,18 @@ static void lead(struct sharing *s) {
 /* --- all of it ---------------------------------------------------------------------------------------------- */
 
 static bool start_threads(struct sharing *s, struct ss_error *error) {
-  const int aside = s->comm->rank == 0 ? 2 : 1, wanted = aside + (int)s->threads;
+  const int helpers = s->comm->rank == 0 ? 2 : 1, wanted = helpers + (int)s->threads;
   bool all = true;
   omp_set_dynamic(0);
 #pragma omp parallel num_threads(wanted)
   {
     const int me = omp_get_thread_num();
-    if (omp_get_num_threads() <= aside) {
+    if (omp_get_num_threads() <= helpers) {
       if (me == 0) all = false;
     } else if (me == 0) {
       if (s->comm->rank == 0) lead(s);
       else follow(s);
-    } else if (me < aside) {
+    } else if (me < helpers) {
       take_in(s);
     } else {
       compute(s);
@@ -410,15 +410,15 @@ static bool count_cores(unsigned *out, struct ss_error *error) {
 
 /* Collective. */
 static bool count_threads(const struct ss_communicator *comm, unsigned jobs, unsigned *out, struct ss_error *error) {
-  const unsigned aside = comm->rank == 0 ? 2 : 1, limit = (unsigned)omp_get_thread_limit();
+  const unsigned helpers = comm->rank == 0 ? 2 : 1, limit = (unsigned)omp_get_thread_limit();
   if (!count_cores(out, error)) return false;
   if (jobs) *out = jobs;
-  if (limit <= aside)
+  if (limit <= helpers)
     return ss_fail(error, SS_BAD_INPUT,
                    "OpenMP may start %u threads here, and a process that shares its work needs %u (set "
                    "OMP_THREAD_LIMIT to more, or nothing)",
-                   limit, aside + 1);
-  if (*out > limit - aside) *out = limit - aside;
+                   limit, helpers + 1);
+  if (*out > limit - helpers) *out = limit - helpers;
   return true;
 }
 

@@ -385,8 +385,8 @@ static bool run_all(struct run *run, struct ss_error *error) {
   return ok;
 }
 
-static bool run_told(const struct ss_study *const *studies, size_t count, const struct ss_run_options *options,
-                     struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) {
+static bool run_studies(const struct ss_study *const *studies, size_t count, const struct ss_run_options *options,
+                        struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) {
   struct run run = {.study = studies,
                     .studies = count,
                     .out = out,
@@ -398,10 +398,11 @@ static bool run_told(const struct ss_study *const *studies, size_t count, const 
 
 bool ss_study_run(const struct ss_study *study, const struct ss_run_options *options,
                   struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) {
-  return run_told(&study, 1, options, listener, out, error);
+  return run_studies(&study, 1, options, listener, out, error);
 }
 
 bool ss_studies_run(struct ss_study *const *studies, size_t count, const struct ss_run_options *options,
                     struct ss_results *out, struct ss_error *error) {
-  return run_told((const struct ss_study *const *)studies, count, options, studies[0]->request.listener, out, error);
+  return run_studies((const struct ss_study *const *)studies, count, options, studies[0]->request.listener, out,
+                     error);
 }

@@ -196,7 +196,7 @@ MUTANTS = [
     # --- schemes
     Mutant("lookups travel without duplicates", "src/schemes/alltoall.c", ".count = input->lookups[r],",
            ".count = input->count[r],", cli="placement"),
-    Mutant("a slice without columns carries indices", "src/schemes/pieces.c", "if (slice.width == 0) slice.count = 0;",
+    Mutant("a slice without columns carries indices", "src/schemes/run_pieces.c", "if (slice.width == 0) slice.count = 0;",
            "", cli="placement"),
     Mutant("pull of rows brings the union", "src/schemes/ps.c", "case ROWS: return pull_rows(ps, error);",
            "case ROWS: return ss_owners_pull(&ps->owners, error);", cli="second"),
@@ -768,7 +768,7 @@ MUTANTS = [
            "if (i == r->at[k] || r->bag[i] != r->bag[i - 1]) r->some[n++]", "r->some[n++]", cli="pooling"),
     Mutant("gradients of bags carry indices", "src/schemes/alltoall.c", "const bool indices = a->backward && !a->pooled;", "const bool indices = a->backward;",
            cli="pooling"),
-    Mutant("gradients of bags come as they like", "src/schemes/pooled.c", "if (!held || (run->proof && !all_came(held, &due)))",
+    Mutant("gradients of bags come as they like", "src/schemes/run_pooled.c", "if (!held || (run->proof && !all_came(held, &due)))",
            "if (!held)", unit="faults"),
     Mutant("rows have the gradient of one bag alone", "src/schemes/reference.c", "r->sum[b->row[i]] += ss_contribution(rank, b->bag[i], 0);",
            "r->sum[b->row[i]] = ss_contribution(rank, b->bag[i], 0);", unit="schemes"),

@@ -1,4 +1,4 @@
-#include "schemes/pieces.h"
+#include "schemes/run_pieces.h"
 
 #include <string.h>
 

@@ -1,13 +1,13 @@
-/* Pooled exchanges of a table that is cut over ranks (schemes/pieces.h): one vector a bag travels instead of one a
- * row.
+/* Pooled exchanges of a table that is cut over ranks (schemes/run_pieces.h): one vector a bag travels instead of one
+ * a row.
  *
  * Forward, the owner of a piece sends sums of the rows of each bag that it has; backward, ranks send the gradients of
  * their bags, and the owner adds them up row by row. What bags have where is tensor/pooling.h's. */
-#ifndef SS_SCHEMES_POOLED_H
-#define SS_SCHEMES_POOLED_H
+#ifndef SS_SCHEMES_RUN_POOLED_H
+#define SS_SCHEMES_RUN_POOLED_H
 
-#include "schemes/pieces.h"
 #include "schemes/run.h"
+#include "schemes/run_pieces.h"
 
 struct ss_pooled {
   struct ss_run *run;

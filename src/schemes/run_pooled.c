@@ -1,4 +1,4 @@
-#include "schemes/pooled.h"
+#include "schemes/run_pooled.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* What each rank owns of tables that are cut over ranks: model parallelism. */
-#ifndef SS_SCHEMES_PIECES_H
-#define SS_SCHEMES_PIECES_H
+#ifndef SS_SCHEMES_RUN_PIECES_H
+#define SS_SCHEMES_RUN_PIECES_H
 
 #include "schemes/input.h"
 
