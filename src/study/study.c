@@ -66,7 +66,8 @@ static bool resolve(struct ss_study *s, const char *key, const char *kind, struc
   return false;
 }
 
-bool ss_study_resolve(struct ss_study *s, struct ss_error *error) {
+/* Turns models that the document names into the objects that their files hold. */
+static bool resolve_models(struct ss_study *s, struct ss_error *error) {
   return resolve(s, "cluster", "clusters", error) && resolve(s, "device", "devices", error) &&
          resolve(s, "placement", "placements", error);
 }
@@ -174,7 +175,7 @@ static bool make_edit(struct ss_study *s, const cJSON *e, struct ss_error *error
   if (whole && cJSON_IsString(e) && strcmp(e->string, "cluster") == 0) return set_clusters(s, e->valuestring, error);
   cJSON *value = cJSON_IsString(e) && strcmp(e->string, "schemes") == 0 ? ss_study_schemes(e->valuestring, error)
                                                                         : cJSON_Duplicate(e, true);
-  if (value && (whole || ss_study_resolve(s, error))) return set_value(s, e->string, value, error);
+  if (value && (whole || resolve_models(s, error))) return set_value(s, e->string, value, error);
   cJSON_Delete(value);
   return false;
 }
@@ -197,7 +198,7 @@ static bool edit(struct ss_study *s, struct ss_error *error) {
       return ss_fail(error, SS_BAD_INPUT, "--bandwidth and --latency change a cluster: say --cluster NAME too");
     if (!make_edit(s, e, error)) return false;
   }
-  return ss_study_resolve(s, error);
+  return resolve_models(s, error);
 }
 
 /* --- sweeps --------------------------------------------------------------------------------------------- */
@@ -225,7 +226,7 @@ static bool inside(const char *path, const char *outer) {
 /* What edits say of the inside of a swept field (cluster.bandwidth, of a swept cluster) holds in every cell. */
 static bool edit_again(struct ss_study *s, const struct axis *axes, size_t n, struct ss_error *error) {
   for (size_t a = 0; a < n; a++) {
-    if (!ss_study_resolve(s, error)) return false;
+    if (!resolve_models(s, error)) return false;
     for (const cJSON *e = s->request.edits ? s->request.edits->child : NULL; e; e = e->next)
       if (inside(e->string, axes[a].path) && !make_edit(s, e, error)) return false;
   }
@@ -241,12 +242,12 @@ static bool visit(struct ss_study *s, const struct axis *axes, size_t n, size_t 
       return ss_fail_memory(error, "sweeping");
     }
     s->at[s->cells++] = copy;
-    return edit_again(s, axes, n, error) && ss_study_add_cell(s, copy, error);
+    return edit_again(s, axes, n, error) && resolve_models(s, error) && ss_study_add_cell(s, copy, error);
   }
   for (const cJSON *value = axes[depth].values->child; value; value = value->next) {
     cJSON *copy = cJSON_Duplicate(value, 1);
     if (!copy) return ss_fail_memory(error, "sweeping");
-    if (!ss_study_resolve(s, error) || !put_value(s, axes[depth].path, copy, error)) return false;
+    if (!resolve_models(s, error) || !put_value(s, axes[depth].path, copy, error)) return false;
     cJSON_DeleteItemFromObjectCaseSensitive(at, axes[depth].path);
     cJSON_AddItemToObject(at, axes[depth].path, plain(value));
     if (!visit(s, axes, n, depth + 1, at, error)) return false;

@@ -22,9 +22,8 @@ struct ss_study {
   struct cJSON *models;   /* [{"kind", "model"}], each once */
 };
 
-/* Turns models that the document names into the objects that their files hold. */
-bool ss_study_resolve(struct ss_study *scenario, struct ss_error *error) SS_MUST_CHECK;
-/* Appends the points of the document as it stands. `at`: the cell of the sweep, or NULL. */
+/* Appends the points of the document as it stands, models in place of their names. `at`: the cell of the sweep, or
+ * NULL. */
 bool ss_study_add_cell(struct ss_study *scenario, struct cJSON *at, struct ss_error *error) SS_MUST_CHECK;
 
 /* What `plan` chooses from where the scenario names no schemes: a list as a scenario has it, the caller's; NULL when
