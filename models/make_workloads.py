@@ -694,6 +694,7 @@ def zen_figure(number, gbits, cluster, latency):
             "ZEN counts an index an element; lists of all elements would fill 24 GB, so every row and tensor is a sixteenth, and so is every bandwidth: the same times, but for OmniReduce's 4 bytes a block, which weigh 6% instead of 0.4%.",
         ],
         "workloads": [sampled(make(), SAMPLE) for make in (zen_lstm, zen_deepfm, zen_nmt)],
+        "all_reduces": "ring",
         "systems": zen_systems(SAMPLE, "shard", ("zen", "sparcml", "omnireduce", "agsparse", "allreduce")),
         **zen_place(SAMPLE, gbits, cluster, latency),
         "ranks": [32, 64, 128], "iterations": 6,
@@ -710,6 +711,7 @@ def zen_thin_figure():
         "summary": "ZEN Fig. 11 and 17b, a 256th of every row and bandwidth: what sends an index an element, beside AllReduce",
         "notes": ["As zen-fig11, but fewer elements are dealt out to 16 machines, a little less evenly: ZEN takes 0.4 to 0.8% longer. zen-fig11-blocks has the others."],
         "workloads": [sampled(make(), by) for make in (zen_lstm, zen_deepfm, zen_nmt)],
+        "all_reduces": "ring",
         "systems": zen_systems(by, "shard", ("zen", "zen-coo", "sparcml", "agsparse", "allreduce")),
         **zen_place(by, *SLOW), "ranks": [32, 64, 128], "iterations": 6,
     }
@@ -720,6 +722,7 @@ def zen_blocks_figure():
         "name": "zen-fig11-blocks",
         "summary": "ZEN Fig. 11, the systems whose payloads need no index an element, at full size",
         "workloads": [sampled(make(), 1) for make in (zen_lstm, zen_deepfm, zen_nmt)],
+        "all_reduces": "ring",
         "systems": zen_systems(1, "shard", ("omnireduce", "allreduce")),
         **zen_place(1, *SLOW), "ranks": [32, 64, 128], "iterations": 6,
     }
@@ -790,6 +793,7 @@ def zen_top_figure(number, gbits, cluster, latency):
         "summary": f"ZEN Fig. {number}: throughput of language models whose gradients are cut to 5%, at {gbits} Gbit/s on 4, 8 and 16 machines",
         "notes": [*TOP_NOTES, "A sixteenth of the runs at a sixteenth of all bandwidths: the same times in little memory."],
         "workloads": [bucketed(make(), SAMPLE) for make in (zen_llama, zen_opt, zen_gemma)],
+        "all_reduces": "ring",
         "systems": zen_systems(SAMPLE, "none", ("zen", "sparcml", "omnireduce", "allreduce")),
         **zen_top_place(SAMPLE, gbits, cluster, latency), "ranks": [4, 8, 16], "iterations": 6,
     }
@@ -802,6 +806,7 @@ def zen_top_thin_figure():
         "summary": "ZEN Fig. 13 and 17b, a 128th of the runs and of every bandwidth",
         "notes": [*TOP_NOTES, "As zen-fig13, for claims and figures that play it often: fewer elements are dealt out, a little less evenly, and ZEN takes about 1% longer."],
         "workloads": [bucketed(make(), by) for make in (zen_llama, zen_opt, zen_gemma)],
+        "all_reduces": "ring",
         "systems": zen_systems(by, "none", ("zen", "zen-coo", "sparcml", "omnireduce", "allreduce")),
         **zen_top_place(by, *SLOW), "ranks": [4, 8, 16], "iterations": 6,
     }

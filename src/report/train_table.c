@@ -2,6 +2,7 @@
 #include "report/columns.h"
 #include "report/results_table.h"
 #include "report/tables.h"
+#include "schemes/dense_ways.h"
 #include "study/trainings.h"
 
 #include <cjson/cJSON.h>
@@ -116,6 +117,22 @@ static void print_all_dense(const struct ss_training_point *point, size_t n, FIL
             count == 1 ? "s" : "", count == 1 ? "is it" : "are they");
 }
 
+/* "all-reduce ...": the ways that were the fastest of some task. */
+static void print_ways(const struct ss_training *t, FILE *stream) {
+  const char *said[SS_DENSE_WAYS];
+  size_t n = 0;
+  for (size_t i = 0; i < t->points; i++)
+    for (uint32_t k = 0; k < t->point[i].timetable.tasks; k++) {
+      const char *way = t->point[i].timetable.task[k].way;
+      bool again = !way;
+      for (size_t j = 0; j < n && !again; j++) again = said[j] == way;
+      if (again) continue;
+      fprintf(stream, "%s\"%s\"", n == 0 ? "all-reduce the fastest of what libraries take: " : " or ", way);
+      said[n++] = way;
+    }
+  if (n > 0) fputc('\n', stream);
+}
+
 static void print_notes(const struct ss_train_study *s, FILE *stream) {
   const struct ss_training *t = &s->training;
   const struct ss_iterate_options *w = &t->point->options;
@@ -135,6 +152,7 @@ static void print_notes(const struct ss_train_study *s, FILE *stream) {
         "vs best *  how many times faster than the fastest baseline (*)\n"
         "scaling    share of linear scaling from the smallest rank count\n",
         stream);
+  print_ways(t, stream);
   if (sampled)
     fputs("sampled    of large dense tensors that are sent sparse, a part was simulated at a part of the bandwidth\n",
           stream);

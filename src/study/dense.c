@@ -1,5 +1,6 @@
 #include "study/dense.h"
 
+#include "schemes/dense_ways.h"
 #include "schemes/registry.h"
 #include "study/study.h"
 
@@ -7,38 +8,17 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* What libraries take, among nodes and flat. Rings come last, as it is known what they take at the least; where one
- * takes as long as another way, it is the one that is named. */
-static const struct way {
-  const char *algorithm, *name;
-  enum ss_hierarchy hierarchy;
-} ways[] = {{"tree", "tree", SS_FLAT},
-            {"rabenseifner", "rabenseifner", SS_FLAT},
-            {"ring", "ring, shard", SS_SHARD},
-            {"ring", "ring, leader", SS_LEADER},
-            {"ring", "ring", SS_FLAT}};
-enum { WAYS = sizeof ways / sizeof *ways, FLAT_RING = WAYS - 1 };
-
 const char *ss_dense_name(const char *text) {
-  for (size_t i = 0; i < WAYS; i++)
-    if (strcmp(ways[i].name, text) == 0) return ways[i].name;
+  for (size_t i = 0; i < SS_DENSE_WAYS; i++)
+    if (strcmp(ss_dense_ways[i].name, text) == 0) return ss_dense_ways[i].name;
   return NULL;
 }
 
-static struct ss_setting setting_of(const struct way *way) {
-  struct ss_setting setting = {.scheme = ss_scheme_find("allreduce"), .index_bytes = 4, .hierarchy = way->hierarchy};
+static struct ss_setting plain_setting(void) {
+  struct ss_setting setting = {.scheme = ss_scheme_find("allreduce"), .index_bytes = 4};
   for (size_t i = 0; setting.scheme->options[i].name; i++)
     setting.value[i] = (uint64_t)setting.scheme->options[i].default_value;
-  ss_setting_choose(&setting, "algorithm", way->algorithm);
   return setting;
-}
-
-/* Hierarchies are of several nodes of several ranks each. */
-static bool is_there(const struct way *way, const struct ss_setting *setting, const struct ss_cluster *cluster,
-                     uint32_t ranks) {
-  struct ss_error ignored;
-  if (way->hierarchy && (cluster->gpus_per_node < 2 || ranks <= cluster->gpus_per_node)) return false;
-  return ss_setting_check(setting, ss_layout_of(cluster, ranks), &ignored);
 }
 
 static double least_alpha(const struct ss_link *link, const struct ss_segments *segments) {
@@ -57,15 +37,6 @@ static double ring_least(const struct ss_cluster *c, uint32_t ranks, uint32_t ri
   const double rate = inside ? ss_cluster_bus_rate(c) : ss_cluster_card_rate(c);
   const double part = floor((double)shape->rows / rings / ranks) * shape->width * shape->value_bytes;
   return 2 * (ranks - 1.0) * (alpha + part / rate) * (1 - rounding);
-}
-
-/* Whether flat rings are worth playing: where they may be faster than what is known, and one ring always, or so many
- * messages as take some seconds at the most. */
-static bool rings_may_win(const struct ss_cluster *c, uint32_t ranks, uint32_t rings, const struct ss_input *shape,
-                          double known) {
-  static const double messages_most = 0x1p24;
-  return !(ring_least(c, ranks, rings, shape) > known) &&
-         (rings == 1 || (double)rings * ranks * 2 * (ranks - 1.0) <= messages_most);
 }
 
 /* Networks on which a way is played at once: those that have as many rings. */
@@ -105,10 +76,10 @@ static bool play_batch(struct ss_dense_baseline *b, const struct ss_setting *set
   return ok;
 }
 
-static bool play(struct ss_dense_baseline *b, const struct ss_point *point, const struct way *way,
+static bool play(struct ss_dense_baseline *b, const struct ss_point *point, const struct ss_dense_way *way,
                  const struct ss_cluster *const *clusters, struct ss_error *error) {
-  const struct ss_setting setting = setting_of(way);
-  const bool flat_ring = way == &ways[FLAT_RING];
+  struct ss_setting setting = plain_setting();
+  const bool flat_ring = way == &ss_dense_ways[SS_DENSE_RINGS];
   struct ss_arena *arena = &b->temporary;
   struct ss_input input;
   struct batch batch;
@@ -117,13 +88,13 @@ static bool play(struct ss_dense_baseline *b, const struct ss_point *point, cons
   if (!none || !ss_take(arena, batch.cluster, b->networks) || !ss_take(arena, batch.number, b->networks) ||
       !ss_take(arena, batch.tally, b->networks) || !ss_take(arena, waits, b->networks))
     return ss_fail_memory(error, "playing the dense baseline");
-  if (!is_there(way, &setting, clusters[0], point->ranks)) return true;
   if (!ss_input_shape(&point->origin, false, &input, error)) return false;
   input.ranks = point->ranks;
   input.count = input.lookups = none; /* all that is not there travels too */
   for (uint32_t n = 0; n < b->networks; n++) {
+    waits[n] = ss_dense_way_take(way, clusters[n], point->ranks, &setting);
     const uint32_t rings = ss_setting_rings(&setting, ss_layout_of(clusters[n], point->ranks));
-    waits[n] = !flat_ring || rings_may_win(clusters[n], point->ranks, rings, &input, b->time[n].seconds);
+    if (flat_ring && ring_least(clusters[n], point->ranks, rings, &input) > b->time[n].seconds) waits[n] = false;
   }
   for (;;) {
     fill_batch(&batch, &setting, clusters, b->networks, point->ranks, waits);
@@ -161,9 +132,9 @@ bool ss_dense_find(struct ss_dense_baseline *b, const struct ss_point *point,
   for (uint32_t n = 0; n < networks; n++) b->time[n] = (struct ss_dense_time){point->ranks > 1 ? NAN : 0, NULL};
   bool ok = true;
   const bool played = point->ranks > 1 && !point->origin.joint;
-  for (size_t i = 0; ok && played && i < WAYS; i++) {
+  for (size_t i = 0; ok && played && i < SS_DENSE_WAYS; i++) {
     ss_arena_reset(&b->temporary);
-    ok = play(b, point, &ways[i], clusters, error);
+    ok = play(b, point, &ss_dense_ways[i], clusters, error);
   }
   if (!ok) b->time = NULL;
   return ok;

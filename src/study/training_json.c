@@ -63,6 +63,7 @@ static cJSON *task_json(const struct ss_training_point *p, const struct ss_task 
   ss_json_add(o, SS_N("part", task->part), SS_N("parts", task->parts), SS_T("scheme", setting_of(p, task)->label),
               SS_B("dense", task->dense), SS_N("time_s", ss_task_seconds(task, &p->options)),
               SS_N("bytes_total", ss_task_sent(task, &p->options)));
+  if (task->way) cJSON_AddStringToObject(o, "algorithm", task->way);
   if (arrays) cJSON_AddItemToObject(o, "times_s", cJSON_CreateDoubleArray(task->seconds, (int)task->period));
   return o;
 }

@@ -256,6 +256,7 @@ static const struct ss_object_spec feeds_spec = {.others = &ss_name_field};
 FORMS(workload, ss_workload_fields);
 FORMS(system, ss_system_fields);
 
+static const char *const all_reduces[] = {[SS_ALL_REDUCES_FASTEST] = "fastest", [SS_ALL_REDUCES_RING] = "ring", NULL};
 static const struct ss_field_spec fields[] = {
     {"name", NULL, SS_IS_TEXT, SS_STORED(struct ss_train_study, name)},
     SS_SPEC_SUMMARY,
@@ -276,6 +277,8 @@ static const struct ss_field_spec fields[] = {
     {"compute", "factor on all forward and backward times", SS_IS_RATIO, .usual = "1",
      SS_STORED(struct ss_train_study, training.options.compute)},
     {"scale", "factors on estimated inputs (1)", SS_IS_OBJECT(&ss_scale_fields)},
+    {"all_reduces", "dense all-reduces that name no algorithm: the fastest of what libraries take, or rings",
+     SS_IS_CHOICE(all_reduces), .usual = "fastest", SS_STORED(struct ss_train_study, training.all_reduces)},
     {"baselines", "systems that speed-ups are over; those that say so by default", SS_IS_LIST(&ss_name_field, 0, 0)},
     {"verify", "prove each simulated exchange", SS_IS_FLAG, .usual = "false",
      SS_STORED(struct ss_train_study, training.durations.verify)},

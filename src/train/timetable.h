@@ -37,7 +37,10 @@ struct ss_task {
   const double *seconds; /* [period] by iteration modulo period */
   const double *sent;    /* [period] B, over all ranks; NULL: not known */
   uint32_t period;
-  uint32_t duration; /* the caller's own number */
+  uint32_t duration;    /* the caller's own number */
+  const uint32_t *ways; /* [SS_DENSE_WAYS] such numbers of a dense all-reduce, of which the fastest counts, UINT32_MAX
+                           where there is none; NULL: it is played one way alone */
+  const char *way;      /* the fastest; NULL likewise */
 };
 
 /* Lists of tasks, one for each module. */

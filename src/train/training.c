@@ -1,5 +1,7 @@
 #include "train/training.h"
 
+#include "schemes/dense_ways.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +39,22 @@ static void free_fed(struct ss_fed_workload *fed) {
 
 /* --- what has to be simulated --------------------------------------------------------------------------- */
 
+/* Of a dense all-reduce all ways that libraries have. */
+static bool want_ways(struct ss_training *training, struct ss_training_point *p, struct ss_task *task,
+                      const struct ss_carried *carried, struct ss_error *error) {
+  uint32_t *ways = ss_arena_alloc(&p->timetable.arena, SS_DENSE_WAYS, sizeof *ways);
+  if (!ways) return ss_fail_memory(error, "listing simulations");
+  task->ways = ways;
+  for (size_t i = 0; i < SS_DENSE_WAYS; i++) {
+    struct ss_carried one = *carried;
+    ways[i] = UINT32_MAX;
+    if (ss_dense_way_take(&ss_dense_ways[i], &training->durations.cluster, p->ranks, &one.setting) &&
+        !ss_durations_want(&training->durations, &one, &ways[i], error))
+      return false;
+  }
+  return true;
+}
+
 static bool want(struct ss_training *training, struct ss_training_point *p, struct ss_task *task,
                  struct ss_error *error) {
   static const enum ss_share_of_rows shares[] = {SS_ROWS_ALL, SS_ROWS_ALL, SS_ROWS_PRIOR, SS_ROWS_DELAYED};
@@ -52,6 +70,9 @@ static bool want(struct ss_training *training, struct ss_training_point *p, stru
     carried.share = shares[task->kind];
     if (task->kind == SS_TASK_LOOKUPS) carried.setting = s->lookups;
   }
+  if (training->all_reduces == SS_ALL_REDUCES_FASTEST && task->dense && p->ranks > 1 &&
+      ss_dense_is_open(&carried.setting))
+    return want_ways(training, p, task, &carried, error);
   return ss_durations_want(&training->durations, &carried, &task->duration, error);
 }
 
@@ -180,10 +201,24 @@ static double tokens_of(const struct ss_training *training, const struct ss_trai
   return sum > 0 ? (double)sum / (double)ss_trace_iterations(trace) / p->result.mean : NAN;
 }
 
+/* The fastest way on even links; of equal ones the last, which is the ring. */
+static void choose_way(const struct ss_durations *durations, struct ss_task *task) {
+  double least = INFINITY;
+  for (size_t i = 0; task->ways && i < SS_DENSE_WAYS; i++) {
+    if (task->ways[i] == UINT32_MAX) continue;
+    const double seconds = durations->duration[task->ways[i]].seconds[0];
+    if (i == SS_DENSE_RINGS ? seconds > least : seconds >= least) continue;
+    least = seconds;
+    task->duration = task->ways[i];
+    task->way = ss_dense_ways[i].name;
+  }
+}
+
 /* How long tasks last on the links of a draw; 0: on even ones. */
 static void set_tasks(const struct ss_training *training, struct ss_training_point *p, uint32_t draw) {
   for (uint32_t i = 0; i < p->timetable.tasks; i++) {
     struct ss_task *task = &p->timetable.task[i];
+    choose_way(&training->durations, task);
     const struct ss_duration *d = &training->durations.duration[task->duration];
     task->seconds = d->seconds + draw * (size_t)d->period;
     task->sent = d->sent;

@@ -31,6 +31,9 @@ struct ss_training_point {
   double sampled; /* how many times larger the largest sampled tensor is; 1: none is sampled */
 };
 
+/* How all-reduces are played that name no algorithm: by the fastest of what libraries take, or by rings. */
+enum ss_all_reduces { SS_ALL_REDUCES_FASTEST, SS_ALL_REDUCES_RING };
+
 struct ss_training {
   struct ss_fed_workload *workload;
   size_t workloads;
@@ -41,6 +44,7 @@ struct ss_training {
   bool skips;                   /* nobody named the systems: those that cannot run somewhere are left out there */
   const struct ss_trace *trace; /* NULL: none */
   uint32_t merge;
+  enum ss_all_reduces all_reduces;
   struct ss_iterate_options options; /* iterations 0: two cycles; warmup and recorded are set here */
   struct ss_durations durations;     /* cluster, device and verify are the caller's to set */
   struct ss_training_point *point;

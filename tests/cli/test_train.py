@@ -24,6 +24,12 @@ def train(folder, scenario, *arguments, **options):
     return ask("train", path, *arguments, **options)
 
 
+def write(folder, name, document):
+    path = folder / name
+    path.write_text(json.dumps(document))
+    return path
+
+
 def results(folder, scenario, *arguments):
     return json.loads(train(folder, scenario, "--format", "json", "--per-iteration", *arguments).stdout)["training"]
 
@@ -223,10 +229,39 @@ def algorithm_1_splits_the_traces_own_rows(folder):
 def dense_tasks_follow_the_closed_form(folder):
     workload = {"name": "dense", "modules": [{"name": "a", "kind": "dense", "bytes": 4000000}, {"name": "b", "kind": "dense", "bytes": 8000000}]}
     system = {"name": "ddp", "sparse": "allreduce", "dense": "allreduce", "schedule": "fifo", "bucket": "1GB"}
-    [point] = results(folder, {"workload": workload, "systems": [system], "cluster": FLAT, "ranks": [4]})
+    scenario = {"workload": workload, "systems": [system], "cluster": FLAT, "ranks": [4]}
+    [point] = results(folder, {**scenario, "all_reduces": "ring"})
     [task] = point["tasks"]
     assert task["modules"] == ["b", "a"] and close(task["time_s"], 2 * 3 * (10e-6 + 3e6 / 1.25e9))
-    assert close(point["bytes_total"], 2 * 3 * 12e6)
+    assert close(point["bytes_total"], 2 * 3 * 12e6) and "algorithm" not in task
+    [task] = results(folder, scenario)[0]["tasks"]  # as many bytes in two steps each way
+    assert task["algorithm"] == "rabenseifner" and close(task["time_s"], 2 * (2 * 10e-6 + 9e6 / 1.25e9))
+
+
+@test
+def dense_tasks_take_the_fastest_way_as_run_does(folder):
+    """Each bucket its own: what `run` calls the dense baseline of a tensor of that size. Who names an option keeps to it."""
+    cluster = {"name": "nodes", "latency": "20us", "bandwidth": "10Gbps", "gpus_per_node": 4, "nic": "per-node",
+               "intra": {"latency": "1us", "bandwidth": "50GB/s"}}
+    sizes = [400, 40_000, 4_000_000]
+    workload = {"name": "dense", "modules": [{"name": f"m{n}", "kind": "dense", "bytes": n} for n in sizes]}
+    schemes = {"any": "allreduce", "rings": {"name": "allreduce", "algorithm": "ring"}, "leaders": {"name": "allreduce", "hierarchy": "leader"}}
+    systems = [{"name": name, "sparse": "allreduce", "dense": scheme, "schedule": "fifo"} for name, scheme in schemes.items()]
+    scenario = {"workload": workload, "systems": systems, "cluster": cluster, "ranks": [8, 10]}
+    chosen = set()
+    for point in results(folder, scenario):
+        assert len(point["tasks"]) == len(sizes)
+        for task, size in zip(sorted(point["tasks"], key=lambda task: task["bytes_total"]), sizes):
+            if point["system"] != "any":
+                assert "algorithm" not in task
+                continue
+            out = ask("run", "--cluster", write(folder, "cluster.json", cluster), "--scheme", "allreduce", "--ranks", point["ranks"], "--no-verify",
+                      "--set", f'trace={{"uniform": {{"rows": {size // 4}, "row_width": 1, "density": "1/2"}}}}', "--format", "json").stdout
+            [found] = json.loads(out)["points"]
+            assert close(task["time_s"], found["dense_s"]) and task["algorithm"] == found["dense"], (task, found["dense_s"], found["dense"])
+            chosen.add(task["algorithm"])
+    assert len(chosen) > 1, chosen
+    assert '\nall-reduce the fastest of what libraries take: "' in train(folder, scenario).stdout
 
 
 @test

@@ -331,9 +331,11 @@ MUTANTS = [
     # --- what users type
     Mutant("an expectation of less is met by more", "src/query/verdict.c", "case SS_LESS_EQUAL: return (struct ss_bounds){-INFINITY, against, open};",
            "case SS_LESS_EQUAL: return (struct ss_bounds){against, INFINITY, open};", unit="check"),
+    Mutant("trainings take the slowest dense all-reduce", "src/train/training.c", "seconds > least : seconds >= least",
+           "seconds < least : seconds <= least", cli="train"),
     Mutant("the slowest dense all-reduce is the baseline", "src/study/dense.c", "!(best->seconds <= time.seconds)",
            "!(best->seconds >= time.seconds)", cli="plan"),
-    Mutant("the dense baseline has no shards", "src/study/dense.c", "way->hierarchy && (cluster->gpus_per_node < 2",
+    Mutant("the dense baseline has no shards", "src/schemes/dense_ways.c", "way->hierarchy && (cluster->gpus_per_node < 2",
            "way->hierarchy && (true || cluster->gpus_per_node < 2", cli="plan"),
     Mutant("a Gbit is a GiB/s", "src/base/units.c", '{"bps", 1, 8}', '{"bps", 1, 1}', unit="sim"),
     Mutant("work fails as the last item did", "src/base/work.c", "if (!ok && i < r->failed) {", "if (!ok) {", unit="base"),
