@@ -1,5 +1,6 @@
 /* Clusters as JSON has them. */
 #include "machine/cluster.h"
+#include "machine/device.h"
 #include "machine/network.h"
 
 #include <stdarg.h>
@@ -294,6 +295,8 @@ static const struct ss_field_spec cluster_fields[] = {
     {"intra", NULL, SS_IS_OBJECT(&intra_spec)},
     {"jitter", NULL, SS_IS_OBJECT(&ss_jitter_fields)},
     {"memory", NULL, SS_IS_OBJECT(&ss_host_memory_fields)},
+    {"device", "of runs that name none: a name in models/devices, an object, or \"none\" (its memory)",
+     SS_IS_EITHER(ss_device_forms)},
     {"library", NULL, SS_IS_OBJECT(&ss_library_fields)},
     SS_SPEC_SOURCE,
     SS_SPEC_NOTES,

@@ -243,8 +243,10 @@ static bool write_cell(const struct ss_page_cells *cells, const struct ss_page_c
 }
 
 static void write_legend(const struct ss_results *results, FILE *s) {
+  struct ss_counted counted = ss_results_counted(results);
+  if (counted.device) counted.device = "the device"; /* its name is anybody's text */
   fputs("<h3>What the columns mean</h3>\n<dl class=\"facts\">\n<dt>time</dt><dd>", s);
-  ss_print_time_note(results->result->iterations, ss_results_count_kernels(results), s);
+  ss_print_time_note(results->result->iterations, counted, s);
   fputs("</dd>\n", s);
   for (const struct ss_column_note *n = ss_column_notes; n->head; n++) {
     fprintf(s, "<dt>%s</dt><dd>", n->head);

@@ -112,9 +112,8 @@ static bool print_cell(cJSON *rows, FILE *stream, struct ss_error *error) {
 }
 
 static void print_notes(const cJSON *rows, uint64_t iterations, FILE *stream) {
-  bool counted = false;
-  for (const cJSON *r = rows->child; r; r = r->next)
-    counted = counted || strcmp(ss_json_word(r, "device"), "none") != 0;
+  struct ss_counted counted = {0};
+  for (const cJSON *r = rows->child; r; r = r->next) ss_counted_add(&counted, ss_json_word(r, "device"));
   fputs("time      ", stream);
   ss_print_time_note(iterations, counted, stream);
   fputs("\nmargin    how much longer the next takes; below the model's own error it is no reason to choose\n"

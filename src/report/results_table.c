@@ -262,15 +262,34 @@ bool ss_results_count_kernels(const struct ss_results *results) {
   return false;
 }
 
-void ss_print_time_note(uint64_t iterations, bool counted, FILE *stream) {
-  fprintf(stream, "one synchronisation of the tensor, mean over %llu iteration%s; %s", (unsigned long long)iterations,
-          iterations == 1 ? "" : "s",
-          counted ? "kernels included where a device is given" : "kernels not counted (--device quick counts them)");
+void ss_counted_add(struct ss_counted *counted, const char *device) {
+  if (strcmp(device, "none") == 0) return;
+  if (!counted->device) counted->device = device;
+  else if (strcmp(counted->device, device) != 0) counted->device = "several devices";
+}
+
+struct ss_counted ss_results_counted(const struct ss_results *results) {
+  struct ss_counted counted = {0};
+  for (size_t i = 0; i < results->count; i++) {
+    ss_counted_add(&counted, results->result[i].device);
+    for (int k = 0; k < SS_KERNELS; k++)
+      counted.estimated = counted.estimated || results->result[i].kernels[k].estimated;
+  }
+  return counted;
+}
+
+void ss_print_time_note(uint64_t iterations, struct ss_counted counted, FILE *stream) {
+  fprintf(stream, "one synchronisation of the tensor, mean over %llu iteration%s; ", (unsigned long long)iterations,
+          iterations == 1 ? "" : "s");
+  if (!counted.device) fputs("kernels not counted (--device quick counts them)", stream);
+  else
+    fprintf(stream, "kernels as on %s (%s--device none leaves them out)", counted.device,
+            counted.estimated ? "estimated; " : "");
 }
 
 static void print_notes(const struct ss_results *results, FILE *stream) {
   fputs("time         ", stream);
-  ss_print_time_note(results->result->iterations, ss_results_count_kernels(results), stream);
+  ss_print_time_note(results->result->iterations, ss_results_counted(results), stream);
   fputc('\n', stream);
   if (fastest_drawn(results->result, results->count))
     fputs("5%..95%      on the links of the cluster's \"jitter\": where 90% of its draws end, and their median; all "
@@ -416,7 +435,7 @@ static bool brief_end(struct ss_results_writer *w, const struct ss_results *resu
   fputc('\n', w->stream);
   if (!ss_records_print(columns, all_brief_records(results), false, w->stream, error)) return false;
   fputs("\ntime: ", w->stream);
-  ss_print_time_note(results->result->iterations, ss_results_count_kernels(results), w->stream);
+  ss_print_time_note(results->result->iterations, ss_results_counted(results), w->stream);
   print_dense(results, w->stream);
   fputs("\n--wide: closed forms beside the times, imbalance, and what every column means\n", w->stream);
   return true;

@@ -37,8 +37,16 @@ struct ss_column_note {
 extern const struct ss_column_note ss_column_notes[];
 /* Is a device given for any of the results? */
 bool ss_results_count_kernels(const struct ss_results *results);
-/* What "time" means, without a line's end: a mean over iterations, with kernels where they are `counted`. */
-void ss_print_time_note(uint64_t iterations, bool counted, FILE *stream);
+/* Whose kernels are in times: no device's (NULL), one device's, or "several devices"; and whether some are estimates.
+ */
+struct ss_counted {
+  const char *device;
+  bool estimated;
+};
+void ss_counted_add(struct ss_counted *counted, const char *device);
+struct ss_counted ss_results_counted(const struct ss_results *results);
+/* What "time" means, without a line's end: a mean over iterations, and whose kernels are in it. */
+void ss_print_time_note(uint64_t iterations, struct ss_counted counted, FILE *stream);
 
 /* Points written as they come, in the printed order. */
 struct ss_results_writer {

@@ -1,5 +1,5 @@
 /* The device that a cluster's runs are on where the document names none. */
-#include "study/study.h"
+#include "study/study_internal.h"
 
 #include <cjson/cJSON.h>
 
@@ -20,14 +20,23 @@ static cJSON *memory_device(struct ss_node cluster, struct ss_node memory) {
   return NULL;
 }
 
-bool ss_device_by_default(struct ss_doc *doc, bool *set, struct ss_error *error) {
-  const struct ss_node root = ss_doc_root(doc), cluster = ss_node_get(root, "cluster"),
-                       memory = ss_node_get(cluster, "memory");
+/* What the cluster names, or what its memory makes; absent: neither is there. */
+static bool device_of(struct ss_node cluster, cJSON **device, struct ss_error *error) {
+  const struct ss_node named = ss_node_get(cluster, "device"), memory = ss_node_get(cluster, "memory");
   struct ss_host_memory ignored;
+  *device = NULL;
+  if (!ss_node_present(named) && !ss_node_present(memory)) return true;
+  if (!ss_node_present(named) && !ss_host_memory_read(memory, &ignored, error)) return false;
+  *device = ss_node_present(named) ? cJSON_Duplicate(named.at, true) : memory_device(cluster, memory);
+  return *device || ss_fail_memory(error, "reading a model");
+}
+
+bool ss_device_by_default(struct ss_doc *doc, const char *base, bool *set, struct ss_error *error) {
+  const struct ss_node root = ss_doc_root(doc);
+  cJSON *device = NULL;
   *set = false;
-  if (ss_node_present(ss_node_get(root, "device")) || !ss_node_present(memory)) return true;
-  if (!ss_host_memory_read(memory, &ignored, error)) return false;
-  cJSON *device = memory_device(cluster, memory);
+  if (ss_node_present(ss_node_get(root, "device"))) return true;
+  if (!device_of(ss_node_get(root, "cluster"), &device, error)) return false;
   *set = device != NULL;
-  return device ? ss_doc_set_item(doc, "device", device, error) : ss_fail_memory(error, "reading a model");
+  return !device || (ss_doc_set_item(doc, "device", device, error) && ss_device_resolve(doc, base, error));
 }

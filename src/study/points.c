@@ -525,7 +525,7 @@ static bool add_cell(struct ss_study *s, cJSON *at, struct ss_error *error) {
 /* The cluster's own device is that of its cell alone. */
 bool ss_study_add_cell(struct ss_study *s, cJSON *at, struct ss_error *error) {
   bool set;
-  if (!ss_device_by_default(s->doc, &set, error)) return false;
+  if (!ss_device_by_default(s->doc, s->base, &set, error)) return false;
   const bool ok = add_cell(s, at, error);
   if (set) cJSON_DeleteItemFromObjectCaseSensitive(ss_doc_root(s->doc).at, "device");
   return ok;

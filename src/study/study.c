@@ -28,10 +28,9 @@ static bool check_model(struct ss_node root, const char *kind, struct ss_error *
 }
 
 /* A copy of the named model; NULL: an error. */
-static cJSON *copy_model(const struct ss_study *s, struct ss_node name, const char *kind, struct ss_error *error) {
+static cJSON *copy_model(const char *base, struct ss_node name, const char *kind, struct ss_error *error) {
   SS_AUTO_DOC struct ss_doc *doc = NULL;
-  if (!ss_data_open_node(kind, name, s->base, &doc, error) || !check_model(ss_doc_root(doc), kind, error))
-    return NULL;
+  if (!ss_data_open_node(kind, name, base, &doc, error) || !check_model(ss_doc_root(doc), kind, error)) return NULL;
   cJSON *copy = cJSON_Duplicate(ss_doc_root(doc).at, 1);
   if (!copy) (void)ss_fail_memory(error, "reading a model");
   return copy;
@@ -52,24 +51,28 @@ static bool overlay(struct ss_node object, cJSON *model, struct ss_error *error)
 
 /* Turns "cluster": "NAME" into the object that the file holds, so that --set and sweeps can reach into it; and
  * "device": {"like": "NAME", ...} into the same with what is said beside it. */
-static bool resolve(struct ss_study *s, const char *key, const char *kind, struct ss_error *error) {
-  const struct ss_node node = ss_node_get(ss_doc_root(s->doc), key);
+static bool resolve(struct ss_doc *doc, const char *base, const char *key, const char *kind, struct ss_error *error) {
+  const struct ss_node node = ss_node_get(ss_doc_root(doc), key);
   const bool is_device = strcmp(kind, "devices") == 0;
   const struct ss_node like = is_device ? ss_node_get(node, "like") : (struct ss_node){0};
   const struct ss_node name = ss_node_present(like) ? like : node;
   if (!ss_node_present(like) && (!ss_node_is_text(node) || (is_device && strcmp(node.at->valuestring, "none") == 0)))
     return true;
-  cJSON *copy = copy_model(s, name, kind, error);
+  cJSON *copy = copy_model(base, name, kind, error);
   if (!copy) return false;
-  if (!ss_node_present(like) || overlay(node, copy, error)) return ss_doc_set_item(s->doc, key, copy, error);
+  if (!ss_node_present(like) || overlay(node, copy, error)) return ss_doc_set_item(doc, key, copy, error);
   cJSON_Delete(copy);
   return false;
 }
 
+bool ss_device_resolve(struct ss_doc *doc, const char *base, struct ss_error *error) {
+  return resolve(doc, base, "device", "devices", error);
+}
+
 /* Turns models that the document names into the objects that their files hold. */
 static bool resolve_models(struct ss_study *s, struct ss_error *error) {
-  return resolve(s, "cluster", "clusters", error) && resolve(s, "device", "devices", error) &&
-         resolve(s, "placement", "placements", error);
+  return resolve(s->doc, s->base, "cluster", "clusters", error) && ss_device_resolve(s->doc, s->base, error) &&
+         resolve(s->doc, s->base, "placement", "placements", error);
 }
 
 /* A name, or with options an object that is labelled as it was written. */

@@ -113,9 +113,9 @@ void ss_study_close(struct ss_study *study);
  * For commands whose scenarios say other things beside; to be freed. */
 bool ss_study_document(const struct ss_request *request, struct ss_doc **out, struct ss_error *error) SS_MUST_CHECK;
 
-/* Where the document names no device, "device" becomes what its cluster's "memory" makes; *set: it did. The cluster
- * is an object. */
-bool ss_device_by_default(struct ss_doc *doc, bool *set, struct ss_error *error) SS_MUST_CHECK;
+/* Where the document names no device, "device" becomes what its cluster names, or what the cluster's "memory" makes;
+ * *set: it did. The cluster is an object; a path is looked for beside `base`. */
+bool ss_device_by_default(struct ss_doc *doc, const char *base, bool *set, struct ss_error *error) SS_MUST_CHECK;
 
 const char *ss_study_name(const struct ss_study *study);
 /* The scenario's "expect" (query/expectations.h). */

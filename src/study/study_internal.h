@@ -22,6 +22,8 @@ struct ss_study {
   struct cJSON *models;   /* [{"kind", "model"}], each once */
 };
 
+/* Turns a device that the document names into the object that its file holds. */
+bool ss_device_resolve(struct ss_doc *doc, const char *base, struct ss_error *error) SS_MUST_CHECK;
 /* Appends the points of the document as it stands, models in place of their names. `at`: the cell of the sweep, or
  * NULL. */
 bool ss_study_add_cell(struct ss_study *scenario, struct cJSON *at, struct ss_error *error) SS_MUST_CHECK;

@@ -117,7 +117,7 @@ static bool read_systems(struct ss_train_study *s, struct ss_error *error) {
 
 static bool read_layout(struct ss_train_study *s, const struct ss_notice *notice, struct ss_error *error) {
   bool set;
-  if (!ss_device_by_default(s->doc, &set, error)) return false;
+  if (!ss_device_by_default(s->doc, s->base, &set, error)) return false;
   struct ss_node root = ss_doc_root(s->doc), cluster = ss_node_get(root, "cluster"),
                  device = ss_node_get(root, "device");
   struct ss_durations *d = &s->training.durations;

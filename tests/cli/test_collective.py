@@ -76,7 +76,7 @@ def schemes_play_the_same_rings(folder):
         for rings in {1, nics}:
             said = "" if rings == nics else ":rings=1"
             points = json.loads(ask("run", "--trace", trace, "--cluster", path, "--ranks", ranks, "--format", "json", "--quiet",
-                                    "--scheme", f"allreduce{said},allgather{said}").stdout)["points"]
+                                    "--device", "none", "--scheme", f"allreduce{said},allgather{said}").stdout)["points"]
             for point in points:
                 played = json.loads(call(point["scheme"], "--cluster", path, "--ranks", ranks, "--algorithm", "ring", "--rings", rings, "--format", "json",
                                          "--sizes", sizes[point["scheme"]]).stdout)["times"][0]["time_s"]
@@ -141,14 +141,31 @@ def schemes_and_trainings_play_the_same_memory(folder):
     assert [t["device"] for t in trained] == ["leonardo", "none"] and trained[0]["communication_s"] > 1.2 * trained[1]["communication_s"], trained
 
 
-def every_swept_cluster_has_its_own_memory(folder):
-    """What one cell's cluster brings is gone in the next one's."""
+def every_swept_cluster_has_its_own_device(folder):
+    """Its memory, one that it names, one that it describes, or none: what one cell's cluster brings is gone in the next one's."""
+    plain = {"name": "p", "latency": ALPHA, "bandwidth": RATE}
+    for name, said in (("a", {}), ("b", {"device": "v100"}), ("c", {"device": {"like": "v100", "name": "slow", "slower": 9}}), ("d", {"device": "none", "memory": {"sum_per_byte": 1e-9}})):
+        (folder / f"{name}.json").write_text(json.dumps({**plain, **said}))
+    clusters = ["leonardo", *(str(folder / f"{name}.json") for name in "abcd"), "lumi"]
     ask("trace", "synth", "--rows", 4096, "--ranks", 8, "--iterations", 1, "--tokens", 64, "--row-width", 64, "-o", folder / "t.safetensors")
     said = ("run", "--trace", folder / "t.safetensors", "--scheme", "allreduce,ps", "--format", "json", "--quiet", "--cluster")
-    together = json.loads(ask(*said, "leonardo,polaris,lumi").stdout)["points"]
-    alone = [p for name in ("leonardo", "polaris", "lumi") for p in json.loads(ask(*said, name).stdout)["points"]]
-    assert [(p["cluster"], p["device"], p["time_s"]) for p in together] == [(p["cluster"], p["device"], p["time_s"]) for p in alone]
-    assert [p["device"] for p in alone[::2]] == ["leonardo", "none", "lumi"]
+    told = lambda points: [(p["cluster"], p["device"], p["time_s"]) for p in points]
+    together = told(json.loads(ask(*said, ",".join(clusters)).stdout)["points"])
+    assert together == [p for name in clusters for p in told(json.loads(ask(*said, name).stdout)["points"])]
+    assert [device for _, device, _ in together[::2]] == ["leonardo", "none", "v100", "slow (9 times slower)", "none", "lumi"]
+    assert together[2:4] == together[8:10] and together[4][2] > together[2][2]
+    for device, cluster in (("v100", clusters[2]), ("v100", "leonardo")):
+        named = told(json.loads(ask(*said, cluster, "--device", device).stdout)["points"])
+        assert [t for *_, t in named] == [t for *_, t in together[4:6]] or cluster == "leonardo", named
+        assert {d for _, d, _ in named} == {"v100"}
+    words = ask(*said[:5], "--quiet", "--cluster", clusters[2]).stdout
+    assert "kernels as on v100 (estimated; --device none leaves them out)" in words, words
+    assert "v100s" in call_of_nobody(folder, plain), "the file is named"
+
+
+def call_of_nobody(folder, plain):
+    (folder / "e.json").write_text(json.dumps({**plain, "device": "v100s"}))
+    return ask("run", "--trace", folder / "t.safetensors", "--cluster", folder / "e.json", status=2).stderr
 
 
 def memory_must_make_sense(folder):
@@ -273,5 +290,5 @@ def nccl_plays_what_it_chooses(folder):
 
 
 sys.exit(tap.run([nccl_chooses_as_its_source_says, nccl_plays_what_it_chooses, times_are_those_of_closed_forms, in_every_format, rings_and_chunks, schemes_play_the_same_rings, sums_copies_and_pages_take_their_time,
-                  schemes_and_trainings_play_the_same_memory, every_swept_cluster_has_its_own_memory, memory_must_make_sense, long_work_is_told_before_it_begins,
+                  schemes_and_trainings_play_the_same_memory, every_swept_cluster_has_its_own_device, memory_must_make_sense, long_work_is_told_before_it_begins,
                   jitter_is_left_out_with_a_word, wrong_usage]))
