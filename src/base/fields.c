@@ -218,9 +218,7 @@ static cJSON *object_of(const struct ss_object_spec *spec, const struct writing 
 static cJSON *value_of(const struct ss_field_spec *f, const struct writing *w);
 
 static cJSON *of_type(const char *type) {
-  cJSON *out = cJSON_CreateObject();
-  cJSON_AddStringToObject(out, "type", type);
-  return out;
+  return ss_json_object(SS_T("type", type));
 }
 
 static cJSON *text_schema(const struct ss_field_spec *f) {
@@ -405,10 +403,9 @@ static cJSON *object_of(const struct ss_object_spec *spec, const struct writing 
 
 cJSON *ss_object_schema(const struct ss_object_spec *spec) {
   const struct writing w = {cJSON_CreateObject(), spec->written};
-  cJSON *out = cJSON_CreateObject();
-  cJSON_AddStringToObject(out, "$schema", "https://json-schema.org/draft/2020-12/schema");
-  cJSON_AddStringToObject(out, "$comment", "written by the program from its tables: ./dev schemas");
-  cJSON_AddStringToObject(out, "title", spec->title);
+  cJSON *out = ss_json_object(SS_T("$schema", "https://json-schema.org/draft/2020-12/schema"),
+                              SS_T("$comment", "written by the program from its tables: ./dev schemas"),
+                              SS_T("title", spec->title));
   if (spec->says) cJSON_AddStringToObject(out, "description", spec->says);
   fill(out, spec, &w);
   if (w.defs && w.defs->child) cJSON_AddItemToObject(out, "$defs", w.defs);

@@ -79,18 +79,12 @@ static bool has_times(const struct ss_validation_report *r, const struct of *of)
 
 static cJSON *time_json(const struct ss_validation_report *r, size_t i) {
   const struct ss_observation *o = &r->observations->list[i];
-  cJSON *item = cJSON_CreateObject();
-  ss_json_add_text(item, "source", r->observations->source[o->source]);
-  ss_json_add_number(item, "line", o->line);
-  ss_json_add_text(item, "collective", ss_collective_names[o->algorithm->collective]);
-  ss_json_add_text(item, "algorithm", o->algorithm->name);
-  ss_json_add_number(item, "nodes", o->nodes);
-  ss_json_add_number(item, "gpus_per_node", o->per_node);
-  ss_json_add_number(item, "bytes", (double)o->bytes);
-  ss_json_add_number(item, "message_bytes", (double)r->validation->message[i]);
-  ss_json_add_number(item, "measured_s", o->seconds);
-  ss_json_add_number(item, "predicted_s", r->validation->predicted[i]);
-  return item;
+  return ss_json_object(SS_T("source", r->observations->source[o->source]), SS_N("line", o->line),
+                        SS_T("collective", ss_collective_names[o->algorithm->collective]),
+                        SS_T("algorithm", o->algorithm->name), SS_N("nodes", o->nodes),
+                        SS_N("gpus_per_node", o->per_node), SS_N("bytes", (double)o->bytes),
+                        SS_N("message_bytes", (double)r->validation->message[i]), SS_N("measured_s", o->seconds),
+                        SS_N("predicted_s", r->validation->predicted[i]));
 }
 
 cJSON *ss_validation_times(const struct ss_validation_report *r) {
@@ -106,13 +100,9 @@ cJSON *ss_validation_errors(const struct ss_validation_report *r) {
   for (size_t i = 0; i < l.count; i++) {
     const struct ss_error_spread j = ss_validation_judge(r->validation, r->observations->list, is_in, &l.line[i]);
     if (!has_times(r, &l.line[i])) continue;
-    cJSON *item = cJSON_CreateObject();
-    ss_json_add_text(item, "of", l.line[i].name);
-    ss_json_add_number(item, "count", (double)j.count);
-    ss_json_add_number(item, "median_error", j.median);
-    ss_json_add_number(item, "p90_error", j.p90);
-    ss_json_add_number(item, "worst_error", j.worst);
-    cJSON_AddItemToArray(list, item);
+    cJSON_AddItemToArray(list, ss_json_object(SS_T("of", l.line[i].name), SS_N("count", (double)j.count),
+                                              SS_N("median_error", j.median), SS_N("p90_error", j.p90),
+                                              SS_N("worst_error", j.worst)));
   }
   return list;
 }
@@ -122,11 +112,8 @@ bool ss_validation_tree(const struct ss_validation_report *r, cJSON **out, struc
   struct ss_ranked_pairs pairs;
   if (!ss_validation_rank(r->validation, r->observations->list, &pairs, error)) return false;
   cJSON *root = *out = cJSON_CreateObject();
-  cJSON_AddItemToObject(root, "errors", ss_validation_errors(r));
-  ss_json_add_text(root, "left_out", left[r->left_out]);
-  ss_json_add_number(root, "not_predicted", r->validation->unfit);
-  ss_json_add_number(root, "pairs", (double)pairs.pairs);
-  ss_json_add_number(root, "pairs_right", (double)pairs.right);
-  cJSON_AddItemToObject(root, "times", ss_validation_times(r));
+  ss_json_add(root, SS_J("errors", ss_validation_errors(r)), SS_T("left_out", left[r->left_out]),
+              SS_N("not_predicted", r->validation->unfit), SS_N("pairs", (double)pairs.pairs),
+              SS_N("pairs_right", (double)pairs.right), SS_J("times", ss_validation_times(r)));
   return root || ss_fail_memory(error, "judging a calibration");
 }

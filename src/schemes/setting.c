@@ -1,6 +1,7 @@
 /* Reads settings, and tells what follows from them. */
 #include "schemes/setting.h"
 
+#include "base/json_text.h"
 #include "schemes/registry.h"
 #include "schemes/run.h"
 
@@ -280,9 +281,7 @@ cJSON *ss_setting_own_json(const struct ss_setting *s, bool all) {
 
 cJSON *ss_setting_json(const struct ss_setting *s) {
   cJSON *options = ss_setting_own_json(s, true);
-  cJSON_AddNumberToObject(options, "index_bytes", s->index_bytes);
-  cJSON_AddStringToObject(options, "granularity", ss_grains[s->element]);
-  cJSON_AddStringToObject(options, "sizes", ss_size_ways[s->exchange_sizes]);
-  cJSON_AddStringToObject(options, "hierarchy", ss_hierarchies[s->hierarchy]);
+  ss_json_add(options, SS_N("index_bytes", s->index_bytes), SS_T("granularity", ss_grains[s->element]),
+              SS_T("sizes", ss_size_ways[s->exchange_sizes]), SS_T("hierarchy", ss_hierarchies[s->hierarchy]));
   return options;
 }

@@ -1,6 +1,7 @@
 #include "train/durations.h"
 
 #include "base/estimate.h"
+#include "base/json_text.h"
 #include "base/list.h"
 #include "base/random.h"
 #include "schemes/simulate.h"
@@ -18,20 +19,13 @@ enum { SAMPLE_ENTRIES = 1 << 19, SAMPLE_LEAST = 1 << 14, SAMPLE_OF_TABLES = 1 <<
 static cJSON *carried_json(const struct ss_carried *c) {
   const struct ss_module *table = c->lookups ? c->lookups->module : NULL;
   cJSON *o = cJSON_CreateObject(), *select = cJSON_AddObjectToObject(o, "select");
-  cJSON_AddStringToObject(o, "scheme", c->setting.scheme->name);
-  cJSON_AddItemToObject(o, "options", ss_setting_json(&c->setting));
-  cJSON_AddNumberToObject(o, "ranks", c->ranks);
-  cJSON_AddNumberToObject(o, "bytes", (double)c->bytes);
-  cJSON_AddNumberToObject(o, "share", c->share);
-  cJSON_AddNumberToObject(o, "dtype", c->dtype);
-  cJSON_AddBoolToObject(select, "selects", c->select.selects);
-  cJSON_AddBoolToObject(select, "residual", c->select.residual);
-  cJSON_AddNumberToObject(select, "density", c->select.density);
-  cJSON_AddNumberToObject(select, "k", (double)c->select.k);
-  cJSON_AddNumberToObject(select, "block", c->select.block);
-  cJSON_AddNumberToObject(o, "rows", table ? (double)table->rows : 0);
-  cJSON_AddNumberToObject(o, "row_width", table ? table->row_width : 0);
-  cJSON_AddNumberToObject(o, "iterations", table ? (double)c->lookups->iterations : 0);
+  ss_json_add(o, SS_T("scheme", c->setting.scheme->name), SS_J("options", ss_setting_json(&c->setting)),
+              SS_N("ranks", c->ranks), SS_N("bytes", (double)c->bytes), SS_N("share", c->share),
+              SS_N("dtype", c->dtype));
+  ss_json_add(select, SS_B("selects", c->select.selects), SS_B("residual", c->select.residual),
+              SS_N("density", c->select.density), SS_N("k", (double)c->select.k), SS_N("block", c->select.block));
+  ss_json_add(o, SS_N("rows", table ? (double)table->rows : 0), SS_N("row_width", table ? table->row_width : 0),
+              SS_N("iterations", table ? (double)c->lookups->iterations : 0));
   return o;
 }
 
@@ -458,10 +452,9 @@ static cJSON *write_group(void *context, size_t item) {
   cJSON *list = cJSON_CreateArray();
   for (uint32_t i = 0; i < g->count; i++) {
     struct ss_duration *d = g->duration[i];
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "sampled", d->sampled);
-    cJSON_AddItemToObject(o, "sent", cJSON_CreateDoubleArray(d->sent, (int)d->period));
-    cJSON_AddItemToObject(o, "seconds", cJSON_CreateDoubleArray(d->seconds, (int)times_of(d)));
+    cJSON *o =
+        ss_json_object(SS_N("sampled", d->sampled), SS_J("sent", cJSON_CreateDoubleArray(d->sent, (int)d->period)),
+                       SS_J("seconds", cJSON_CreateDoubleArray(d->seconds, (int)times_of(d))));
     cJSON_AddItemToArray(list, o);
     free_numbers(d);
   }
