@@ -138,6 +138,29 @@ static void write_counts(const struct ss_page_cells *cells, const struct wins *w
   fprintf(s, " of %zu places.</p>\n", cells->deciding);
 }
 
+/* A hierarchy is the reader's to choose, as a scheme is: where a sweep goes over them, the best of all. */
+static void write_best_of_hierarchies(const struct ss_page_cells *cells, FILE *s) {
+  char time[32];
+  for (size_t i = 0; i < cells->count; i++) {
+    const struct ss_page_cell *first = &cells->cell[i], *best = first;
+    bool told = !first->decides;
+    size_t others = 0;
+    for (size_t k = 0; k < cells->count && !told; k++) {
+      const struct ss_page_cell *other = &cells->cell[k];
+      if (k == i || !other->decides || other->result->ranks != first->result->ranks ||
+          !ss_at_same_but(first->result->at, other->result->at, "hierarchy"))
+        continue;
+      told = k < i;
+      others++;
+      if (other->best->time < best->best->time) best = other;
+    }
+    if (told || others == 0) continue;
+    ss_html_between("<p>Of all hierarchies <strong>", best->best->setting.label, "</strong>", s);
+    ss_html_between(" is fastest at ", best->text, "", s);
+    fprintf(s, ": %s.</p>\n", time_text(time, best->best->time));
+  }
+}
+
 static bool write_many_answers(const struct ss_page_cells *cells, FILE *s, struct ss_error *error) {
   enum { FEW = 4 };
   SS_AUTO_FREE struct wins *wins = ss_alloc_zero(cells->deciding, sizeof *wins);
@@ -152,6 +175,7 @@ static bool write_many_answers(const struct ss_page_cells *cells, FILE *s, struc
     fprintf(s, "</strong> is fastest at all %zu places.</p>\n", cells->deciding);
   }
   write_range(cells, s);
+  write_best_of_hierarchies(cells, s);
   return true;
 }
 

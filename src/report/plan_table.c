@@ -111,6 +111,43 @@ static bool print_cell(cJSON *rows, FILE *stream, struct ss_error *error) {
   return ok;
 }
 
+/* Rows of one tensor and place, but for the hierarchy of the sweep. */
+static bool is_rival(const cJSON *a, const cJSON *b) {
+  return a != b && ss_json_number(a, "ranks") == ss_json_number(b, "ranks") &&
+         strcmp(ss_json_word(a, "tensor"), ss_json_word(b, "tensor")) == 0 &&
+         ss_at_same_but(ss_record_member(a, "at"), ss_record_member(b, "at"), "hierarchy");
+}
+
+/* The cheapest of the row and its rivals; NULL: it has none, or one before it, which told. */
+static const cJSON *best_of_hierarchies(const cJSON *rows, const cJSON *row) {
+  const cJSON *best = row;
+  bool passed = false, rivals = false;
+  for (const cJSON *o = rows->child; o; o = o->next) {
+    passed = passed || o == row;
+    if (!is_rival(row, o)) continue;
+    if (!passed) return NULL;
+    rivals = true;
+    if (ss_json_number(o, "time_s") < ss_json_number(best, "time_s")) best = o;
+  }
+  return rivals ? best : NULL;
+}
+
+/* Where a sweep goes over hierarchies, the best of all: they are the reader's to choose, as schemes are. */
+static void print_hierarchies(const cJSON *rows, FILE *stream) {
+  char time[32];
+  bool any = false;
+  for (const cJSON *r = rows->child; r; r = r->next) {
+    const cJSON *best = best_of_hierarchies(rows, r);
+    if (!best) continue;
+    fprintf(stream, "Of all hierarchies %s is the cheapest for %s, %s, on ", name_of(best, "label"),
+            is_sum(best) ? "all tensors" : ss_json_word(best, "tensor"),
+            ss_units_format(time, sizeof time, SS_TIME, ss_json_number(best, "time_s")));
+    print_heading(best, stream);
+    any = true;
+  }
+  if (any) fputc('\n', stream);
+}
+
 static void print_notes(const cJSON *rows, uint64_t iterations, FILE *stream) {
   struct ss_counted counted = {0};
   for (const cJSON *r = rows->child; r; r = r->next) ss_counted_add(&counted, ss_json_word(r, "device"));
@@ -134,6 +171,7 @@ bool ss_plan_table(const cJSON *plan, uint64_t iterations, FILE *stream, struct 
     ok = print_cell(ss_records_take(left, n), stream, error);
   }
   cJSON_Delete(left);
+  if (ok) print_hierarchies(rows, stream);
   if (ok) print_notes(rows, iterations, stream);
   return ok;
 }

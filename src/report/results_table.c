@@ -39,6 +39,14 @@ bool ss_at_says_more(const cJSON *at) {
   return false;
 }
 
+bool ss_at_same_but(const cJSON *a, const cJSON *b, const char *path) {
+  if (!cJSON_GetObjectItemCaseSensitive(a, path) || cJSON_GetArraySize(a) != cJSON_GetArraySize(b)) return false;
+  for (const cJSON *m = a->child; m; m = m->next)
+    if (strcmp(m->string, path) != 0 && !cJSON_Compare(m, cJSON_GetObjectItemCaseSensitive(b, m->string), true))
+      return false;
+  return true;
+}
+
 void ss_result_print_cell(const struct ss_result *result, FILE *stream) {
   fprintf(stream, "%u rank%s on %s%s", result->ranks, result->ranks == 1 ? "" : "s", result->cluster,
           ss_at_says_more(result->at) ? ", " : "");

@@ -13,6 +13,8 @@ struct ss_table;
 void ss_at_print(const struct cJSON *at, bool cluster_too, FILE *stream);
 /* Does it print anything but the cluster's name? */
 bool ss_at_says_more(const struct cJSON *at);
+/* Both have a value of the path, and differ in nothing else. */
+bool ss_at_same_but(const struct cJSON *a, const struct cJSON *b, const char *path);
 /* "16 ranks on CLUSTER, cluster.bandwidth = 10 Gbit/s" */
 void ss_result_print_cell(const struct ss_result *result, FILE *stream);
 

@@ -387,7 +387,7 @@ TRAIN = {"t": {"train": {
                   for name, back in (("short", 0.5), ("long", 1.5))],
     "systems": [{"name": "ring", "sparse": "allreduce", "dense": "allreduce", "schedule": "fifo", "baseline": True},
                 {"name": "servers", "sparse": {"name": "ps", "dense": True}, "dense": {"name": "ps", "dense": True}, "schedule": "fifo"}],
-    "cluster": FLAT, "ranks": [2, 4], "iterations": 8}}}
+    "cluster": FLAT, "ranks": [2, 4], "iterations": 8, "all_reduces": "ring"}}}
 
 
 @test

@@ -123,11 +123,9 @@ def tables_are_those_of_run(folder):
     points = json.loads(call("run", "scenarios/demo.json", "--format", "json", "--quiet")[0])["points"]
     places = page.rows("scheme", "time")
     assert len(places) == 3 and all(len(rows) == 4 for rows in places)
-    units = {"s": 1, "ms": 1e-3, "us": 1e-6}
     for point, row in zip(points, [row for rows in places for row in rows]):
-        number, unit = row["time"].split()
         assert row["scheme"] == point["label"], (row, point["label"])
-        assert abs(float(number) * units[unit] / point["time_s"] - 1) < 6e-3, (row, point["time_s"])
+        assert abs(seconds(row["time"]) / point["time_s"] - 1) < 6e-3, (row, point["time_s"])
         assert row["exact"] == "yes"
     for point in points:
         for text in (point["formula"], point["paper"], point["erratum"]):
@@ -155,6 +153,51 @@ def winner_stands_in_words(folder):
     one = page_of("scenarios/demo.json", "--set", "sweep.cluster=[\"rtx3090-10gbe\"]", "--device", "quick", folder=folder)
     assert "allgather is fastest" in one.words["p"] and "exact sum, compared with the brute-force" in one.words["p"]
     assert "no device was named" not in one.words["li"]
+
+
+UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+def seconds(text):
+    number, unit = text.split()
+    return float(number) * UNITS[unit]
+
+
+@test
+def answers_are_those_of_plan(folder):
+    """Of every shipped scenario, place by place: the fastest is what plan takes where it may take any of the schemes."""
+    files = sorted(path.relative_to(ROOT) for path in (ROOT / "scenarios").glob("*.json"))
+    assert len(files) >= 5, files
+    for file in files:
+        rows = json.loads(call("plan", file, "--lossy", "--model-parallel", "--no-verify", "--format", "json")[0])["plan"]
+        page = page_of(file, "--no-verify", folder=folder, environment=without_gnuplot(folder))
+        [winners] = [[dict(zip(t[0], row)) for row in t[1:]] for t in page.tables if {"fastest", "busiest kind"} <= set(t[0])] or [[]]
+        if not winners:
+            [row] = rows
+            assert f"{row['label']} is fastest: " in page.words["p"] or f"{row['label']} takes " in page.words["p"], file
+        assert len(winners) in (0, len(rows)), (file, len(winners), len(rows))
+        for winner, row in zip(winners, rows):
+            assert winner["fastest"] == row["label"], (file, winner, row["label"])
+            assert abs(seconds(winner["time"]) / row["time_s"] - 1) < 6e-3, (file, winner, row["time_s"])
+
+
+@test
+def a_sweep_over_hierarchies_names_the_best_of_all(folder):
+    axes = sweep(("hierarchy", ["none", "shard", "leader"]), ("cluster.nic", ["per-rank", "per-node"]))
+    question = ["scenarios/llm-8x8.json", *axes, "--scheme", "sparcml-rd,allgather", "--no-verify"]
+    rows = json.loads(call("plan", *question, "--format", "json")[0])["plan"]
+    page = page_of(*question, "--set", "expect=[]", folder=folder, environment=without_gnuplot(folder)).words["p"]
+    words = call("plan", *question)[0]
+    assert page.count("Of all hierarchies") == words.count("Of all hierarchies") == 2
+    for nic in ("per-rank", "per-node"):
+        best = min((row for row in rows if row["at"]["cluster.nic"] == nic), key=lambda row: row["time_s"])
+        place = best["at"]["hierarchy"]
+        told = re.search(f"Of all hierarchies {best['label']} is fastest at hierarchy {place}, nic {nic}: ([^.]*[.]?[^.]*)[.]", page)
+        assert told and abs(seconds(told[1]) / best["time_s"] - 1) < 6e-3, (nic, page)
+        assert re.search(f"Of all hierarchies {best['label']} is the cheapest for tensor, {re.escape(told[1])}, on .*"
+                         f"hierarchy = {place}, cluster.nic = {nic}\n", words), words
+    # where no hierarchy varies nothing is said of them
+    assert "Of all hierarchies" not in call("plan", "scenarios/llm-8x8.json", "--no-verify", "--scheme", "sparcml-rd")[0]
 
 
 @test
