@@ -16,12 +16,12 @@ struct answer {
   struct ss_results_listener listener;
   const struct ss_call *call;
   struct ss_answer *answer;
-  uint64_t iterations;
+  struct ss_iterations_played iterations;
 };
 
 static bool begin(struct ss_results_listener *self, const struct ss_results *blank, struct ss_error *error) {
   (void)error;
-  ((struct answer *)self)->iterations = blank->count > 0 ? blank->result->iterations : 0;
+  ((struct answer *)self)->iterations = ss_results_iterations(blank);
   return true;
 }
 

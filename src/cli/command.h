@@ -170,6 +170,8 @@ enum { SS_PATIENCE = 30 /* s, to stand in the defaults of commands that have the
       {"--trace", SS_FIELD, .value = "FILE", .help = "the trace"},                                                   \
       {"--iterations", SS_FIELD, .value = "A:B", .help = (iterations_help)},                                         \
       {"--merge", SS_FIELD, .value = "N", .help = "turn each N ranks of the trace into one"},                        \
+      {"--extrapolate", SS_FIELD, .json = "true",                                                                    \
+       .help = "beyond the trace's ranks, play later iterations as further ranks (run and plan say how far off)"},   \
       {"--placement", SS_FIELD, .value = "FILE", .help = "where tables live, for alltoall:partition=placed"},        \
       SS_OPTION_CLUSTER(usual_cluster, "cluster."), {                                                                \
     "--device", SS_FIELD, .value = "NAME", .help = "count the kernels of a file of models/devices, or none"          \

@@ -282,6 +282,7 @@ static struct axes choose_axes(const struct making *m) {
 /* Times are drawn with what their draws of uneven links spread over, where results have any. */
 static void add_fan(cJSON *panel, const cJSON *list, const struct axes *axes) {
   static const char *const fans[][3] = {{"time_s", "time_p5_s", "time_p95_s"},
+                                        {"time_s", "time_low_s", "time_high_s"},
                                         {"iteration_s", "iteration_p5_s", "iteration_p95_s"},
                                         {"time_p50_s", "time_p5_s", "time_p95_s"},
                                         {"iteration_p50_s", "iteration_p5_s", "iteration_p95_s"}};

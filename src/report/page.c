@@ -246,7 +246,7 @@ static void write_legend(const struct ss_results *results, FILE *s) {
   struct ss_counted counted = ss_results_counted(results);
   if (counted.device) counted.device = "the device"; /* its name is anybody's text */
   fputs("<h3>What the columns mean</h3>\n<dl class=\"facts\">\n<dt>time</dt><dd>", s);
-  ss_print_time_note(results->result->iterations, counted, s);
+  ss_print_time_note(ss_results_iterations(results), counted, s);
   fputs("</dd>\n", s);
   for (const struct ss_column_note *n = ss_column_notes; n->head; n++) {
     fprintf(s, "<dt>%s</dt><dd>", n->head);
@@ -254,6 +254,8 @@ static void write_legend(const struct ss_results *results, FILE *s) {
     if (n->more) ss_html_between(" ", n->more, "", s);
     fputs("</dd>\n", s);
   }
+  if (ss_results_have_ranges(results))
+    fprintf(s, "<dt>low..high</dt><dd>%s</dd>\n<dt>by half</dt><dd>%s</dd>\n", ss_range_note, ss_half_note);
   fputs("<dt>egress, ingress</dt><dd>ports of ranks and servers: the share of the time in which bytes flow through "
         "them</dd>\n<dt>NIC, uplink, downlink, bus</dt><dd>the same of cards that ranks of a node share, of links of "
         "groups of nodes, of a node's bus: columns that are not there are not shared on this cluster</dd>\n",

@@ -77,6 +77,7 @@ static void add_words(cJSON *row) {
   ss_json_add(row, SS_T("chosen", label ? label : "as above"),
               SS_T("second", isfinite(ss_json_number(row, "next_time_s")) ? name_of(row, "next") : NULL),
               SS_N("vs_dense", time > 0 ? ss_json_number(row, "dense_s") / time : NAN));
+  ss_range_add(row, "range", ss_json_number(row, "time_low_s"), ss_json_number(row, "time_high_s"));
 }
 
 static bool same_cell(const cJSON *a, const cJSON *b) {
@@ -95,11 +96,11 @@ static void print_heading(const cJSON *row, FILE *stream) {
 }
 
 static bool print_cell(cJSON *rows, FILE *stream, struct ss_error *error) {
-  static const struct ss_column columns[] = {{"<tensor", "tensor", NULL},      {"<scheme", "chosen", NULL},
-                                             {"time", "time_s", "s"},          {"<next", "second", NULL},
-                                             {"its time", "next_time_s", "s"}, {"margin", "margin", "%+.1f%%"},
-                                             {"allreduce", "dense_s", "s"},    {"vs dense", "vs_dense", "%.2fx"},
-                                             {"lossless", "lossless", NULL},   {"energy", "energy", "%.1f%%"}};
+  static const struct ss_column columns[] = {
+      {"<tensor", "tensor", NULL},     {"<scheme", "chosen", NULL},   {"time", "time_s", "s"},
+      {"?low..high", "range", NULL},   {"<next", "second", NULL},     {"its time", "next_time_s", "s"},
+      {"margin", "margin", "%+.1f%%"}, {"allreduce", "dense_s", "s"}, {"vs dense", "vs_dense", "%.2fx"},
+      {"lossless", "lossless", NULL},  {"energy", "energy", "%.1f%%"}};
   if (rows) print_heading(rows->child, stream);
   for (cJSON *r = rows ? rows->child : NULL; r; r = r->next) {
     print_words(r, stream);
@@ -148,18 +149,23 @@ static void print_hierarchies(const cJSON *rows, FILE *stream) {
   if (any) fputc('\n', stream);
 }
 
-static void print_notes(const cJSON *rows, uint64_t iterations, FILE *stream) {
+static void print_notes(const cJSON *rows, struct ss_iterations_played iterations, FILE *stream) {
   struct ss_counted counted = {0};
-  for (const cJSON *r = rows->child; r; r = r->next) ss_counted_add(&counted, ss_json_word(r, "device"));
+  bool extrapolated = false;
+  for (const cJSON *r = rows->child; r; r = r->next) {
+    ss_counted_add(&counted, ss_json_word(r, "device"));
+    extrapolated = extrapolated || isfinite(ss_json_number(r, "time_low_s"));
+  }
   fputs("time      ", stream);
   ss_print_time_note(iterations, counted, stream);
   fputs("\nmargin    how much longer the next takes; below the model's own error it is no reason to choose\n"
         "vs dense  how many times faster than the fastest dense all-reduce: rings, tree, Rabenseifner, shards, "
         "leaders\n",
         stream);
+  if (extrapolated) fprintf(stream, "low..high %s\n", ss_range_note);
 }
 
-bool ss_plan_table(const cJSON *plan, uint64_t iterations, FILE *stream, struct ss_error *error) {
+bool ss_plan_table(const cJSON *plan, struct ss_iterations_played iterations, FILE *stream, struct ss_error *error) {
   const cJSON *rows = ss_record_member(plan, "plan");
   if (cJSON_GetArraySize(rows) == 0) return true;
   cJSON *left = cJSON_Duplicate(rows, true);

@@ -85,7 +85,9 @@ static bool add_columns(struct ss_results_writer *w, cJSON *result, struct ss_er
 /* The same columns for every scenario; behind them what a sweep names. */
 static bool csv_begin(struct ss_results_writer *w, const struct ss_results *blank, struct ss_error *error) {
   if (blank->count == 0) return true;
-  cJSON *first = lean_json(blank->result[0]);
+  size_t most = 0; /* which has what others have not */
+  while (most + 1 < blank->count && !blank->result[most].extrapolated_from) most++;
+  cJSON *first = lean_json(blank->result[most]);
   cJSON_DeleteItemFromObjectCaseSensitive(first, "at");
   cJSON *own = cJSON_DetachItemFromObjectCaseSensitive(first, "options");
   cJSON *rest = all_options();

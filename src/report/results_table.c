@@ -86,6 +86,22 @@ static void print_fan(const struct ss_result *results, size_t n, const struct ss
   fputc('.', stream);
 }
 
+/* What of them was not captured, and how sure the answer is. */
+static void print_range(const struct ss_result *best, const struct ss_result *next, FILE *stream) {
+  char low[32], high[32];
+  if (!best->extrapolated_from) return;
+  fprintf(stream, " %u of the ranks were captured", best->extrapolated_from);
+  if (!isfinite(best->time_low)) {
+    fputs(", too few to say how far off it is.", stream);
+    return;
+  }
+  fprintf(stream, ": %s to %s", ss_units_format(low, sizeof low, SS_TIME, best->time_low),
+          ss_units_format(high, sizeof high, SS_TIME, best->time_high));
+  if (next && next->time > best->time && next->time_low < best->time_high)
+    fprintf(stream, ", and %s may be as fast", next->setting.label);
+  fputc('.', stream);
+}
+
 void ss_results_words(const struct ss_result *results, size_t n, FILE *stream) {
   const struct ss_result *best, *next;
   char time[32];
@@ -109,16 +125,17 @@ void ss_results_words(const struct ss_result *results, size_t n, FILE *stream) {
   if (best->bound_by[0] && best->time > 0)
     fprintf(stream, " Its bottleneck is the %s, for %.0f%% of the time.", best->bound_by,
             100 * best->bound / best->time);
+  print_range(best, next, stream);
   print_fan(results, n, best, stream);
   fputc('\n', stream);
 }
 
-void ss_fan_add(cJSON *record, const struct ss_fan *fan) {
-  char p5[32], p95[32], text[80];
-  if (!isfinite(fan->p5)) return;
-  snprintf(text, sizeof text, "%s..%s", ss_units_format(p5, sizeof p5, SS_TIME, fan->p5),
-           ss_units_format(p95, sizeof p95, SS_TIME, fan->p95));
-  cJSON_AddStringToObject(record, "fan", text);
+void ss_range_add(cJSON *record, const char *name, double low, double high) {
+  char from[32], to[32], text[80];
+  if (!isfinite(low)) return;
+  snprintf(text, sizeof text, "%s..%s", ss_units_format(from, sizeof from, SS_TIME, low),
+           ss_units_format(to, sizeof to, SS_TIME, high));
+  cJSON_AddStringToObject(record, name, text);
 }
 
 /* Whether ranks share links, of which a form for one flat class knows nothing. */
@@ -153,7 +170,9 @@ static cJSON *record_of(const struct ss_result *p, double dense) {
   cJSON *o = ss_result_json(p);
   if (!o) return NULL;
   ss_links_add_words(ss_json_get(o, "links"));
-  ss_fan_add(o, &p->fan);
+  ss_range_add(o, "fan", p->fan.p5, p->fan.p95);
+  ss_range_add(o, "range", p->time_low, p->time_high);
+  ss_json_add_number(o, "half", p->by_half / p->captured);
   if (strcmp(p->device, "none") != 0) ss_json_add_number(o, "counted_s", p->kernel);
   ss_json_add_number(o, "vs_dense", p->time > 0 ? dense / p->time : NAN);
   snprintf(text, sizeof text, "%.2f/%.2f", p->push_imbalance, p->pull_imbalance);
@@ -177,6 +196,8 @@ cJSON *ss_results_records(const struct ss_result *results, size_t n) {
 struct ss_table *ss_results_block(const cJSON *records) {
   static const struct ss_column columns[] = {{"<scheme", "label", NULL},
                                              {"time", "time_s", "s"},
+                                             {"?low..high", "range", NULL},
+                                             {"?by half", "half", "%.3fx"},
                                              {"?5%..95%", "fan", NULL},
                                              {"?median", "time_p50_s", "s"},
                                              {"?kernels", "counted_s", "s"},
@@ -286,24 +307,49 @@ struct ss_counted ss_results_counted(const struct ss_results *results) {
   return counted;
 }
 
-void ss_print_time_note(uint64_t iterations, struct ss_counted counted, FILE *stream) {
-  fprintf(stream, "one synchronisation of the tensor, mean over %llu iteration%s; ", (unsigned long long)iterations,
-          iterations == 1 ? "" : "s");
+struct ss_iterations_played ss_results_iterations(const struct ss_results *results) {
+  struct ss_iterations_played n = {results->count ? results->result->iterations : 0, 0};
+  for (size_t i = 0; i < results->count; i++) {
+    const uint64_t own = results->result[i].iterations;
+    n.least = own < n.least ? own : n.least;
+    n.most = own > n.most ? own : n.most;
+  }
+  return n;
+}
+
+void ss_print_time_note(struct ss_iterations_played iterations, struct ss_counted counted, FILE *stream) {
+  char least[32] = "";
+  if (iterations.least < iterations.most)
+    snprintf(least, sizeof least, "%llu to ", (unsigned long long)iterations.least);
+  fprintf(stream, "one synchronisation of the tensor, mean over %s%llu iteration%s; ", least,
+          (unsigned long long)iterations.most, iterations.most == 1 ? "" : "s");
   if (!counted.device) fputs("kernels not counted (--device quick counts them)", stream);
   else
     fprintf(stream, "kernels as on %s (%s--device none leaves them out)", counted.device,
             counted.estimated ? "estimated; " : "");
 }
 
+const char ss_range_note[] =
+    "where time lies as far as the captured ranks can tell; the others play later iterations";
+const char ss_half_note[] = "time of the captured ranks, as half of them predict it, over what it is";
+
+bool ss_results_have_ranges(const struct ss_results *results) {
+  for (size_t i = 0; i < results->count; i++)
+    if (isfinite(results->result[i].time_low)) return true;
+  return false;
+}
+
 static void print_notes(const struct ss_results *results, FILE *stream) {
   fputs("time         ", stream);
-  ss_print_time_note(results->result->iterations, ss_results_counted(results), stream);
+  ss_print_time_note(ss_results_iterations(results), ss_results_counted(results), stream);
   fputc('\n', stream);
   if (fastest_drawn(results->result, results->count))
     fputs("5%..95%      on the links of the cluster's \"jitter\": where 90% of its draws end, and their median; all "
           "else "
           "is\n             of even links\n",
           stream);
+  if (ss_results_have_ranges(results))
+    fprintf(stream, "low..high    %s\nby half      %s\n", ss_range_note, ss_half_note);
   if (ss_results_count_kernels(results))
     fputs("kernels      of the rank or server that computes longest, mean over iterations; below, by kernel\n",
           stream);
@@ -435,17 +481,22 @@ static void print_dense(const struct ss_results *results, FILE *stream) {
 }
 
 static bool brief_end(struct ss_results_writer *w, const struct ss_results *results, struct ss_error *error) {
-  static const struct ss_column columns[] = {
-      {"?<at", "place", NULL},           {"<scheme", "label", NULL},          {"time", "time_s", "s"},
-      {"vs dense", "vs_dense", "%.2fx"}, {"busiest rank", "busiest", "B"},    {"?energy", "applied", "%.1f%%"},
-      {"exact", "exact", NULL},          {"<bottleneck", "bottleneck", NULL}, {"<time, as a bar", "bar", NULL}};
+  static const struct ss_column columns[] = {{"?<at", "place", NULL},          {"<scheme", "label", NULL},
+                                             {"time", "time_s", "s"},          {"?low..high", "range", NULL},
+                                             {"?by half", "half", "%.3fx"},    {"vs dense", "vs_dense", "%.2fx"},
+                                             {"busiest rank", "busiest", "B"}, {"?energy", "applied", "%.1f%%"},
+                                             {"exact", "exact", NULL},         {"<bottleneck", "bottleneck", NULL},
+                                             {"<time, as a bar", "bar", NULL}};
   if (results->count == 0) return true;
   fputc('\n', w->stream);
   if (!ss_records_print(columns, all_brief_records(results), false, w->stream, error)) return false;
   fputs("\ntime: ", w->stream);
-  ss_print_time_note(results->result->iterations, ss_results_counted(results), w->stream);
+  ss_print_time_note(ss_results_iterations(results), ss_results_counted(results), w->stream);
   print_dense(results, w->stream);
-  fputs("\n--wide: closed forms beside the times, imbalance, and what every column means\n", w->stream);
+  fputc('\n', w->stream);
+  if (ss_results_have_ranges(results))
+    fprintf(w->stream, "low..high: %s\nby half: %s\n", ss_range_note, ss_half_note);
+  fputs("--wide: closed forms beside the times, imbalance, and what every column means\n", w->stream);
   return true;
 }
 

@@ -22,12 +22,11 @@ void ss_result_print_cell(const struct ss_result *result, FILE *stream);
 
 /* "16 ranks on CLUSTER, tensor NAME: zen is fastest, ..." of a table's results, with the line's end. */
 void ss_results_words(const struct ss_result *results, size_t n, FILE *stream);
-/* Adds "fan" to a record of a table, "1.1 ms..1.5 ms": from the 5% to the 95% quantile; nothing when nothing was
- * drawn. */
-void ss_fan_add(struct cJSON *record, const struct ss_fan *fan);
+/* Adds a text to a record of a table, "1.1 ms..1.5 ms"; nothing where there is no `low` (NaN). */
+void ss_range_add(struct cJSON *record, const char *name, double low, double high);
 /* What tables show of n results that stand in one: their JSON, and in words "imbalance", "form", "off_by",
- * "bottleneck" and the "busy" of links; "vs_dense", and "counted_s", of kernels, where a device is given. The
- * caller's; NULL when memory is short. */
+ * "bottleneck", "fan", "range" and the "busy" of links; "half", "vs_dense", and "counted_s", of kernels, where a
+ * device is given. The caller's; NULL when memory is short. */
 struct cJSON *ss_results_records(const struct ss_result *results, size_t n);
 /* The table of such records, and how busy their links are: of each kind the busiest and the mean; the caller's. */
 struct ss_table *ss_results_block(const struct cJSON *records);
@@ -37,6 +36,10 @@ struct ss_column_note {
   const char *head, *text, *more;
 };
 extern const struct ss_column_note ss_column_notes[];
+/* The least and the most that a result is a mean over. */
+struct ss_iterations_played {
+  uint64_t least, most;
+};
 /* Is a device given for any of the results? */
 bool ss_results_count_kernels(const struct ss_results *results);
 /* Whose kernels are in times: no device's (NULL), one device's, or "several devices"; and whether some are estimates.
@@ -48,7 +51,12 @@ struct ss_counted {
 void ss_counted_add(struct ss_counted *counted, const char *device);
 struct ss_counted ss_results_counted(const struct ss_results *results);
 /* What "time" means, without a line's end: a mean over iterations, and whose kernels are in it. */
-void ss_print_time_note(uint64_t iterations, struct ss_counted counted, FILE *stream);
+void ss_print_time_note(struct ss_iterations_played iterations, struct ss_counted counted, FILE *stream);
+struct ss_iterations_played ss_results_iterations(const struct ss_results *results);
+
+/* What "low..high" and "by half" mean, columns of results that have extrapolated ranks. */
+extern const char ss_range_note[], ss_half_note[];
+bool ss_results_have_ranges(const struct ss_results *results);
 
 /* Points written as they come, in the printed order. */
 struct ss_results_writer {

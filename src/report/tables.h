@@ -3,7 +3,7 @@
 #define SS_REPORT_TABLES_H
 
 #include "figures/plot.h"
-#include "report/flat.h"
+#include "report/results_table.h"
 
 #include <stdint.h>
 
@@ -18,7 +18,8 @@ ss_printer ss_answer_print_json, ss_answer_print_csv, ss_stats_csv;
 ss_printer ss_cost_table, ss_crossover_table, ss_stats_table;
 
 /* A plan, of the tree that `plan --format json` prints; its times are means over so many iterations. */
-bool ss_plan_table(const struct cJSON *plan, uint64_t iterations, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
+bool ss_plan_table(const struct cJSON *plan, struct ss_iterations_played iterations, FILE *stream,
+                   struct ss_error *error) SS_MUST_CHECK;
 /* Placements of tables side by side. */
 bool ss_placing_table(const struct ss_placing *placing, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 

@@ -62,7 +62,7 @@ static void add_words(cJSON *record, const struct ss_training_point *p) {
   char name[300];
   snprintf(name, sizeof name, "%s%s", p->system->name, p->system->baseline ? " *" : "");
   ss_json_add_text(record, "name", name);
-  ss_fan_add(record, &p->fan);
+  ss_range_add(record, "fan", p->fan.p5, p->fan.p95);
   ss_json_add_number(record, "sent", p->result.sent / p->ranks);
 }
 

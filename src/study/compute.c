@@ -3,6 +3,7 @@
 #include "base/random.h"
 #include "cost/placed.h"
 #include "schemes/simulate.h"
+#include "study/extrapolation.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -234,6 +235,12 @@ void ss_result_begin(struct ss_result *result, const struct ss_point *point) {
                                .lossless = ss_scheme_lossless(point->setting.scheme),
                                .exact = SS_UNKNOWN,
                                .fan = SS_FAN_NONE,
+                               .extrapolated_from = point->extrapolation ? point->extrapolation->from : 0,
+                               .captured = NAN,
+                               .by_half = NAN,
+                               .off = NAN,
+                               .time_low = NAN,
+                               .time_high = NAN,
                                .draws = point->cluster.jitter.draws,
                                .identity = point->is.point};
 }
@@ -324,8 +331,8 @@ static bool begin_group(const struct ss_computing *all, const struct ss_point_gr
   return ss_measure_begin(&w->measures, point->ranks, block, error);
 }
 
-bool ss_group_compute(const struct ss_computing *all, const struct ss_point_group *group, struct ss_worker *w,
-                      struct ss_error *error) {
+bool ss_group_play(const struct ss_computing *all, const struct ss_point_group *group, struct ss_worker *w,
+                   struct ss_error *error) {
   const struct ss_point *point = all->points[group->point[0]];
   if (!begin_group(all, group, w, error)) return false;
   for (uint64_t t = point->first; t < point->end; t++) {
@@ -342,13 +349,20 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_point_grou
       add_kernels(p, &outcome, &point->device);
     }
   }
+  for (uint32_t i = 0; i < group->count; i++) divide(&all->results[group->point[i]], w);
+  return true;
+}
+
+bool ss_group_compute(const struct ss_computing *all, const struct ss_point_group *group, struct ss_worker *w,
+                      struct ss_error *error) {
+  const struct ss_point *point = all->points[group->point[0]];
+  if (!ss_group_play(all, group, w, error)) return false;
   const struct ss_measure *mean = ss_measure_mean(&w->measures);
   struct form form;
   open_form(&form, point, all->costs, mean);
   if (!ss_dense_find(&w->dense, point, w->clusters, group->count, error)) return false;
   for (uint32_t i = 0; i < group->count; i++) {
     struct ss_result *p = &all->results[group->point[i]];
-    divide(p, w);
     if (!rank_draws(p, &w->arrays, error)) return false;
     p->dense_s = w->dense.time[i].seconds;
     p->dense = w->dense.time[i].name;
@@ -356,7 +370,7 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_point_grou
     p->gamma = mean->gamma;
     add_form(p, all->points[group->point[i]], &form);
   }
-  return true;
+  return ss_extrapolation_judge(all, group, w, error);
 }
 
 void ss_worker_free(struct ss_worker *w) {

@@ -60,7 +60,11 @@ struct ss_computing {
   const struct ss_run_options *options;
   struct ss_result *results; /* [count] in the points' order */
 };
-/* Points that send the same, each on its own network: fills in the result of each point of the group, whatever it
+/* Plays all iterations of points that send the same, each on its own network: fills in the fields that are means over
+ * them. */
+bool ss_group_play(const struct ss_computing *all, const struct ss_point_group *group, struct ss_worker *worker,
+                   struct ss_error *error) SS_MUST_CHECK;
+/* The same, and all that goes with it: fills in the result of each point of the group, whatever it
  * was. */
 bool ss_group_compute(const struct ss_computing *all, const struct ss_point_group *group, struct ss_worker *worker,
                       struct ss_error *error) SS_MUST_CHECK;

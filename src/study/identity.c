@@ -1,6 +1,7 @@
 #include "study/identity.h"
 
 #include "base/json_text.h"
+#include "study/extrapolation.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -15,11 +16,11 @@
 static const struct {
   const char *key;
   enum { NOTHING, POINT, PAYLOADS, INPUTS } decides;
-} members[] = {{"name", NOTHING},        {"summary", NOTHING},     {"notes", NOTHING}, {"expect", NOTHING},
-               {"sweep", NOTHING},       {"schemes", NOTHING},     {"ranks", NOTHING}, {"iterations", NOTHING},
-               {"merge", NOTHING},       {"tensors", NOTHING},     {"sizes", NOTHING}, {"hierarchy", NOTHING},
-               {"index_bytes", NOTHING}, {"granularity", NOTHING}, {"cluster", POINT}, {"device", PAYLOADS},
-               {"verify", PAYLOADS},     {"select", PAYLOADS}};
+} members[] = {{"name", NOTHING},      {"summary", NOTHING},     {"notes", NOTHING},       {"expect", NOTHING},
+               {"sweep", NOTHING},     {"schemes", NOTHING},     {"ranks", NOTHING},       {"iterations", NOTHING},
+               {"merge", NOTHING},     {"extrapolate", NOTHING}, {"tensors", NOTHING},     {"sizes", NOTHING},
+               {"hierarchy", NOTHING}, {"index_bytes", NOTHING}, {"granularity", NOTHING}, {"cluster", POINT},
+               {"device", PAYLOADS},   {"verify", PAYLOADS},     {"select", PAYLOADS}};
 
 static unsigned decides(const char *key) {
   for (size_t i = 0; i < sizeof members / sizeof *members; i++)
@@ -62,6 +63,7 @@ static cJSON *inputs_json(const struct ss_point *point) {
   cJSON *o = ss_json_object(SS_T("trace", hash), SS_N("tensor", (double)point->origin.tensor),
                             SS_N("merge", point->origin.merge), SS_N("first", (double)point->first),
                             SS_N("end", (double)point->end), SS_N("ranks", point->ranks));
+  if (point->extrapolation) ss_json_add(o, SS_N("extrapolated_from", point->extrapolation->from));
   if (point->origin.joint) cJSON_AddItemToObject(o, "tables", tables_json(point->origin.joint));
   return o;
 }

@@ -75,6 +75,8 @@ static struct ss_plan_row choose(const struct ss_result *results, size_t n) {
       .cell = results, .dense = ss_results_dense(results, n), .candidates = n, .lossless = true};
   ss_results_rank(results, n, &row.best, &row.next);
   row.time = row.best->time;
+  row.low = row.best->time_low;
+  row.high = row.best->time_high;
   row.next_time = row.next ? row.next->time : NAN;
   row.lossless = row.best->lossless;
   return row;
@@ -83,12 +85,14 @@ static struct ss_plan_row choose(const struct ss_result *results, size_t n) {
 /* Of all tensors together there is one candidate more, unless all others take them in one exchange: each with what
  * its own row of `rows` says. */
 static void consider_each(struct ss_plan_row *row, const struct ss_plan_row *rows, size_t n) {
-  double sum = 0;
+  double sum = 0, low = 0, high = 0;
   bool lossless = true, any = false;
   for (size_t k = 0; k < n; k++) {
     if (rows[k].cell->ranks != row->cell->ranks || rows[k].cell->at != row->cell->at) continue;
     any = true;
     sum += rows[k].time;
+    low += rows[k].low;
+    high += rows[k].high;
     lossless = lossless && rows[k].lossless;
   }
   if (!any || (row->time < sum && row->next_time <= sum)) return;
@@ -101,6 +105,8 @@ static void consider_each(struct ss_plan_row *row, const struct ss_plan_row *row
   row->next_time = row->time;
   row->best = NULL;
   row->time = sum;
+  row->low = low;
+  row->high = high;
   row->lossless = lossless;
 }
 
@@ -181,6 +187,9 @@ static cJSON *row_json(const struct ss_plan_row *row) {
       SS_N("next_time_s", row->next_time), SS_N("margin", row->time > 0 ? row->next_time / row->time - 1 : NAN),
       SS_N("dense_s", row->dense.seconds), SS_T("dense", row->dense.name), SS_B("lossless", row->lossless),
       SS_N("energy", best ? best->energy : NAN), SS_N("candidates", (double)row->candidates));
+  if (cell->extrapolated_from)
+    ss_json_add(o, SS_N("extrapolated_from", cell->extrapolated_from), SS_N("time_low_s", row->low),
+                SS_N("time_high_s", row->high));
   add_form(o, best);
   add_turn(o, row->turn);
   return o;

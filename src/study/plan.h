@@ -12,6 +12,7 @@ struct ss_plan_row {
    * second where `next_time` is NaN. */
   const struct ss_result *best, *next;
   double time, next_time;
+  double low, high;           /* of `time`, where ranks are extrapolated; else NaN */
   struct ss_dense_time dense; /* the baseline */
   bool lossless;
   size_t candidates;

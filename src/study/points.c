@@ -72,6 +72,7 @@ struct cell {
   const struct ss_source *source;
   size_t *tensor;     /* [point.siblings] those of the trace that are played; NULL: the one there is */
   uint32_t available; /* ranks; 0: any number */
+  bool extrapolates;  /* to more than these */
   struct ss_setting defaults;
   const struct ss_placement *placement; /* NULL: none is given */
 };
@@ -194,6 +195,13 @@ static bool read_capacity(struct ss_node node, struct cell *p, struct ss_error *
          (*capacity <= 1e6 || ss_node_fail(node, error, "%g is not a capacity factor (say 1.25)", *capacity));
 }
 
+static bool read_extrapolate(struct ss_node node, struct cell *p, struct ss_error *error) {
+  if (!ss_node_present(node)) return true;
+  if (!ss_node_flag(node, &p->extrapolates, error)) return false;
+  return !p->extrapolates || p->source->trace ||
+         ss_node_fail(node, error, "only a captured or synthesised trace has iterations to play as further ranks");
+}
+
 static bool read_cell(struct ss_study *s, struct cell *p, struct ss_error *error) {
   struct ss_node root = ss_doc_root(s->doc), trace = ss_node_get(root, "trace"), merge = ss_node_get(root, "merge"),
                  verify = ss_node_get(root, "verify");
@@ -217,6 +225,7 @@ static bool read_cell(struct ss_study *s, struct cell *p, struct ss_error *error
                         (unsigned long long)group);
   p->point.verify = true;
   if (ss_node_present(verify) && !ss_node_flag(verify, &p->point.verify, error)) return false;
+  if (!read_extrapolate(ss_node_get(root, "extrapolate"), p, error)) return false;
   uint64_t most = UINT64_C(1) << 20;
   if (p->source->trace) most = ss_trace_iterations(p->source->trace);
   else if (p->source->is_gradient) most = p->source->gradient.iterations;
@@ -229,18 +238,49 @@ static bool read_cell(struct ss_study *s, struct cell *p, struct ss_error *error
 
 /* --- points ----------------------------------------------------------------------------------------------- */
 
+/* Where the document says the rank counts. */
+static struct ss_node ranks_node(struct ss_node root) {
+  return ss_node_present(ss_node_get(root, "ranks")) ? ss_node_get(root, "ranks") : root;
+}
+
 static bool too_many(const struct cell *p, uint32_t ranks, struct ss_node root, struct ss_error *error) {
-  struct ss_node node = ss_node_present(ss_node_get(root, "ranks")) ? ss_node_get(root, "ranks") : root;
-  char merged[64] = "", expect[512] = "";
-  const uint64_t wanted = (uint64_t)ranks * (p->point.origin.merge > 1 ? p->point.origin.merge : 1);
-  if (p->point.origin.merge > 1) snprintf(merged, sizeof merged, ", merged %u at a time", p->point.origin.merge);
+  char merged[64] = "", more[160] = "", expect[512] = "";
+  const uint32_t merge = p->point.origin.merge;
+  const uint64_t wanted = (uint64_t)ranks * merge, most = ss_extrapolation_most(p->source->trace, p->available, 1);
+  if (merge > 1) snprintf(merged, sizeof merged, ", merged %u at a time", merge);
+  if (most > p->available)
+    snprintf(more, sizeof more, "--extrapolate plays later iterations as further ranks, up to %llu; ",
+             (unsigned long long)most);
   if (p->point.trace_hash) /* a file */
     snprintf(expect, sizeof expect, "`sparsync trace fit %.400s --ranks %llu` estimates what to expect there; ",
              p->point.trace_name, (unsigned long long)wanted);
-  return ss_node_fail(node, error,
-                      "%u ranks, but %s has %u%s (%scapture more ranks, or make a wider trace with `sparsync trace "
+  return ss_node_fail(ranks_node(root), error,
+                      "%u ranks, but %s has %u%s (%s%scapture more ranks, or make a wider trace with `sparsync trace "
                       "synth --ranks %llu -o FILE`)",
-                      ranks, p->point.trace_name, p->available, merged, expect, (unsigned long long)wanted);
+                      ranks, p->point.trace_name, p->available, merged, more, expect, (unsigned long long)wanted);
+}
+
+/* A rank count beyond those captured is played out of later iterations, of which fewer are left. */
+static bool widen(struct ss_study *s, struct cell *p, uint32_t ranks, struct ss_error *error) {
+  const struct ss_node root = ss_doc_root(s->doc), iterations = ss_node_get(root, "iterations");
+  const struct ss_trace *trace = p->source->trace;
+  const uint32_t merge = p->point.origin.merge, most = SS_RANKS_MAX / merge;
+  const uint64_t left = ss_trace_widened(trace, p->available, ranks), wanted = p->point.end;
+  struct ss_point *point = &p->point;
+  struct ss_error ignored;
+  if (!p->extrapolates || left == 0 || ranks > most) return too_many(p, ranks, root, error);
+  point->end = left;
+  if (!ss_iterations_read(iterations, left, &point->first, &point->end, &ignored))
+    return ss_node_fail(iterations, error,
+                        "%u ranks out of %u leave %llu of the %llu iterations of %s, too few for these (%llu "
+                        "iterations are enough for %llu ranks)",
+                        ranks, p->available, (unsigned long long)left, (unsigned long long)ss_trace_iterations(trace),
+                        point->trace_name, (unsigned long long)wanted,
+                        (unsigned long long)ss_extrapolation_most(trace, p->available, wanted));
+  const struct ss_extrapolation asked = {.captured = trace, .ranks = ranks, .from = p->available, .merge = merge};
+  if (!ss_extrapolation_find(&s->extrapolations, &asked, &point->extrapolation, error)) return false;
+  point->origin.trace = point->extrapolation->wide;
+  return true;
 }
 
 /* Schemes that aggregate values need some; and what is selected already is not selected again. */
@@ -516,8 +556,9 @@ static bool add_cell(struct ss_study *s, cJSON *at, struct ss_error *error) {
     return ss_node_fail(schemes, error, "expected a list of 1 to %d schemes (say [\"allgather\", \"ps\"])",
                         SCHEMES_MAX);
   for (size_t i = 0; i < count; i++) {
-    if (p.available && ranks[i] > p.available) return too_many(&p, ranks[i], root, error);
-    if (!add_schemes(s, &p, ranks[i], error)) return false;
+    struct cell own = p;
+    if (p.available && ranks[i] > p.available && !widen(s, &own, ranks[i], error)) return false;
+    if (!add_schemes(s, &own, ranks[i], error)) return false;
   }
   return unique_labels(s, from, error);
 }

@@ -36,13 +36,19 @@ void ss_results_rank(const struct ss_result *results, size_t n, const struct ss_
 
 #define FIELD(name, member, is)                                                                                      \
   { name, offsetof(struct ss_result, member), is }
+enum { EXTRAPOLATED = SS_FIELD_LATER | SS_FIELD_JUDGED };
 const struct ss_result_field ss_result_fields[SS_RESULT_FIELDS] = {
     FIELD("time_s", time, SS_FIELD_MEAN | SS_FIELD_ADDS),
     FIELD("time_min_s", time_min, SS_FIELD_ADDS),
     FIELD("time_max_s", time_max, SS_FIELD_ADDS),
-    FIELD("time_p5_s", fan.p5, SS_FIELD_DRAWN),
-    FIELD("time_p50_s", fan.p50, SS_FIELD_DRAWN),
-    FIELD("time_p95_s", fan.p95, SS_FIELD_DRAWN),
+    FIELD("time_p5_s", fan.p5, SS_FIELD_LATER),
+    FIELD("time_p50_s", fan.p50, SS_FIELD_LATER),
+    FIELD("time_p95_s", fan.p95, SS_FIELD_LATER),
+    FIELD("time_low_s", time_low, EXTRAPOLATED | SS_FIELD_ADDS),
+    FIELD("time_high_s", time_high, EXTRAPOLATED | SS_FIELD_ADDS),
+    FIELD("captured_s", captured, EXTRAPOLATED | SS_FIELD_ADDS),
+    FIELD("captured_by_half_s", by_half, EXTRAPOLATED | SS_FIELD_ADDS),
+    FIELD("error_factor", off, EXTRAPOLATED),
     FIELD("kernel_s", kernel, SS_FIELD_MEAN | SS_FIELD_ADDS),
     FIELD("bound_s", bound, SS_FIELD_MEAN | SS_FIELD_ADDS),
     FIELD("messages", messages, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
@@ -248,7 +254,8 @@ static void add_kernels(cJSON *object, const struct ss_result *r) {
 static cJSON *values_json(const struct ss_result *r) {
   cJSON *o = cJSON_CreateObject();
   for (size_t i = 0; i < SS_RESULT_FIELDS; i++)
-    ss_json_add_number(o, ss_result_fields[i].name, ss_result_value(r, i));
+    if (r->extrapolated_from || !(ss_result_fields[i].is & SS_FIELD_JUDGED))
+      ss_json_add_number(o, ss_result_fields[i].name, ss_result_value(r, i));
   ss_json_add(o, SS_T("dense", r->dense), SS_T("bound_by", r->bound_by[0] ? r->bound_by : NULL));
   add_usage(o, r);
   add_kernels(o, r);
@@ -291,6 +298,7 @@ static void add_cell(cJSON *o, const struct ss_result *r) {
   ss_json_add(o, SS_N("ranks", r->ranks), SS_T("tensor", r->tensor),
               SS_J("at", r->at ? cJSON_Duplicate(r->at, 1) : cJSON_CreateObject()), SS_T("cluster", r->cluster),
               SS_T("device", r->device), SS_T("trace", r->trace));
+  if (r->extrapolated_from) ss_json_add(o, SS_N("extrapolated_from", r->extrapolated_from));
   snprintf(hash, sizeof hash, "xxh64:%016llx", (unsigned long long)r->trace_hash);
   ss_json_add(o, SS_T("trace_hash", r->trace_hash ? hash : NULL), SS_N("seed", (double)r->seed),
               SS_N("iterations", (double)r->iterations));
@@ -450,7 +458,7 @@ bool ss_result_read(struct ss_node node, bool per_rank, bool per_iteration, stru
   for (size_t i = 0; ok && i < SS_RESULT_FIELDS; i++) {
     struct ss_node field;
     double value = NAN;
-    if (ss_result_fields[i].is & SS_FIELD_DRAWN)
+    if (ss_result_fields[i].is & SS_FIELD_LATER)
       field = ss_node_get(node, ss_result_fields[i].name); /* later added */
     else ok = ss_node_need(node, ss_result_fields[i].name, &field, error);
     if (ok && ss_node_present(field) && !ss_node_is_null(field))

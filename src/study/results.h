@@ -28,9 +28,14 @@ struct ss_result {
   const struct ss_cluster *machine; /* the cluster's numbers; NULL: not known */
   uint64_t trace_hash;              /* 0: the trace is no file */
   uint64_t seed, iterations;
-  double time, time_min, time_max, kernel;          /* s; on even links */
-  struct ss_fan fan;                                /* s: over draws of uneven links; NaN: none were drawn */
-  double messages, rounds;                          /* means over iterations, as are bytes */
+  double time, time_min, time_max, kernel; /* s; on even links */
+  struct ss_fan fan;                       /* s: over draws of uneven links; NaN: none were drawn */
+  uint32_t extrapolated_from;              /* ranks that were captured, of the `ranks` that are played; 0: all were */
+  double captured, by_half;   /* s: time of those ranks; and as half of them, played as all of them, predict it */
+  double off;                 /* at least 1: by which factor that prediction is off, in time or the busiest rank's
+                                 bytes; NaN, as are the two before: no half of the ranks can play */
+  double time_low, time_high; /* s: the range that follows from it */
+  double messages, rounds;    /* means over iterations, as are bytes */
   double bytes, sent_max, received_max, server_max; /* B */
   double bound;                                     /* s: what the busiest link, or port, needs at the very least */
   char bound_by[SS_LINK_NAME_SIZE]; /* which that is in the iteration with the largest bound; "": nothing was sent */
@@ -77,12 +82,13 @@ void ss_results_rank(const struct ss_result *results, size_t n, const struct ss_
 
 /* What a field is. */
 enum {
-  SS_FIELD_MEAN = 1,  /* a mean over iterations */
-  SS_FIELD_ADDS = 2,  /* "*" has the sum over tensors; of other fields it has none */
-  SS_FIELD_DRAWN = 8, /* a quantile over draws of uneven links */
-  SS_FIELD_COUNTS = 4 /* whole things were counted: no compiler rounds them another way */
+  SS_FIELD_MEAN = 1,   /* a mean over iterations */
+  SS_FIELD_ADDS = 2,   /* "*" has the sum over tensors; of other fields it has none */
+  SS_FIELD_COUNTS = 4, /* whole things were counted: no compiler rounds them another way */
+  SS_FIELD_LATER = 8,  /* files of older programs have none */
+  SS_FIELD_JUDGED = 16 /* of extrapolated ranks alone: other results do not name it */
 };
-enum { SS_RESULT_FIELDS = 32 };
+enum { SS_RESULT_FIELDS = 37 };
 
 /* In the order of the schema, with the names that JSON has ("time_s", "bytes_sent_max", ...). */
 extern const struct ss_result_field {

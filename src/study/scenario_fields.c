@@ -74,6 +74,7 @@ static const struct ss_field_spec fields[] = {
     {"expect", "what check holds results against", SS_IS_LIST(&an_expectation, 0, 0)},
     {"merge", "ranks to be made one (1)", SS_IS_COUNT(1, SS_RANKS_MAX)},
     SS_SPEC_NOTES,
+    {"extrapolate", "beyond the trace's ranks, play later iterations as further ranks (false)", SS_IS_FLAG},
     {"select", NULL, SS_IS_OBJECT(&ss_selection_fields)},
     {"tensors", "those of the trace that are played (all)", SS_IS_EITHER(ss_texts_forms)},
     {"placement", "where tables live, of alltoall with partition placed: a path or an object",

@@ -399,6 +399,7 @@ void ss_study_close(struct ss_study *s) {
   cJSON_Delete(s->resolved);
   cJSON_Delete(s->models);
   free(s->point);
+  ss_extrapolations_free(&s->extrapolations);
   ss_sources_close(&s->sources);
   ss_arena_free(&s->arena);
   ss_doc_free(s->doc);

@@ -15,6 +15,7 @@
 #include "study/results.h"
 
 struct ss_communicator;
+struct ss_extrapolation;
 struct ss_sources;
 struct ss_study;
 
@@ -37,8 +38,9 @@ struct ss_point {
   const char *trace_name, *tensor_name;
   uint64_t trace_hash;
   uint32_t ranks, servers;
-  uint64_t first, end, seed; /* iterations [first, end) */
-  struct cJSON *at;          /* shared by all points of one cell; NULL without a sweep */
+  const struct ss_extrapolation *extrapolation; /* where the origin's ranks come from; NULL: all were captured */
+  uint64_t first, end, seed;                    /* iterations [first, end) */
+  struct cJSON *at;                             /* shared by all points of one cell; NULL without a sweep */
   uint32_t siblings; /* tensors of the trace: points of one scheme and cell follow each other; 1 of all together */
   bool verify;
   struct ss_identities is;

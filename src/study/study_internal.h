@@ -2,6 +2,7 @@
 #ifndef SS_STUDY_STUDY_INTERNAL_H
 #define SS_STUDY_STUDY_INTERNAL_H
 
+#include "study/extrapolation.h"
 #include "study/sources.h"
 #include "study/study.h"
 
@@ -12,6 +13,7 @@ struct ss_study {
   struct ss_costs own_costs; /* where the request has none */
   const char *name;
   struct ss_sources sources;
+  struct ss_extrapolations extrapolations;
   struct ss_arena arena; /* names of cells */
   struct ss_point *point;
   size_t count, capacity;

@@ -155,9 +155,37 @@ static bool read_trace(struct ss_train_study *s, struct ss_error *error) {
   return true;
 }
 
-static bool read_ranks(struct ss_train_study *s, struct ss_error *error) {
+/* Rank counts beyond `available` play later iterations as further ranks, and all counts the view of the largest. */
+static bool widen(struct ss_train_study *s, uint32_t available, uint32_t most, const struct ss_notice *notice,
+                  struct ss_error *error) {
+  struct ss_training *t = &s->training;
+  const struct ss_extrapolation asked = {t->trace, .ranks = most, .from = available, .merge = t->merge};
+  const struct ss_extrapolation *found;
+  char text[200];
+  if (!ss_extrapolation_find(&s->extrapolations, &asked, &found, error)) return false;
+  t->trace = found->wide;
+  snprintf(
+      text, sizeof text,
+      "ranks from %u on play later iterations of the %u captured ones; `sparsync run --extrapolate` says how far "
+      "off that is",
+      available, available);
+  ss_notice_tell(notice, text);
+  return true;
+}
+
+static bool too_many(const struct ss_train_study *s, uint32_t ranks, uint32_t available, struct ss_error *error) {
+  const struct ss_node root = ss_doc_root(s->doc), node = ss_node_get(root, "ranks");
+  return ss_node_fail(
+      node, error,
+      "%u ranks, but %s has %u (--extrapolate plays later iterations as further ranks, up to %llu; or "
+      "capture more ranks, or make a wider trace with sparsync trace synth)",
+      ranks, s->trace, available, (unsigned long long)ss_extrapolation_most(s->training.trace, available, 1));
+}
+
+static bool read_ranks(struct ss_train_study *s, const struct ss_notice *notice, struct ss_error *error) {
   struct ss_training *t = &s->training;
   struct ss_node root = ss_doc_root(s->doc), ranks = ss_node_get(root, "ranks");
+  uint32_t most = 0;
   const uint32_t available = t->trace ? ss_trace_ranks(t->trace) / t->merge : 0;
   if (!ss_node_present(ranks) && !available)
     return ss_fail(error, SS_BAD_INPUT, "%s: say how many \"ranks\" (--ranks 4,8,16)", ss_doc_name(s->doc));
@@ -166,13 +194,12 @@ static bool read_ranks(struct ss_train_study *s, struct ss_error *error) {
   for (size_t i = 0; i < t->rank_counts; i++) {
     for (size_t k = 0; k < i; k++)
       if (s->ranks[k] == s->ranks[i]) return ss_node_fail(ranks, error, "%u ranks twice", s->ranks[i]);
-    if (available && s->ranks[i] > available)
-      return ss_node_fail(ranks, error,
-                          "%u ranks, but %s has %u (capture more ranks, or make a wider trace with sparsync trace "
-                          "synth)",
-                          s->ranks[i], s->trace, available);
+    if (s->ranks[i] > most) most = s->ranks[i];
   }
-  return true;
+  if (!available || most <= available) return true;
+  if (!s->extrapolate || most > SS_RANKS_MAX / t->merge || ss_trace_widened(t->trace, available, most) == 0)
+    return too_many(s, most, available, error);
+  return widen(s, available, most, notice, error);
 }
 
 /* --- feeding ---------------------------------------------------------------------------------------------- */
@@ -271,6 +298,8 @@ static const struct ss_field_spec fields[] = {
     {"device", "a name in models/devices, a path, an object, or \"none\"", SS_IS_EITHER(ss_device_forms)},
     {"ranks", "rank counts: 16, [4, 8] or \"4..64\" (doubling); all of the trace's by default",
      SS_IS_EITHER(ss_ranks_forms)},
+    {"extrapolate", "beyond the trace's ranks, play later iterations as further ranks", SS_IS_FLAG, .usual = "false",
+     SS_STORED(struct ss_train_study, extrapolate)},
     {"iterations", "played, warm-up included; two rounds of the trace by default, at least 8",
      SS_IS_COUNT(2, 10000000), SS_STORED(struct ss_train_study, training.options.iterations)},
     {"jitter", NULL, SS_IS_OBJECT(&jitter_spec), SS_STORED(struct ss_train_study, training.options)},
@@ -341,8 +370,8 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
       !split(out->doc, "systems", error))
     return false;
   return read_workloads(out, error) && read_systems(out, error) && read_layout(out, request->notice, error) &&
-         read_trace(out, error) && read_ranks(out, error) && read_options(out, error) && scale(out, error) &&
-         feed(out, like, error) && ss_training_prepare(&out->training, error);
+         read_trace(out, error) && read_options(out, error) && read_ranks(out, request->notice, error) &&
+         scale(out, error) && feed(out, like, error) && ss_training_prepare(&out->training, error);
 }
 
 /* --- running ---------------------------------------------------------------------------------------------- */
@@ -420,6 +449,7 @@ bool ss_train_studies_run(struct ss_train_study *study, size_t count, const stru
 
 void ss_train_study_close(struct ss_train_study *s) {
   ss_training_free(&s->training);
+  ss_extrapolations_free(&s->extrapolations);
   ss_sources_close(&s->sources);
   ss_doc_free(s->doc);
   free(s->best);

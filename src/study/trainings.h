@@ -2,6 +2,7 @@
 #ifndef SS_STUDY_TRAININGS_H
 #define SS_STUDY_TRAININGS_H
 
+#include "study/extrapolation.h"
 #include "study/sources.h"
 #include "study/study.h"
 #include "train/scale.h"
@@ -15,6 +16,8 @@ struct ss_train_study {
   char cluster[128], device[128];
   const char *trace; /* NULL: none */
   struct ss_sources sources;
+  struct ss_extrapolations extrapolations;
+  bool extrapolate; /* to more ranks than the trace has */
   uint32_t ranks[SS_TRAIN_RANKS];
   struct ss_scale scale;
   struct ss_training training;           /* prepared, scaled */

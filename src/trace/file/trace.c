@@ -136,7 +136,9 @@ const struct ss_dense *ss_trace_dense(const struct ss_trace *trace, size_t i) {
 
 static uint64_t segment(const struct ss_trace *trace, uint64_t iteration, uint32_t rank) {
   assert(iteration < trace->iterations && rank < trace->ranks);
-  return iteration * trace->ranks + rank;
+  if (!trace->captured) return iteration * trace->ranks + rank;
+  const uint64_t block = rank / trace->from;
+  return (iteration + block * trace->iterations) * trace->captured->ranks + rank % trace->from;
 }
 
 uint64_t ss_trace_tokens(const struct ss_trace *trace, uint64_t iteration, uint32_t rank) {
@@ -175,7 +177,8 @@ void ss_trace_release(const struct ss_trace *trace, size_t tensor, uint64_t iter
   enum { LONG = 1 << 18 };
   const uint32_t *rows = ss_trace_rows_mapped(trace, tensor, iteration, rank);
   const uint64_t count = ss_trace_count(trace, tensor, iteration, rank);
-  if (rows && count >= LONG) ss_release_mapped(&trace->mapping, rows, count * sizeof *rows);
+  const struct ss_mapping *mapping = trace->captured ? &trace->captured->mapping : &trace->mapping;
+  if (rows && count >= LONG) ss_release_mapped(mapping, rows, count * sizeof *rows);
 }
 
 uint64_t ss_trace_total(const struct ss_trace *trace, size_t tensor) {
@@ -222,6 +225,10 @@ uint64_t ss_trace_all_bags(const struct ss_trace *trace, size_t tensor) {
 
 uint64_t ss_trace_hash(const struct ss_trace *trace) {
   if (trace->bytes) return XXH64(trace->bytes, trace->size, 0);
+  if (trace->captured) {
+    const uint64_t all[] = {ss_trace_hash(trace->captured), trace->from, trace->ranks};
+    return XXH64(all, sizeof all, 0);
+  }
   uint64_t hash = 0;
   for (size_t i = 0; i < trace->tensors; i++) {
     const struct ss_tensor_data *t = &trace->tensor[i];
@@ -236,6 +243,7 @@ uint64_t ss_trace_hash(const struct ss_trace *trace) {
 
 bool ss_trace_values_most(const struct ss_trace *trace, size_t tensor, double *out, struct ss_error *error) {
   *out = 0;
+  if (trace->captured) return ss_trace_values_most(trace->captured, tensor, out, error);
   if (!ss_trace_has_values(trace, tensor)) return true;
   const struct ss_tensor *shape = ss_trace_tensor(trace, tensor);
   for (uint64_t t = 0; t < ss_trace_iterations(trace); t++)

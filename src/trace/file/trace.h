@@ -68,6 +68,15 @@ bool ss_trace_keep(struct ss_trace *trace, const char *const *names, size_t coun
  * that is not within the trace is an error. */
 bool ss_trace_window(const struct ss_trace *trace, uint64_t first, uint64_t *end, uint32_t *ranks,
                      struct ss_error *error) SS_MUST_CHECK;
+/* A view of the trace with more ranks than were captured: `ranks` of them out of its first `from`, of which there are
+ * B = ceil(ranks / from) blocks. Rank r of iteration t looks up what rank r mod from did in iteration
+ * t + floor(r / from) * N, where N = floor(iterations / B) is how many iterations the view has: each block has
+ * iterations of its own, in their order, and nothing is played twice. ss_trace_widened is N; 0: too many ranks. */
+uint64_t ss_trace_widened(const struct ss_trace *trace, uint32_t from, uint32_t ranks);
+/* The caller has checked that N is not 0. The lookups stay the trace's, which must outlive the view, and is none
+ * itself. A view is read like any trace, but not written. */
+bool ss_trace_widen(const struct ss_trace *trace, uint32_t from, uint32_t ranks, struct ss_trace **out,
+                    struct ss_error *error) SS_MUST_CHECK;
 size_t ss_trace_dense_count(const struct ss_trace *trace);
 const struct ss_dense *ss_trace_dense(const struct ss_trace *trace, size_t i);
 /* Tokens that rank r processed in iteration t (non-padding words), 0 when the trace does not say. */
@@ -100,8 +109,8 @@ const uint64_t *ss_trace_bag_offsets(const struct ss_trace *trace, size_t tensor
 /* Bags of a tensor over all segments. */
 uint64_t ss_trace_all_bags(const struct ss_trace *trace, size_t tensor);
 
-/* The largest magnitude of the tensor's values, 0 where it has none. One that is infinite or NaN is an error that
- * says where. One pass over the values each time. */
+/* The largest magnitude of the tensor's values, 0 where it has none; of a view, that of what was captured. One that
+ * is infinite or NaN is an error that says where. One pass over the values each time. */
 bool ss_trace_values_most(const struct ss_trace *trace, size_t tensor, double *out,
                           struct ss_error *error) SS_MUST_CHECK;
 

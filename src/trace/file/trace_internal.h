@@ -28,7 +28,9 @@ struct ss_tensor_data {
 };
 
 struct ss_trace {
-  struct ss_arena arena, data; /* own whatever below is not in the mapping */
+  const struct ss_trace *captured; /* whose lookups these are (ss_trace_widen); NULL: its own */
+  uint32_t from;                   /* ranks of it that play */
+  struct ss_arena arena, data;     /* own whatever below is not in the mapping */
   struct ss_mapping mapping;
   const unsigned char *bytes; /* the whole file; NULL for a trace built in memory */
   size_t size;
@@ -38,7 +40,7 @@ struct ss_trace {
   size_t tensors, dense_count;
   struct ss_tensor_data *tensor;
   struct ss_dense *dense;
-  uint64_t *tokens; /* [segments] or NULL */
+  uint64_t *tokens; /* [segments of what is captured] or NULL */
   int64_t pad_id;
   const struct ss_row_source *row_source; /* of a trace that is only written: its tensors have no rows here */
 };

@@ -6,6 +6,7 @@
 
 #include "base/json_text.h"
 
+#include <assert.h>
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <string.h>
@@ -247,6 +248,7 @@ static bool save(const char *path, const struct file *file, struct ss_error *err
 
 bool ss_trace_save(const char *path, const struct ss_trace *trace, struct ss_error *error) {
   if (!path || !trace) return ss_fail(error, SS_BAD_INPUT, "no trace was given, or no path for it (NULL)");
+  assert(!trace->captured);
   SS_AUTO_FREE struct entry *entries = ss_alloc(trace->tensors * PARTS, sizeof *entries);
   if (!entries) return ss_fail_memory(error, "writing a trace");
   const size_t count = list_entries(trace, entries);
