@@ -165,14 +165,18 @@ static void add_form(cJSON *record, const struct ss_result *p) {
   ss_json_add(record, SS_T("form", text[0] ? text : NULL), SS_T("off_by", off[0] ? off : NULL));
 }
 
+static void add_extrapolated(cJSON *record, const struct ss_result *p) {
+  ss_range_add(record, "range", p->time_low, p->time_high);
+  ss_json_add_number(record, "half", p->by_half / p->captured);
+}
+
 static cJSON *record_of(const struct ss_result *p, double dense) {
   char text[SS_BOUND_TEXT_SIZE];
   cJSON *o = ss_result_json(p);
   if (!o) return NULL;
   ss_links_add_words(ss_json_get(o, "links"));
   ss_range_add(o, "fan", p->fan.p5, p->fan.p95);
-  ss_range_add(o, "range", p->time_low, p->time_high);
-  ss_json_add_number(o, "half", p->by_half / p->captured);
+  add_extrapolated(o, p);
   if (strcmp(p->device, "none") != 0) ss_json_add_number(o, "counted_s", p->kernel);
   ss_json_add_number(o, "vs_dense", p->time > 0 ? dense / p->time : NAN);
   snprintf(text, sizeof text, "%.2f/%.2f", p->push_imbalance, p->pull_imbalance);
@@ -431,6 +435,7 @@ static void add_brief(cJSON *records, const struct ss_result *results, size_t n,
     if (several) ss_json_add_text(o, "place", p > results ? "" : cell);
     ss_json_add_text(o, "label", p->setting.label);
     ss_json_add_number(o, "time_s", p->time);
+    add_extrapolated(o, p);
     ss_json_add_number(o, "vs_dense", p->time > 0 ? dense / p->time : NAN);
     ss_json_add_number(o, "busiest", fmax(p->sent_max, p->received_max));
     if (energy) ss_json_add_number(o, "applied", p->energy);

@@ -22,6 +22,13 @@ class Mutant:
 
 
 MUTANTS = [
+    # --- ranks beyond those captured
+    Mutant("blocks of extrapolated ranks are neighbours", "src/trace/file/trace.c", "iteration + block * trace->iterations",
+           "iteration + block", cli="extrapolate"),
+    Mutant("an extrapolation is judged by what ranks send alone", "src/study/extrapolation.c",
+           "off(by_half->received, captured->received)", "off(by_half->sent, captured->sent)", cli="extrapolate"),
+    Mutant("parts of the captured iterations share their inputs", "src/study/extrapolation.c", ".low = window[0] + 1",
+           ".low = window[0] > 0", cli="extrapolate"),
     # --- digits of the closed forms
     Mutant("ring all-reduce takes P steps", "models/costs/allreduce-ring.json",
            '"2*(P-1)*(alpha + M/P*beta)"', '"2*P*(alpha + M/P*beta)"'),

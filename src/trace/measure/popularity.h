@@ -1,4 +1,5 @@
-/* The popularity of rows over ranks, fitted to counts of who has them (docs/model.md, "Gamma beyond the captured ranks").
+/* The popularity of rows over ranks, fitted to counts of who has them (docs/model.md, "Gamma beyond the captured
+ * ranks").
  *
  * Popularities q are a Poisson process on (0, 1) of intensity exp(log_mass) q^(a-1) (1-q)^(b-1), a > -1, b > 0: the
  * stable-beta process for a <= 0 (rows without end, a power law), a table of beta-binomial rows for a > 0. A rank has
