@@ -179,7 +179,7 @@ def captured_rank_counts_stay_as_they_are(folder):
     table = ask(trace, "--ranks", "2,8", "--extrapolate")
     assert "mean over 3 to 6 iterations" in table and "4 of the ranks were captured: " in table
     for more in (), ("--wide",):
-        heading, = (line.split() for line in ask(trace, "--ranks", 8, "--extrapolate", *more, schemes="ps").splitlines() if line.startswith("scheme"))
+        heading, *_ = (line.split() for line in ask(trace, "--ranks", 8, "--extrapolate", *more, schemes="ps").splitlines() if line.startswith("scheme"))
         assert heading[1:4] == ["time", "low..high", "by"]
 
 
