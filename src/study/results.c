@@ -2,6 +2,7 @@
 
 #include "study/dense.h"
 
+#include "base/fields.h"
 #include "base/json_text.h"
 #include "base/memory.h"
 
@@ -183,26 +184,34 @@ static void add_array(cJSON *object, const char *name, const double *values, uin
   cJSON_AddItemToObject(object, name, cJSON_CreateDoubleArray(values, (int)count));
 }
 
-/* A number or a text of a part of the result, under its name in JSON; lists end without a name. */
-struct member {
+/* What links of a kind, and calls of a kernel, amounted to. */
+#define NUMBER(type, member)                                                                                         \
+  { #member, NULL, SS_IS_FROM_0, .required = true, SS_STORED(struct type, member) }
+static const struct ss_field_spec usage_fields[] = {
+    {"count", NULL, SS_IS_COUNT(0, UINT32_MAX), .required = true, SS_STORED(struct ss_link_usage, links)},
+    NUMBER(ss_link_usage, bytes_max),
+    NUMBER(ss_link_usage, bytes_mean),
+    NUMBER(ss_link_usage, busy_max),
+    NUMBER(ss_link_usage, busy_mean),
+    {.name = NULL}};
+static const struct ss_field_spec kernel_fields[] = {
+    NUMBER(ss_kernel_use, s),
+    NUMBER(ss_kernel_use, calls),
+    NUMBER(ss_kernel_use, elements),
+    NUMBER(ss_kernel_use, bytes),
+    {"estimated", NULL, SS_IS_FLAG, .required = true, SS_STORED(struct ss_kernel_use, estimated)},
+    {.name = NULL}};
+static const struct ss_object_spec usage_spec = {.field = usage_fields}, kernel_spec = {.field = kernel_fields};
+
+/* The texts of its closed form. */
+static const struct member {
   const char *name;
   size_t offset;
-};
-static const struct member of_usage[] = {{"bytes_max", offsetof(struct ss_link_usage, bytes_max)},
-                                         {"bytes_mean", offsetof(struct ss_link_usage, bytes_mean)},
-                                         {"busy_max", offsetof(struct ss_link_usage, busy_max)},
-                                         {"busy_mean", offsetof(struct ss_link_usage, busy_mean)},
-                                         {0}};
-static const struct member of_kernel[] = {{"s", offsetof(struct ss_kernel_use, s)},
-                                          {"calls", offsetof(struct ss_kernel_use, calls)},
-                                          {"elements", offsetof(struct ss_kernel_use, elements)},
-                                          {"bytes", offsetof(struct ss_kernel_use, bytes)},
-                                          {0}};
-static const struct member of_forms[] = {{"formula", offsetof(struct ss_result, formula)},
-                                         {"formula_low", offsetof(struct ss_result, formula_low)},
-                                         {"formula_high", offsetof(struct ss_result, formula_high)},
-                                         {"paper", offsetof(struct ss_result, paper)},
-                                         {0}};
+} of_forms[] = {{"formula", offsetof(struct ss_result, formula)},
+                {"formula_low", offsetof(struct ss_result, formula_low)},
+                {"formula_high", offsetof(struct ss_result, formula_high)},
+                {"paper", offsetof(struct ss_result, paper)},
+                {0}};
 
 static const char *text_at(const struct ss_result *r, const struct member *member) {
   const char *text;
@@ -210,11 +219,12 @@ static const char *text_at(const struct ss_result *r, const struct member *membe
   return text;
 }
 
-static void add_numbers(cJSON *object, const struct member *member, const void *part) {
-  for (; member->name; member++) {
+static void add_numbers(cJSON *object, const struct ss_field_spec *field, const void *part) {
+  for (; field->name; field++) {
     double value;
-    memcpy(&value, (const char *)part + member->offset, sizeof value);
-    cJSON_AddNumberToObject(object, member->name, value);
+    if (field->kind != SS_SPEC_NONNEGATIVE) continue;
+    memcpy(&value, (const char *)part + field->offset, sizeof value);
+    cJSON_AddNumberToObject(object, field->name, value);
   }
 }
 
@@ -225,7 +235,7 @@ static void add_usage(cJSON *object, const struct ss_result *r) {
     if (r->usage[k].links == 0) continue;
     cJSON *kind = cJSON_AddObjectToObject(links, ss_link_kind_names[k]);
     cJSON_AddNumberToObject(kind, "count", r->usage[k].links);
-    add_numbers(kind, of_usage, &r->usage[k]);
+    add_numbers(kind, usage_fields, &r->usage[k]);
   }
 }
 
@@ -245,7 +255,7 @@ static void add_kernels(cJSON *object, const struct ss_result *r) {
     const struct ss_kernel_use *use = &r->kernels[k];
     if (!(use->elements > 0)) continue;
     cJSON *kernel = cJSON_AddObjectToObject(kernels, ss_kernel_name((enum ss_kernel_kind)k));
-    add_numbers(kernel, of_kernel, use);
+    add_numbers(kernel, kernel_fields, use);
     cJSON_AddBoolToObject(kernel, "estimated", use->estimated);
   }
 }
@@ -396,26 +406,6 @@ static bool read_arrays(struct ss_node node, bool per_rank, bool per_iteration, 
                         read_array(node, "rank_bytes_received", p->ranks, &p->rank_received, error)));
 }
 
-static bool read_numbers(struct ss_node node, const struct member *member, void *part, struct ss_error *error) {
-  for (; member->name; member++) {
-    struct ss_node field;
-    double value;
-    if (!ss_node_need(node, member->name, &field, error) || !ss_node_nonnegative(field, SS_NUMBER, &value, error))
-      return false;
-    memcpy((char *)part + member->offset, &value, sizeof value);
-  }
-  return true;
-}
-
-static bool read_usage(struct ss_node node, struct ss_link_usage *out, struct ss_error *error) {
-  struct ss_node count;
-  uint64_t links;
-  if (!ss_node_need(node, "count", &count, error) || !ss_node_count(count, 0, UINT32_MAX, &links, error))
-    return false;
-  out->links = (uint32_t)links;
-  return read_numbers(node, of_usage, out, error);
-}
-
 /* What bounds the result, and what its links carried. */
 static bool read_links(struct ss_node node, struct ss_result *p, struct ss_error *error) {
   const struct ss_node links = ss_node_get(node, "links"); /* CSV has none */
@@ -430,15 +420,9 @@ static bool read_links(struct ss_node node, struct ss_result *p, struct ss_error
   for (size_t k = 0; k < SS_LINK_KINDS; k++) {
     const struct ss_node kind = ss_node_get(links, ss_link_kind_names[k]);
     p->usage[k] = (struct ss_link_usage){0};
-    if (ss_node_present(kind) && !read_usage(kind, &p->usage[k], error)) return false;
+    if (ss_node_present(kind) && !ss_object_read_known(&usage_spec, kind, &p->usage[k], error)) return false;
   }
   return true;
-}
-
-static bool read_kernel(struct ss_node node, struct ss_kernel_use *out, struct ss_error *error) {
-  struct ss_node field;
-  return read_numbers(node, of_kernel, out, error) && ss_node_need(node, "estimated", &field, error) &&
-         ss_node_flag(field, &out->estimated, error);
 }
 
 static bool read_kernels(struct ss_node node, struct ss_result *p, struct ss_error *error) {
@@ -446,7 +430,7 @@ static bool read_kernels(struct ss_node node, struct ss_result *p, struct ss_err
   for (int k = 0; k < SS_KERNELS; k++) {
     const struct ss_node kernel = ss_node_get(kernels, ss_kernel_name((enum ss_kernel_kind)k));
     p->kernels[k] = (struct ss_kernel_use){0};
-    if (ss_node_present(kernel) && !read_kernel(kernel, &p->kernels[k], error)) return false;
+    if (ss_node_present(kernel) && !ss_object_read_known(&kernel_spec, kernel, &p->kernels[k], error)) return false;
   }
   return true;
 }
