@@ -20,7 +20,7 @@ static const cJSON *member(const cJSON *parent, const char *key) {
   return ss_count_parse(key, "place", 0, INT32_MAX, &index, NULL) ? cJSON_GetArrayItem(parent, (int)index) : NULL;
 }
 
-static const cJSON *find_exactly(const cJSON *record, const char *path) {
+const cJSON *ss_field_at(const cJSON *record, const char *path) {
   char key[256];
   const cJSON *item = member(record, path);
   if (item) return item;
@@ -30,7 +30,7 @@ static const cJSON *find_exactly(const cJSON *record, const char *path) {
     memcpy(key, path, n);
     key[n] = '\0';
     const cJSON *child = member(record, key);
-    item = child && child->child ? find_exactly(child, dot + 1) : NULL;
+    item = child && child->child ? ss_field_at(child, dot + 1) : NULL;
     if (item) return item;
   }
   return NULL;
@@ -52,9 +52,9 @@ const cJSON *ss_field_find(const cJSON *record, const char *path) {
   const cJSON *item = NULL;
   /* what a sweep sets comes before what was measured: "density" is then the one asked for; ranks are not measured */
   if (!strchr(path, '.') && strcmp(path, "ranks") != 0) item = find_last_word(at, path);
-  if (!item) item = find_exactly(record, path);
-  if (!item && cJSON_IsObject(at)) item = find_exactly(at, path);
-  if (!item && cJSON_IsObject(options)) item = find_exactly(options, path);
+  if (!item) item = ss_field_at(record, path);
+  if (!item && cJSON_IsObject(at)) item = ss_field_at(at, path);
+  if (!item && cJSON_IsObject(options)) item = ss_field_at(options, path);
   return item;
 }
 

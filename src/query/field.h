@@ -12,8 +12,10 @@ struct cJSON;
 const struct cJSON *ss_records(const struct cJSON *result);
 
 /* The value at a path like "at.cluster.bandwidth" or "tensors.0.gamma.15": keys, which may hold dots themselves, and
- * indices in lists. What stands in a record's "at" and "options" is found without saying so, and a last word alone
- * ("bandwidth") finds what a sweep set. NULL: there is none. */
+ * indices in lists. NULL: there is none. */
+const struct cJSON *ss_field_at(const struct cJSON *record, const char *path);
+/* The same, and what stands in a record's "at" and "options" is found without saying so; a last word alone
+ * ("bandwidth") finds what a sweep set. */
 const struct cJSON *ss_field_find(const struct cJSON *record, const char *path);
 
 /* Texts and flags are the same or not; numbers may differ by 1e-9, relative, and be asked for with a unit ("10Gbps").

@@ -1,21 +1,11 @@
 #include "report/columns.h"
 
 #include "base/json_text.h"
+#include "query/field.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
-
-const cJSON *ss_record_member(const cJSON *record, const char *field) {
-  const cJSON *plain = ss_json_get(record, field);
-  const char *dot = strchr(field, '.');
-  if (plain || !dot) return plain;
-  for (const cJSON *outer = record ? record->child : NULL; outer; outer = outer->next)
-    if (outer->string && strncmp(outer->string, field, (size_t)(dot - field)) == 0 &&
-        outer->string[dot - field] == '\0')
-      return ss_record_member(outer, dot + 1);
-  return NULL;
-}
 
 cJSON *ss_records_take(cJSON *records, size_t n) {
   cJSON *list = cJSON_CreateArray();
@@ -26,10 +16,10 @@ cJSON *ss_records_take(cJSON *records, size_t n) {
 cJSON *ss_record_members(const cJSON *records, const char *field) {
   cJSON *list = cJSON_CreateArray();
   for (const cJSON *r = records ? records->child : NULL; r; r = r->next) {
-    const cJSON *members = ss_record_member(r, field);
+    const cJSON *members = ss_field_at(r, field);
     for (const cJSON *m = members ? members->child : NULL; m; m = m->next) {
       cJSON *o = cJSON_Duplicate(m, true);
-      ss_json_add(o, SS_J("label", cJSON_Duplicate(ss_record_member(r, "label"), true)), SS_T("key", m->string));
+      ss_json_add(o, SS_J("label", cJSON_Duplicate(ss_field_at(r, "label"), true)), SS_T("key", m->string));
       cJSON_AddItemToArray(list, o);
     }
   }
@@ -51,7 +41,7 @@ void ss_records_spread(cJSON *list, const cJSON *record, const char *field) {
 static bool is_shown(const struct ss_column *column, const cJSON *records) {
   if (column->head[0] != '?') return true;
   for (const cJSON *r = records->child; r; r = r->next) {
-    const cJSON *value = ss_record_member(r, column->field);
+    const cJSON *value = ss_field_at(r, column->field);
     if (value && !cJSON_IsNull(value)) return true;
   }
   return false;
@@ -97,7 +87,7 @@ struct ss_table *ss_table_of_records(const struct ss_column *columns, size_t cou
   struct ss_table *table = ss_table_new(n, heads);
   for (const cJSON *r = records->child; r; r = r->next)
     for (size_t i = 0; i < n; i++) {
-      const cJSON *value = ss_record_member(r, shown[i]->field);
+      const cJSON *value = ss_field_at(r, shown[i]->field);
       if (!shown[i]->format) text_cell(table, value);
       else number_cell(table, shown[i]->format, cJSON_IsNumber(value) ? value->valuedouble : NAN);
     }

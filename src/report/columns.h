@@ -35,7 +35,5 @@ struct cJSON *ss_record_members(const struct cJSON *records, const char *field);
 /* Adds to the list a record for each object in the record's member `field`: with what both say; the record itself
  * where there is none. */
 void ss_records_spread(struct cJSON *list, const struct cJSON *record, const char *field);
-/* The member of the record at "name" or "outer.inner", where names may have dots themselves; NULL: there is none. */
-const struct cJSON *ss_record_member(const struct cJSON *record, const char *field);
 
 #endif

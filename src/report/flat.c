@@ -2,6 +2,7 @@
 
 #include "base/json_text.h"
 #include "base/list.h"
+#include "query/field.h"
 #include "report/columns.h"
 
 #include <cjson/cJSON.h>
@@ -51,7 +52,7 @@ void ss_columns_free(struct ss_columns *c) {
 bool ss_flat_rows(const struct ss_columns *c, const cJSON *list, bool head, FILE *stream, struct ss_error *error) {
   struct ss_table *table = ss_table_new(c->count, (const char *const *)c->name);
   for (const cJSON *entry = list->child; entry; entry = entry->next)
-    for (size_t k = 0; k < c->count; k++) flat_cell(table, ss_record_member(entry, c->name[k]));
+    for (size_t k = 0; k < c->count; k++) flat_cell(table, ss_field_at(entry, c->name[k]));
   bool ok = head ? ss_table_csv(table, stream, error) : ss_table_csv_more(table, stream, error);
   ss_table_free(table);
   return ok;

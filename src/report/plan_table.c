@@ -1,4 +1,5 @@
 #include "base/json_text.h"
+#include "query/field.h"
 #include "report/columns.h"
 #include "report/results_table.h"
 #include "report/tables.h"
@@ -82,12 +83,12 @@ static void add_words(cJSON *row) {
 
 static bool same_cell(const cJSON *a, const cJSON *b) {
   return b && ss_json_number(a, "ranks") == ss_json_number(b, "ranks") &&
-         cJSON_Compare(ss_record_member(a, "at"), ss_record_member(b, "at"), true);
+         cJSON_Compare(ss_field_at(a, "at"), ss_field_at(b, "at"), true);
 }
 
 /* "16 ranks on CLUSTER, cluster.bandwidth = 10 Gbit/s" */
 static void print_heading(const cJSON *row, FILE *stream) {
-  const cJSON *at = ss_record_member(row, "at");
+  const cJSON *at = ss_field_at(row, "at");
   const double ranks = ss_json_number(row, "ranks");
   fprintf(stream, "%.0f rank%s on %s%s", ranks, ranks == 1 ? "" : "s", ss_json_word(row, "cluster"),
           ss_at_says_more(at) ? ", " : "");
@@ -116,7 +117,7 @@ static bool print_cell(cJSON *rows, FILE *stream, struct ss_error *error) {
 static bool is_rival(const cJSON *a, const cJSON *b) {
   return a != b && ss_json_number(a, "ranks") == ss_json_number(b, "ranks") &&
          strcmp(ss_json_word(a, "tensor"), ss_json_word(b, "tensor")) == 0 &&
-         ss_at_same_but(ss_record_member(a, "at"), ss_record_member(b, "at"), "hierarchy");
+         ss_at_same_but(ss_field_at(a, "at"), ss_field_at(b, "at"), "hierarchy");
 }
 
 /* The cheapest of the row and its rivals; NULL: it has none, or one before it, which told. */
@@ -166,7 +167,7 @@ static void print_notes(const cJSON *rows, struct ss_iterations_played iteration
 }
 
 bool ss_plan_table(const cJSON *plan, struct ss_iterations_played iterations, FILE *stream, struct ss_error *error) {
-  const cJSON *rows = ss_record_member(plan, "plan");
+  const cJSON *rows = ss_field_at(plan, "plan");
   if (cJSON_GetArraySize(rows) == 0) return true;
   cJSON *left = cJSON_Duplicate(rows, true);
   bool ok = left || ss_fail_memory(error, "writing a plan");
