@@ -106,6 +106,7 @@ static bool check_output(const struct ss_call *call, struct ss_error *error) {
 
 static bool run(struct ss_call *call, struct ss_error *error) {
   struct session session = {0};
+  call->request.candidates = true;
   const bool ok = check_output(call, error) && run_session(&session, call, error);
   close_session(&session);
   return ok;
@@ -133,13 +134,11 @@ const struct ss_command ss_command_report = {
         "Simulates the scenario as `run` does and writes one page of HTML that needs nothing else: the winner in "
         "words,\n"
         "the question, figures, tables, closed forms with their errata, inputs with their sources, and what makes "
-        "the "
-        "page\n"
-        "again. Every point of a cluster with a \"window\" is simulated once more, with the window all (or 1), and "
-        "the "
-        "page\n"
-        "warns where the order of schemes turns. Figures need gnuplot; without it the page has their data. Status 1 "
-        "when an expectation of the "
+        "the\n"
+        "page again. Where nobody names schemes all are tried that `plan` tries. Every point of a cluster with a\n"
+        "\"window\" is simulated once more, with the window all (or 1), and the page warns where the order of "
+        "schemes\n"
+        "turns. Figures need gnuplot; without it the page has their data. Status 1 when an expectation of the "
         "scenario\n"
         "failed: the page is written and says which.\n",
     .examples =

@@ -486,7 +486,8 @@ static bool add_points(struct ss_study *s, const struct cell *p, const struct ss
   point.setting = *setting;
   point.ranks = ranks;
   if (!admitted(&s->request, point.setting.scheme)) return true;
-  if (s->chosen_for_user && !applies(&point.setting, p, layout, s->request.plan)) return true;
+  if (s->chosen_for_user && !applies(&point.setting, p, layout, s->request.plan || s->request.candidates))
+    return true;
   point.servers = ss_setting_servers(&point.setting, layout);
   if (!ss_setting_check(&point.setting, layout, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
   tell_dense(s, &point, layout);
@@ -509,7 +510,7 @@ static bool add_points(struct ss_study *s, const struct cell *p, const struct ss
 }
 
 static bool default_schemes(struct ss_study *s, struct ss_error *error) {
-  const bool plan = s->request.plan;
+  const bool plan = s->request.plan || s->request.candidates;
   cJSON *all =
       plan ? ss_candidates(!ss_node_present(ss_node_get(ss_doc_root(s->doc), "hierarchy"))) : cJSON_CreateArray();
   s->chosen_for_user = true;

@@ -89,8 +89,9 @@ struct ss_request {
   const struct cJSON
       *options; /* {PATH: OPTION}: what a command calls its fields in messages; NULL: no command asks */
 
-  bool plan;  /* without named schemes all of ss_candidates are played, and only those that the next two admit */
-  bool lossy; /* schemes that do not end with the exact sum */
+  bool plan;       /* without named schemes all of ss_candidates are played, and only those that the next two admit */
+  bool candidates; /* without named schemes those of a plan are played, all that can run */
+  bool lossy;      /* schemes that do not end with the exact sum */
   bool model_parallel;          /* schemes that need the table cut over ranks */
   bool turns;                   /* where the window decides is to be known (study/window.h) */
   const struct ss_costs *costs; /* outlive the study; NULL: it opens all of models/costs */

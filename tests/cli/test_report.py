@@ -182,6 +182,21 @@ def answers_are_those_of_plan(folder):
 
 
 @test
+def without_schemes_all_that_plan_tries_is_tried(folder):
+    """Algorithms, formats and hierarchies: of the same question the page and plan have the same answer."""
+    cluster = {"name": "nodes", "latency": "10us", "bandwidth": "10Gbps", "gpus_per_node": 4, "nic": "per-node",
+               "intra": {"latency": "1us", "bandwidth": "50GB/s"}}
+    (folder / "s.json").write_text(json.dumps({"trace": str(KJV), "cluster": cluster, "ranks": [4, 16], "iterations": "0:2",
+                                               "sweep": {"cluster.latency": ["1us", "100us"]}}))
+    rows = json.loads(call("plan", folder / "s.json", "--lossy", "--model-parallel", "--format", "json")[0])["plan"]
+    page = page_of(folder / "s.json", folder=folder, environment=without_gnuplot(folder))
+    [winners] = [[dict(zip(t[0], row)) for row in t[1:]] for t in page.tables if {"fastest", "busiest kind"} <= set(t[0])]
+    assert [w["fastest"] for w in winners] == [row["label"] for row in rows], (winners, [row["label"] for row in rows])
+    assert {len(shown) for shown in page.rows("scheme", "time")} == {row["candidates"] for row in rows}
+    assert any("shard" in row["scheme"] for shown in page.rows("scheme", "time") for row in shown)
+
+
+@test
 def a_sweep_over_hierarchies_names_the_best_of_all(folder):
     axes = sweep(("hierarchy", ["none", "shard", "leader"]), ("cluster.nic", ["per-rank", "per-node"]))
     question = ["scenarios/llm-8x8.json", *axes, "--scheme", "sparcml-rd,allgather", "--no-verify"]
