@@ -49,48 +49,30 @@ static double least(double most, double P) {
   return most < P ? most : P; /* NaN: no steps */
 }
 
-static double sum_doubling(struct values *v, double P, union_size *size) {
-  double sum = 0;
-  for (int stage = 0; exp2(stage) < least(v->given.P, P); stage++) sum += size(v, exp2(stage));
-  return sum;
-}
-
-static double sum_ring(struct values *v, double P, union_size *size) {
-  const double end = least(v->given.P, P);
-  double sum = 0;
-  for (uint64_t stage = 1; (double)stage < end; stage++) sum += size(v, (double)stage);
-  return sum;
-}
-
-static double sum_halving(struct values *v, double P, union_size *size) {
-  double sum = 0;
-  for (int stage = 0; exp2(stage) < least(v->given.P, P); stage++) sum += size(v, exp2(stage)) / exp2(stage + 1);
-  return sum;
-}
+enum steps { DOUBLING, RING, HALVING, FOLD };
 
 /* Position 0 of recursive doubling stands for a folded pair, and so do the next q - 1. */
-static double sum_fold(struct values *v, double P, union_size *size) {
+static double sum_steps(struct values *v, double P, enum steps steps, union_size *size) {
+  const double end = least(steps == FOLD ? v->Q : v->given.P, P);
   double sum = 0;
-  for (int stage = 0; exp2(stage) < least(v->Q, P); stage++) sum += size(v, exp2(stage) + fmin(v->q, exp2(stage)));
+  for (double ranks = 1; ranks < end; ranks = steps == RING ? ranks + 1 : 2 * ranks)
+    sum += size(v, steps == FOLD ? ranks + fmin(v->q, ranks) : ranks) / (steps == HALVING ? 2 * ranks : 1);
   return sum;
 }
 
-#define SUMS(name)                                                                                                   \
-  static muFloat_t call_##name##_sum(void *v, muFloat_t P) {                                                         \
-    return sum_doubling(v, P, call_##name);                                                                          \
-  }                                                                                                                  \
-  static muFloat_t call_##name##_ring(void *v, muFloat_t P) {                                                        \
-    return sum_ring(v, P, call_##name);                                                                              \
-  }                                                                                                                  \
-  static muFloat_t call_##name##_halving(void *v, muFloat_t P) {                                                     \
-    return sum_halving(v, P, call_##name);                                                                           \
-  }                                                                                                                  \
-  static muFloat_t call_##name##_fold(void *v, muFloat_t P) {                                                        \
-    return sum_fold(v, P, call_##name);                                                                              \
+#define SUM(name, of, steps)                                                                                         \
+  static muFloat_t call_##name(void *v, muFloat_t P) {                                                               \
+    return sum_steps(v, P, steps, call_##of);                                                                        \
   }
-SUMS(gamma)
-SUMS(blocks)
-#undef SUMS
+SUM(gamma_sum, gamma, DOUBLING)
+SUM(gamma_ring, gamma, RING)
+SUM(gamma_halving, gamma, HALVING)
+SUM(gamma_fold, gamma, FOLD)
+SUM(blocks_sum, blocks, DOUBLING)
+SUM(blocks_ring, blocks, RING)
+SUM(blocks_halving, blocks, HALVING)
+SUM(blocks_fold, blocks, FOLD)
+#undef SUM
 
 /* Blocks of folded ranks that recursive doubling carries besides one a position: sum over i < L of min(q, 2^i). */
 static muFloat_t call_fold_sum(void *context, muFloat_t P) {
