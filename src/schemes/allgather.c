@@ -143,7 +143,7 @@ static bool run_allgather(struct ss_run *run, struct ss_error *error) {
   if (!ss_take_zero(arena, x.gather, rings) || !ss_take_zero(arena, x.indices, rings) ||
       !ss_take(arena, x.position, (size_t)rings * run->ranks))
     return ss_fail_memory(error, "gathering blocks");
-  const bool ok = ss_run_rings(run, gather_ring, &x, error) && (!run->play->payloads || join(&x, error));
+  const bool ok = ss_run_rings(run, true, gather_ring, &x, error) && (!run->play->payloads || join(&x, error));
   for (uint32_t k = 0; k < rings; k++) {
     ss_gather_close(&x.gather[k]);
     ss_gather_close(&x.indices[k]);

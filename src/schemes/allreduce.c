@@ -2,23 +2,32 @@
  *
  * ring          reduce-scatter, then all-gather, of P parts (EmbRace §4.1.2, Table 2; Patarasuk & Yuan 2009); with
  *               `chunks` each part in several messages, as NCCL has it; by default as many rings at once as a node
- * has cards, each with its share of the rows rabenseifner  recursive halving, then doubling (SparDL, Table 1's
- * "Dense") tree          binomial reduce to rank 0, binomial broadcast
+ *               has cards, each with its share of the rows
+ * rabenseifner  recursive halving, then doubling (SparDL, Table 1's "Dense")
+ * tree          binomial reduce to rank 0, binomial broadcast
+ * trees         two trees over nodes, as NCCL has them (Sanders, Speck and Traeff 2009), of each card a pair, through
+ *               which `chunks` pass one behind the other
+ *
+ * Where a cluster's library is NCCL and nothing of this is said, it is what that chooses, in its protocol.
  *
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte: 6*(1 + 0.256) = 7.536 us;
  * six steps, each of a quarter of the 64 rows of 16 bytes. */
 #include "schemes/run.h"
 #include "schemes/scheme.h"
 #include "sim/collectives/patterns.h"
+#include "sim/collectives/tuner.h"
 
-enum algorithm { RING, RABENSEIFNER, TREE };
-static const char *const algorithms[] = {"ring", "rabenseifner", "tree", NULL};
-enum { ALGORITHM, CHUNKS, RINGS, OPTIONS };
+enum algorithm { RING, RABENSEIFNER, TREE, TREES };
+static const char *const algorithms[] = {"ring", "rabenseifner", "tree", "trees", NULL};
+enum { ALGORITHM, CHUNKS, RINGS, PROTOCOL, OPTIONS };
 static const struct ss_option options[OPTIONS + 1] = {
     [ALGORITHM] = {"algorithm", SS_OPTION_CHOICE, algorithms, 0, 0, RING, "how the dense tensor is reduced"},
-    [CHUNKS] = {"chunks", SS_OPTION_COUNT, NULL, 1, 1024, 1,
-                "messages that each part of the ring travels in: one is added while the next is on its way"},
+    [CHUNKS] =
+        {"chunks", SS_OPTION_COUNT, NULL, 1, 1024, 1,
+         "messages that each part of the ring travels in, or a tree's share: one is added while the next is on "
+         "its way"},
     [RINGS] = SS_OPTION_RINGS,
+    [PROTOCOL] = SS_OPTION_PROTOCOL,
 };
 
 /* --- rings ------------------------------------------------------------------------------------------------- */
@@ -68,6 +77,7 @@ static struct ss_dense_sum sum_of(struct ss_run *run, uint32_t units) {
                                .low = run->low,
                                .high = run->high,
                                .lists = run->dense_lists,
+                               .fused = run->setting->value[PROTOCOL] > 0,
                                .width = run->input->width,
                                .units = units};
 }
@@ -91,6 +101,45 @@ static bool ring(void *context, struct ss_play *play, const struct ss_ring *ring
   }
   for (uint32_t k = 0; k < chunks; k++) ss_gather_close(&gather[k]);
   return ok;
+}
+
+/* --- two trees ----------------------------------------------------------------------------------------------- */
+
+/* What ranks contribute to each of the units that the ring's trees carry; NULL: sizes alone travel. */
+static bool hold_units(const struct part *x, struct ss_play *play, const struct ss_dense_sum *sum, uint32_t units,
+                       struct ss_chunk **held, struct ss_error *error) {
+  const uint32_t P = x->run->ranks;
+  *held = NULL;
+  if (!play->payloads) return true;
+  if (!ss_take(play->arena, *held, (size_t)units * P)) return ss_fail_memory(error, "holding a dense tensor");
+  for (uint32_t i = 0; i < units * P; i++) {
+    const uint32_t r = i % P;
+    (*held)[i] = ss_dense_units(sum, i / P, 1);
+    (*held)[i].origin = r;
+    if (ss_run_resident(x->run, r) && !ss_run_dense_part(x->run, r, play->arena, &(*held)[i], error)) return false;
+  }
+  return true;
+}
+
+static bool trees(void *context, struct ss_play *play, const struct ss_ring *ring, struct ss_error *error) {
+  struct part x = {context, ring};
+  const uint32_t P = x.run->ranks, g = x.run->per_node, chunks = (uint32_t)x.run->setting->value[CHUNKS];
+  struct ss_dense_sum sum = sum_of(x.run, 2 * chunks * ring->rings);
+  struct ss_tree_place *place;
+  struct ss_chunk *held;
+  sum.first = 2 * chunks * ring->number;
+  sum.chunks = chunks;
+  if (!ss_take(play->arena, place, (size_t)2 * P)) return ss_fail_memory(error, "planting trees");
+  const uint32_t height = ss_trees_plant(P, g, ss_tree_head(g, ring->number, ring->rings), place);
+  if (!hold_units(&x, play, &sum, 2 * chunks, &held, error) ||
+      !ss_allreduce_trees(play, &sum, place, height, held, error))
+    return false;
+  for (uint32_t i = 0; held && ss_run_reports(x.run) && i < 2 * chunks * P; i++) {
+    if (!ss_run_resident(x.run, i % P)) continue;
+    if (x.run->dense_lists) ss_run_sparse(x.run, i % P, &held[i], 0, NULL);
+    else ss_run_dense(x.run, &held[i], sum.units);
+  }
+  return true;
 }
 
 /* --- the whole tensor at once ------------------------------------------------------------------------------- */
@@ -134,26 +183,56 @@ static bool move_within(struct ss_run *run, enum algorithm algorithm, struct ss_
 static bool run_allreduce(struct ss_run *run, struct ss_error *error) {
   const enum algorithm algorithm = (enum algorithm)run->setting->value[ALGORITHM];
   if (!move_within(run, algorithm, error)) return false;
-  if (algorithm == RING) return ss_run_rings(run, ring, run, error);
+  if (algorithm == RING) return ss_run_rings(run, true, ring, run, error);
+  if (algorithm == TREES) return ss_run_rings(run, false, trees, run, error);
   const struct ss_dense_sum sum = sum_of(run, algorithm == RABENSEIFNER ? ss_fold_of(run->ranks).Q : 1);
   return whole_tensor(run, &sum, algorithm == TREE, error);
 }
 
+static bool by_cards(const struct ss_setting *setting) {
+  return setting->value[ALGORITHM] == RING || setting->value[ALGORITHM] == TREES;
+}
+
 static void adapt(const struct ss_setting *setting, struct ss_layout layout, struct ss_traits *traits) {
-  if (setting->value[ALGORITHM] == RING) traits->rings = ss_rings_of(setting->value[RINGS], layout);
+  if (by_cards(setting)) traits->rings = ss_rings_of(setting->value[RINGS], layout);
+}
+
+static bool check_library(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
+  if (setting->hierarchy && setting->value[ALGORITHM] == TREES)
+    return ss_fail(error, SS_BAD_INPUT, "\"trees\" know of nodes: leave \"hierarchy\" out, or say \"tree\"");
+  if (setting->value[PROTOCOL] == 0) return true;
+  if (!layout.nccl || setting->hierarchy || !by_cards(setting))
+    return ss_fail(
+        error, SS_BAD_INPUT,
+        "\"protocol\" is of rings and trees, without \"hierarchy\", on a cluster whose \"library\" is nccl");
+  return true;
 }
 
 static bool check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
   const uint64_t chunks = setting->value[CHUNKS], rings = ss_rings_of(setting->value[RINGS], layout);
-  if (!ss_rings_check(setting->value[RINGS], setting->value[ALGORITHM] == RING, layout, error)) return false;
+  if (!ss_rings_check(setting->value[RINGS], by_cards(setting), layout, error) ||
+      !check_library(setting, layout, error))
+    return false;
   if (chunks == 1) return true;
-  if (setting->value[ALGORITHM] != RING)
-    return ss_fail(error, SS_BAD_INPUT, "\"chunks\" are of the ring: leave them, or \"algorithm\", out");
+  if (!by_cards(setting))
+    return ss_fail(error, SS_BAD_INPUT, "\"chunks\" are of the ring and of trees: leave them, or \"algorithm\", out");
   if (setting->hierarchy)
     return ss_fail(error, SS_BAD_INPUT, "among the nodes of a hierarchy parts travel whole: leave \"chunks\" out");
   return chunks * rings * layout.ranks <= UINT32_MAX ||
          ss_fail(error, SS_BAD_INPUT, "%u ranks have at most %llu chunks", layout.ranks,
                  (unsigned long long)(UINT32_MAX / (rings * layout.ranks)));
+}
+
+/* Of the tensor's bytes, whoever holds how much of it. */
+static void tune(struct ss_setting *setting, const struct ss_cluster *cluster, uint32_t ranks, uint64_t bytes) {
+  for (int i = 0; i < OPTIONS; i++)
+    if (setting->given[i]) return;
+  const struct ss_choice choice = ss_tuner_choose(cluster, SS_ALLREDUCE, ranks, bytes);
+  const struct ss_pattern_call call = ss_choice_call(cluster, choice, SS_ALLREDUCE, ranks, bytes);
+  setting->value[ALGORITHM] = choice.way == SS_WAY_TREE ? TREES : RING;
+  setting->value[CHUNKS] = call.chunks > 1 ? call.chunks : 1;
+  setting->given[CHUNKS] = call.chunks > 1; /* results say so, and nobody takes them for others */
+  setting->value[PROTOCOL] = 1 + choice.protocol;
 }
 
 const struct ss_scheme ss_scheme_allreduce = {
@@ -164,5 +243,6 @@ const struct ss_scheme ss_scheme_allreduce = {
     .content = SS_SENDS_DENSE,
     .adapt = adapt,
     .check = check,
+    .tune = tune,
     .run = run_allreduce,
 };

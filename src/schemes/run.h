@@ -95,6 +95,11 @@ struct ss_ring {
     "rings", SS_OPTION_COUNT, NULL, 1, 1024, 0,                                                                      \
         "rings side by side, each by a card of its own (as many as a node has cards)"                                \
   }
+/* How the messages of NCCL's calls travel (machine/library.h): choice 1 + enum ss_protocol; what the simulation plays
+ * them on is then ss_setting_cluster. */
+extern const char *const ss_protocol_choices[];
+#define SS_OPTION_PROTOCOL                                                                                           \
+  { "protocol", SS_OPTION_CHOICE, ss_protocol_choices, 1, 0, 0, "NCCL's, where it is the cluster's library" }
 /* How many there are: as said, or (0) as many as a node has cards, where there are several nodes. */
 uint32_t ss_rings_of(uint64_t said, struct ss_layout layout);
 /* Refuses those that have no card; `ring`: the algorithm is a ring at all. */
@@ -103,8 +108,10 @@ static inline uint32_t ss_run_ring_count(const struct ss_run *run) {
   return run->rings > 0 ? run->rings : 1;
 }
 typedef bool ss_ring_body(void *context, struct ss_play *play, const struct ss_ring *ring, struct ss_error *error);
-/* Plays all rings of the run at once: of several, ring i leaves a node by the last rank of card i (ss_ring_order). */
-bool ss_run_rings(struct ss_run *run, ss_ring_body *body, void *context, struct ss_error *error) SS_MUST_CHECK;
+/* Plays all rings of the run at once: of several, ring i leaves a node by the last rank of card i (ss_ring_order);
+ * not `ordered`, positions are the ranks'. */
+bool ss_run_rings(struct ss_run *run, bool ordered, ss_ring_body *body, void *context,
+                  struct ss_error *error) SS_MUST_CHECK;
 
 /* --- parts and their owners ------------------------------------------------------------------------------- */
 

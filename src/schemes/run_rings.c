@@ -33,7 +33,9 @@ static bool play_ring(void *context, uint32_t number, struct ss_play *play, stru
   return all->body(all->context, play, &all->ring[number], error);
 }
 
-bool ss_run_rings(struct ss_run *run, ss_ring_body *body, void *context, struct ss_error *error) {
+const char *const ss_protocol_choices[] = {"none", "ll", "ll128", "simple", NULL};
+
+bool ss_run_rings(struct ss_run *run, bool ordered, ss_ring_body *body, void *context, struct ss_error *error) {
   const uint32_t P = run->ranks, rings = ss_run_ring_count(run);
   struct rings all = {.run = run, .body = body, .context = context};
   struct ss_group *group;
@@ -43,8 +45,8 @@ bool ss_run_rings(struct ss_run *run, ss_ring_body *body, void *context, struct 
     return ss_fail_memory(error, "laying out rings");
   for (uint32_t k = 0; k < rings; k++) {
     uint32_t *rank = order + (size_t)k * P;
-    if (rings > 1) ss_ring_order(P, run->per_node, k, rings, rank);
-    for (uint32_t r = 0; rings == 1 && r < P; r++) rank[r] = r;
+    if (rings > 1 && ordered) ss_ring_order(P, run->per_node, k, rings, rank);
+    for (uint32_t r = 0; (rings == 1 || !ordered) && r < P; r++) rank[r] = r;
     all.ring[k] = (struct ss_ring){k, rings, rank};
     group[k] = (struct ss_group){.ranks = P, .rank = rank};
   }

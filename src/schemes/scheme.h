@@ -12,6 +12,7 @@
 
 #include "schemes/setting.h"
 
+struct ss_cluster;
 struct ss_run;
 
 /* What a scheme sends, and with it what ranks end with. */
@@ -38,6 +39,9 @@ struct ss_scheme {
   bool (*parse)(const char *rest, struct ss_setting *setting, struct ss_error *error);
   /* Refuses wrong combinations of options and ranks; NULL: there are none. */
   bool (*check)(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error);
+  /* Sets options as the cluster's library chooses them for a tensor of so many bytes, if the user said none; NULL:
+   * libraries have no say. Asked only where there is something to choose (ss_setting_tune). */
+  void (*tune)(struct ss_setting *setting, const struct ss_cluster *cluster, uint32_t ranks, uint64_t bytes);
   /* Not called for one rank where nothing is sent then: values are selected all the same. */
   bool (*run)(struct ss_run *run, struct ss_error *error);
 };

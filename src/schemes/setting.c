@@ -174,7 +174,7 @@ struct ss_traits ss_setting_traits(const struct ss_setting *setting, struct ss_l
 
 /* For what does not depend on the layout. */
 static struct ss_traits traits_anywhere(const struct ss_setting *setting) {
-  return ss_setting_traits(setting, (struct ss_layout){1, 1, 1, 0});
+  return ss_setting_traits(setting, (struct ss_layout){1, 1, 1, 0, false});
 }
 
 bool ss_setting_coalesces(const struct ss_setting *setting) {
@@ -191,7 +191,7 @@ bool ss_setting_by_elements(const struct ss_setting *setting) {
 
 /* Ranks and nodes as the scheme's own code sees them. */
 static struct ss_layout inside(const struct ss_setting *setting, struct ss_layout layout) {
-  return setting->hierarchy == SS_FLAT ? layout : (struct ss_layout){layout.nodes, layout.nodes, 1, 0};
+  return setting->hierarchy == SS_FLAT ? layout : (struct ss_layout){layout.nodes, layout.nodes, 1, 0, false};
 }
 
 uint32_t ss_setting_servers(const struct ss_setting *setting, struct ss_layout layout) {
@@ -268,7 +268,7 @@ cJSON *ss_setting_own_json(const struct ss_setting *s, bool all) {
   cJSON *o = cJSON_CreateObject();
   for (size_t i = 0; s->scheme->options && s->scheme->options[i].name; i++) {
     const struct ss_option *option = &s->scheme->options[i];
-    if (!s->given[i] && (!all || option->kind == SS_OPTION_COUNT)) continue;
+    if (!s->given[i] && (!all || option->kind == SS_OPTION_COUNT || s->value[i] < option->low)) continue;
     switch (option->kind) {
     case SS_OPTION_CHOICE: cJSON_AddStringToObject(o, option->name, option->choices[s->value[i]]); break;
     case SS_OPTION_FLAG: cJSON_AddBoolToObject(o, option->name, s->value[i] != 0); break;

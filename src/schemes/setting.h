@@ -14,7 +14,8 @@ struct ss_option {
   const char *name; /* NULL ends a table */
   enum ss_option_kind kind;
   const char *const *choices; /* NULL-terminated, for SS_OPTION_CHOICE */
-  uint64_t low, high;         /* for SS_OPTION_COUNT: [low, high]; for SS_OPTION_REAL: (low, high] */
+  uint64_t low, high;         /* for SS_OPTION_COUNT: [low, high]; for SS_OPTION_REAL: (low, high]; a choice below
+                                 `low` that nobody gave is not told */
   double default_value;       /* index of the choice, 0 or 1, the count, or the number */
   const char *help;
 };
@@ -85,6 +86,7 @@ void ss_setting_choose(struct ss_setting *setting, const char *option, const cha
 struct ss_layout {
   uint32_t ranks, nodes, per_node;
   uint32_t cards; /* of a node; 0: not known, and nobody sends by several */
+  bool nccl;      /* calls are NCCL's, which has protocols */
 };
 
 /* What a scheme needs and promises. */

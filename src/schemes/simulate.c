@@ -2,6 +2,7 @@
 
 #include "base/units.h"
 #include "schemes/run.h"
+#include "sim/collectives/tuner.h"
 
 #include <assert.h>
 #include <math.h>
@@ -10,7 +11,28 @@
 
 struct ss_layout ss_layout_of(const struct ss_cluster *cluster, uint32_t ranks) {
   return (struct ss_layout){ranks, ss_cluster_nodes(cluster, ranks), cluster->gpus_per_node,
-                            ss_cluster_fair(cluster) ? ss_cluster_nics(cluster) : 0};
+                            ss_cluster_fair(cluster) ? ss_cluster_nics(cluster) : 0,
+                            ss_tuner_chooses(cluster, SS_ALLREDUCE)};
+}
+
+void ss_setting_tune(struct ss_setting *setting, const struct ss_cluster *cluster, uint32_t ranks, uint64_t bytes) {
+  if (setting->scheme->tune && !setting->hierarchy && ranks > 1 && ss_tuner_chooses(cluster, SS_ALLREDUCE))
+    setting->scheme->tune(setting, cluster, ranks, bytes);
+}
+
+struct ss_cluster ss_setting_cluster(const struct ss_setting *setting, const struct ss_cluster *cluster,
+                                     const struct ss_input *input, double *start) {
+  const uint64_t *protocol = ss_setting_find(setting, "protocol"), *chunks = ss_setting_find(setting, "chunks");
+  *start = 0;
+  if (!protocol || *protocol == 0) return *cluster;
+  const struct ss_choice choice = {ss_setting_says(setting, "algorithm", "trees") ? SS_WAY_TREE : SS_WAY_RING,
+                                   (enum ss_protocol)(*protocol - 1), NAN};
+  const uint64_t bytes = input->rows * input->width * input->value_bytes;
+  struct ss_pattern_call call = ss_choice_call(cluster, choice, SS_ALLREDUCE, input->ranks, bytes);
+  call.chunks = (uint32_t)*chunks;
+  call.rings = ss_setting_rings(setting, ss_layout_of(cluster, input->ranks));
+  *start = ss_library_start(cluster, choice.protocol);
+  return ss_choice_cluster(cluster, choice, &call);
 }
 
 /* Sums of nodes have other rows than ranks have: what is sent of them is known when they are made. */
@@ -21,7 +43,7 @@ static bool sums_rows(const struct ss_setting *setting) {
 struct ss_input_options ss_setting_input_options(const struct ss_setting *setting, uint32_t ranks, bool verify,
                                                  bool device) {
   const struct ss_scheme *scheme = setting->scheme;
-  const struct ss_traits traits = ss_setting_traits(setting, (struct ss_layout){ranks, ranks, 1, 0});
+  const struct ss_traits traits = ss_setting_traits(setting, (struct ss_layout){ranks, ranks, 1, 0, false});
   return (struct ss_input_options){
       .ranks = ranks,
       .lists = verify || device || ss_scheme_valued(scheme) || sums_rows(setting) || traits.lists,
@@ -87,7 +109,7 @@ static bool add_bag_values(const struct ss_bagged *bagged, uint64_t lookups, str
 bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, struct ss_own_content content,
                 struct ss_arena *arena, const struct ss_chunk **own, struct ss_error *error) {
   const bool uncoalesced = !ss_setting_coalesces(setting);
-  const bool pools = ss_setting_traits(setting, (struct ss_layout){1, 1, 1, 0}).pools;
+  const bool pools = ss_setting_traits(setting, (struct ss_layout){1, 1, 1, 0, false}).pools;
   struct ss_chunk *chunk = ss_arena_alloc(arena, input->ranks, sizeof *chunk);
   bool ok = chunk;
   for (uint32_t r = 0; ok && r < input->ranks; r++) {
@@ -231,11 +253,22 @@ static bool judged_run(struct ss_stage *stage, bool verify, struct ss_outcome *o
   return ok;
 }
 
+/* What the setting's messages find on the world's clusters, and what a call takes besides. */
+struct networks {
+  struct ss_cluster *cluster;
+  const struct ss_cluster **list;
+  double *start;
+  uint32_t count;
+};
+
 /* The tallies of all clusters, and what each rank sent, for a caller who wants them. */
-static void take_tallies(struct ss_engine *engine, struct ss_outcome *out) {
-  out->tally = ss_engine_tally(engine, 0);
-  for (uint32_t i = 0; out->tallies && i < engine->count; i++)
-    out->tallies[i] = i == 0 ? out->tally : ss_engine_tally(engine, i);
+static void take_tallies(struct ss_engine *engine, const struct networks *on, struct ss_outcome *out) {
+  for (uint32_t i = 0; i < (out->tallies ? engine->count : 1); i++) {
+    struct ss_tally tally = ss_engine_tally(engine, i);
+    tally.time += on->start[i];
+    if (i == 0) out->tally = tally;
+    if (out->tallies) out->tallies[i] = tally;
+  }
   for (uint32_t r = 0; out->rank_sent && r < engine->ranks; r++) {
     out->rank_sent[r] = ss_engine_sent(engine, r);
     out->rank_received[r] = ss_engine_received(engine, r);
@@ -252,19 +285,28 @@ static bool check_tallies(const struct ss_outcome *out, uint32_t count, struct s
   return true;
 }
 
-static uint32_t networks_of(const struct ss_world *world) {
-  return world->clusters ? world->cluster_count : 1;
+static bool find_networks(const struct ss_setting *setting, const struct ss_world *world,
+                          const struct ss_input *input, struct ss_arena *arena, struct networks *out,
+                          struct ss_error *error) {
+  out->count = world->clusters ? world->cluster_count : 1;
+  if (!ss_take(arena, out->cluster, out->count) || !ss_take(arena, out->list, out->count) ||
+      !ss_take(arena, out->start, out->count))
+    return ss_fail_memory(error, "listing networks");
+  for (uint32_t i = 0; i < out->count; i++) {
+    const struct ss_cluster *cluster = world->clusters ? world->clusters[i] : world->cluster;
+    out->cluster[i] = ss_setting_cluster(setting, cluster, input, &out->start[i]);
+    out->list[i] = &out->cluster[i];
+  }
+  return true;
 }
 
-static bool open_engine(struct ss_engine *engine, const struct ss_world *world, struct ss_engine_size size,
-                        struct ss_error *error) {
-  const uint32_t count = networks_of(world);
-  for (uint32_t i = 1; i < count; i++)
-    assert(world->clusters[i]->gpus_per_node == world->cluster->gpus_per_node &&
-           (size.rings == 1 || ss_cluster_nics(world->clusters[i]) == ss_cluster_nics(world->cluster)));
-  if (!ss_engine_open_each(engine, world->clusters ? world->clusters : &world->cluster, count, size, error))
-    return false;
-  for (uint32_t i = 0; world->paces && i < count; i++) engine->on[i].pace = world->paces[i];
+static bool open_engine(struct ss_engine *engine, const struct ss_world *world, const struct networks *on,
+                        struct ss_engine_size size, struct ss_error *error) {
+  for (uint32_t i = 1; i < on->count; i++)
+    assert(on->list[i]->gpus_per_node == on->list[0]->gpus_per_node &&
+           (size.rings == 1 || ss_cluster_nics(on->list[i]) == ss_cluster_nics(on->list[0])));
+  if (!ss_engine_open_each(engine, on->list, on->count, size, error)) return false;
+  for (uint32_t i = 0; world->paces && i < on->count; i++) engine->on[i].pace = world->paces[i];
   return true;
 }
 
@@ -284,16 +326,18 @@ bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world,
                            .payloads = needs_payloads(setting, world, layout),
                            .state = state,
                            .arena = arena};
+  struct networks on = {0};
+  const struct ss_engine_size size = {input->ranks, stage.servers, stage.rings};
   if (!world->player &&
-      !open_engine(&engine, world, (struct ss_engine_size){input->ranks, stage.servers, stage.rings}, error))
+      (!find_networks(setting, world, input, arena, &on, error) || !open_engine(&engine, world, &on, size, error)))
     return false;
   bool ok = ss_state_begin(state, input->ranks, error) &&
             ss_run_own(setting, input, content, arena, &stage.own, error) &&
             judged_run(&stage, world->verify, out, error);
   if (ok) ss_state_end(state);
   if (ok && !world->player) {
-    take_tallies(&engine, out);
-    ok = check_tallies(out, networks_of(world), error);
+    take_tallies(&engine, &on, out);
+    ok = check_tallies(out, on.count, error);
   }
   ss_state_free(&alone);
   ss_engine_close(&engine);

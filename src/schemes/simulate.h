@@ -41,6 +41,13 @@ struct ss_outcome {
 };
 
 struct ss_layout ss_layout_of(const struct ss_cluster *cluster, uint32_t ranks);
+/* The setting as the cluster's library plays it on a tensor of so many bytes, where nobody said how (docs/model.md,
+ * "NCCL's choice"). */
+void ss_setting_tune(struct ss_setting *setting, const struct ss_cluster *cluster, uint32_t ranks, uint64_t bytes);
+/* What the setting's messages find on the cluster, and what the call takes besides (s): by the protocol of NCCL that
+ * it says; else the cluster itself, and nothing. */
+struct ss_cluster ss_setting_cluster(const struct ss_setting *setting, const struct ss_cluster *cluster,
+                                     const struct ss_input *input, double *start);
 
 /* What the input must carry for this setting. */
 struct ss_input_options ss_setting_input_options(const struct ss_setting *setting, uint32_t ranks, bool verify,

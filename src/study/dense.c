@@ -8,12 +8,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-const char *ss_dense_name(const char *text) {
-  for (size_t i = 0; i < SS_DENSE_WAYS; i++)
-    if (strcmp(ss_dense_ways[i].name, text) == 0) return ss_dense_ways[i].name;
-  return NULL;
-}
-
 static struct ss_setting plain_setting(void) {
   struct ss_setting setting = {.scheme = ss_scheme_find("allreduce"), .index_bytes = 4};
   for (size_t i = 0; setting.scheme->options[i].name; i++)
@@ -76,6 +70,33 @@ static bool play_batch(struct ss_dense_baseline *b, const struct ss_setting *set
   return ok;
 }
 
+/* The tensor, of which all that is not there travels too. */
+static bool make_input(struct ss_dense_baseline *b, const struct ss_point *point, struct ss_input *input,
+                       struct ss_error *error) {
+  const uint64_t *none = ss_arena_zero(&b->temporary, point->ranks, sizeof *none);
+  if (!none) return ss_fail_memory(error, "playing the dense baseline");
+  if (!ss_input_shape(&point->origin, false, input, error)) return false;
+  input->ranks = point->ranks;
+  input->count = input->lookups = none;
+  return true;
+}
+
+/* On a cluster whose library chooses. */
+static bool play_choice(struct ss_dense_baseline *b, const struct ss_point *point, const struct ss_cluster *cluster,
+                        struct ss_dense_time *out, struct ss_error *error) {
+  struct ss_setting setting = plain_setting();
+  struct ss_tally tally;
+  struct ss_input input;
+  uint32_t number;
+  const struct batch batch = {&cluster, &number, &tally, 1, 1};
+  ss_arena_reset(&b->temporary);
+  if (!make_input(b, point, &input, error)) return false;
+  ss_setting_tune(&setting, cluster, point->ranks, input.rows * input.width * input.value_bytes);
+  if (!play_batch(b, &setting, point, &input, &batch, error)) return false;
+  *out = (struct ss_dense_time){tally.time, ss_dense_library_name(&setting)};
+  return true;
+}
+
 static bool play(struct ss_dense_baseline *b, const struct ss_point *point, const struct ss_dense_way *way,
                  const struct ss_cluster *const *clusters, struct ss_error *error) {
   struct ss_setting setting = plain_setting();
@@ -84,13 +105,10 @@ static bool play(struct ss_dense_baseline *b, const struct ss_point *point, cons
   struct ss_input input;
   struct batch batch;
   bool *waits;
-  const uint64_t *none = ss_arena_zero(arena, point->ranks, sizeof *none);
-  if (!none || !ss_take(arena, batch.cluster, b->networks) || !ss_take(arena, batch.number, b->networks) ||
+  if (!ss_take(arena, batch.cluster, b->networks) || !ss_take(arena, batch.number, b->networks) ||
       !ss_take(arena, batch.tally, b->networks) || !ss_take(arena, waits, b->networks))
     return ss_fail_memory(error, "playing the dense baseline");
-  if (!ss_input_shape(&point->origin, false, &input, error)) return false;
-  input.ranks = point->ranks;
-  input.count = input.lookups = none; /* all that is not there travels too */
+  if (!make_input(b, point, &input, error)) return false;
   for (uint32_t n = 0; n < b->networks; n++) {
     waits[n] = ss_dense_way_take(way, clusters[n], point->ranks, &setting);
     const uint32_t rings = ss_setting_rings(&setting, ss_layout_of(clusters[n], point->ranks));
@@ -132,6 +150,8 @@ bool ss_dense_find(struct ss_dense_baseline *b, const struct ss_point *point,
   for (uint32_t n = 0; n < networks; n++) b->time[n] = (struct ss_dense_time){point->ranks > 1 ? NAN : 0, NULL};
   bool ok = true;
   const bool played = point->ranks > 1 && !point->origin.joint;
+  for (uint32_t n = 0; ok && played && n < networks; n++)
+    if (ss_layout_of(clusters[n], point->ranks).nccl) ok = play_choice(b, point, clusters[n], &b->time[n], error);
   for (size_t i = 0; ok && played && i < SS_DENSE_WAYS; i++) {
     ss_arena_reset(&b->temporary);
     ok = play(b, point, &ss_dense_ways[i], clusters, error);

@@ -1,7 +1,8 @@
 /* The dense baseline: how long a library needs that does not know of sparsity.
  *
- * It is the fastest of what libraries take for a dense all-reduce: rings, a tree, Rabenseifner's halving and
- * doubling, and rings behind shards or leaders of nodes. Times of schemes are compared with it. */
+ * On a cluster whose library is NCCL it is what that chooses ("nccl ring simple"); else the fastest of what libraries
+ * take for a dense all-reduce: rings, a tree, Rabenseifner's halving and doubling, and rings behind shards or leaders
+ * of nodes. Times of schemes are compared with it. */
 #ifndef SS_STUDY_DENSE_H
 #define SS_STUDY_DENSE_H
 
@@ -25,8 +26,6 @@ struct ss_dense_baseline {
 /* The baseline of the point's tensor on the networks, which have the same nodes, as baseline->time. */
 bool ss_dense_find(struct ss_dense_baseline *baseline, const struct ss_point *point,
                    const struct ss_cluster *const *clusters, uint32_t networks, struct ss_error *error) SS_MUST_CHECK;
-/* The name among those of dense all-reduces, as a constant; NULL: it is none. */
-const char *ss_dense_name(const char *text);
 void ss_dense_free(struct ss_dense_baseline *baseline);
 
 #endif

@@ -48,7 +48,7 @@ static void add_scheme(cJSON *list, const struct ss_scheme *scheme, const char *
     for (size_t i = 0; o->choices[i]; i++)
       cJSON_AddStringToObject(add_candidate(list, scheme->name, o->choices[i], hierarchy), o->name, o->choices[i]);
   }
-  if (!varied) add_candidate(list, scheme->name, NULL, hierarchy);
+  if (!varied || (scheme->tune && !hierarchy)) add_candidate(list, scheme->name, NULL, hierarchy);
   for (const struct ss_option *o = scheme->options; o && o->name; o++)
     if (o->kind == SS_OPTION_FLAG && strcmp(o->name, "colocated") == 0)
       cJSON_AddTrueToObject(add_candidate(list, scheme->name, o->name, hierarchy), o->name);

@@ -352,6 +352,15 @@ static bool fit_joint(const struct cell *p) {
          ss_input_shape(&origin, false, &shape, &why);
 }
 
+/* Where NCCL chooses the algorithm there is no other; elsewhere one is named, and it is not the one that NCCL alone
+ * has.
+ */
+static bool library_has(const struct ss_setting *setting, struct ss_layout layout) {
+  if (!setting->scheme->tune) return true;
+  const bool named = ss_setting_given(setting, "algorithm");
+  return layout.nccl && !setting->hierarchy ? !named : named && !ss_setting_says(setting, "algorithm", "trees");
+}
+
 /* Can the scheme run here? Asked of schemes that nobody named. */
 static bool applies(const struct ss_setting *setting, const struct cell *p, struct ss_layout layout, bool plan) {
   struct ss_error why;
@@ -360,9 +369,10 @@ static bool applies(const struct ss_setting *setting, const struct cell *p, stru
     return false;
   if (!ss_setting_check(setting, layout, &why)) return false;
   if (ss_setting_traits(setting, layout).joint && !fit_joint(p)) return false;
-  return !plan || ((setting->hierarchy == p->defaults.hierarchy || layout.nodes > 1) &&
-                   (p->source->trace || p->source->is_gradient ||
-                    ss_uniform_divides(&p->source->uniform, ss_setting_parts(setting, layout), layout.ranks, &why)));
+  return !plan ||
+         (library_has(setting, layout) && (setting->hierarchy == p->defaults.hierarchy || layout.nodes > 1) &&
+          (p->source->trace || p->source->is_gradient ||
+           ss_uniform_divides(&p->source->uniform, ss_setting_parts(setting, layout), layout.ranks, &why)));
 }
 
 /* May `plan` choose it? */
@@ -471,6 +481,7 @@ static bool add_point(struct ss_study *s, const struct ss_point *point, struct s
   *copy = *point;
   if (!ss_input_shape(&point->origin, element, &shape, error))
     return point->origin.joint ? ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), point->setting.label) : false;
+  ss_setting_tune(&copy->setting, &copy->cluster, copy->ranks, shape.rows * shape.width * shape.value_bytes);
   if (!k_fits(point, &shape, scheme, error) || !find_exponent(s, copy, error) || !ss_point_identify(copy, error))
     return false;
   s->count++;

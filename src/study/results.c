@@ -5,6 +5,7 @@
 #include "base/fields.h"
 #include "base/json_text.h"
 #include "base/memory.h"
+#include "schemes/dense_ways.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -416,7 +417,7 @@ static bool read_links(struct ss_node node, struct ss_result *p, struct ss_error
   snprintf(p->bound_by, sizeof p->bound_by, "%s", name);
   const struct ss_node dense = ss_node_get(node, "dense");
   p->dense = NULL;
-  if (ss_node_is_text(dense) && ss_node_text(dense, &name, error)) p->dense = ss_dense_name(name);
+  if (ss_node_is_text(dense) && ss_node_text(dense, &name, error)) p->dense = ss_dense_way_name(name);
   for (size_t k = 0; k < SS_LINK_KINDS; k++) {
     const struct ss_node kind = ss_node_get(links, ss_link_kind_names[k]);
     p->usage[k] = (struct ss_link_usage){0};

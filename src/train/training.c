@@ -71,8 +71,12 @@ static bool want(struct ss_training *training, struct ss_training_point *p, stru
     if (task->kind == SS_TASK_LOOKUPS) carried.setting = s->lookups;
   }
   if (training->all_reduces == SS_ALL_REDUCES_FASTEST && task->dense && p->ranks > 1 &&
-      ss_dense_is_open(&carried.setting))
-    return want_ways(training, p, task, &carried, error);
+      ss_dense_is_open(&carried.setting)) {
+    if (!ss_layout_of(&training->durations.cluster, p->ranks).nccl)
+      return want_ways(training, p, task, &carried, error);
+    ss_setting_tune(&carried.setting, &training->durations.cluster, p->ranks, task->bytes);
+    task->way = ss_dense_library_name(&carried.setting);
+  }
   return ss_durations_want(&training->durations, &carried, &task->duration, error);
 }
 

@@ -289,6 +289,34 @@ def nccl_plays_what_it_chooses(folder):
         assert len(times["times"]) == (1 if algorithm == "ring" else 4) and "protocol" not in times["times"][0], times
 
 
-sys.exit(tap.run([nccl_chooses_as_its_source_says, nccl_plays_what_it_chooses, times_are_those_of_closed_forms, in_every_format, rings_and_chunks, schemes_play_the_same_rings, sums_copies_and_pages_take_their_time,
+def schemes_play_what_nccl_chooses(folder):
+    """allreduce with payloads takes as long as the collective of that size, sums exactly, and is the dense baseline."""
+    dice, seen = random.Random(5), set()
+    for number in range(24):
+        g, cards, nodes = dice.choice(((1, 1), (2, 1), (3, 3), (4, 2))) + (dice.randint(2, 5),)
+        library = {"name": "nccl", "version": dice.choice(("2.18", "2.21")), "cpu": "amd", "ll128": dice.random() < .5}
+        cluster = {"latency": dice.choice((5e-6, 3e-5)), "bandwidth": "24GB/s", "gpus_per_node": g, "nics": cards, "library": library,
+                   **({"intra": {"latency": 3e-6, "bandwidth": 2e11}} if g > 1 else {})}
+        ranks, rows = g * nodes, g * nodes * 4 * dice.choice((16, 128, 1024, 8192, 65536))
+        if number % 8 == 7:
+            ranks -= g > 1  # the last node is not full
+        (folder / "n.json").write_text(json.dumps(cluster))
+        (folder / "s.json").write_text(json.dumps({"trace": {"uniform": {"rows": rows, "row_width": 8, "density": "1/4"}}, "cluster": cluster,
+                                                   "ranks": ranks, "schemes": ["allreduce", {"name": "allreduce", "algorithm": "trees", "chunks": 3, "label": "flat"}]}))
+        first, flat_trees = json.loads(ask("run", folder / "s.json", "--format", "json").stdout)["points"]
+        timed = json.loads(call("allreduce", "--cluster", folder / "n.json", "--ranks", ranks, "--sizes", rows * 32, "--format", "json").stdout)["times"][0]
+        assert (first["options"]["algorithm"], first["options"]["protocol"]) == (timed["algorithm"], timed["protocol"]), (first, timed)
+        assert first["exact"] and flat_trees["exact"] and "protocol" not in flat_trees["options"], (first, flat_trees)
+        assert first["dense_s"] == first["time_s"] and first["dense"] == f"nccl {timed['algorithm']} {timed['protocol']}", first
+        parts = cards * (ranks if timed["algorithm"] == "ring" else 2 * first["options"].get("chunks", 1))
+        rounding = 1e-9 if rows % parts == 0 else parts / rows  # whole rows are cut here, bytes there
+        assert abs(first["time_s"] / timed["time_s"] - 1) < rounding, (cluster, ranks, rows, first["options"], first["time_s"], timed)
+        seen.add(first["dense"])
+    assert len(seen) >= 5, seen
+    done = ask("run", folder / "s.json", "--set", 'schemes=[{"name":"allreduce","protocol":"ll"}]', "--set", 'cluster.library={"name":"gloo"}', status=2)
+    assert "whose \"library\" is nccl" in done.stderr, done.stderr
+
+
+sys.exit(tap.run([schemes_play_what_nccl_chooses, nccl_chooses_as_its_source_says, nccl_plays_what_it_chooses, times_are_those_of_closed_forms, in_every_format, rings_and_chunks, schemes_play_the_same_rings, sums_copies_and_pages_take_their_time,
                   schemes_and_trainings_play_the_same_memory, every_swept_cluster_has_its_own_device, memory_must_make_sense, long_work_is_told_before_it_begins,
                   jitter_is_left_out_with_a_word, wrong_usage]))

@@ -91,7 +91,8 @@ def labelled(settings):
 
 def own_options(ranks):
     """Each scheme with each of its options."""
-    settings = [{"name": "allreduce", "algorithm": a} for a in ("ring", "rabenseifner", "tree")]
+    settings = [{"name": "allreduce", "algorithm": a} for a in ("ring", "rabenseifner", "tree", "trees")]
+    settings.append({"name": "allreduce", "algorithm": "trees", "chunks": 3})
     for algorithm in ("ring", "recursive-doubling", "bruck", "direct"):
         for more in ({}, {"separate": True}, {"coalesce": False}, {"separate": True, "coalesce": False}):
             settings.append({"name": "allgather", "algorithm": algorithm, **more})
@@ -184,7 +185,7 @@ for count in range(1, 7):
 
 def all_among(nodes):
     """The options that a hierarchy admits, for so many nodes."""
-    return [s for s in all_options(nodes) if s["name"] != "alltoall" and s.get("pull") != "rows"]
+    return [s for s in all_options(nodes) if s["name"] != "alltoall" and s.get("pull") != "rows" and s.get("algorithm") != "trees"]
 
 
 def check_points(points, settings, ranks, iterations=ITERATIONS):

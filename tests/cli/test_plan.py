@@ -56,7 +56,8 @@ def variants():
             continue
         options = {name: choices for name, choices in (re.match(r"(\w+): (\S+)", option).groups() for option in scheme["options"])}
         varied = [option for option in ("algorithm", "format") if option in options]
-        yield from ((scheme["name"], option, options[option].split("|")) for option in varied)
+        # two trees are NCCL's alone, which has no other way where it is the library
+        yield from ((scheme["name"], option, [c for c in options[option].split("|") if c != "trees"]) for option in varied)
         if not varied:
             yield scheme["name"], None, (None,)
         if "colocated" in options:
@@ -183,6 +184,10 @@ def nobody_names_schemes(folder):
     fixed = plan(nodes, "--ranks", 12, "--set", "hierarchy=leader")
     same((fixed[0]["options"]["hierarchy"], fixed[0]["candidates"]), ("leader", len(candidates())), "the scenario's hierarchy")
     assert plan(nodes, "--no-verify")[1]["time_s"] == rows[1]["time_s"]
+    library = {"name": "nccl", "version": "2.21"}
+    own = [c for c in candidates((None, "shard", "leader")) if c["name"] != "allreduce" or "hierarchy" in c] + ["allreduce"]
+    agrees(plan(nodes, "--ranks", 12, "--set", f"cluster.library={json.dumps(library)}"),
+           points(nodes, "--ranks", 12, "--set", f"cluster.library={json.dumps(library)}", "--set", f"schemes={json.dumps(own)}"), "nccl")
 
 
 @test

@@ -108,8 +108,8 @@ static void every_scheme_keeps_its_word(void **state) {
 }
 
 static void so_they_do_among_nodes(void **state) {
-  static const struct ss_layout layouts[] = {{4, 2, 2, 0}, {8, 2, 4, 0}, {8, 4, 2, 0},
-                                             {3, 1, 8, 0}, {7, 3, 3, 0}, {16, 4, 4, 0}};
+  static const struct ss_layout layouts[] = {{4, 2, 2, 0, false}, {8, 2, 4, 0, false}, {8, 4, 2, 0, false},
+                                             {3, 1, 8, 0, false}, {7, 3, 3, 0, false}, {16, 4, 4, 0, false}};
   struct dice dice = {.seed = 8};
   (void)state;
   for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)

@@ -121,6 +121,7 @@ struct ss_dense_sum {
   uint32_t first;  /* unit with which the ring's own ones begin: the others are of rings beside it */
   uint32_t chunks; /* of each part of a ring, of which one is added while the next is on its way; 0 is 1 */
   bool lists;
+  bool fused;           /* adds take no time of their own: the library's step has them */
   const uint32_t *rank; /* [ranks of the play] of a ring: who has which position in it (as ss_ring_order); NULL:
                            everyone its own number */
   void *context;
@@ -154,6 +155,12 @@ bool ss_reduce_scatter_ring(struct ss_play *play, const struct ss_dense_sum *sum
  * be closed, also after a failure. Part r is known to come from r. */
 bool ss_allreduce_ring(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_gather *gather,
                        struct ss_error *error) SS_MUST_CHECK;
+/* Two trees, of the places of ss_trees_plant, carry half of the ring's units each, as many as `chunks`, one behind
+ * the other, up and down at once: in step t of the pipeline who has a chunk of its branch sends it up, to be added,
+ * and who has the sum passes it down. units = 2 * chunks of each ring; held[u * P + r] is what r contributes to the
+ * u-th of them, and in the end the sum; NULL: sizes alone are played. */
+bool ss_allreduce_trees(struct ss_play *play, const struct ss_dense_sum *sum, const struct ss_tree_place *place,
+                        uint32_t height, struct ss_chunk *held, struct ss_error *error) SS_MUST_CHECK;
 /* units = Q, the power of two not above P. Recursive halving, then doubling. whole[p] is what p contributes (all
  * units, without content where p does not live here), and in the end the sum that it holds. */
 bool ss_allreduce_rabenseifner(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *whole,

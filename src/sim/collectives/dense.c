@@ -50,7 +50,7 @@ static bool play_sums(struct ss_play *play, const struct ss_dense_sum *sum, uint
     const uint64_t bytes = play->bytes[i], elements = bytes / sum->wire->value_bytes;
     const struct ss_kernel_work work = {sum->first == 0, elements, 3 * bytes};
     const double seconds = ss_play_count(play, play->to[i], SS_KERNEL_DENSE_ADD, work);
-    if (seconds > 0) play->after[round.after_count++] = (struct ss_computation){play->to[i], seconds};
+    if (seconds > 0 && !sum->fused) play->after[round.after_count++] = (struct ss_computation){play->to[i], seconds};
   }
   return ss_play_round(play, &round, error);
 }
@@ -185,6 +185,68 @@ bool ss_allreduce_ring(struct ss_play *play, const struct ss_dense_sum *sum, str
   }
   return true;
 }
+
+/* --- two trees ----------------------------------------------------------------------------------------------- */
+
+struct trees {
+  const struct ss_dense_sum *sum;
+  const struct ss_tree_place *place;
+  struct ss_tree_pipeline pipeline;
+  struct ss_chunk *held;
+  uint32_t *unit; /* [ranks] that each message of a round brings */
+};
+
+/* Fills in the messages of one tree, up or down, in this step; returns how many there are. */
+static uint32_t put_edges(struct ss_play *play, const struct trees *x, uint32_t tree, bool down) {
+  const uint32_t P = play->ranks;
+  uint32_t n = 0, chunk;
+  for (uint32_t p = 0; p < P; p++) {
+    const struct ss_tree_place *place = &x->place[tree * P + p];
+    if (!ss_tree_sends(&x->pipeline, place, down, &chunk)) continue;
+    const uint32_t from = down ? place->up : p, to = down ? p : place->up, unit = tree * x->pipeline.chunks + chunk;
+    play->given[n] = x->held ? x->held[(size_t)unit * P + from] : ss_dense_units(x->sum, unit, 1);
+    play->given[n].origin = from;
+    x->unit[n] = unit;
+    ss_play_put(play, n, from, to, x->sum->wire, &play->given[n]);
+    n++;
+  }
+  return n;
+}
+
+static bool take_edge(struct ss_play *play, const struct trees *x, uint32_t at, bool down, struct ss_error *error) {
+  struct ss_chunk *held = &x->held[(size_t)x->unit[at] * play->ranks + play->to[at]];
+  const struct ss_chunk due = ss_dense_units(x->sum, x->unit[at], 1);
+  if (!ss_play_resident(play, play->to[at])) return true;
+  if (!down) return ss_dense_take(play, x->sum, at, &due, held, error);
+  const struct ss_chunk *got = ss_play_due(play, at, play->from[at], due.part);
+  if (got && due.dense && got->count != due.count)
+    ss_play_mismatch(play, "endpoint %u received other units than were due", play->to[at]);
+  if (got) *held = *got;
+  return true;
+}
+
+static bool play_edges(struct ss_play *play, const struct trees *x, uint32_t tree, bool down,
+                       struct ss_error *error) {
+  const bool first = tree == 0 && !down; /* all edges of a step are ready together */
+  const uint32_t n = put_edges(play, x, tree, down);
+  if (!(down ? ss_play_messages(play, n, first, x->sum->wire, error) : play_sums(play, x->sum, n, first, error)))
+    return false;
+  for (uint32_t i = 0; x->held && i < n; i++)
+    if (!take_edge(play, x, i, down, error)) return false;
+  return true;
+}
+
+bool ss_allreduce_trees(struct ss_play *play, const struct ss_dense_sum *sum, const struct ss_tree_place *place,
+                        uint32_t height, struct ss_chunk *held, struct ss_error *error) {
+  struct trees x = {sum, place, {height, chunks_of(sum), 0}, held, NULL};
+  if (!ss_take(play->arena, x.unit, play->ranks)) return ss_fail_memory(error, "planting trees");
+  for (; x.pipeline.step + 1 < 2 * height + x.pipeline.chunks; x.pipeline.step++)
+    for (uint32_t i = 0; i < 4; i++)
+      if (!play_edges(play, &x, i % 2, i / 2, error)) return false;
+  return true;
+}
+
+/* --- halving and doubling ------------------------------------------------------------------------------------- */
 
 /* Message `at` brings all that its sender has. */
 static void put_whole(struct ss_play *play, const struct ss_dense_sum *sum, const struct ss_step *step,

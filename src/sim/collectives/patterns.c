@@ -11,10 +11,6 @@
 const char *const ss_collective_names[] = {"allreduce", "allgather", "reduce_scatter", "alltoall", "sendrecv",
                                            "ping_pong", NULL};
 
-struct tree_position {
-  uint32_t up, depth; /* UINT32_MAX, 0: the root */
-};
-
 /* A call while it is played. */
 struct ss_pattern_stage {
   const struct ss_pattern_call *call;
@@ -25,7 +21,7 @@ struct ss_pattern_stage {
   uint32_t chunks;
   uint32_t *from, *to;           /* [4 * ranks * rings] of one round */
   uint32_t *order;               /* [ranks] scratch of rings */
-  struct tree_position *tree;    /* [2 * ranks * rings] in the one tree, then in the other, of each ring in turn */
+  struct ss_tree_place *tree;    /* [2 * ranks * rings] in the one tree, then in the other, of each ring in turn */
   struct ss_computation *kernel; /* [ranks] */
 };
 
@@ -193,44 +189,38 @@ static bool ping_pong(struct ss_pattern_stage *s, struct ss_error *error) {
 
 /* --- two trees -------------------------------------------------------------------------------------------- */
 
-/* Above a rank in the tree that entry `i` of all is of: both of a ring enter a node by the first rank of its card. */
-static uint32_t above(const struct ss_pattern_stage *s, uint32_t i, uint32_t rank) {
-  const uint32_t tree = i / s->ranks, g = s->gpus_per_node, head = (tree / 2 * g + s->rings - 1) / s->rings;
-  return ss_tree_parent(s->ranks, g, head, rank, tree % 2);
-}
-
-/* Fills in all trees; returns the height of the higher one. */
+/* Fills in all trees, of which both of a ring enter a node by the first rank of its card; returns the greatest
+ * height.
+ */
 static uint32_t plant(struct ss_pattern_stage *s) {
   uint32_t height = 0;
   assert(s->ranks > 0);
-  for (uint32_t i = 0; i < 2 * s->ranks * s->rings; i++) {
-    struct tree_position *position = &s->tree[i];
-    *position = (struct tree_position){.up = above(s, i, i % s->ranks)};
-    for (uint32_t at = position->up; at != UINT32_MAX; at = above(s, i, at)) position->depth++;
-    height = position->depth > height ? position->depth : height;
+  for (uint32_t i = 0; i < s->rings; i++) {
+    const uint32_t head = ss_tree_head(s->gpus_per_node, i, s->rings);
+    const uint32_t own = ss_trees_plant(s->ranks, s->gpus_per_node, head, s->tree + (size_t)2 * s->ranks * i);
+    height = own > height ? own : height;
   }
   return height;
 }
 
-/* Step t of the pipeline: a rank of depth d sends chunk t - (height - d) up, and gets chunk t - height - d + 1 back.
- * Adds the messages of one direction to the `count` that are listed; returns how many are. */
-static uint32_t list_trees(struct ss_pattern_stage *s, uint32_t height, uint32_t step, bool down, uint32_t count) {
+/* Adds a step's messages of one direction to the `count` that are listed; returns how many are. */
+static uint32_t list_trees(struct ss_pattern_stage *s, const struct ss_tree_pipeline *pipeline, bool down,
+                           uint32_t count) {
+  uint32_t chunk;
   for (uint32_t i = 0; i < 2 * s->ranks * s->rings; i++) {
-    const struct tree_position *position = &s->tree[i];
-    const uint32_t begins = down ? height + position->depth - 1 : height - position->depth;
-    if (position->up == UINT32_MAX || step < begins || step - begins >= s->chunks) continue;
-    s->from[count] = down ? position->up : i % s->ranks;
-    s->to[count++] = down ? i % s->ranks : position->up;
+    if (!ss_tree_sends(pipeline, &s->tree[i], down, &chunk)) continue;
+    s->from[count] = down ? s->tree[i].up : i % s->ranks;
+    s->to[count++] = down ? i % s->ranks : s->tree[i].up;
   }
   return count;
 }
 
 /* Each tree carries half of its ring's share, its chunks one behind the other, up and down at once. */
 static bool allreduce_trees(struct ss_pattern_stage *s, struct ss_error *error) {
-  const uint32_t height = plant(s);
+  struct ss_tree_pipeline p = {plant(s), s->chunks, 0};
   const uint64_t each = share(share(share(s->call->bytes, s->rings), 2), s->chunks);
-  for (uint32_t step = 0; step + 1 < 2 * height + s->chunks; step++) {
-    const uint32_t up = list_trees(s, height, step, false, 0), all = list_trees(s, height, step, true, up);
+  for (; p.step + 1 < 2 * p.height + p.chunks; p.step++) {
+    const uint32_t up = list_trees(s, &p, false, 0), all = list_trees(s, &p, true, up);
     if ((all > 0 && !listed(s, all, each, error)) || (up > 0 && !add(s, each, error))) return false;
   }
   return true;

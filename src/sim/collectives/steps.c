@@ -105,3 +105,23 @@ uint32_t ss_tree_parent(uint32_t ranks, uint32_t per_node, uint32_t head, uint32
   const uint32_t up = parent_in_order(second ? nodes - node : node + 1, nodes);
   return up == 0 ? UINT32_MAX : head_of(ranks, per_node, head, second ? nodes - up : up - 1);
 }
+
+uint32_t ss_trees_plant(uint32_t ranks, uint32_t per_node, uint32_t head, struct ss_tree_place *place) {
+  uint32_t height = 0;
+  for (uint32_t i = 0; i < 2 * ranks; i++) {
+    const bool second = i >= ranks;
+    place[i] = (struct ss_tree_place){.up = ss_tree_parent(ranks, per_node, head, i % ranks, second)};
+    for (uint32_t at = place[i].up; at != UINT32_MAX; at = ss_tree_parent(ranks, per_node, head, at, second))
+      place[i].depth++;
+    height = place[i].depth > height ? place[i].depth : height;
+  }
+  return height;
+}
+
+bool ss_tree_sends(const struct ss_tree_pipeline *pipeline, const struct ss_tree_place *place, bool down,
+                   uint32_t *chunk) {
+  const uint32_t height = pipeline->height, begins = down ? height + place->depth - 1 : height - place->depth;
+  if (place->up == UINT32_MAX || pipeline->step < begins || pipeline->step - begins >= pipeline->chunks) return false;
+  *chunk = pipeline->step - begins;
+  return true;
+}

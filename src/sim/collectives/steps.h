@@ -66,10 +66,29 @@ uint32_t ss_step_shift(const struct ss_step *step);
  * by the last rank of those that use card number `ring` of `rings`. order[ranks]. */
 void ss_ring_order(uint32_t ranks, uint32_t per_node, uint32_t ring, uint32_t rings, uint32_t *order);
 
+/* Trees: where a rank is in one, and the pipeline of chunks through it. */
+struct ss_tree_place {
+  uint32_t up, depth; /* UINT32_MAX, 0: the root */
+};
+
 /* Above rank r in one of two trees that carry half of a sum each, after Sanders, Speck and Traeff, "Two-Tree
  * Algorithms for Full Bandwidth Broadcast, Reduction and Scan" (2009): chains inside nodes, whose heads, at index
  * `head` of their node (of the last, modulo its ranks), are in a tree of nodes, or with `second` in its mirror image.
  * UINT32_MAX: r is the root. */
 uint32_t ss_tree_parent(uint32_t ranks, uint32_t per_node, uint32_t head, uint32_t r, bool second);
+/* The head by which both trees of pair number `pair` of `pairs` enter nodes: the first rank of its card. */
+static inline uint32_t ss_tree_head(uint32_t per_node, uint32_t pair, uint32_t pairs) {
+  return (pair * per_node + pairs - 1) / pairs;
+}
+/* place[2 * ranks] in the one tree, then in the other; returns the height of the higher one. */
+uint32_t ss_trees_plant(uint32_t ranks, uint32_t per_node, uint32_t head, struct ss_tree_place *place);
+/* In step t of the pipeline a rank of depth d sends chunk t - (height - d) up and gets chunk t - height - d + 1 back,
+ * of those there are: whether it does the one (or `down`, the other), and which chunk. There are 2 * height + chunks
+ * - 1 steps. */
+struct ss_tree_pipeline {
+  uint32_t height, chunks, step;
+};
+bool ss_tree_sends(const struct ss_tree_pipeline *pipeline, const struct ss_tree_place *place, bool down,
+                   uint32_t *chunk);
 
 #endif

@@ -137,7 +137,7 @@ struct ss_cluster ss_choice_cluster(const struct ss_cluster *cluster, struct ss_
                                     const struct ss_pattern_call *call) {
   struct ss_cluster c = ss_cluster_protocol(cluster, choice.way, choice.protocol, call->ranks);
   if (choice.way == SS_WAY_RING) return c;
-  c.window = UINT32_MAX; /* a rank's connections up and down each have buffers of their own */
+  c.window = c.chain_window = UINT32_MAX; /* a rank's connections up and down each have buffers of their own */
   if (call->chunks > 1) hide_starts(&c, call);
   return c;
 }
