@@ -21,6 +21,7 @@ struct ss_pattern_stage {
   uint32_t chunks;
   uint32_t *from, *to;           /* [4 * ranks * rings] of one round */
   uint32_t *order;               /* [ranks] scratch of rings */
+  bool laid;                     /* rings stand in `from` and `to`, which all their steps have */
   struct ss_tree_place *tree;    /* [2 * ranks * rings] in the one tree, then in the other, of each ring in turn */
   struct ss_computation *kernel; /* [ranks] */
 };
@@ -103,7 +104,7 @@ static uint64_t bytes_of(const struct ss_pattern_stage *s, enum amount amount, c
 
 /* A step of all rings: everyone's to the next in its ring. */
 static bool play_rings(struct ss_pattern_stage *s, uint64_t bytes, struct ss_error *error) {
-  for (uint32_t i = 0; i < s->rings; i++) {
+  for (uint32_t i = 0; i < s->rings && !s->laid; i++) {
     ss_ring_order(s->ranks, s->gpus_per_node, i, s->rings, s->order);
     for (uint32_t k = 0; k < s->ranks; k++) {
       const uint32_t next = k + 1 < s->ranks ? k + 1 : 0;
@@ -111,6 +112,7 @@ static bool play_rings(struct ss_pattern_stage *s, uint64_t bytes, struct ss_err
       s->to[i * s->ranks + k] = s->order[next];
     }
   }
+  s->laid = true;
   return listed(s, s->ranks * s->rings, bytes, error);
 }
 
@@ -387,23 +389,24 @@ uint32_t ss_pattern_sizes(const struct ss_pattern_call *call, uint32_t gpus_per_
 
 struct counting {
   struct ss_player player; /* first: a player is what it stands in */
-  uint32_t per_node;
+  uint32_t ranks, rings, per_node;
   double messages;
 };
 
 static bool count_round(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
   struct counting *c = (struct counting *)player;
   const struct ss_messages *m = &round->messages;
-  const bool alike = !m->from && m->count % c->per_node == 0;
+  const bool alike = (!m->from || c->rings > 1) && c->ranks % c->per_node == 0 && c->per_node < c->ranks;
   (void)error;
-  c->messages += alike && c->per_node < m->count ? c->per_node : m->count;
+  c->messages += alike ? m->count / c->ranks * c->per_node : m->count;
   return true;
 }
 
 double ss_pattern_messages(const struct ss_pattern_call *call, uint32_t gpus_per_node) {
   struct ss_pattern_stage s;
-  struct counting c = {.player = {.play = count_round}, .per_node = gpus_per_node};
+  struct counting c = {.player = {.play = count_round}, .ranks = call->ranks, .per_node = gpus_per_node};
   if (!open_stage(&s, call, gpus_per_node, NULL)) return 0;
+  c.rings = call->algorithm->phases ? s.rings : 1;
   s.player = &c.player;
   const bool ok = play_call(&s, NULL);
   ss_arena_free(&s.arena);
