@@ -2,10 +2,12 @@
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/memory.h"
+#include "calibration/validation.h"
 #include "cli/command.h"
 #include "query/answers.h"
 #include "query/calibrate_request.h"
 #include "report/calibration.h"
+#include "report/tables.h"
 #include "share/share.h"
 
 #include <cjson/cJSON.h>
@@ -16,9 +18,7 @@
 #include <string.h>
 
 #ifdef SS_HAVE_MPI
-#include "calibration/validation.h"
 #include "exec/ping.h"
-#include "report/tables.h"
 #endif
 
 struct arguments {
