@@ -74,7 +74,7 @@ def schemes_play_the_same_rings(folder):
         ask("trace", "synth", "--rows", 64 * ranks, "--ranks", ranks, "--iterations", 1, "--tokens", 64, "--distinct", 64, "--row-width", 63, "-o", trace)
         sizes = {"allreduce": 64 * ranks * 252, "allgather": 64 * ranks * 256}
         for rings in {1, nics}:
-            said = "" if rings == nics else ":rings=1"
+            said = ":algorithm=ring" if rings == nics else ":algorithm=ring,rings=1"
             points = json.loads(ask("run", "--trace", trace, "--cluster", path, "--ranks", ranks, "--format", "json", "--quiet",
                                     "--device", "none", "--scheme", f"allreduce{said},allgather{said}").stdout)["points"]
             for point in points:
