@@ -216,7 +216,9 @@ static bool simulate(struct execution *x, struct ss_executed *out, struct ss_err
   const struct ss_chunk *own;
   uint32_t P = x->comm->size;
   if (!ss_run_own(x->what->setting, x->input, (struct ss_own_content){0}, x->arena, &own, error)) return false;
-  const struct ss_cluster *twice[] = {x->what->cluster, x->what->cluster};
+  double start;
+  const struct ss_cluster cluster = ss_setting_cluster(x->what->setting, x->what->cluster, x->input, &start);
+  const struct ss_cluster *twice[] = {&cluster, &cluster};
   if (!ss_engine_open_each(&engine, twice, 2, (struct ss_engine_size){P, x->servers, x->rings}, error)) return false;
   engine.on[1].pace = 0;
   struct ss_stage stage = stage_of(x);
@@ -227,8 +229,8 @@ static bool simulate(struct execution *x, struct ss_executed *out, struct ss_err
   stage.state = &x->memory->simulated;
   stage.work = x->work;
   bool ok = ss_state_begin(stage.state, P, error) && ss_stage_run(&stage, &x->simulated_final, &outcome, error);
-  out->predicted = ok ? ss_engine_tally(&engine, 0).time : 0;
-  out->network = ok ? ss_engine_tally(&engine, 1).time : 0;
+  out->predicted = ok ? ss_engine_tally(&engine, 0).time + start : 0;
+  out->network = ok ? ss_engine_tally(&engine, 1).time + start : 0;
   for (uint32_t e = 0; ok && e < P + x->servers; e++)
     x->simulated[e] = (struct ss_traffic){ss_engine_sent(&engine, e), ss_engine_received(&engine, e)};
   ss_engine_close(&engine);

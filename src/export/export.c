@@ -148,7 +148,9 @@ static bool play(struct session *s, const struct ss_point *point, const struct s
 static bool open_session(struct session *s, const struct ss_point *point, const struct ss_export_format *format,
                          const char *path, struct ss_error *error) {
   const uint32_t endpoints = point->ranks + point->servers;
-  struct ss_cluster cluster = point->cluster;
+  double start; /* of a library's call, which is no message */
+  struct ss_cluster cluster =
+      ss_setting_cluster(&point->setting, &point->cluster, &(struct ss_input){.ranks = point->ranks}, &start);
   ss_cluster_widen(&cluster, ss_setting_rings(&point->setting, ss_layout_of(&cluster, point->ranks)));
   *s = (struct session){.selector.selection = point->selection};
   s->writer = (struct writer){.taker.take = take, .format = format};

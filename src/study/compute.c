@@ -182,37 +182,41 @@ struct form {
   const struct ss_cost *cost; /* NULL: there is none */
   struct ss_symbols symbols;
   struct ss_cost_placing placing;
+  struct ss_input shape; /* of the tensor, without content */
 };
 
 /* One that is not finite here (a single rank, say) is left out. */
 static void open_form(struct form *form, const struct ss_point *point, const struct ss_costs *costs,
                       const struct ss_measure *measure) {
-  struct ss_input shape;
   struct ss_error ignored;
   *form = (struct form){.cost = point->ranks > 1 ? cost_of(point, costs) : NULL};
   if (!form->cost) return;
-  if (!ss_iteration_shape(&point->setting, &point->selection, &point->origin, &shape, &ignored)) form->cost = NULL;
+  if (!ss_iteration_shape(&point->setting, &point->selection, &point->origin, &form->shape, &ignored))
+    form->cost = NULL;
+  form->shape.ranks = point->ranks;
   form->symbols.S = point->servers;
-  if (form->cost) ss_measure_symbols(measure, &shape, &point->setting, &form->symbols);
+  if (form->cost) ss_measure_symbols(measure, &form->shape, &point->setting, &form->symbols);
   form->placing = (struct ss_cost_placing){.cost = form->cost, .setting = &point->setting, .symbols = &form->symbols};
 }
 
 static void add_form(struct ss_result *p, const struct ss_point *point, struct form *form) {
-  /* one flat link class: the links inside the node when all ranks live in one */
-  const struct ss_link *link =
-      point->ranks <= point->cluster.gpus_per_node ? &point->cluster.intra : &point->cluster.inter;
   struct ss_cost_values values;
   struct ss_error ignored;
   struct ss_placed placed;
   p->formula_s = p->formula_low_s = p->formula_high_s = p->placed_s = NAN;
   p->paper_s = p->paper_low_s = p->paper_high_s = NAN;
+  if (!form->cost) return;
+  double start;
+  const struct ss_cluster cluster = ss_setting_cluster(&point->setting, &point->cluster, &form->shape, &start);
+  /* one flat link class: the links inside the node when all ranks live in one */
+  const struct ss_link *link = point->ranks <= cluster.gpus_per_node ? &cluster.intra : &cluster.inter;
   form->symbols.alpha = link->alpha;
   form->symbols.beta = link->beta;
-  if (!form->cost || !ss_cost_evaluate(form->cost, &form->symbols, &values, &ignored)) return;
-  if (ss_cost_place(&form->placing, &point->cluster, &placed, &ignored)) p->placed_s = placed.seconds;
+  if (!ss_cost_evaluate(form->cost, &form->symbols, &values, &ignored)) return;
+  if (ss_cost_place(&form->placing, &cluster, &placed, &ignored)) p->placed_s = placed.seconds + start;
   p->placed_exact = isfinite(p->placed_s) && placed.exact;
   add_texts(p, form->cost);
-  p->formula_s = values.exact;
+  p->formula_s = values.exact + start;
   p->formula_low_s = values.exact_low;
   p->formula_high_s = values.exact_high;
   p->paper_s = values.paper;

@@ -84,6 +84,8 @@ def settings():
             for value in values.split("|")[1:]:
                 if (name, value) == ("partition", "placed"):
                     continue  # needs a placement; one table placed whole is "table"
+                if name == "protocol":
+                    continue  # of clusters whose library is NCCL
                 yield scheme, {"name": scheme["name"], **own, name: {"true": True, "false": False}.get(value, value)}
 
 
