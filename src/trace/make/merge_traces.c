@@ -100,78 +100,55 @@ static void copy_tokens(const struct job *job, uint64_t *out) {
     }
 }
 
-static void copy_rows(const struct job *job, size_t tensor, uint32_t *rows, uint64_t *offsets) {
-  uint64_t offset = 0;
-  *offsets++ = 0;
+/* What is merged of one tensor; NULL where it has no values, or no bags. */
+struct merged {
+  uint64_t *offsets, *first_bags, *bag_offsets; /* from 0 on */
+  uint32_t *rows;
+  char *values;
+  enum ss_dtype dtype;
+};
+
+static void copy_segments(const struct job *job, size_t tensor, const struct merged *out) {
+  const uint64_t row =
+      (uint64_t)job->parts[0]->tensor[tensor].tensor.row_width * ss_dtype_bytes(out->dtype); /* B of its values */
+  uint64_t lookups = 0, bags = 0, segment = 0;
   for (uint64_t t = 0; t < job->iterations; t++)
     for (size_t p = 0; p < job->count; p++)
       for (uint32_t r = 0; r < job->parts[p]->ranks; r++) {
-        ss_trace_rows(job->parts[p], tensor, t, r, rows + offset);
-        offset += ss_trace_count(job->parts[p], tensor, t, r);
-        *offsets++ = offset;
+        const struct ss_trace *part = job->parts[p];
+        const uint64_t count = ss_trace_count(part, tensor, t, r), more = ss_trace_bags(part, tensor, t, r);
+        const uint64_t *at = ss_trace_bag_offsets(part, tensor, t, r);
+        enum ss_dtype dtype;
+        const void *values = ss_trace_values(part, tensor, t, r, &dtype);
+        ss_trace_rows(part, tensor, t, r, out->rows + lookups);
+        if (out->values && count > 0) memcpy(out->values + lookups * row, values, count * row);
+        for (uint64_t b = 1; b <= more; b++) out->bag_offsets[bags + b] = lookups + at[b] - at[0];
+        lookups += count;
+        bags += more;
+        out->offsets[++segment] = lookups;
+        if (out->first_bags) out->first_bags[segment] = bags;
       }
 }
 
-static void copy_values(const struct job *job, size_t tensor, char *out) {
-  for (uint64_t t = 0; t < job->iterations; t++)
-    for (size_t p = 0; p < job->count; p++) {
-      /* a part's ranks of one iteration lie side by side */
-      const struct ss_trace *part = job->parts[p];
-      const struct ss_tensor_data *from = &part->tensor[tensor];
-      const uint64_t row = (uint64_t)from->tensor.row_width * ss_dtype_bytes(from->values_dtype);
-      const uint64_t first = from->offsets[t * part->ranks], end = from->offsets[(t + 1) * part->ranks];
-      if (end > first) memcpy(out, (const char *)from->values + first * row, (end - first) * row);
-      out += (end - first) * row;
-    }
-}
-
-static void copy_bags(const struct job *job, size_t tensor, uint64_t *first, uint64_t *offsets) {
-  uint64_t bags = 0, lookups = 0;
-  *first++ = 0;
-  offsets[0] = 0;
-  for (uint64_t t = 0; t < job->iterations; t++)
-    for (size_t p = 0; p < job->count; p++)
-      for (uint32_t r = 0; r < job->parts[p]->ranks; r++) {
-        const uint64_t n = ss_trace_bags(job->parts[p], tensor, t, r);
-        const uint64_t *at = ss_trace_bag_offsets(job->parts[p], tensor, t, r);
-        for (uint64_t b = 1; b <= n; b++) offsets[bags + b] = lookups + at[b] - at[0];
-        bags += n;
-        lookups = offsets[bags];
-        *first++ = bags;
-      }
-}
-
-static bool merge_bags(const struct job *job, size_t tensor, struct ss_bags *out) {
-  uint64_t total = 0;
-  if (!job->parts[0]->tensor[tensor].bags.first) return true;
-  for (size_t p = 0; p < job->count; p++) total += job->parts[p]->tensor[tensor].bag_total;
-  uint64_t *first = ss_arena_alloc(job->data, job->iterations * job->ranks + 1, sizeof *first);
-  uint64_t *offsets = ss_arena_alloc(job->data, total + 1, sizeof *offsets);
-  if (!first || !offsets) return false;
-  copy_bags(job, tensor, first, offsets);
-  *out = (struct ss_bags){first, offsets};
-  return true;
-}
-
-static bool merge_tensor(const struct job *job, size_t tensor, const uint64_t **offsets_out,
-                         const uint32_t **rows_out, struct ss_values *values) {
+static bool merge_tensor(const struct job *job, size_t tensor, struct merged *out) {
   const struct ss_tensor_data *first = &job->parts[0]->tensor[tensor];
-  uint64_t total = 0;
-  for (size_t p = 0; p < job->count; p++) total += job->parts[p]->tensor[tensor].total;
-  uint64_t *offsets = ss_arena_alloc(job->data, job->iterations * job->ranks + 1, sizeof *offsets);
-  uint32_t *rows = ss_arena_alloc(job->data, total, sizeof *rows);
-  if (!offsets || !rows) return false;
-  copy_rows(job, tensor, rows, offsets);
-  *offsets_out = offsets;
-  *rows_out = rows;
-  if (!first->values) return true;
-
-  uint64_t elements;
-  if (!ss_mul_u64(total, first->tensor.row_width, &elements)) return false;
-  char *data = ss_arena_alloc(job->data, elements, ss_dtype_bytes(first->values_dtype));
-  if (!data) return false;
-  copy_values(job, tensor, data);
-  *values = (struct ss_values){data, first->values_dtype};
+  const uint64_t segments = job->iterations * job->ranks;
+  uint64_t total = 0, bags = 0, elements;
+  for (size_t p = 0; p < job->count; p++) {
+    total += job->parts[p]->tensor[tensor].total;
+    bags += job->parts[p]->tensor[tensor].bag_total;
+  }
+  *out = (struct merged){.dtype = first->values_dtype};
+  if (!ss_take_zero(job->data, out->offsets, segments + 1) || !ss_take(job->data, out->rows, total)) return false;
+  if (first->values) {
+    if (!ss_mul_u64(total, first->tensor.row_width, &elements)) return false;
+    out->values = ss_arena_alloc(job->data, elements, ss_dtype_bytes(out->dtype));
+    if (!out->values) return false;
+  }
+  if (first->bags.first && (!ss_take_zero(job->data, out->first_bags, segments + 1) ||
+                            !ss_take_zero(job->data, out->bag_offsets, bags + 1)))
+    return false;
+  copy_segments(job, tensor, out);
   return true;
 }
 
@@ -187,11 +164,13 @@ static bool merge(const struct job *job, const char *source, struct ss_trace **o
   uint64_t *tokens = ss_arena_alloc(&lists, job->iterations * job->ranks, sizeof *tokens);
   if (!tensor || !offsets || !rows || !values || !bags || !tokens) return ss_fail_memory(error, "merging traces");
   for (size_t i = 0; i < n; i++) {
+    struct merged merged;
     tensor[i] = first->tensor[job->kept[i]].tensor;
-    values[i] = (struct ss_values){0};
-    if (!merge_tensor(job, job->kept[i], &offsets[i], &rows[i], &values[i]) ||
-        !merge_bags(job, job->kept[i], &bags[i]))
-      return ss_fail_memory(error, "merging traces");
+    if (!merge_tensor(job, job->kept[i], &merged)) return ss_fail_memory(error, "merging traces");
+    offsets[i] = merged.offsets;
+    rows[i] = merged.rows;
+    values[i] = (struct ss_values){merged.values, merged.dtype};
+    bags[i] = (struct ss_bags){merged.first_bags, merged.bag_offsets};
   }
   if (first->tokens) copy_tokens(job, tokens);
   const struct ss_trace_content content = {.source = source ? source : first->source,
