@@ -74,7 +74,12 @@ static struct ss_point among_captured(const struct ss_point *point) {
   const struct ss_extrapolation *e = point->extrapolation;
   struct ss_point own = *point;
   own.ranks = e->from;
-  own.servers = ss_setting_servers(&point->setting, ss_layout_of(&point->cluster, e->from));
+  if (point->untuned) {
+    const struct ss_tensor *t = ss_trace_tensor(e->captured, point->origin.tensor);
+    own.setting = *point->untuned;
+    ss_setting_tune(&own.setting, &own.cluster, own.ranks, t->rows * t->row_width * ss_dtype_bytes(t->dtype));
+  }
+  own.servers = ss_setting_servers(&own.setting, ss_layout_of(&own.cluster, e->from));
   own.cluster.jitter.draws = 0;
   own.extrapolation = NULL;
   own.verify = false;
@@ -141,31 +146,36 @@ static void conclude(struct ss_result *r, const struct ss_extrapolation *e, cons
 }
 
 static bool judge(struct judge *j, struct ss_worker *worker, struct ss_error *error) {
-  for (uint32_t i = 0; i < j->count; i++) {
+  struct ss_arena arena = {0};
+  bool ok = (ss_take(&arena, j->point, j->count) && ss_take(&arena, j->own, j->count) &&
+             ss_take_zero(&arena, j->result, j->count) && ss_take(&arena, j->order, j->count) &&
+             ss_take_zero(&arena, j->captured, j->count) && ss_take_zero(&arena, j->by_half, j->count)) ||
+            ss_fail_memory(error, "judging an extrapolation");
+  for (uint32_t i = 0; ok && i < j->count; i++) {
     j->point[i] = &j->own[i];
     j->order[i] = i;
   }
-  if (!play_both(j, worker, error)) return false;
-  for (uint32_t i = 0; i < j->count; i++)
+  ok = ok && play_both(j, worker, error);
+  for (uint32_t i = 0; ok && i < j->count; i++)
     conclude(&j->all->results[j->index[i]], j->of, &j->captured[i], &j->by_half[i]);
-  return true;
+  ss_arena_free(&arena);
+  return ok;
 }
 
 bool ss_extrapolation_judge(const struct ss_computing *all, const struct ss_point_group *group,
                             struct ss_worker *worker, struct ss_error *error) {
   const struct ss_point *point = all->points[group->point[0]];
   const struct ss_extrapolation *e = point->extrapolation;
-  struct judge j = {.all = all, .of = e, .index = group->point, .count = group->count};
-  struct ss_arena arena = {0};
+  const struct ss_setting *setting = point->untuned ? point->untuned : &point->setting;
   struct ss_error ignored;
   if (!e || !e->half || (point->origin.joint && point->origin.joint->shards) ||
-      !ss_setting_check(&point->setting, ss_layout_of(&point->cluster, e->from), &ignored))
+      !ss_setting_check(setting, ss_layout_of(&point->cluster, e->from), &ignored))
     return true;
-  const bool ok = ss_take(&arena, j.point, j.count) && ss_take(&arena, j.own, j.count) &&
-                          ss_take_zero(&arena, j.result, j.count) && ss_take(&arena, j.order, j.count) &&
-                          ss_take_zero(&arena, j.captured, j.count) && ss_take_zero(&arena, j.by_half, j.count)
-                      ? judge(&j, worker, error)
-                      : ss_fail_memory(error, "judging an extrapolation");
-  ss_arena_free(&arena);
-  return ok;
+  /* libraries that choose the same for all of the group may choose otherwise for fewer ranks */
+  const uint32_t each = point->untuned ? 1 : group->count;
+  for (uint32_t i = 0; i < group->count; i += each) {
+    struct judge j = {.all = all, .of = e, .index = group->point + i, .count = each};
+    if (!judge(&j, worker, error)) return false;
+  }
+  return true;
 }

@@ -481,6 +481,12 @@ static bool add_point(struct ss_study *s, const struct ss_point *point, struct s
   *copy = *point;
   if (!ss_input_shape(&point->origin, element, &shape, error))
     return point->origin.joint ? ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), point->setting.label) : false;
+  if (copy->extrapolation && copy->setting.scheme->tune) {
+    struct ss_setting *untuned = ss_arena_alloc(&s->arena, 1, sizeof *untuned);
+    if (!untuned) return ss_fail_memory(error, "listing points");
+    *untuned = copy->setting;
+    copy->untuned = untuned;
+  }
   ss_setting_tune(&copy->setting, &copy->cluster, copy->ranks, shape.rows * shape.width * shape.value_bytes);
   if (!k_fits(point, &shape, scheme, error) || !find_exponent(s, copy, error) || !ss_point_identify(copy, error))
     return false;

@@ -39,8 +39,10 @@ struct ss_point {
   uint64_t trace_hash;
   uint32_t ranks, servers;
   const struct ss_extrapolation *extrapolation; /* where the origin's ranks come from; NULL: all were captured */
-  uint64_t first, end, seed;                    /* iterations [first, end) */
-  struct cJSON *at;                             /* shared by all points of one cell; NULL without a sweep */
+  const struct ss_setting *untuned; /* of extrapolated ranks, where the library chooses (ss_setting_tune): the setting
+                                       before that; else NULL */
+  uint64_t first, end, seed;        /* iterations [first, end) */
+  struct cJSON *at;                 /* shared by all points of one cell; NULL without a sweep */
   uint32_t siblings; /* tensors of the trace: points of one scheme and cell follow each other; 1 of all together */
   bool verify;
   struct ss_identities is;
