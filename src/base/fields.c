@@ -70,7 +70,7 @@ static bool read_numbers(const struct ss_field_spec *f, struct ss_node list, str
   union {
     double number;
     uint64_t count;
-  } read;
+  } read = {0};
   item.size = sizeof read;
   out->count = 0;
   if (!ss_node_is_array(list) || ss_node_size(list) < f->low || ss_node_size(list) > most)

@@ -54,9 +54,11 @@ enum steps { DOUBLING, RING, HALVING, FOLD };
 /* Position 0 of recursive doubling stands for a folded pair, and so do the next q - 1. */
 static double sum_steps(struct values *v, double P, enum steps steps, union_size *size) {
   const double end = least(steps == FOLD ? v->Q : v->given.P, P);
-  double sum = 0;
-  for (double ranks = 1; ranks < end; ranks = steps == RING ? ranks + 1 : 2 * ranks)
+  double sum = 0, ranks = 1;
+  while (ranks < end) {
     sum += size(v, steps == FOLD ? ranks + fmin(v->q, ranks) : ranks) / (steps == HALVING ? 2 * ranks : 1);
+    ranks = steps == RING ? ranks + 1 : 2 * ranks;
+  }
   return sum;
 }
 

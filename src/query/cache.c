@@ -340,7 +340,7 @@ void ss_query_answer_expected(struct ss_query *query, void (*answered)(void *con
                                .compute = answer_family,
                                .finished = family_answered};
   struct ss_error ignored;
-  if (!worthwhile(families.count, threads)) return;
+  if (!head || !texts || !worthwhile(families.count, threads)) return;
   for (size_t i = 0; i < families.count; i++) texts[i] = cJSON_CreateArray();
   (void)!ss_work_run(&work, &ignored);
   for (size_t i = 0; i < families.count; i++) pass_on(query, texts[i]);

@@ -186,7 +186,8 @@ static void finish(struct sharing *s, int code, MPI_Request *request) {
   const double limit = 2 * s->patience; /* rank 0 may be waiting for its patience with another to end */
   struct ss_error error;
   double silent = 0;
-  for (int done = 0; ss_mpi_check(code, "sharing work", &error); silent += pass(s)) {
+  int done = 0;
+  while (ss_mpi_check(code, "sharing work", &error)) {
     code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
     if (done) return;
     if (silent > limit) {
@@ -194,6 +195,7 @@ static void finish(struct sharing *s, int code, MPI_Request *request) {
       break;
     }
     nap();
+    silent += pass(s);
   }
   ss_communicator_abort(s->comm, &error);
 }
@@ -216,7 +218,8 @@ static uint64_t talk(struct sharing *s, struct result *result) {
 
 static void follow(struct sharing *s) {
   uint64_t answer = 0;
-  for (double since = 0; answer != LEAVE; since += pass(s)) {
+  double since = 0;
+  while (answer != LEAVE) {
     SS_AUTO_FREE struct result *result = get(s);
     struct result nothing = {.head.item = NONE};
     if (!result && since < (s->idle && answer != NONE ? 0 : PAUSE)) {
@@ -225,6 +228,7 @@ static void follow(struct sharing *s) {
       answer = talk(s, result ? result : &nothing);
       since = 0;
     }
+    since += pass(s);
   }
   s->over = true;
 }
