@@ -37,7 +37,7 @@ static const struct ss_field_spec way_fields[] = {
 static const struct ss_object_spec way_spec = {.name = "by-algorithm", .field = way_fields};
 
 static const struct ss_field_spec nodes_fields[] = {
-    {"one_node", NULL, SS_IS_RATE, SS_STORED(struct ss_by_nodes, of[0])},
+    {"one_node", NULL, SS_IS_RATE, .required = true, SS_STORED(struct ss_by_nodes, of[0])},
     {"two_nodes", NULL, SS_IS_RATE, .required = true, SS_STORED(struct ss_by_nodes, of[1])},
     {"more_nodes", NULL, SS_IS_RATE, .required = true, SS_STORED(struct ss_by_nodes, of[2])},
     {.name = NULL}};
@@ -67,14 +67,6 @@ static const struct ss_field_spec post_fields[] = {
     {"intel", NULL, SS_IS_TIME, .required = true, SS_STORED(struct ss_beliefs, post[SS_INTEL])},
     {"amd", NULL, SS_IS_TIME, .required = true, SS_STORED(struct ss_beliefs, post[SS_AMD])},
     {.name = NULL}};
-static const struct ss_field_spec ll_fields[] = {
-    {"volta", NULL, SS_IS_RATE, .required = true, SS_STORED(struct ss_beliefs, ll_most[SS_VOLTA])},
-    {"ampere", NULL, SS_IS_RATE, .required = true, SS_STORED(struct ss_beliefs, ll_most[SS_AMPERE])},
-    {"hopper", NULL, SS_IS_RATE, .required = true, SS_STORED(struct ss_beliefs, ll_most[SS_HOPPER])},
-    {"intel", NULL, SS_IS_OBJECT(&nodes_spec), .required = true,
-     SS_STORED(struct ss_beliefs, ll_most_between[SS_INTEL])},
-    {"amd", NULL, SS_IS_OBJECT(&nodes_spec), .required = true, SS_STORED(struct ss_beliefs, ll_most_between[SS_AMD])},
-    {.name = NULL}};
 #define SHARE(name_) SS_IS_SHARE, .required = true, SS_STORED(struct ss_beliefs, share.name_)
 static const struct ss_field_spec share_fields[] = {{"ring_ll", NULL, SHARE(ring_ll)},
                                                     {"ring_ll_one_way_in_a_node", NULL, SHARE(ring_ll_one_way)},
@@ -88,8 +80,6 @@ static const struct ss_field_spec share_fields[] = {{"ring_ll", NULL, SHARE(ring
 
 static bool read_correction(struct ss_node list, void *out, struct ss_error *error) {
   double *correction = out;
-  if (ss_node_size(list) != SS_CORRECTIONS)
-    return ss_node_fail(list, error, "expected a list of %d factors, from 64 B on", SS_CORRECTIONS);
   if (!ss_node_numbers(list, SS_CORRECTIONS, correction, error)) return false;
   for (int i = 0; i < SS_CORRECTIONS; i++)
     if (!(correction[i] > 0)) return ss_node_fail(list, error, "expected factors above 0");
@@ -122,17 +112,12 @@ static const struct ss_field_spec speed_fields[] = {{"inside", NULL, SPEEDS(0, 0
                                                     {"hopper_inside", NULL, SPEEDS(1, 0)},
                                                     {"hopper_between", NULL, SPEEDS(1, 1)},
                                                     {.name = NULL}};
-static const struct ss_object_spec post_spec = {.field = post_fields}, ll_spec = {.field = ll_fields},
-                                   share_spec = {.field = share_fields},
+static const struct ss_object_spec post_spec = {.field = post_fields}, share_spec = {.field = share_fields},
                                    correction_spec = {.field = correction_fields},
                                    speed_spec = {.field = speed_fields};
 
-/* Objects whose fields are members of the beliefs themselves. */
-static bool read_part(const struct ss_object_spec *spec, const char *key, struct ss_node root, struct ss_beliefs *out,
-                      struct ss_error *error) {
-  return ss_object_read(spec, ss_node_get(root, key), out, error);
-}
-
+/* An object whose fields are members of the beliefs themselves. */
+#define PART(spec) SS_IS_OBJECT(spec), .required = true, .size = sizeof(struct ss_beliefs)
 #define NEEDED(spec) SS_IS_OBJECT(spec), .required = true
 #define STORED(member) SS_STORED(struct ss_beliefs, member)
 static const struct ss_field_spec beliefs_fields[] = {
@@ -143,17 +128,18 @@ static const struct ss_field_spec beliefs_fields[] = {
     {"nvlink", "of a step inside a node that has NVLink", NEEDED(&way_spec), STORED(nvlink)},
     {"pci", "of a step inside another node", NEEDED(&way_spec), STORED(pci)},
     {"net", "of a step between nodes", NEEDED(&way_spec), STORED(net)},
-    {"post", "what posting a message between nodes takes of every step of a ring, at least", NEEDED(&post_spec)},
+    {"post", "what posting a message between nodes takes of every step of a ring, at least", PART(&post_spec)},
     {"post_simple", "in Simple so many times that", SS_IS_SHARE, .required = true, STORED(post_simple)},
-    {"ll_most", "what LL carries at most: in one node by GPU, between nodes by CPU", NEEDED(&ll_spec)},
+    {"ll_most", "what LL carries at most: between nodes as with Volta on Intel, as with Ampere on AMD",
+     NEEDED(&gpu_nodes_spec), STORED(ll_most)},
     {"tree_most", "what a tree's channel carries at most", NEEDED(&gpu_nodes_spec), STORED(tree_most)},
     {"ring_ll128_most", "the same of LL128 in rings", NEEDED(&gpu_nodes_spec), STORED(ring_ll128_most)},
     {"tree_ll128_most", "and in trees", NEEDED(&gpu_nodes_spec), STORED(tree_ll128_most)},
-    {"shares", "of the channels' bandwidth", NEEDED(&share_spec)},
-    {"correction", "factors of trees' bandwidths from 64 B on, by powers of two", NEEDED(&correction_spec)},
+    {"shares", "of the channels' bandwidth", PART(&share_spec)},
+    {"correction", "factors of trees' bandwidths from 64 B on, by powers of two", PART(&correction_spec)},
     {"plateau", "factor of the latency of rings in Simple between nodes", NEEDED(&gpu_ratios_spec), STORED(plateau)},
-    {"speeds", "bandwidths that a channel may have", NEEDED(&speed_spec)},
-    {"chunk", "bytes that travel through a channel's tree at once", NEEDED(&chunk_spec)},
+    {"speeds", "bandwidths that a channel may have", PART(&speed_spec)},
+    {"chunk", "bytes that travel through a channel's tree at once", PART(&chunk_spec)},
     {"chunk_shrinks", "trees in Simple take fewer where there are few chunks", SS_IS_FLAG, .required = true,
      STORED(shrinks)},
     {"nvlinks", "bandwidth of all NVLinks of a GPU one way", NEEDED(&gpu_rates_spec), STORED(nvlinks)},
@@ -163,13 +149,6 @@ const struct ss_object_spec ss_beliefs_fields = {.name = "library",
                                                  .title = "What a library's tuner believes: models/libraries/*.json",
                                                  .says = "docs/model.md, \"NCCL's choice\"",
                                                  .field = beliefs_fields};
-
-static bool read_beliefs(struct ss_node root, struct ss_beliefs *out, struct ss_error *error) {
-  return ss_object_read(&ss_beliefs_fields, root, out, error) && read_part(&post_spec, "post", root, out, error) &&
-         read_part(&ll_spec, "ll_most", root, out, error) && read_part(&share_spec, "shares", root, out, error) &&
-         read_part(&correction_spec, "correction", root, out, error) &&
-         read_part(&speed_spec, "speeds", root, out, error) && read_part(&chunk_spec, "chunk", root, out, error);
-}
 
 /* --- a cluster's library ------------------------------------------------------------------------------------ */
 
@@ -202,9 +181,10 @@ static const struct ss_field_spec start_fields[] = {
     {.name = NULL}};
 static const struct ss_object_spec ring_spec = {.field = ring_fields}, tree_spec = {.field = tree_fields},
                                    start_spec = {.says = "of a call", .field = start_fields};
-static const struct ss_field_spec costs_fields[] = {{"ring", NULL, SS_IS_OBJECT(&ring_spec)},
-                                                    {"tree", NULL, SS_IS_OBJECT(&tree_spec)},
-                                                    {"start", NULL, SS_IS_OBJECT(&start_spec)},
+#define COSTS(spec) SS_IS_OBJECT(spec), .size = sizeof(struct ss_library) /* whose members its fields are */
+static const struct ss_field_spec costs_fields[] = {{"ring", NULL, COSTS(&ring_spec)},
+                                                    {"tree", NULL, COSTS(&tree_spec)},
+                                                    {"start", NULL, COSTS(&start_spec)},
                                                     {.name = NULL}};
 static const struct ss_object_spec costs_spec = {
     .says = "what messages between nodes cost by algorithm and protocol, and starting a call", .field = costs_fields};
@@ -221,25 +201,10 @@ static const struct ss_field_spec library_fields[] = {
      SS_STORED(struct ss_library, channels)},
     {"channel_bandwidth", "of each (the largest that NCCL tries and the cards carry)", SS_IS_RATE,
      SS_STORED(struct ss_library, channel_rate)},
-    {"costs", NULL, SS_IS_OBJECT(&costs_spec)},
+    {"costs", NULL, COSTS(&costs_spec)},
     {.name = NULL}};
 const struct ss_object_spec ss_library_fields = {.says = "the communication library that calls collectives",
                                                  .field = library_fields};
-
-/* Of each message, which start what a file does not say. */
-static bool read_costs(struct ss_node node, struct ss_library *out, struct ss_error *error) {
-  static const struct {
-    const char *key;
-    const struct ss_object_spec *spec;
-  } parts[] = {{"ring", &ring_spec}, {"tree", &tree_spec}, {"start", &start_spec}};
-  if (!ss_node_present(node)) return true;
-  if (!ss_object_check_keys(&costs_spec, node, error)) return false;
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-    const struct ss_node part = ss_node_get(node, parts[i].key);
-    if (ss_node_present(part) && !ss_object_read(parts[i].spec, part, out, error)) return false;
-  }
-  return true;
-}
 
 /* "2.18.5" is 2 and 18. */
 static bool read_version(const char *text, unsigned long *out) {
@@ -281,21 +246,22 @@ static bool read_nccl(struct ss_node node, struct ss_library *out, char *warning
   if (!read_version(out->version, &version))
     return ss_node_fail(text, error, "\"%s\" is no version (say \"2.21\")", out->version);
   if (!find_version(text, version, name, &exact, error) || !ss_data_open("libraries", name, NULL, &doc, error) ||
-      !read_beliefs(ss_doc_root(doc), &out->beliefs, error))
+      !ss_object_read(&ss_beliefs_fields, ss_doc_root(doc), &out->beliefs, error))
     return false;
   if (!exact && !warning[0])
     snprintf(warning, 256, "of nccl %s nothing is known: it chooses as %s does", out->version, name);
-  for (int p = 0; p < SS_PROTOCOLS; p++) out->start[p] = out->beliefs.base.of[SS_WAY_RING].of[p];
+  for (int p = 0; p < SS_PROTOCOLS; p++)
+    if (isnan(out->start[p])) out->start[p] = out->beliefs.base.of[SS_WAY_RING].of[p];
   return true;
 }
 
 bool ss_library_read(struct ss_node node, struct ss_library *out, char warning[256], struct ss_error *error) {
   memset(out, 0, sizeof *out); /* what hashes it sees no rubbish between members */
   if (!ss_node_present(node)) return true;
+  for (int p = 0; p < SS_PROTOCOLS; p++) out->start[p] = NAN;
   if (!ss_object_read(&ss_library_fields, node, out, error)) return false;
-  const struct ss_node costs = ss_node_get(node, "costs");
   if (!ss_node_present(ss_node_get(node, "ll128"))) out->ll128 = !out->pci;
-  if (out->kind == SS_NCCL) return read_nccl(node, out, warning, error) && read_costs(costs, out, error);
+  if (out->kind == SS_NCCL) return read_nccl(node, out, warning, error);
   static const char *const of_nccl[] = {"gpu", "cpu", "inside", "ll128", "channels", "channel_bandwidth", "costs"};
   for (size_t i = 0; i < sizeof of_nccl / sizeof *of_nccl; i++)
     if (ss_node_present(ss_node_get(node, of_nccl[i])))
@@ -380,7 +346,8 @@ double ss_library_rate(const struct ss_cluster *cluster, enum ss_way way, enum s
   const uint32_t nodes = ss_cluster_nodes(cluster, ranks);
   const int n = nodes <= 2 ? (int)nodes - 1 : 2;
   const struct ss_channels c = ss_library_channels(cluster, nodes);
-  const double all = c.count * c.rate, ll = nodes == 1 ? b->ll_most[l->gpu] : b->ll_most_between[l->cpu].of[n];
+  const enum ss_gpu row = nodes == 1 ? l->gpu : l->cpu == SS_AMD ? SS_AMPERE : SS_VOLTA; /* as NCCL has it */
+  const double all = c.count * c.rate, ll = b->ll_most[row].of[n];
   if (way == SS_WAY_RING) {
     if (protocol == SS_LL)
       return smaller(ll, all * (nodes == 1 && one_way ? b->share.ring_ll_one_way : b->share.ring_ll));

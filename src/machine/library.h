@@ -38,9 +38,8 @@ enum { SS_CORRECTIONS = 23, SS_SPEEDS = 24 };
 struct ss_beliefs {
   struct ss_by_way base, nvlink, pci, net; /* of a call; of a step inside a node, and between nodes */
   double post[SS_CPUS], post_simple;       /* of a step, at least; of Simple so many times that */
-  double ll_most[SS_GPUS];                 /* of LL in a node; */
-  struct ss_by_nodes ll_most_between[SS_CPUS];
-  struct ss_by_nodes tree_most[SS_GPUS], ring_ll128_most[SS_GPUS], tree_ll128_most[SS_GPUS]; /* a channel */
+  struct ss_by_nodes ll_most[SS_GPUS];     /* of all channels; of one: */
+  struct ss_by_nodes tree_most[SS_GPUS], ring_ll128_most[SS_GPUS], tree_ll128_most[SS_GPUS];
   struct {
     double ring_ll, ring_ll_one_way, ring_ll128, ring_ll128_one_rank, tree, tree_ll, tree_ll128, tree_ll128_inside;
   } share;                                         /* of the channels' rate */
