@@ -83,6 +83,23 @@ def schemes_play_the_same_rings(folder):
                 assert point["exact"] and abs(point["time_s"] / played - 1) < 1e-9, (name, ranks, nics, window, rings, point["time_s"], played)
 
 
+def trainings_play_what_nccl_chooses(folder):
+    """A training's dense all-reduce takes as long as the collective of its bytes; rings where the scenario says so."""
+    cluster = {"name": "n", "latency": "30us", "bandwidth": "24GB/s", "gpus_per_node": 4, "nics": 2, "intra": {"latency": "3us", "bandwidth": "200GB/s"},
+               "library": {"name": "nccl", "version": "2.21", "cpu": "amd"}}
+    (folder / "n.json").write_text(json.dumps(cluster))
+    said = ("train", "--workload", "spardl-resnet-20", "--system", "horovod-allreduce", "--ranks", 16, "--cluster", folder / "n.json", "--format", "json")
+    tasks = [t for t in json.loads(ask(*said).stdout)["training"][0]["tasks"] if t["kind"] == "gradient"]
+    assert tasks
+    for task in tasks:
+        size = round(task["bytes_total"] / 30)  # of either way: 2(P - 1) times the vector
+        timed = json.loads(call("allreduce", "--cluster", folder / "n.json", "--ranks", 16, "--sizes", size, "--format", "json").stdout)["times"][0]
+        assert task["algorithm"] == f"nccl {timed['algorithm']} {timed['protocol']}", (task, timed)
+        assert abs(task["time_s"] / timed["time_s"] - 1) < 1e-3, (task, timed)
+    rings = json.loads(ask(*said, "--set", "all_reduces=ring").stdout)["training"][0]["tasks"][0]
+    assert "nccl" not in str(rings.get("algorithm")) and rings["time_s"] != tasks[0]["time_s"], rings
+
+
 def within_memory(draw):
     """A cluster's costs by the size of the vector, and the function that has them."""
     limits = sorted(draw.sample(range(18, 29), draw.randrange(3)))
@@ -317,6 +334,6 @@ def schemes_play_what_nccl_chooses(folder):
     assert "whose \"library\" is nccl" in done.stderr, done.stderr
 
 
-sys.exit(tap.run([schemes_play_what_nccl_chooses, nccl_chooses_as_its_source_says, nccl_plays_what_it_chooses, times_are_those_of_closed_forms, in_every_format, rings_and_chunks, schemes_play_the_same_rings, sums_copies_and_pages_take_their_time,
+sys.exit(tap.run([schemes_play_what_nccl_chooses, trainings_play_what_nccl_chooses, nccl_chooses_as_its_source_says, nccl_plays_what_it_chooses, times_are_those_of_closed_forms, in_every_format, rings_and_chunks, schemes_play_the_same_rings, sums_copies_and_pages_take_their_time,
                   schemes_and_trainings_play_the_same_memory, every_swept_cluster_has_its_own_device, memory_must_make_sense, long_work_is_told_before_it_begins,
                   jitter_is_left_out_with_a_word, wrong_usage]))

@@ -725,6 +725,8 @@ MUTANTS = [
            unit="patterns"),
     Mutant("nccl's channels are not doubled where the plateau begins", "src/sim/collectives/tuner.c", "nodes > 1 && bytes / ((uint64_t)2 *", "nodes > 1 && bytes / ((uint64_t)1 *",
            cli="collective"),
+    Mutant("trainings sum as nccl would sum a byte", "src/train/training.c", "&training->durations.cluster, p->ranks, task->bytes);",
+           "&training->durations.cluster, p->ranks, 1);", cli="collective"),
     Mutant("what is not given of a library is that of rings in simple", "src/machine/library.c", "steps->of[way].of[protocol] / simple", "1", unit="tuner"),
     Mutant("what comes down a tree is a step early", "src/sim/collectives/steps.c", "height + place->depth - 1",
            "height + place->depth - 2", unit="patterns"),
