@@ -171,10 +171,11 @@ static void compute(struct sharing *s) {
     SS_AUTO_FREE char *text = compute_item(s, worker, i, &error);
     const size_t size = text ? strlen(text) : sizeof error;
     struct result *result = ss_alloc(sizeof *result + size, 1);
-    if (!result) ss_communicator_abort(s->comm, &error); /* not even room to say so */
-    *result = (struct result){.size = size, .head = {.item = i, .good = text != NULL}};
-    memcpy(result->body, text ? (void *)text : &error, size);
-    put(s, result);
+    if (result) {
+      *result = (struct result){.size = size, .head = {.item = i, .good = text != NULL}};
+      memcpy(result->body, text ? (void *)text : &error, size);
+      put(s, result);
+    } else ss_communicator_abort(s->comm, &error); /* not even room to say so */
   }
   if (worker) w->close_worker(worker);
 }

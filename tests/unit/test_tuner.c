@@ -7,8 +7,8 @@
 static struct ss_cluster read_cluster(const char *format, ...) SS_PRINTF(1, 2);
 static struct ss_cluster read_cluster(const char *format, ...) {
   char text[1024];
-  struct ss_doc *doc;
-  struct ss_cluster cluster;
+  struct ss_doc *doc = NULL;
+  struct ss_cluster cluster = {0};
   struct ss_error error;
   va_list arguments;
   va_start(arguments, format);

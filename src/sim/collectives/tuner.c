@@ -68,7 +68,7 @@ struct ss_choice ss_tuner_choose(const struct ss_cluster *cluster, enum ss_colle
   if (!ss_tuner_chooses(cluster, collective) || ranks < 2) return best;
   best.seconds = INFINITY;
   for (int i = 0; i < SS_WAYS * SS_PROTOCOLS; i++) { /* trees first, as NCCL looks: the first of equals is taken */
-    struct ss_choice c = {i < SS_PROTOCOLS ? SS_WAY_TREE : SS_WAY_RING, i % SS_PROTOCOLS, 0};
+    struct ss_choice c = {i < SS_PROTOCOLS ? SS_WAY_TREE : SS_WAY_RING, (enum ss_protocol)(i % SS_PROTOCOLS), 0};
     c.seconds = ss_tuner_believes(cluster, collective, ranks, bytes, c);
     if (c.seconds < best.seconds) best = c;
   }
