@@ -167,9 +167,9 @@ def traces_of_lists_and_arrays(folder):
     # bags {3, 5}, {} and {5} of rank 0, {5, 9} of rank 1, whose table lies on rank 0: a vector of 16 bytes there, a gradient back
     bagged = sparsync.Trace({"emb": ids[:1]}, rows=10, row_width=4, lengths={"emb": [[[2, 0, 1], [2]]]})
     assert sparsync.stats(bagged)[0]["bags"] == 2 and sparsync.stats(trace)[0]["bags"] is None
-    [point] = sparsync.run(trace=bagged, cluster="rtx3090-10gbe", schemes="alltoall:partition=table,pooling=sum")
+    [point] = sparsync.run(trace=bagged, cluster="rtx3090-10gbe", device="none", schemes="alltoall:partition=table,pooling=sum")
     assert point["bytes_total"] == 32, point["bytes_total"]
-    placed = sparsync.place(trace=bagged, cluster="rtx3090-10gbe", schemes="alltoall:pooling=sum")
+    placed = sparsync.place(trace=bagged, cluster="rtx3090-10gbe", device="none", schemes="alltoall:pooling=sum")
     assert min(row["time_s"] for row in placed) == point["time_s"], placed  # one table: whole on a rank is the best
     fails("emb.bag_offsets[2] is 4", sparsync.Trace, {"emb": ids[:1]}, lengths={"emb": [[[2, 2], [1]]]})
     fails("no number of ids", sparsync.Trace, {"emb": ids[:1]}, lengths={"emb": [[[2, -1], [1]]]})
