@@ -78,7 +78,7 @@ static bool choose(struct answer *out, struct ss_error *error) {
 /* NCCL's choice where nobody names an algorithm: one time a size. */
 static void tune(struct answer *out) {
   out->tuned = !out->a->algorithm && ss_tuner_chooses(out->cluster, out->collective);
-  if (out->tuned) out->algorithms = 1;
+  if (out->tuned && out->algorithms > 1) out->algorithms = 1;
 }
 
 /* With the call's own --latency and --bandwidth. */

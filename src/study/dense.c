@@ -87,7 +87,7 @@ static bool play_choice(struct ss_dense_baseline *b, const struct ss_point *poin
   struct ss_setting setting = plain_setting();
   struct ss_tally tally;
   struct ss_input input;
-  uint32_t number;
+  uint32_t number = 0;
   const struct batch batch = {&cluster, &number, &tally, 1, 1};
   ss_arena_reset(&b->temporary);
   if (!make_input(b, point, &input, error)) return false;

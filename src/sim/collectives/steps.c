@@ -1,5 +1,7 @@
 #include "sim/collectives/steps.h"
 
+#include <assert.h>
+
 bool ss_step_next(struct ss_step *s) {
   const bool first = s->by == 0;
   uint32_t end = s->size;
@@ -108,6 +110,7 @@ uint32_t ss_tree_parent(uint32_t ranks, uint32_t per_node, uint32_t head, uint32
 
 uint32_t ss_trees_plant(uint32_t ranks, uint32_t per_node, uint32_t head, struct ss_tree_place *place) {
   uint32_t height = 0;
+  assert(ranks > 0);
   for (uint32_t i = 0; i < 2 * ranks; i++) {
     const bool second = i >= ranks;
     place[i] = (struct ss_tree_place){.up = ss_tree_parent(ranks, per_node, head, i % ranks, second)};

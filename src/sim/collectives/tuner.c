@@ -25,7 +25,8 @@ static double ring_latency(const struct ss_cluster *c, bool allreduce, double ra
 static double tree_latency(const struct ss_cluster *c, uint32_t ranks, uint32_t nodes, enum ss_protocol protocol) {
   const struct ss_beliefs *b = &c->library.beliefs;
   const double inside = (c->library.pci ? &b->pci : &b->nvlink)->of[SS_WAY_TREE].of[protocol];
-  return 2 * (((double)(ranks / nodes) - 1) * inside + log2_below(nodes) * b->net.of[SS_WAY_TREE].of[protocol]);
+  const uint32_t whole = ranks / nodes;
+  return 2 * ((whole - 1.0) * inside + log2_below(nodes) * b->net.of[SS_WAY_TREE].of[protocol]);
 }
 
 /* From this many bytes of a rank and channel on, rings in Simple between nodes are slower. */
@@ -77,6 +78,12 @@ struct ss_choice ss_tuner_choose(const struct ss_cluster *cluster, enum ss_colle
 
 /* --- playing ------------------------------------------------------------------------------------------------ */
 
+/* Whole chunks, as NCCL counts them. */
+static double holds(uint64_t channel, uint64_t chunk) {
+  const uint64_t whole = channel / chunk;
+  return (double)whole;
+}
+
 /* Bytes of a chunk of a channel's tree (computeCollChunkInfo, in 2.18 computeColl). */
 static uint64_t chunk_of(const struct ss_cluster *c, enum ss_protocol protocol, uint32_t ranks, uint64_t channel) {
   const uint32_t nodes = ss_cluster_nodes(c, ranks);
@@ -84,8 +91,8 @@ static uint64_t chunk_of(const struct ss_cluster *c, enum ss_protocol protocol, 
   const uint64_t depth = ranks / nodes - 1 + log2_below(nodes);
   uint64_t chunk = c->library.beliefs.chunk[protocol];
   if (protocol == SS_LL128) {
-    while ((double)(channel / chunk) < steps * 64 / a_node && chunk > 131072) chunk /= 2;
-    while ((double)(channel / chunk) < steps * 16 / a_node && chunk > 32768) chunk /= 2;
+    while (holds(channel, chunk) < steps * 64 / a_node && chunk > 131072) chunk /= 2;
+    while (holds(channel, chunk) < steps * 16 / a_node && chunk > 32768) chunk /= 2;
   }
   if (protocol == SS_SIMPLE && c->library.beliefs.shrinks) {
     while (channel / chunk < depth * 8 && chunk > 131072) chunk /= 2;
@@ -127,7 +134,8 @@ static void hide_starts(struct ss_cluster *c, const struct ss_pattern_call *call
   const double inside = c->has_intra ? latency_of(&c->intra, &c->intra_segments, each)
                                      : latency_of(&c->inter, &c->inter_segments, each);
   const double between = nodes > 1 ? latency_of(&c->inter, &c->inter_segments, each) : 0;
-  const double hops = 2 * ((call->ranks / nodes - 1.0) * inside + log2_below(nodes) * between);
+  const uint32_t whole = call->ranks / nodes;
+  const double hops = 2 * ((whole - 1.0) * inside + log2_below(nodes) * between);
   const double others = (call->chunks - 1.0) * larger(inside, between);
   const struct ss_cluster_factors f = {hops > 0 ? hops / (hops + others) : 1, 1, 1};
   ss_cluster_scale_chains(c, &f, &f);
