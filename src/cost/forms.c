@@ -260,6 +260,7 @@ const struct ss_cost *ss_costs_find(const struct ss_costs *costs, const struct s
     bool all = cost->scheme == setting->scheme, holds;
     for (struct ss_node n = ss_node_first(cost->when); all && ss_node_present(n); n = ss_node_next(n))
       all = met(n, setting);
+    if (setting->ragged) all = false; /* all messages as long as they are */
     /* Forms hold for sizes that come free, unless they say otherwise. */
     if (all && setting->exchange_sizes && !ss_node_present(ss_node_get(cost->when, "sizes"))) all = false;
     if (all && ss_cost_holds(cost, setting, ranks, servers, &holds, NULL) && holds) return cost;

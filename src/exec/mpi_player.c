@@ -31,6 +31,13 @@ struct ss_mpi_arrival {
   uint64_t size;
 };
 
+/* The bytes of a payload that comes to an endpoint in pieces. */
+struct ss_mpi_stream {
+  const void *stream; /* of the portions */
+  uint32_t endpoint;
+  unsigned char *bytes; /* the iteration's: chunks lie in them */
+};
+
 /* Two processes list the messages between them in the same order, round after round, and MPI keeps the order of one
  * sender's messages of one tag: nothing has to number them. (Rounds cannot: a process need not know how many of them
  * groups play in which nobody lives here.) */
@@ -66,8 +73,47 @@ void ss_mpi_player_again(struct ss_mpi_player *p) {
   p->recalls = true;
   p->recalled = 0;
   ss_encoded_reset(&p->encoded);
+  p->streams = 0;
   memset(p->sent, 0, p->endpoints * sizeof *p->sent);
   memset(p->received, 0, p->endpoints * sizeof *p->received);
+}
+
+/* --- pieces ----------------------------------------------------------------------------------------------- */
+
+static struct ss_mpi_stream *find_stream(struct ss_mpi_player *p, const struct ss_portion *portion,
+                                         uint32_t endpoint) {
+  for (uint64_t i = p->streams; i-- > 0;)
+    if (p->stream[i].stream == portion->stream && p->stream[i].endpoint == endpoint) return &p->stream[i];
+  return NULL;
+}
+
+/* Where the piece is to come to lie. */
+static unsigned char *place_piece(struct ss_mpi_player *p, const struct ss_portion *portion, uint32_t endpoint) {
+  struct ss_mpi_stream *known = portion->first > 0 ? find_stream(p, portion, endpoint) : NULL;
+  if (known) return known->bytes + portion->first;
+  unsigned char *bytes = ss_arena_alloc(p->arena, portion->whole, 1);
+  if (!bytes || !ss_grow(p->stream, p->streams_capacity, p->streams + 1)) return NULL;
+  p->stream[p->streams++] = (struct ss_mpi_stream){portion->stream, endpoint, bytes};
+  return bytes + portion->first;
+}
+
+/* Of what the chunks take, *m, the bytes that the message brings: `bytes` of them from `first` on, or zeros behind.
+ */
+static bool cut(struct ss_mpi_player *p, const struct ss_portion *portion, uint64_t bytes, struct message *m,
+                struct ss_error *error) {
+  const bool whole = portion->stream == NULL;
+  if (whole ? m->size > bytes : portion->first + bytes > m->size || m->size != portion->whole)
+    return ss_fail(error, SS_UNPROVEN, "%llu bytes are not what the sizes that were told say",
+                   (unsigned long long)m->size);
+  if (!whole) {
+    *m = (struct message){m->bytes + portion->first, bytes};
+    return true;
+  }
+  unsigned char *padded = ss_arena_zero(&p->buffers, bytes, 1);
+  if (!padded) return ss_fail_memory(error, "padding a message");
+  if (m->size > 0) memcpy(padded, m->bytes, m->size);
+  *m = (struct message){padded, bytes};
+  return true;
 }
 
 /* --- sending -------------------------------------------------------------------------------------------- */
@@ -158,18 +204,32 @@ static bool fill(struct ss_mpi_player *p, struct message *m, struct ss_error *er
   return true;
 }
 
+/* The bytes of a message, and its header before them. */
+static bool prepare(struct ss_mpi_player *p, const struct ss_round *round, uint32_t i, struct message *m,
+                    struct ss_error *error) {
+  const uint32_t from = ss_message_from(&round->messages, i);
+  const uint64_t bytes = ss_message_bytes(&round->messages, i);
+  const struct ss_wire *wire = ss_round_wire(round, i);
+  if (!wire) {
+    m->size = bytes;
+    return fill(p, m, error);
+  }
+  const struct ss_payload *payload = &round->payloads[i];
+  const struct ss_portion *portion = payload->portion;
+  const struct ss_mpi_stream *passed = portion && portion->stream ? find_stream(p, portion, from) : NULL;
+  if (passed) *m = (struct message){passed->bytes, portion->whole};
+  else if (!encode(p, wire, payload, from, m, error)) return false;
+  if (portion && !cut(p, portion, bytes, m, error)) return false;
+  return p->recalls || ss_payload_unfinished(payload, bytes) ||
+         send_header(p, wire, payload, ss_message_to(&round->messages, i), error);
+}
+
 static bool send_all(struct ss_mpi_player *p, const struct ss_round *round, struct ss_error *error) {
   for (uint32_t i = 0; i < round->messages.count; i++) {
     uint32_t from = ss_message_from(&round->messages, i), to = ss_message_to(&round->messages, i);
-    struct message m = {.size = ss_message_bytes(&round->messages, i)};
-    const struct ss_wire *wire = ss_round_wire(round, i);
+    struct message m = {0};
     if (!lives_here(&p->player, from)) continue;
-    if (wire) {
-      if (!encode(p, wire, &round->payloads[i], from, &m, error)) return false;
-      if (!p->recalls && !send_header(p, wire, &round->payloads[i], to, error)) return false;
-    } else if (!fill(p, &m, error)) {
-      return false;
-    }
+    if (!prepare(p, round, i, &m, error)) return false;
     if (!post_send(p, m.bytes, m.size, to, PAYLOAD_TAG, error)) return false;
     p->sent[from] += m.size;
   }
@@ -253,17 +313,21 @@ static bool receive_header(struct ss_mpi_player *p, uint32_t from, struct ss_mpi
 
 /* Posts the receive of one payload. */
 static bool receive(struct ss_mpi_player *p, const struct ss_round *round, uint32_t i, struct ss_error *error) {
-  uint32_t from = ss_message_from(&round->messages, i);
+  const uint32_t from = ss_message_from(&round->messages, i);
+  const uint64_t bytes = ss_message_bytes(&round->messages, i);
+  const struct ss_payload *payload = round->payloads ? &round->payloads[i] : NULL;
+  const struct ss_portion *portion = payload ? payload->portion : NULL;
   struct ss_mpi_arrival *a = &p->arrivals[p->arriving++];
   *a = (struct ss_mpi_arrival){.message = i, .request = p->requested, .wire = ss_round_wire(round, i)};
-  if (!a->wire) {
-    a->size = ss_message_bytes(&round->messages, i);
-  } else if (!receive_header(p, from, a, error) || !fill_rows(&round->payloads[i], a, error)) {
-    return false;
-  }
+  if (payload && ss_payload_unfinished(payload, bytes)) a->wire = NULL;
+  if (a->wire && (!receive_header(p, from, a, error) || !fill_rows(payload, a, error))) return false;
+  if (portion && a->wire && (portion->stream ? a->size != portion->whole : a->size > bytes))
+    return ss_fail(error, SS_UNPROVEN, "endpoint %u announced other sizes than it told before", from);
+  if (!a->wire || portion) a->size = bytes;
   if (a->size > INT_MAX) return ss_fail(error, SS_MACHINE, "a message of %llu bytes", (unsigned long long)a->size);
   /* chunks lie in what came, and what came may be passed on */
-  a->bytes = ss_arena_alloc(a->wire ? p->arena : &p->buffers, a->size, 1);
+  a->bytes = portion && portion->stream ? place_piece(p, portion, ss_message_to(&round->messages, i))
+                                        : ss_arena_alloc(a->wire ? p->arena : &p->buffers, a->size, 1);
   if (!a->bytes) return ss_fail_memory(error, "receiving a message");
   return ss_mpi_check(MPI_Irecv(a->bytes, (int)a->size, MPI_BYTE, home(p, from), PAYLOAD_TAG, MPI_COMM_WORLD,
                                 &p->requests[p->requested++]),
@@ -287,7 +351,8 @@ static bool wait_all(struct ss_mpi_player *p, struct ss_error *error) {
 static bool decode(struct ss_mpi_player *p, struct ss_round *round, const struct ss_mpi_arrival *a,
                    struct ss_error *error) {
   struct ss_payload *payload = &round->payloads[a->message];
-  const unsigned char *bytes = a->bytes;
+  const struct ss_portion *portion = payload->portion;
+  const unsigned char *bytes = a->bytes - (portion ? portion->first : 0);
   enum ss_kernel_kind kernel;
   for (uint32_t i = 0; i < a->count; i++) {
     struct ss_chunk known = a->chunks[i];
@@ -374,6 +439,7 @@ void ss_mpi_player_close(struct ss_mpi_player *p) {
   free(p->statuses);
   free(p->arrivals);
   free(p->heard);
+  free(p->stream);
   ss_encoded_free(&p->encoded);
   ss_arena_free(&p->buffers);
   *p = (struct ss_mpi_player){0};

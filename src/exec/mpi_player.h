@@ -18,6 +18,7 @@
 #include <mpi.h>
 
 struct ss_mpi_arrival;
+struct ss_mpi_stream;
 
 struct ss_mpi_player {
   struct ss_player player; /* first: a player is the MPI player it stands in */
@@ -34,6 +35,9 @@ struct ss_mpi_player {
   bool recalls;                                  /* plays it again, and hears nothing new */
 
   struct ss_encoded_store encoded; /* of sparse payloads, since the rounds began */
+
+  struct ss_mpi_stream *stream; /* what came in pieces, which are passed on before all are there */
+  uint64_t streams, streams_capacity;
 
   /* of the round being played */
   struct ss_arena buffers;

@@ -202,6 +202,8 @@ static const struct ss_field_spec library_fields[] = {
     {"channel_bandwidth", "of each (the largest that NCCL tries and the cards carry)", SS_IS_RATE,
      SS_STORED(struct ss_library, channel_rate)},
     {"costs", NULL, COSTS(&costs_spec)},
+    {"call", "that a host waits to learn what a call brought: sizes (0)", SS_IS_TIME,
+     SS_STORED(struct ss_library, call)},
     {.name = NULL}};
 const struct ss_object_spec ss_library_fields = {.says = "the communication library that calls collectives",
                                                  .field = library_fields};
@@ -285,7 +287,7 @@ uint32_t ss_library_window(const struct ss_library *library) {
 bool ss_library_same(const struct ss_library *a, const struct ss_library *b) {
   bool same = a->kind == b->kind && strcmp(a->version, b->version) == 0 && a->gpu == b->gpu && a->cpu == b->cpu &&
               a->pci == b->pci && a->ll128 == b->ll128 && a->channels == b->channels &&
-              a->channel_rate == b->channel_rate;
+              a->channel_rate == b->channel_rate && a->call == b->call;
   for (int p = 0; same && p < SS_PROTOCOLS; p++) {
     same = a->start[p] == b->start[p];
     for (int w = 0; same && w < SS_WAYS; w++)

@@ -62,6 +62,7 @@ struct ss_library {
   double channel_rate;                        /* B/s; 0: by the cards */
   struct ss_link cost[SS_WAYS][SS_PROTOCOLS]; /* of a message between nodes; `beta` 0: not given */
   double start[SS_PROTOCOLS];                 /* s a call */
+  double call;                                /* s that a host waits for what a call brought, to act on it */
   struct ss_beliefs beliefs;                  /* of NCCL */
 };
 

@@ -147,11 +147,10 @@ static bool play_exchange(struct alltoall *a, struct ss_receipts *receipts, stru
   const bool indices = a->backward && !a->pooled;
   struct ss_wire wire = run->coo;
   if (!indices) wire.format = SS_WIRE_VALUES;
-  struct ss_exchange x = {.context = a, .give = give, .wire = &wire, .receipts = receipts};
+  struct ss_exchange x = {.context = a, .give = give, .wire = &wire, .counted = indices, .receipts = receipts};
   if (!indices) x.known = known_rows;
   x.several = one_each(a) ? NULL : &several;
   find_uniform(a, &x, error);
-  if (indices && !ss_announce_sizes(run->play, error)) return false;
   return (!run->play->payloads ||
           ss_receipts_open(receipts, a->backward ? pieces : run->ranks, a->backward ? run->ranks : pieces, error)) &&
          ss_pairwise(run->play, &x, error);
@@ -176,7 +175,7 @@ static bool gather_all_ids(struct ss_run *run, const struct ss_wire *ids, struct
   for (uint32_t r = 0; r < run->ranks; r++)
     ss_gather_set(&gather, r,
                   &(struct ss_chunk){.count = run->input->lookups[r] + (bagged ? bagged[r].count : 0), .width = 1});
-  const bool ok = ss_gather_play(run->play, &gather, ss_allgather_ring, error);
+  const bool ok = ss_gather_ragged(run->play, &gather, false, ss_allgather_ring, error);
   ss_gather_close(&gather);
   return ok;
 }

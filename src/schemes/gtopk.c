@@ -34,12 +34,11 @@ static bool reduce(struct gtopk *g, struct ss_error *error) {
   struct ss_play *play = g->run->play;
   for (uint32_t step = 1; step < g->run->ranks; step *= 2) {
     uint32_t n = 0;
-    if (!ss_announce_sizes(play, error)) return false;
     for (uint32_t p = step; p < g->run->ranks; p += 2 * step, n++) {
       play->given[n] = g->held[p];
       ss_play_put(play, n, p, p - step, &g->run->coo, &play->given[n]);
     }
-    if (!ss_play_messages(play, n, true, &g->run->coo, error)) return false;
+    if (!ss_play_sends(play, n, &g->run->coo, error)) return false;
     for (uint32_t i = 0; i < n; i++)
       if (!merge(g, i, error)) return false;
   }

@@ -101,8 +101,8 @@ static bool send_rows(void *context, uint32_t part, uint32_t rank, struct ss_chu
 static bool pull_rows(struct ps *ps, struct ss_error *error) {
   struct ss_play *play = ps->run->play;
   struct ss_owners *o = &ps->owners;
-  struct ss_exchange x = {.context = ps, .give = send_rows, .wire = o->pull, .receipts = &o->pulled};
-  if (!ss_announce_sizes(play, error)) return false;
+  struct ss_exchange x = {
+      .context = ps, .give = send_rows, .wire = o->pull, .counted = o->counted, .receipts = &o->pulled};
   if (o->servers) return ss_fan_out(play, &x, error);
   for (uint32_t r = 0; play->payloads && r < o->parts; r++) ss_receipts_add_run(play, &o->pulled, r, r, 1);
   return ss_pairwise(play, &x, error);

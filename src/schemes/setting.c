@@ -52,12 +52,16 @@ static bool read_option(struct ss_node node, const struct ss_option *option, uin
 }
 
 const char *const ss_grains[] = {"row", "element", NULL}, *const ss_size_ways[] = {"free", "exchanged", NULL},
+                  *const ss_ragged_ways[] = {"v", "broadcasts", "padded", NULL},
                   *const ss_hierarchies[] = {"none", "shard", "leader", NULL};
 static const struct ss_field_spec common_fields[] = {SS_SETTING_FIELDS, {.name = NULL}};
 static const struct ss_object_spec common_spec = {.field = common_fields};
 
 bool ss_setting_read_common(struct ss_node node, struct ss_setting *out, struct ss_error *error) {
-  return !ss_node_is_object(node) || ss_object_read_known(&common_spec, node, out, error);
+  if (!ss_node_is_object(node)) return true;
+  out->sizes_said = out->sizes_said || ss_node_present(ss_node_get(node, "sizes"));
+  out->ragged_said = out->ragged_said || ss_node_present(ss_node_get(node, "ragged"));
+  return ss_object_read_known(&common_spec, node, out, error);
 }
 
 static const struct ss_field_spec option_kinds[] = {{NULL, NULL, SS_IS_TEXT},
@@ -166,6 +170,32 @@ bool ss_setting_given(const struct ss_setting *setting, const char *option) {
   return number >= 0 && setting->given[number];
 }
 
+bool ss_setting_sends_dense(const struct ss_setting *setting) {
+  const uint64_t *dense = ss_setting_find(setting, "dense");
+  return setting->scheme->content == SS_SENDS_DENSE || (dense && *dense);
+}
+
+/* Only rings are what a library has: an algorithm that is asked for goes by sends, which take any length. */
+static bool asks_for_algorithm(const struct ss_setting *setting) {
+  return ss_setting_given(setting, "algorithm") && !ss_setting_says(setting, "algorithm", "ring");
+}
+
+void ss_setting_fill(struct ss_setting *setting, const struct ss_setting *said) {
+  if (said->sizes_said && !setting->sizes_said) setting->exchange_sizes = said->exchange_sizes;
+  if (said->ragged_said && !setting->ragged_said) setting->ragged = said->ragged;
+  setting->sizes_said = setting->sizes_said || said->sizes_said;
+  setting->ragged_said = setting->ragged_said || said->ragged_said;
+}
+
+void ss_setting_settle(struct ss_setting *setting, const struct ss_library *library) {
+  if (library->kind == SS_NO_LIBRARY || ss_setting_sends_dense(setting) || ss_scheme_estimates(setting->scheme))
+    return;
+  if (!setting->sizes_said) setting->exchange_sizes = true;
+  if (!setting->ragged_said && library->kind == SS_NCCL && !asks_for_algorithm(setting))
+    setting->ragged = SS_RAGGED_BROADCASTS;
+  if (setting->exchange_sizes) setting->call = library->call;
+}
+
 struct ss_traits ss_setting_traits(const struct ss_setting *setting, struct ss_layout layout) {
   struct ss_traits traits = setting->scheme->traits;
   if (setting->scheme->adapt) setting->scheme->adapt(setting, layout, &traits);
@@ -222,6 +252,8 @@ static bool check(const struct ss_setting *setting, struct ss_layout layout, str
                    "\"leader\", or %u ranks)",
                    layout.ranks, g, (layout.ranks / g + 1) * g);
   if (scheme->check && !scheme->check(setting, inside(setting, layout), error)) return false;
+  if (setting->ragged == SS_RAGGED_BROADCASTS && !ss_setting_sends_dense(setting) && asks_for_algorithm(setting))
+    return ss_fail(error, SS_BAD_INPUT, "\"ragged\": \"broadcasts\" go along rings: leave it, or \"algorithm\", out");
   if (scheme->content == SS_SENDS_LARGEST && setting->given[SS_K] && setting->given[SS_DENSITY])
     return ss_fail(error, SS_BAD_INPUT, "\"k\" and \"density\" both say how many to select: give one");
   return true;
@@ -282,6 +314,8 @@ cJSON *ss_setting_own_json(const struct ss_setting *s, bool all) {
 cJSON *ss_setting_json(const struct ss_setting *s) {
   cJSON *options = ss_setting_own_json(s, true);
   ss_json_add(options, SS_N("index_bytes", s->index_bytes), SS_T("granularity", ss_grains[s->element]),
-              SS_T("sizes", ss_size_ways[s->exchange_sizes]), SS_T("hierarchy", ss_hierarchies[s->hierarchy]));
+              SS_T("sizes", ss_size_ways[s->exchange_sizes]));
+  if (s->ragged) cJSON_AddStringToObject(options, "ragged", ss_ragged_ways[s->ragged]);
+  cJSON_AddStringToObject(options, "hierarchy", ss_hierarchies[s->hierarchy]);
   return options;
 }

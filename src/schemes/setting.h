@@ -3,6 +3,7 @@
 #define SS_SCHEMES_SETTING_H
 
 #include "base/fields.h"
+#include "sim/play.h"
 
 struct ss_scheme;
 
@@ -40,17 +41,22 @@ struct ss_setting {
   uint32_t index_bytes;
   bool element;        /* "granularity": "element" */
   bool exchange_sizes; /* "sizes": "exchanged" */
+  enum ss_ragged ragged;
+  bool sizes_said, ragged_said; /* by somebody; else both are the library's (ss_setting_settle) */
+  double call;                  /* s that hosts wait once sizes came: the library's */
   enum ss_hierarchy hierarchy;
 };
 
 /* What a scheme and a scenario may both say; the names end with NULL. */
-extern const char *const ss_grains[], *const ss_size_ways[], *const ss_hierarchies[];
+extern const char *const ss_grains[], *const ss_size_ways[], *const ss_ragged_ways[], *const ss_hierarchies[];
 #define SS_SETTING_FIELDS                                                                                            \
   {"index_bytes", "of an index (4)", SS_IS_COUNT(0, 16), SS_STORED(struct ss_setting, index_bytes)},                 \
       {"granularity", "what an index stands for (row)", SS_IS_CHOICE(ss_grains),                                     \
        SS_STORED(struct ss_setting, element)},                                                                       \
-      {"sizes", "of messages: known for nothing, or exchanged first (free)", SS_IS_CHOICE(ss_size_ways),             \
-       SS_STORED(struct ss_setting, exchange_sizes)},                                                                \
+      {"sizes", "of messages: known for nothing, or exchanged first (the library's; free without one)",              \
+       SS_IS_CHOICE(ss_size_ways), SS_STORED(struct ss_setting, exchange_sizes)},                                    \
+      {"ragged", "how gathers and exchanges of unlike lengths travel (the library's; v without one)",                \
+       SS_IS_CHOICE(ss_ragged_ways), SS_STORED(struct ss_setting, ragged)},                                          \
   {                                                                                                                  \
     "hierarchy", "what nodes do before the scheme runs between them (none)", SS_IS_CHOICE(ss_hierarchies),           \
         SS_STORED(struct ss_setting, hierarchy)                                                                      \
@@ -58,17 +64,17 @@ extern const char *const ss_grains[], *const ss_size_ways[], *const ss_hierarchi
 /* The ways to name a scheme: for fields that are either. */
 extern const struct ss_field_spec ss_setting_forms[];
 
-/* A scheme's name, or {"name", "label", OPTION...: value, "index_bytes", "granularity", "sizes", "hierarchy"}.
- * `defaults` gives the last four where the node does not. */
+/* A scheme's name, or {"name", "label", OPTION...: value, "index_bytes", "granularity", "sizes", "ragged",
+ * "hierarchy"}. `defaults` gives the last five where the node does not. */
 bool ss_setting_read(struct ss_node node, const struct ss_setting *defaults, struct ss_setting *out,
                      struct ss_error *error) SS_MUST_CHECK;
-/* "index_bytes", "granularity", "sizes" and "hierarchy" of an object that has other keys too: a scheme, or the
- * scenario. */
+/* "index_bytes", "granularity", "sizes", "ragged" and "hierarchy" of an object that has other keys too: a scheme, or
+ * the scenario. */
 bool ss_setting_read_common(struct ss_node node, struct ss_setting *out, struct ss_error *error) SS_MUST_CHECK;
 
 /* The scheme's own options by name, the caller's; `all`: also choices, flags and reals that nobody gave. */
 struct cJSON *ss_setting_own_json(const struct ss_setting *setting, bool all);
-/* All of these, and "index_bytes", "granularity", "sizes" and "hierarchy". */
+/* All of these, and "index_bytes", "granularity", "sizes", "hierarchy", and "ragged" where it is not "v". */
 struct cJSON *ss_setting_json(const struct ss_setting *setting);
 
 /* For code that knows no scheme: the value of the option of that name, and whether it was said. NULL and false where
@@ -105,6 +111,14 @@ struct ss_traits {
 };
 /* In a layout as the scheme's own code sees it: among the nodes, with a hierarchy. */
 struct ss_traits ss_setting_traits(const struct ss_setting *setting, struct ss_layout layout);
+
+/* All that it sends takes the bytes of dense rows. */
+bool ss_setting_sends_dense(const struct ss_setting *setting);
+/* What `said` says of sizes and of how messages of unlike lengths travel holds where the setting says nothing. */
+void ss_setting_fill(struct ss_setting *setting, const struct ss_setting *said);
+/* How messages of unlike lengths travel, and whether sizes go first, is the library's where nobody said it; nothing
+ * changes without a library, nor for what has no such messages. */
+void ss_setting_settle(struct ss_setting *setting, const struct ss_library *library);
 
 /* Ranks contribute every row once. */
 bool ss_setting_coalesces(const struct ss_setting *setting);

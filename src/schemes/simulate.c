@@ -211,6 +211,8 @@ bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct s
   if (!ss_play_open(&play, stage->player, input->ranks, stage->servers, error)) return false;
   play.payloads = stage->payloads;
   play.exchange_sizes = setting->exchange_sizes;
+  play.ragged = setting->ragged;
+  play.call = setting->call;
   play.watchful = valued;
   play.device = stage->device;
   play.counts = stage->work != NULL;

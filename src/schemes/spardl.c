@@ -183,10 +183,9 @@ static bool take_blocks(const struct srs *x, uint32_t from, struct ss_error *err
 }
 
 static bool play_srs_round(const struct srs *x, struct ss_error *error) {
-  if (!ss_announce_sizes(x->play, error)) return false;
   for (uint32_t w = 0; w < x->s->q; w++)
     if (!put_blocks(x, w, error)) return false;
-  if (!ss_play_messages(x->play, x->s->q, true, &x->s->run->coo, error)) return false;
+  if (!ss_play_sends(x->play, x->s->q, &x->s->run->coo, error)) return false;
   for (uint32_t w = 0; w < x->s->q; w++)
     if (!take_blocks(x, w, error)) return false;
   return true;
@@ -222,13 +221,12 @@ static bool reduce_scatter(void *context, uint32_t team, struct ss_play *play, s
 static bool recursive(void *context, uint32_t w, struct ss_play *play, struct ss_error *error) {
   struct spardl *s = context;
   for (uint32_t step = 1; step < s->D; step *= 2) {
-    if (!ss_announce_sizes(play, error)) return false;
     for (uint32_t t = 0; t < s->D; t++) {
       play->given[t] = *block_of(s, t * s->q + w, w);
       play->given[t].origin = t;
       ss_play_put(play, t, t, t ^ step, &s->run->coo, &play->given[t]);
     }
-    if (!ss_play_messages(play, s->D, true, &s->run->coo, error)) return false;
+    if (!ss_play_sends(play, s->D, &s->run->coo, error)) return false;
     for (uint32_t t = 0; t < s->D; t++) {
       const uint32_t to = t ^ step;
       const struct seat seat = {play, to * s->q + w, to};
@@ -276,7 +274,7 @@ static bool bruck(void *context, uint32_t w, struct ss_play *play, struct ss_err
     block_of(s, t * s->q + w, w)->origin = t;
     ss_gather_set(&gather, t, block_of(s, t * s->q + w, w));
   }
-  ok = ok && ss_announce_sizes(play, error) && ss_gather_play(play, &gather, ss_allgather_bruck, error);
+  ok = ok && ss_gather_ragged(play, &gather, true, ss_allgather_bruck, error);
   for (uint32_t t = 0; ok && t < s->D; t++) {
     const struct seat seat = {play, t * s->q + w, t};
     struct ss_chunk *mine = block_of(s, seat.rank, w);
@@ -305,7 +303,7 @@ static bool gather_blocks(void *context, uint32_t team, struct ss_play *play, st
     block.origin = w;
     ss_gather_set(&gather, w, &block);
   }
-  bool ok = ss_announce_sizes(play, error) && ss_gather_play(play, &gather, ss_allgather_bruck, error);
+  bool ok = ss_gather_ragged(play, &gather, true, ss_allgather_bruck, error);
   const struct ss_operands blocks = {gather.block, s->q, s->run->low, s->run->high};
   for (uint32_t w = 0; ok && w < s->q; w++) {
     struct ss_chunk *result = &s->result[team * s->q + w];

@@ -340,6 +340,8 @@ static bool open_member(struct conductor *c, uint32_t k, const struct ss_group *
   if (!ss_play_open(&m->play, &m->player, group->ranks, group->servers, error)) return false;
   m->play.payloads = c->play->payloads;
   m->play.exchange_sizes = c->play->exchange_sizes;
+  m->play.ragged = c->play->ragged;
+  m->play.call = c->play->call;
   m->play.watchful = c->play->watchful;
   m->play.device = c->play->device;
   m->play.counts = c->play->counts;

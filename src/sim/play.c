@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+const struct ss_portion ss_padded = {NULL, 0, 0};
+
 bool ss_play_open(struct ss_play *play, struct ss_player *player, uint32_t ranks, uint32_t servers,
                   struct ss_error *error) {
   uint32_t capacity = ranks > servers ? ranks : servers;
@@ -51,6 +53,11 @@ void ss_play_note_moves(struct ss_play *play, uint32_t endpoint, struct ss_host_
   ss_play_note(play, endpoint, SS_KERNEL_PACK, copies);
   play->stream[endpoint].due += ss_device_pages(play->device, (double)bytes, moves.buffers);
   play->due = play->due || play->stream[endpoint].due > 0;
+}
+
+void ss_play_wait(struct ss_play *play) {
+  for (uint32_t r = 0; play->call > 0 && r < play->ranks; r++)
+    if (ss_play_resident(play, r)) play->stream[r].due += play->call, play->due = true;
 }
 
 bool ss_play_kernels(struct ss_play *play, struct ss_error *error) {
@@ -110,6 +117,7 @@ static void note_payloads(struct ss_play *play, const struct ss_round *round, bo
     const struct ss_wire *wire = ss_round_wire(round, i);
     const uint32_t from = ss_message_from(&round->messages, i), to = ss_message_to(&round->messages, i);
     if (!wire || !ss_play_resident(play, encoding ? from : to)) continue;
+    if (ss_payload_unfinished(payload, ss_message_bytes(&round->messages, i))) continue;
     for (uint32_t j = 0; j < payload->count; j++) {
       if (encoding && payload->mine && payload->mine != j + 1) continue;
       if (encoding) note_encoding(play, from, wire, &payload->chunks[j]);
@@ -227,6 +235,16 @@ static bool play_listed(struct ss_play *play, uint32_t count, bool dependent, bo
 bool ss_play_messages(struct ss_play *play, uint32_t count, bool dependent, const struct ss_wire *wire,
                       struct ss_error *error) {
   return play_listed(play, count, dependent, false, wire, error);
+}
+
+bool ss_play_sends(struct ss_play *play, uint32_t count, const struct ss_wire *wire, struct ss_error *error) {
+  struct ss_round sizes = {.messages = {.count = count, .from = play->from, .to = play->to, .each = 8},
+                           .dependent = true};
+  if (play->exchange_sizes) {
+    if (!ss_play_round(play, &sizes, error)) return false;
+    ss_play_wait(play);
+  }
+  return ss_play_messages(play, count, true, wire, error);
 }
 
 bool ss_play_exchange(struct ss_play *play, uint32_t count, bool first, const struct ss_wire *wire,

@@ -13,15 +13,33 @@
 #include "machine/network.h"
 #include "tensor/wire.h"
 
+/* A message that is not as long as its chunks: a piece of what they take, or more than that. */
+struct ss_portion {
+  const void *stream;    /* all its pieces have this in common; NULL: it brings all chunks, and zeros behind them */
+  uint64_t first, whole; /* of a piece: the bytes that went before, and those of all */
+};
+
 /* What one message carries: `count` chunks, one after the other. */
 struct ss_payload {
   const struct ss_wire *wire; /* how it travels, in a round that does not say it for all; NULL there: only bytes do */
   const struct ss_chunk *chunks;
   const struct ss_chunk *known; /* for SS_WIRE_VALUES: chunks whose rows the receiver already holds, one for each */
+  const struct ss_portion *portion; /* NULL: it takes what its chunks take; else as many bytes as the round says */
   uint32_t count;
   uint32_t mine; /* 1 + the only chunk that the sender may have made itself; 0: all whose origin it is */
 };
 enum { SS_PASSED_ON = UINT32_MAX }; /* `mine` where there is none */
+
+extern const struct ss_portion ss_padded; /* which is no piece */
+/* A piece that others follow: nothing is got yet. */
+static inline bool ss_payload_unfinished(const struct ss_payload *payload, uint64_t bytes) {
+  const struct ss_portion *p = payload->portion;
+  return p && p->stream && p->first + bytes < p->whole;
+}
+
+/* Messages of unlike lengths, of a gather or exchange: each as long as it is; of gathers a group of broadcasts, one a
+ * rank; or each as long as the longest. */
+enum ss_ragged { SS_RAGGED_V, SS_RAGGED_BROADCASTS, SS_RAGGED_PADDED };
 
 struct ss_round {
   struct ss_messages messages;
@@ -74,7 +92,9 @@ struct ss_play {
   uint32_t ranks, servers;
   bool payloads;       /* chunks carry rows and marks or values; false: counts and bytes only */
   bool exchange_sizes; /* "sizes": "exchanged" */
-  bool watchful;       /* what comes must be what was sent: for results that no sum can be held against */
+  enum ss_ragged ragged;
+  double call;   /* s that a host waits once sizes came */
+  bool watchful; /* what comes must be what was sent: for results that no sum can be held against */
   const struct ss_device *device;
   bool counts;            /* kernels are noted, also where the device counts none */
   struct ss_arena *arena; /* lives as long as the iteration */
@@ -116,6 +136,10 @@ bool ss_play_messages(struct ss_play *play, uint32_t count, bool dependent, cons
                       struct ss_error *error) SS_MUST_CHECK;
 bool ss_play_exchange(struct ss_play *play, uint32_t count, bool first, const struct ss_wire *wire,
                       struct ss_error *error) SS_MUST_CHECK;
+/* A dependent round of a chain of which receivers need sizes: where the play exchanges them, a round of 8 bytes over
+ * each of its pairs goes first, and hosts wait. */
+bool ss_play_sends(struct ss_play *play, uint32_t count, const struct ss_wire *wire,
+                   struct ss_error *error) SS_MUST_CHECK;
 /* Message `at` of the next such round brings one chunk, which stays the caller's, between endpoints. */
 void ss_play_put(struct ss_play *play, uint32_t at, uint32_t from, uint32_t to, const struct ss_wire *wire,
                  const struct ss_chunk *chunk);
@@ -138,6 +162,8 @@ void ss_play_note(struct ss_play *play, uint32_t endpoint, enum ss_kernel_kind k
  * calls of `pack`, and pages of buffers. Nothing unless the device is a host's memory. */
 void ss_play_note_moves(struct ss_play *play, uint32_t endpoint, struct ss_host_moves moves, uint64_t rows,
                         uint64_t bytes);
+/* Notes that every rank's host waits for what came: `call` s each. */
+void ss_play_wait(struct ss_play *play);
 /* Plays what is due, in a round without messages. Dependent rounds do so before they are played; whoever ends a play
  * does it then. */
 bool ss_play_kernels(struct ss_play *play, struct ss_error *error) SS_MUST_CHECK;

@@ -90,6 +90,7 @@ static bool set_trial(struct ss_crossover_study *s, double x, struct trial *p, s
   p->document = cJSON_CreateObject();
   cJSON_AddItemToObject(cJSON_AddObjectToObject(p->document, "trace"), "uniform", uniform);
   ss_json_add(p->document, SS_N("ranks", ranks), SS_N("index_bytes", (double)s->duel.with->index_bytes),
+              SS_T("sizes", "free"), SS_T("ragged", "v"), /* as forms have it, whatever the library does */
               SS_J("schemes", schemes_of(&s->duel)));
   cJSON_AddFalseToObject(p->document, "verify");
   return p->document || ss_fail_memory(error, "simulating");

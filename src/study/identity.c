@@ -16,11 +16,11 @@
 static const struct {
   const char *key;
   enum { NOTHING, POINT, PAYLOADS, INPUTS } decides;
-} members[] = {{"name", NOTHING},      {"summary", NOTHING},     {"notes", NOTHING},       {"expect", NOTHING},
-               {"sweep", NOTHING},     {"schemes", NOTHING},     {"ranks", NOTHING},       {"iterations", NOTHING},
-               {"merge", NOTHING},     {"extrapolate", NOTHING}, {"tensors", NOTHING},     {"sizes", NOTHING},
-               {"hierarchy", NOTHING}, {"index_bytes", NOTHING}, {"granularity", NOTHING}, {"cluster", POINT},
-               {"device", PAYLOADS},   {"verify", PAYLOADS},     {"select", PAYLOADS}};
+} members[] = {{"name", NOTHING},   {"summary", NOTHING},     {"notes", NOTHING},       {"expect", NOTHING},
+               {"sweep", NOTHING},  {"schemes", NOTHING},     {"ranks", NOTHING},       {"iterations", NOTHING},
+               {"merge", NOTHING},  {"extrapolate", NOTHING}, {"tensors", NOTHING},     {"sizes", NOTHING},
+               {"ragged", NOTHING}, {"hierarchy", NOTHING},   {"index_bytes", NOTHING}, {"granularity", NOTHING},
+               {"cluster", POINT},  {"device", PAYLOADS},     {"verify", PAYLOADS},     {"select", PAYLOADS}};
 
 static unsigned decides(const char *key) {
   for (size_t i = 0; i < sizeof members / sizeof *members; i++)
@@ -74,6 +74,7 @@ static cJSON *payloads_json(const struct ss_point *point) {
       ss_json_object(SS_T("scheme", point->setting.scheme->name), SS_J("options", ss_setting_json(&point->setting)),
                      SS_N("gpus_per_node", point->cluster.gpus_per_node));
   if (rings > 1) cJSON_AddNumberToObject(o, "rings", rings);
+  if (point->setting.call > 0) cJSON_AddNumberToObject(o, "call", point->setting.call);
   return o;
 }
 

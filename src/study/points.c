@@ -501,6 +501,7 @@ static bool add_points(struct ss_study *s, const struct cell *p, const struct ss
   const struct ss_layout layout = ss_layout_of(&p->point.cluster, ranks);
   struct ss_point point = p->point;
   point.setting = *setting;
+  ss_setting_settle(&point.setting, &p->point.cluster.library);
   point.ranks = ranks;
   if (!admitted(&s->request, point.setting.scheme)) return true;
   if (s->chosen_for_user && !applies(&point.setting, p, layout, s->request.plan || s->request.candidates))

@@ -308,6 +308,8 @@ static const struct ss_field_spec fields[] = {
     {"scale", "factors on estimated inputs (1)", SS_IS_OBJECT(&ss_scale_fields)},
     {"all_reduces", "dense all-reduces that name no algorithm: the fastest of what libraries take, or rings",
      SS_IS_CHOICE(all_reduces), .usual = "fastest", SS_STORED(struct ss_train_study, training.all_reduces)},
+    {"sizes", "where systems do not say it (the library's; free without one)", SS_IS_CHOICE(ss_size_ways)},
+    {"ragged", "where systems do not say it (the library's; v without one)", SS_IS_CHOICE(ss_ragged_ways)},
     {"baselines", "systems that speed-ups are over; those that say so by default", SS_IS_LIST(&ss_name_field, 0, 0)},
     {"verify", "prove each simulated exchange", SS_IS_FLAG, .usual = "false",
      SS_STORED(struct ss_train_study, training.durations.verify)},
@@ -320,7 +322,8 @@ static bool read_options(struct ss_train_study *s, struct ss_error *error) {
   s->training.options.seed = 1;
   if (ss_node_present(jitter) && !ss_node_is_object(jitter))
     return ss_node_fail(jitter, error, "expected {\"lognormal\": 0.1}");
-  return ss_object_read(&ss_training_fields, root, s, error);
+  return ss_object_read(&ss_training_fields, root, s, error) &&
+         ss_setting_read_common(root, &s->training.said, error);
 }
 
 /* Before rows are drawn: they follow from the workload. */

@@ -36,6 +36,11 @@ struct ss_wire {
   const struct ss_domains *domains; /* of hashed parts (SS_WIRE_HASH_BITMAP); NULL: a part's domain is its range */
 };
 
+/* Bytes depend on what a chunk holds, not on its range alone. */
+static inline bool ss_wire_ragged(const struct ss_wire *wire) {
+  return wire->format != SS_WIRE_DENSE && wire->format != SS_WIRE_SKETCH;
+}
+
 /* Blocks of SS_WIRE_BLOCK that hold a listed row, and the elements in them. Blocks are aligned to the start of the
  * chunk's range; the last one is short. */
 struct ss_blocks {

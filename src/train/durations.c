@@ -21,7 +21,7 @@ static cJSON *carried_json(const struct ss_carried *c) {
   cJSON *o = cJSON_CreateObject(), *select = cJSON_AddObjectToObject(o, "select");
   ss_json_add(o, SS_T("scheme", c->setting.scheme->name), SS_J("options", ss_setting_json(&c->setting)),
               SS_N("ranks", c->ranks), SS_N("bytes", (double)c->bytes), SS_N("share", c->share),
-              SS_N("dtype", c->dtype));
+              SS_N("dtype", c->dtype), SS_N("call", c->setting.call));
   ss_json_add(select, SS_B("selects", c->select.selects), SS_B("residual", c->select.residual),
               SS_N("density", c->select.density), SS_N("k", (double)c->select.k), SS_N("block", c->select.block));
   ss_json_add(o, SS_N("rows", table ? (double)table->rows : 0), SS_N("row_width", table ? table->row_width : 0),

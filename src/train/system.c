@@ -12,14 +12,10 @@ const char *ss_schedule_name(enum ss_schedule schedule) {
   return schedules[schedule];
 }
 
-bool ss_setting_sends_dense(const struct ss_setting *setting) {
-  const uint64_t *dense = ss_setting_find(setting, "dense");
-  return setting->scheme->content == SS_SENDS_DENSE || (dense && *dense);
-}
-
 bool ss_setting_same(const struct ss_setting *a, const struct ss_setting *b) {
   bool same = a->scheme == b->scheme && a->index_bytes == b->index_bytes && a->element == b->element &&
-              a->exchange_sizes == b->exchange_sizes && a->hierarchy == b->hierarchy;
+              a->exchange_sizes == b->exchange_sizes && a->ragged == b->ragged && a->call == b->call &&
+              a->hierarchy == b->hierarchy;
   for (size_t i = 0; i < SS_OPTIONS_MAX; i++)
     same = same && a->value[i] == b->value[i] && a->real[i] == b->real[i] && a->given[i] == b->given[i];
   return same;

@@ -24,8 +24,6 @@ struct ss_system {
 
 /* "fifo", "priority", "horizontal", "2d" */
 const char *ss_schedule_name(enum ss_schedule schedule);
-/* The scheme sends dense payloads: what it is given counts as a dense tensor. */
-bool ss_setting_sends_dense(const struct ss_setting *setting);
 /* The same scheme with the same options; labels do not count. */
 bool ss_setting_same(const struct ss_setting *a, const struct ss_setting *b);
 extern const struct ss_object_spec ss_system_fields;

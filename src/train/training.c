@@ -70,6 +70,8 @@ static bool want(struct ss_training *training, struct ss_training_point *p, stru
     carried.share = shares[task->kind];
     if (task->kind == SS_TASK_LOOKUPS) carried.setting = s->lookups;
   }
+  ss_setting_fill(&carried.setting, &training->said);
+  ss_setting_settle(&carried.setting, &training->durations.cluster.library);
   if (training->all_reduces == SS_ALL_REDUCES_FASTEST && task->dense && p->ranks > 1 &&
       ss_dense_is_open(&carried.setting)) {
     if (!ss_layout_of(&training->durations.cluster, p->ranks).nccl)

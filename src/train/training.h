@@ -45,6 +45,7 @@ struct ss_training {
   const struct ss_trace *trace; /* NULL: none */
   uint32_t merge;
   enum ss_all_reduces all_reduces;
+  struct ss_setting said;            /* of sizes and messages of unlike lengths, where systems say nothing */
   struct ss_iterate_options options; /* iterations 0: two cycles; warmup and recorded are set here */
   struct ss_durations durations;     /* cluster, device and verify are the caller's to set */
   struct ss_training_point *point;

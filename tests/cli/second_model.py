@@ -375,10 +375,66 @@ class Problem:
     def announce(self):
         return announce(self.p) if self.exchanged else []
 
+    def gather(self, size, block, counted=True):
+        return gather(self.exchanged, size, block, counted)
+
+    def exchange(self, size, counted=True):
+        """Pairwise: a count of 8 bytes between each pair before; or, padded, every rank's longest message is told."""
+        p = self.p
+        if self.exchanged.ragged == "padded":
+            longest = max((size(r, to) for r in range(p) for to in range(p) if r != to), default=0)
+            return (self.announce() if counted else []) + pairwise(p, lambda r, to: longest)
+        return (pairwise(p, lambda r, to: 8) if counted and self.exchanged else []) + pairwise(p, size)
+
+    def sends(self, messages):
+        """A dependent round: a count of 8 bytes over each of its pairs before."""
+        return [(True, [(a, b, 8) for a, b, _ in messages])] * bool(self.exchanged) + [(True, messages)]
+
+    def fan(self, s, inward, size):
+        """To or from servers: a count of 8 bytes for each message before."""
+        return (servers(self.p, s, inward, lambda r, j: 8) if self.exchanged else []) + servers(self.p, s, inward, size)
+
+
+class Sizes:
+    """Whether sizes are exchanged, and how messages of unlike lengths travel."""
+
+    def __init__(self, exchanged, ragged="v"):
+        self.exchanged, self.ragged = exchanged, ragged
+
+    def __bool__(self):
+        return self.exchanged
+
 
 def announce(p):
     """Sizes: a Bruck all-gather of 8 bytes a rank."""
     return bruck([8] * p)
+
+
+def direct(size):
+    return pairwise(len(size), lambda r, to: size[r])
+
+
+PIECE = 2**19
+
+
+def broadcasts(size):
+    """One a rank along the ring: piece k of block b makes its hop s from b+s-1 to b+s in step k+s."""
+    p, steps = len(size), {}
+    for b, whole in enumerate(size):
+        for k in range(max(1, -(-whole // PIECE))):
+            for s in range(1, p):
+                message = rank((b + s - 1) % p), rank((b + s) % p), min(PIECE, whole - k * PIECE)
+                steps.setdefault(k + s, {}).setdefault(s, []).append(message)
+    return [(first, sorted(hops[s])) for _, hops in sorted(steps.items())
+            for first, s in zip(itertools.chain([True], itertools.repeat(False)), sorted(hops))]
+
+
+def gather(sizes, size, block, counted=True):
+    """Blocks of those sizes by that all-gather; or padded to the longest; or by broadcasts, but for the direct one."""
+    rounds = announce(len(size)) if counted and sizes else []
+    if sizes.ragged == "padded":
+        size = [max(size)] * len(size)
+    return rounds + (broadcasts if sizes.ragged == "broadcasts" and block != direct else block)(size)
 
 
 def together(groups):
@@ -439,15 +495,13 @@ class Parts:
 # --- lossless schemes: (problem, options) -> rounds, result of each member ----------------------------------------------
 
 
-def push_pull(problem, parts, push, pull, gather=None):
-    """Part j of each to j pairwise, sum, and the sums to all pairwise; or by `gather` of their sizes."""
+def push_pull(problem, parts, push, pull, block=direct):
+    """Part j of each to j pairwise, sum, and the sums to all by that all-gather."""
     p, data = problem.p, problem.data
     cut = [[parts.cut(data[r], j) for j in range(p)] for r in range(p)]
     summed = [add(*(cut[r][j] for r in range(p))) for j in range(p)]
     size = [pull(summed[j], j) for j in range(p)]
-    rounds = problem.announce() + pairwise(p, lambda r, to: push(cut[r][to], to)) + problem.announce()
-    rounds += gather(size) if gather else pairwise(p, lambda r, to: size[r])
-    return rounds, [add(*summed)] * p
+    return problem.exchange(lambda r, to: push(cut[r][to], to)) + problem.gather(size, block), [add(*summed)] * p
 
 
 def running_doubling(problem, size):
@@ -455,17 +509,16 @@ def running_doubling(problem, size):
     fold, held = Fold(problem.p), [dict(chunk) for chunk in problem.data]
     rounds = []
     if fold.pairs:
-        rounds += problem.announce() + fold.inwards(lambda even: size(held[even]))
+        rounds += problem.sends(fold.inwards(lambda even: size(held[even]))[0][1])
         for i in range(fold.pairs):
             held[2 * i + 1] = add(held[2 * i], held[2 * i + 1])
     for t in range(fold.levels):
-        rounds += problem.announce()
-        rounds.append((True, [(rank(r), rank(fold.ranks[i ^ 2**t]), size(held[r])) for i, r in enumerate(fold.ranks)]))
+        rounds += problem.sends([(rank(r), rank(fold.ranks[i ^ 2**t]), size(held[r])) for i, r in enumerate(fold.ranks)])
         new = {r: add(held[r], held[fold.ranks[i ^ 2**t]]) for i, r in enumerate(fold.ranks)}
         for r in fold.ranks:
             held[r] = new[r]
     if fold.pairs:
-        rounds += problem.announce() + fold.outwards(lambda even: size(held[even + 1]))
+        rounds += problem.sends(fold.outwards(lambda even: size(held[even + 1]))[0][1])
         for i in range(fold.pairs):
             held[2 * i] = held[2 * i + 1]
     return rounds, held
@@ -498,8 +551,7 @@ def omnireduce(problem, options):
     p, span = problem.p, [problem.even(a, j) for j in range(a)]
     pushed = [[problem.blocks(within(chunk, *span[j]), *span[j], b) for j in range(a)] for chunk in problem.data]
     pulled = [problem.blocks(within(problem.total, *span[j]), *span[j], b) for j in range(a)]
-    return (problem.announce() + servers(p, a, True, lambda r, j: pushed[r][j]) + problem.announce() +
-            servers(p, a, False, lambda r, j: pulled[j])), [problem.total] * p
+    return problem.fan(a, True, lambda r, j: pushed[r][j]) + problem.fan(a, False, lambda r, j: pulled[j]), [problem.total] * p
 
 
 def zen(problem, options):
@@ -537,27 +589,26 @@ def design(problem, options):
     bags = [[[parts.cut(problem.data[r], j)] for j in range(p)] for r in range(p)]
     weigh = lambda bag, j: sum(push(chunk, j) for chunk in bag)
     merge = (lambda a, c: a + c) if once else (lambda a, c: [add(*a, *c)])
-    rounds = problem.announce() if once else []
-    each = [] if once else problem.announce()
+    rounds = []
     if pattern == "ring":
         for s in range(1, p):
             moved = [((r - s) % p, bags[r][(r - s) % p]) for r in range(p)]
-            rounds += each + [(True, [(rank(r), rank((r + 1) % p), weigh(bag, j)) for r, (j, bag) in enumerate(moved)])]
+            rounds += problem.sends([(rank(r), rank((r + 1) % p), weigh(bag, j)) for r, (j, bag) in enumerate(moved)])
             for r, (j, bag) in enumerate(moved):
                 bags[(r + 1) % p][j] = merge(bag, bags[(r + 1) % p][j])
     else:
-        rounds += halving(p, bags, weigh, merge, each)
+        rounds += halving(problem, bags, weigh, merge)
     summed = [add(*bags[j][j]) for j in range(p)]
-    rounds += problem.announce() + pairwise(p, lambda r, to: pull(summed[r], r))
-    return rounds, [add(*summed)] * p
+    return rounds + problem.gather([pull(summed[r], r) for r in range(p)], direct), [add(*summed)] * p
 
 
-def halving(p, bags, weigh, merge, each):
+def halving(problem, bags, weigh, merge):
     """Sparse recursive halving of P parts on any P: the odd rank of a folded pair stands for both its parts."""
+    p = problem.p
     fold, rounds = Fold(p), []
     owns = [[2 * i, 2 * i + 1] if i < fold.pairs else [r] for i, r in enumerate(fold.ranks)]
     if fold.pairs:
-        rounds += each + fold.inwards(lambda even: sum(weigh(bags[even][j], j) for j in range(p)))
+        rounds += problem.sends(fold.inwards(lambda even: sum(weigh(bags[even][j], j) for j in range(p)))[0][1])
         for i in range(fold.pairs):
             bags[2 * i + 1] = [merge(bags[2 * i][j], bags[2 * i + 1][j]) for j in range(p)]
     for t in range(fold.levels):
@@ -566,14 +617,14 @@ def halving(p, bags, weigh, merge, each):
             low = (i ^ bit) // bit * bit
             away = [j for position in range(low, low + bit) for j in owns[position]]
             sent.append((r, fold.ranks[i ^ bit], {j: bags[r][j] for j in away}))
-        rounds += each + [(True, [(rank(r), rank(to), sum(weigh(bag, j) for j, bag in bag_of.items())) for r, to, bag_of in sent])]
+        rounds += problem.sends([(rank(r), rank(to), sum(weigh(bag, j) for j, bag in bag_of.items())) for r, to, bag_of in sent])
         for r, to, bag_of in sent:
             for j, bag in bag_of.items():
                 bags[to][j] = merge(bag, bags[to][j])
     if fold.pairs:
         for i in range(fold.pairs):
             bags[2 * i][2 * i] = [add(*bags[2 * i + 1][2 * i])]
-        rounds += each + fold.outwards(lambda even: weigh(bags[even][even], even))
+        rounds += problem.sends(fold.outwards(lambda even: weigh(bags[even][even], even))[0][1])
     return rounds
 
 
@@ -582,16 +633,16 @@ def central(problem, pattern, once, size):
     p, data = problem.p, problem.data
     own = [size(chunk) for chunk in data]
     if pattern == "p2p":
-        return problem.announce() + pairwise(p, lambda r, to: own[r]), [problem.total] * p
+        return problem.gather(own, direct), [problem.total] * p
     if pattern == "hierarchy":
         if once:
-            return problem.announce() + doubling_gather(own), [problem.total] * p
+            return problem.gather(own, doubling_gather), [problem.total] * p
         return running_doubling(problem, size)
     if once:
-        return problem.announce() + ring_gather(own), [problem.total] * p
+        return problem.gather(own, ring_gather), [problem.total] * p
     rounds, carried = [], list(data)
     for s in range(1, p):
-        rounds += problem.announce() + [(True, [(rank(r), rank((r + 1) % p), size(carried[r])) for r in range(p)])]
+        rounds += problem.sends([(rank(r), rank((r + 1) % p), size(carried[r])) for r in range(p)])
         carried = [add(data[r], carried[(r - 1) % p]) for r in range(p)]
     return rounds, carried
 
@@ -625,48 +676,42 @@ def allreduce_rounds(problem, step, options):
     return problem.side_by_side(ring)
 
 
-def allgather_rounds(step, options, entries):
-    gather = {"ring": ring_gather, "bruck": bruck, "recursive-doubling": doubling_gather,
-              "direct": lambda size: pairwise(step.p, lambda r, to: size[r])}[options.get("algorithm", "ring")]
+def allgather_rounds(problem, step, options, entries):
+    block = {"ring": ring_gather, "bruck": bruck, "recursive-doubling": doubling_gather, "direct": direct}[options.get("algorithm", "ring")]
     if options.get("separate"):
-        return gather([4 * n for n in entries]) + gather([step.row_bytes * n for n in entries])
-    return gather([(step.row_bytes + 4) * n for n in entries])
+        return problem.gather([4 * n for n in entries], block) + problem.gather([step.row_bytes * n for n in entries], block)
+    return problem.gather([(step.row_bytes + 4) * n for n in entries], block)
 
 
-def ps_rounds(step, options, nodes):
+def ps_rounds(problem, step, options):
     p, entry = step.p, step.row_bytes + 4
-    if options.get("colocated"):
-        pushed = [[step.within(ids, p, j) * entry for j in range(p)] for ids in step.ids]
-        summed = [step.within(step.union, p, j) * entry for j in range(p)]
-        return pairwise(p, lambda r, to: pushed[r][to]) + pairwise(p, lambda r, to: summed[r])
-    s = options.get("servers", nodes)
+    s = p if options.get("colocated") else options.get("servers", problem.nodes)
     if options.get("dense"):
         part = step.dense_parts(s)
         return servers(p, s, True, lambda r, j: part[j]) + servers(p, s, False, lambda r, j: part[j])
     pushed = [[step.within(ids, s, j) * entry for j in range(s)] for ids in step.ids]
     summed = [step.within(step.union, s, j) * entry for j in range(s)]
+    if options.get("colocated"):
+        return problem.exchange(lambda r, to: pushed[r][to]) + problem.gather(summed, direct)
     rows = options.get("pull") == "rows"
-    return (servers(p, s, True, lambda r, j: pushed[r][j]) +
-            servers(p, s, False, lambda r, j: pushed[r][j] if rows else summed[j]))
+    return (problem.fan(s, True, lambda r, j: pushed[r][j]) +
+            problem.fan(s, False, lambda r, j: pushed[r][j] if rows else summed[j]))
 
 
 def first_three(problem, options):
-    """allreduce, allgather, ps (indices of 4 bytes), and sizes exchanged."""
+    """allreduce, allgather, ps (indices of 4 bytes)."""
     step, name = StepOf(problem), options["name"]
     assert problem.index_bytes == 4
     if name == "allreduce":
         return allreduce_rounds(problem, step, options), [problem.total] * problem.p
-    announced = lambda rounds, parts: [one for part in range(parts) for one in problem.announce() +
-                                       rounds[len(rounds) * part // parts:len(rounds) * (part + 1) // parts]]
     if name == "allgather":
         def ring(i, n, ranks):
             entries = [share(step.nnz[r], n, i + 1) - share(step.nnz[r], n, i) for r in ranks]
-            return announced(allgather_rounds(step, options, entries), 2 if options.get("separate") else 1)
+            return allgather_rounds(problem, step, options, entries)
         if options.get("algorithm", "ring") != "ring":
             return ring(0, 1, range(problem.p)), [problem.total] * problem.p
         return problem.side_by_side(ring), [problem.total] * problem.p
-    rounds = ps_rounds(step, options, problem.nodes)
-    return rounds if options.get("dense") else announced(rounds, 2), [problem.total] * problem.p
+    return ps_rounds(problem, step, options), [problem.total] * problem.p
 
 
 LOSSLESS = {"allreduce": first_three, "allgather": first_three, "ps": first_three, "sparcml-rd": sparcml_rd,
@@ -735,7 +780,7 @@ def topka(problem, options):
     """topka: recursive-doubling all-gather of local top-k."""
     k = subset_count(options, problem.high)
     chosen = [top(chunk, k) for chunk in problem.data]
-    rounds = problem.announce() + doubling_gather([problem.coo(chunk) for chunk in chosen]) if problem.p > 1 else []
+    rounds = problem.gather([problem.coo(chunk) for chunk in chosen], doubling_gather) if problem.p > 1 else []
     return rounds, add(*chosen), [less(chunk, taken) for chunk, taken in zip(problem.data, chosen)]
 
 
@@ -763,7 +808,7 @@ def gtopk(problem, options):
     levels = (p - 1).bit_length()
     for t in range(levels):
         senders = [r for r in range(p) if r % 2**(t + 1) == 2**t]
-        rounds += problem.announce() + [(True, [(rank(r), rank(r - 2**t), problem.coo(held[r])) for r in senders])]
+        rounds += problem.sends([(rank(r), rank(r - 2**t), problem.coo(held[r])) for r in senders])
         for r in senders:
             held[r - 2**t] = top(add(held[r - 2**t], held[r]), k)
     rounds += problem.announce() if p > 1 else []
@@ -798,9 +843,6 @@ def spardl(problem, options):
         drop(r, held[r][b], taken)
         held[r][b] = taken
 
-    def announced(p_of_group, groups):
-        return together([placed(announce(p_of_group), group) for group in groups]) if problem.exchanged else []
-
     teams = [range(t * q, t * q + q) for t in range(d)]
     positions = [range(w, p, q) for w in range(q)]
     rounds = []
@@ -820,8 +862,7 @@ def spardl(problem, options):
                     for b in bag:
                         select(team[w], b, quota[b])
                 messages.append((team[w], team[(w + reach) % q], {b: held[team[w]].pop(b) for b in bag}))
-        rounds += announced(q, teams)
-        rounds.append((True, [(rank(a), rank(to), sum(problem.coo(chunk) for chunk in bag.values())) for a, to, bag in messages]))
+        rounds += problem.sends([(rank(a), rank(to), sum(problem.coo(chunk) for chunk in bag.values())) for a, to, bag in messages])
         for _, to, bag in messages:
             for b, chunk in bag.items():
                 held[to][b] = add(held[to][b], chunk)
@@ -832,10 +873,9 @@ def spardl(problem, options):
             select(r, r % q, quota[r % q])
     assert all(list(held[r]) == [r % q] for r in range(p))
     if d > 1:
-        rounds += spar_all_gather(problem, options, k, d, q, quota, held, drop, xi, positions, announced)
-    rounds += announced(q, teams) if q > 1 else []
+        rounds += spar_all_gather(problem, options, k, d, q, quota, held, drop, xi, positions)
     if q > 1:
-        rounds += together([placed(bruck([problem.coo(held[r][r % q]) for r in team]), team) for team in teams])
+        rounds += together([placed(problem.gather([problem.coo(held[r][r % q]) for r in team], bruck), team) for team in teams])
     for w in range(q):
         assert all(held[r][w] == held[w][w] for r in positions[w])
     result = add(*(held[w][w] for w in range(q)))
@@ -851,7 +891,7 @@ def spardl(problem, options):
     return rounds, result, residuals
 
 
-def spar_all_gather(problem, options, k, d, q, quota, held, drop, xi, positions, announced):
+def spar_all_gather(problem, options, k, d, q, quota, held, drop, xi, positions):
     """Spar-All-Gather and Algorithm 2."""
     p, kind = problem.p, options.get("sag", "auto")
     if kind == "auto":
@@ -870,15 +910,13 @@ def spar_all_gather(problem, options, k, d, q, quota, held, drop, xi, positions,
     if kind == "recursive":
         assert d & d - 1 == 0
         for t in range(d.bit_length() - 1):
-            rounds += announced(d, positions)
-            rounds.append((True, [(rank(r), rank((x ^ 2**t) * q + w), problem.coo(held[r][w]))
-                                  for w, group in enumerate(positions) for x, r in enumerate(group)]))
+            rounds += problem.sends([(rank(r), rank((x ^ 2**t) * q + w), problem.coo(held[r][w]))
+                                     for w, group in enumerate(positions) for x, r in enumerate(group)])
             for w in range(q):
                 for first in range(0, d, 2**(t + 1)):
                     a, b = held[first * q + w][w], held[(first + 2**t) * q + w][w]
                     settle(range(first, first + 2**(t + 1)), w, add(a, b), 2**(t + 1))
         return rounds
-    rounds += announced(d, positions)
     sizes = []
     for w in range(q):
         control = problem.state.setdefault(w, {"h": Fraction(k, p), "step": Fraction(k * (d - 1), 100 * p), "flag": False})
@@ -890,7 +928,7 @@ def spar_all_gather(problem, options, k, d, q, quota, held, drop, xi, positions,
         total = add(*(held[r][w] for r in positions[w]))
         settle(range(d), w, total, d)
         adapt(control, len(total), quota[w], k, p, d)
-    return rounds + together([placed(bruck(sizes[w]), positions[w]) for w in range(q)])
+    return rounds + together([placed(problem.gather(sizes[w], bruck), positions[w]) for w in range(q)])
 
 
 def adapt(control, distinct, limit, k, p, d):
@@ -948,7 +986,7 @@ def oktopk(problem, options):
     sent = [[within(chunk, cuts[j], cuts[j + 1]) for j in range(p)] for chunk in chosen]
     reduced = [add(*(sent[r][j] for r in range(p))) for j in range(p)]
     if p > 1:
-        rounds += problem.announce() + pairwise(p, lambda r, to: problem.coo(sent[r][to]))
+        rounds += problem.exchange(lambda r, to: problem.coo(sent[r][to]))
     if not reused or fresh:
         result = top(add(*reduced), k)
         state["global"] = float(smallest(result))
@@ -959,7 +997,7 @@ def oktopk(problem, options):
         elif 3 * len(result) < 2 * k:
             state["global"] /= 1.008
     if p > 1 and fresh:
-        rounds += problem.announce() + bruck([problem.coo(chunk) for chunk in reduced])
+        rounds += problem.gather([problem.coo(chunk) for chunk in reduced], bruck)
     elif p > 1:
         count = [sum(i in result for i in chunk) for chunk in reduced]
         rounds += bruck([8] * p)
@@ -968,9 +1006,9 @@ def oktopk(problem, options):
             begin = [sum(count[:r]) for r in range(p + 1)]
             run = [share(sum(count), p, j) for j in range(p + 1)]
             overlap = lambda r, to: max(0, min(begin[r + 1], run[to + 1]) - max(begin[r], run[to]))
-            rounds += pairwise(p, lambda r, to: overlap(r, to) * entry)
+            rounds += problem.exchange(lambda r, to: overlap(r, to) * entry, counted=False)
             count = shares(sum(count), p)
-        rounds += bruck([entry * m for m in count])
+        rounds += problem.gather([entry * m for m in count], bruck, counted=False)
     return rounds, result, cleared(problem, chosen, result)
 
 
@@ -1041,7 +1079,7 @@ def expected(source, cluster, scheme, ranks, iterations, scenario):
     scheme = {"name": scheme} if isinstance(scheme, str) else scheme
     option = lambda key, default: scheme.get(key, scenario.get(key, default))
     scheme = {**scheme, "hierarchy": option("hierarchy", "none")}
-    index_bytes, exchanged = option("index_bytes", 4), option("sizes", "free") == "exchanged"
+    index_bytes, exchanged = option("index_bytes", 4), Sizes(option("sizes", "free") == "exchanged", option("ragged", "v"))
     states, residuals, played = {}, [{} for _ in range(ranks)], []
     n = source.rows * source.width
     select = Selection(scenario["select"], n) if "select" in scenario else None

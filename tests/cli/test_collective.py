@@ -76,7 +76,7 @@ def schemes_play_the_same_rings(folder):
         for rings in {1, nics}:
             said = ":algorithm=ring" if rings == nics else ":algorithm=ring,rings=1"
             points = json.loads(ask("run", "--trace", trace, "--cluster", path, "--ranks", ranks, "--format", "json", "--quiet",
-                                    "--device", "none", "--scheme", f"allreduce{said},allgather{said}").stdout)["points"]
+                                    "--device", "none", "--set", "sizes=free", "--scheme", f"allreduce{said},allgather{said}").stdout)["points"]
             for point in points:
                 played = json.loads(call(point["scheme"], "--cluster", path, "--ranks", ranks, "--algorithm", "ring", "--rings", rings, "--format", "json",
                                          "--sizes", sizes[point["scheme"]]).stdout)["times"][0]["time_s"]

@@ -130,7 +130,8 @@ def all_options(ranks):
     """Each scheme with each of its options, and those that all have in common."""
     own = own_options(ranks)
     settings = list(own)
-    for turn, (more, never) in enumerate((({"sizes": "exchanged"}, {"allreduce"}), ({"index_bytes": 8}, {"allreduce"}),
+    for turn, (more, never) in enumerate((({"sizes": "exchanged"}, {"allreduce"}), ({"ragged": "padded"}, {"allreduce"}),
+                                          ({"ragged": "broadcasts"}, {"allreduce", "allgather"}), ({"index_bytes": 8}, {"allreduce"}),
                                           ({"granularity": "element"}, {"allgather", "alltoall"}))):
         settings += [{**s, **more} for s in every_ninth(own, 3 * turn + ranks) if s["name"] not in never]
     return labelled(settings)
@@ -174,6 +175,9 @@ def every_option(ranks):
             if setting["name"] == "allgather" and "sizes" not in setting:
                 index = setting.get("index_bytes", 4)
                 each = rows if setting.get("coalesce", True) else seen
+                if setting.get("ragged") == "padded":
+                    entries = (lambda ids: len(set(ids))) if setting.get("coalesce", True) else len
+                    each = sum(ranks * max(entries(lookups(t, r)) for r in range(ranks)) for t in range(ITERATIONS))
                 assert total == (ranks - 1) * each * (4 * WIDTH + index), setting
 
     return function
@@ -242,7 +246,9 @@ def all_values(ranks):
             settings += [{**spardl, "residuals": kept} for kept in ("global", "partial", "local")]
             settings.append({**spardl, "timing": "after-sum"})
     settings += [{"name": "s2", **o} for o in ({}, {"hashes": 2}, {"hashes": 3, "lambda": 1.5, "seed": 9}, {"hashes": 4, "buckets": 17})]
-    settings += [{**s, **more} for turn, more in enumerate(({"sizes": "exchanged"}, {"index_bytes": 8}, {"sizes": "exchanged", "index_bytes": 8}))
+    settings += [{**s, **more} for turn, more in enumerate(({"sizes": "exchanged"}, {"index_bytes": 8}, {"sizes": "exchanged", "index_bytes": 8},
+                                                            {"ragged": "padded"}, {"ragged": "padded", "sizes": "exchanged"},
+                                                            {"ragged": "broadcasts", "sizes": "exchanged"}))
                  for s in every_ninth(settings, 3 * turn + ranks)]
     return labelled(settings)
 
@@ -529,6 +535,19 @@ def a_rank_that_is_killed(folder):
 @test
 def too_many_servers(folder):
     refused(2, scenario(folder, [{"name": "ps", "servers": 3}]), says="servers")
+
+
+@test
+def broadcasts_go_in_pieces(folder):
+    """Blocks of up to 2.6 MB: pieces are passed on before all are there."""
+    draw = random.Random(5)
+    lookups_of = [[draw.randrange(90) for _ in range(count)] for count in (150, 0, 20, 60)]
+    trace = traces.write(folder / "wide.safetensors", [(traces.tensor("T", 90, 8192, "F32"), lookups_of)], 4)
+    path = folder / "wide.json"
+    settings = labelled([{"name": name, "sizes": sizes} for name in ("allgather", "sparcml-split") for sizes in ("free", "exchanged")])
+    path.write_text(json.dumps({"trace": str(trace), "cluster": CLUSTER, "schemes": settings, "ragged": "broadcasts"}))
+    out, _ = execute(4, path, "--format", "json", "--repeats", 2)
+    check_points(json.loads(out)["points"], settings, 4, 1)
 
 
 @test

@@ -84,7 +84,7 @@ def known_hashes(folder):
 def golden_case(folder):
     """Fig. 3: six ranks; rank 1 sends bags {5, 6}, {3, 4}, {2} and receives from 3, 5, 6 (numbered from 1)."""
     source = model.Gradient(600, seed=2)
-    problem = model.Problem([source.units(0, r) for r in range(6)], 0, 600, 1, 4, 4, False, {}, 0, 1)
+    problem = model.Problem([source.units(0, r) for r in range(6)], 0, 600, 1, 4, 4, model.Sizes(False), {}, 0, 1)
     rounds = model.spardl(problem, {"k": 60})[0]
     to_first = [[a[1] + 1 for a, b, _ in messages if b[1] == 0] for _, messages in rounds[:3]]
     assert to_first == [[3], [5], [6]], to_first
@@ -149,7 +149,7 @@ def label(schemes):
 
 
 RANKS = [1, 2, 3, 4, 5, 6, 8, 12]
-BIG, SMALL = "rows 400", "rows 60"
+BIG, SMALL, WIDE = "rows 400", "rows 60", "rows 90 of 32 KiB"
 ZENS = [{"name": "zen", "format": f, "balance": b} for f in ("hash-bitmap", "coo", "bitmap", "block") for b in ("hash", "even", "sorted")]
 SPARCML = ["sparcml-rd", "sparcml-split", "sparcml-dsar"]
 OMNI = ["omnireduce", {"name": "omnireduce", "block": 12}, {"name": "omnireduce", "block": 10, "aggregators": 1}]
@@ -212,6 +212,14 @@ CASES = [
     case("a ring a card", ["allreduce", "allgather", {"name": "allgather", "separate": True}, {"name": "allgather", "algorithm": "bruck"}], "cards",
          ranks=[3, 4, 8, 12]),
     case("design in shards", DESIGNS, "nodes", hierarchy="shard", ranks=[4, 6, 8, 12], iterations=1),
+    case("padded", EVERY + DESIGNS[::5], ragged="padded"), case("broadcasts", SPARCML + ["allgather", *DESIGNS[::5]], ragged="broadcasts"),
+    case("padded, sizes exchanged", EVERY, "in turn", ragged="padded", sizes="exchanged"),
+    case("padded, servers, sizes exchanged", WITH_SERVERS, ranks=[2, 3, 5, 12], ragged="padded", sizes="exchanged"),
+    case("padded in shards", EVERY, "nodes", hierarchy="shard", ragged="padded", sizes="exchanged", ranks=[2, 4, 6, 12]),
+    case("broadcasts a ring a card", ["allgather", {"name": "allgather", "separate": True}], "cards", ranks=[3, 4, 8, 12], ragged="broadcasts"),
+    case("broadcasts in pieces", ["allgather", "sparcml-split"], trace=WIDE, ragged="broadcasts", sizes="exchanged", ranks=[1, 2, 3, 5, 8]),
+    case("padded selections", ["topka", "topkdsa", *SPARDLS[:1], {"name": "spardl", "k": 37, "teams": 2, "sag": "bruck"}, {"name": "oktopk", "k": 20}],
+         trace={"elements": 240, "sigma": 4, "rho": 0, "iterations": 3}, ranks=[2, 6, 8], ragged="padded", sizes="exchanged", iterations=3),
     case("topka, topkdsa", [{"name": n, **o} for n in ("topka", "topkdsa") for o in ({"density": "5%"}, {"k": 40}, {})], trace=GRADIENT,
          iterations=4),
     case("topka, topkdsa, shared cards, sizes exchanged", ["topka", "topkdsa", {"name": "topkdsa", "density": "30%"}], "nodes",
@@ -258,7 +266,7 @@ def judged(name, schemes, cluster, trace, ranks, iterations, more, known):
             source, said = gradient(tuple(trace.items())), {"gradient": trace}
         else:
             path = folder / "trace.safetensors"
-            rows, width = (400, 12) if trace == BIG else (60, 5)
+            rows, width = {BIG: (400, 12), WIDE: (90, 8192)}.get(trace, (60, 5))
             write_trace(path, rows, width, ragged(rows, 12, max(4, iterations)), trace == "values")
             source, said = model.Rows(path), str(path)
         scenario = {"name": "second", "trace": said, "cluster": {"name": cluster, **CLUSTERS[cluster]}, "ranks": ranks,

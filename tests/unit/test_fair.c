@@ -538,6 +538,7 @@ static uint32_t compare_scheme(struct both *both, const struct ss_scheme *scheme
     cases.hierarchy = (enum ss_hierarchy)hierarchy;
     for (; cases_next(&cases, &setting); compared++) {
       setting.exchange_sizes = dice_one_in(dice, 2);
+      setting.ragged = (enum ss_ragged)dice_below(dice, 3);
       select_enough(&setting, dice);
       both->device = dice_one_in(dice, 2) ? &quick : &none;
       compare_setting(both, &setting, trace);

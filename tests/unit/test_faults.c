@@ -399,6 +399,7 @@ static void try_scheme(const struct ss_scheme *scheme, const struct scene *scene
   while (cases_next(&cases, &b.setting)) {
     b.setting.element = scene->element;
     b.setting.exchange_sizes = scene->exchanged;
+    b.setting.ragged = (enum ss_ragged)(scene->ranks % 3);
     ss_arena_reset(&b.own_arena);
     b.input = ragged_input(trace, 1, &b.setting, true, &b.own_arena);
     split_into_tables(&b);

@@ -141,6 +141,7 @@ static void try_scheme(struct trial *x, struct dice *dice, struct cases cases, b
       x->setting.index_bytes = index_bytes[pick % 3];
       x->setting.element = pick / 3 % 2;
       x->setting.exchange_sizes = pick / 6;
+      x->setting.ragged = (enum ss_ragged)dice_below(dice, 3);
       try_setting(x);
     }
 }
@@ -687,10 +688,12 @@ static void settings_read_as_written(void **state) {
       {"{\"name\": \"ps\", \"index_bytes\": 17}", "index_bytes"},
       {"{\"name\": \"ps\", \"granularity\": \"rows\"}", "element"},
       {"{\"name\": \"ps\", \"sizes\": \"none\"}", "exchanged"},
+      {"{\"name\": \"ps\", \"ragged\": \"pad\"}", "padded"},
       {"{\"name\": \"ps\", \"label\": \"\"}", "label"},
   };
-  static const char right[] = "{\"name\": \"ps\", \"label\": \"mine\", \"pull\": \"rows\", \"servers\": 7, "
-                              "\"index_bytes\": 8, \"granularity\": \"element\", \"sizes\": \"exchanged\"}";
+  static const char right[] =
+      "{\"name\": \"ps\", \"label\": \"mine\", \"pull\": \"rows\", \"servers\": 7, "
+      "\"index_bytes\": 8, \"granularity\": \"element\", \"sizes\": \"exchanged\", \"ragged\": \"padded\"}";
   struct ss_setting defaults = {.index_bytes = 4}, setting;
   struct ss_error error;
   struct ss_doc *doc;
@@ -700,6 +703,7 @@ static void settings_read_as_written(void **state) {
   assert_string_equal(setting.label, "mine");
   assert_true(chosen(&setting, "pull", "rows") && *ss_setting_find(&setting, "servers") == 7);
   assert_true(setting.index_bytes == 8 && setting.element && setting.exchange_sizes);
+  assert_true(setting.ragged == SS_RAGGED_PADDED && setting.ragged_said && setting.sizes_said);
   ss_doc_free(doc);
   for (uint32_t i = 0; i < COUNT(wrong); i++) {
     assert_true(ss_doc_parse("test", wrong[i].json, strlen(wrong[i].json), &doc, &error));
@@ -707,6 +711,51 @@ static void settings_read_as_written(void **state) {
     if (!strstr(error.text, wrong[i].says)) fail_msg("\"%s\" does not say \"%s\"", error.text, wrong[i].says);
     ss_doc_free(doc);
   }
+}
+
+static struct ss_setting settled(const char *json, enum ss_library_kind kind) {
+  const struct ss_library library = {.kind = kind, .call = 3e-6};
+  struct ss_setting setting;
+  setting_of(json, &setting);
+  ss_setting_settle(&setting, &library);
+  return setting;
+}
+
+/* What nobody said is the library's: NCCL has no all-gather of unlike lengths, MPI has; none tells sizes. */
+static void libraries_decide_what_nobody_said(void **state) {
+  static const struct {
+    const char *json;
+    enum ss_library_kind kind;
+    bool exchanged;
+    enum ss_ragged ragged;
+  } cases[] = {
+      {"\"allgather\"", SS_NO_LIBRARY, false, SS_RAGGED_V},
+      {"\"allgather\"", SS_NCCL, true, SS_RAGGED_BROADCASTS},
+      {"\"allgather\"", SS_OPEN_MPI, true, SS_RAGGED_V},
+      {"\"allgather\"", SS_MPICH, true, SS_RAGGED_V},
+      {"\"allgather\"", SS_GLOO, true, SS_RAGGED_V},
+      {"{\"name\": \"allgather\", \"sizes\": \"free\"}", SS_NCCL, false, SS_RAGGED_BROADCASTS},
+      {"{\"name\": \"allgather\", \"ragged\": \"v\"}", SS_NCCL, true, SS_RAGGED_V},
+      {"{\"name\": \"allgather\", \"ragged\": \"padded\"}", SS_GLOO, true, SS_RAGGED_PADDED},
+      {"{\"name\": \"allgather\", \"algorithm\": \"bruck\"}", SS_NCCL, true, SS_RAGGED_V},
+      {"{\"name\": \"allgather\", \"algorithm\": \"ring\"}", SS_NCCL, true, SS_RAGGED_BROADCASTS},
+      {"\"allreduce\"", SS_NCCL, false, SS_RAGGED_V},
+      {"{\"name\": \"ps\", \"dense\": true}", SS_NCCL, false, SS_RAGGED_V},
+      {"\"s2\"", SS_NCCL, false, SS_RAGGED_V},
+  };
+  (void)state;
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    const struct ss_setting s = settled(cases[i].json, cases[i].kind);
+    if (s.exchange_sizes != cases[i].exchanged || s.ragged != cases[i].ragged)
+      fail_msg("%s with %s: sizes %d, ragged %d", cases[i].json, ss_library_names[cases[i].kind], s.exchange_sizes,
+               s.ragged);
+    assert_true(s.call == (cases[i].exchanged ? 3e-6 : 0));
+  }
+  struct ss_setting clash;
+  struct ss_error error;
+  setting_of("{\"name\": \"allgather\", \"algorithm\": \"bruck\", \"ragged\": \"broadcasts\"}", &clash);
+  assert_false(ss_setting_check(&clash, (struct ss_layout){.ranks = 4, .nodes = 4, .per_node = 1}, &error));
+  assert_non_null(strstr(error.text, "algorithm"));
 }
 
 /* Code reads options by their numbers: tables must be as it takes them to be. */
@@ -845,6 +894,7 @@ int main(void) {
       cmocka_unit_test(inputs_are_the_sorted_rows_of_merged_ranks),
       cmocka_unit_test(uniform_inputs_hold_the_same_everywhere),
       cmocka_unit_test(uniform_inputs_that_do_not_divide_are_refused),
+      cmocka_unit_test(libraries_decide_what_nobody_said),
       cmocka_unit_test(option_tables_are_whole),
       cmocka_unit_test(settings_read_as_written),
       cmocka_unit_test(schemes_are_exact),

@@ -85,6 +85,8 @@ static void each_network_is_as_it_is_alone(void **state) {
       struct ss_error error;
       setting_of(schemes[k], &setting);
       setting.exchange_sizes = dice_one_in(&dice, 3);
+      setting.ragged = (enum ss_ragged)dice_below(&dice, 3);
+      setting.call = dice_one_in(&dice, 2) ? 1e-6 : 0;
       if (gpus > 1 && dice_one_in(&dice, 3)) setting.hierarchy = SS_LEADER;
       if (!ss_setting_check(&setting, ss_layout_of(clusters[0], ss_trace_ranks(trace)), &error)) continue;
       struct ss_input input = ragged_input(trace, 1, &setting, true, &arena);
@@ -137,6 +139,9 @@ static const struct change {
     {"index_bytes", "8", PAYLOADS, NULL, NULL},
     {"granularity", "element", PAYLOADS, NULL, NULL},
     {"sizes", "exchanged", PAYLOADS, NULL, NULL},
+    {"ragged", "padded", PAYLOADS, NULL, NULL},
+    {"cluster.library", "{\"name\": \"mpich\", \"call\": 1}", PAYLOADS, NULL, NULL},
+    {"cluster.library", "{\"name\": \"none\", \"call\": 1}", POINTS, NULL, NULL},
     {"ranks", "8", PAYLOADS, NULL, NULL},
     {"trace.synth.rows", "201", PAYLOADS, NULL, NULL},
     {"trace.synth.seed", "9", PAYLOADS, NULL, NULL},

@@ -102,6 +102,7 @@ static void every_scheme_keeps_its_word(void **state) {
       struct ss_setting setting;
       for (uint32_t n = 0; cases_next(&c, &setting); n++) {
         setting.exchange_sizes = n % 2;
+        setting.ragged = (enum ss_ragged)((n + P) % 3);
         run_iterations(&dice, &setting, &flat, (enum shape)((n + P) % SHAPES), P);
       }
     }

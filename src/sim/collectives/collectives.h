@@ -21,6 +21,7 @@ struct ss_gather {
   uint64_t *bytes;              /* as `block`: what each takes on the wire */
   uint64_t *upto;               /* [2 * size + 1] bytes of the blocks before this one */
   bool uniform;                 /* all blocks take the same bytes */
+  bool padded;                  /* for they are as long as the longest */
   uint64_t low, high;           /* rows that the blocks cover together */
   struct ss_chunk shared;       /* their sum, once for all members that hold them as sent */
 };
@@ -35,6 +36,10 @@ typedef bool ss_allgather(struct ss_play *play, struct ss_gather *gather, struct
 /* Counts the blocks' bytes, and plays one of the following. */
 bool ss_gather_play(struct ss_play *play, struct ss_gather *gather, ss_allgather *how,
                     struct ss_error *error) SS_MUST_CHECK;
+/* The same for blocks of unlike lengths among all ranks, as the play has them: of broadcasts, or padded. Where they
+ * are `counted`, sizes are announced before if the play wants it. */
+bool ss_gather_ragged(struct ss_play *play, struct ss_gather *gather, bool counted, ss_allgather *how,
+                      struct ss_error *error) SS_MUST_CHECK;
 /* The sum of the blocks that the member holds. */
 bool ss_gather_sum(struct ss_play *play, struct ss_gather *gather, uint32_t position, struct ss_chunk *out,
                    struct ss_error *error) SS_MUST_CHECK;
@@ -46,6 +51,15 @@ bool ss_allgather_direct(struct ss_play *play, struct ss_gather *gather, struct 
 bool ss_allgather_bruck(struct ss_play *play, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
 bool ss_allgather_doubling(struct ss_play *play, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
 
+/* A group of broadcasts, one a rank, under way at once along the ring: blocks go in pieces, of which each goes one
+ * hop in a step, and each a step behind the one before it. A step's pieces that go their first hop are a dependent
+ * round, those that go their second an independent one, and so on. With one piece a block it is the ring. It stands
+ * for any all-gather but the direct one where the play is SS_RAGGED_BROADCASTS. */
+bool ss_allgather_broadcasts(struct ss_play *play, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
+/* B: one of the 8 steps (NCCL_STEPS, src/include/devcomm.h) of a buffer of 4 MiB (NCCL_BUFFSIZE of its guide), which
+ * a broadcast fills one at a time (BROADCAST_CHUNKSTEPS 1, src/include/collectives.h). */
+enum { SS_BROADCAST_PIECE = 1 << 19 };
+
 /* All ranks learn a number each: part[ranks] are dense chunks that hold one where their rank lives here, or none,
  * which is 0. What came other than it was sent is a mismatch. */
 bool ss_allgather_numbers(struct ss_play *play, const struct ss_chunk *part, ss_allgather *how, uint64_t *number,
@@ -53,8 +67,12 @@ bool ss_allgather_numbers(struct ss_play *play, const struct ss_chunk *part, ss_
 /* How such numbers travel: 8 bytes each. */
 extern const struct ss_wire ss_number_wire;
 
-/* A Bruck all-gather of 8 bytes a rank that announces sizes, when the play wants it ("sizes": "exchanged"). */
+/* A Bruck all-gather of 8 bytes a rank that announces sizes, when the play wants it ("sizes": "exchanged"); then
+ * hosts wait. */
 bool ss_announce_sizes(struct ss_play *play, struct ss_error *error) SS_MUST_CHECK;
+/* The same with size[ranks], which processes know of ranks that live there, if it is `counted`; else the play pools
+ * what it needs to know. Of a play without payloads they are known. */
+bool ss_tell_sizes(struct ss_play *play, bool counted, uint64_t *size, struct ss_error *error) SS_MUST_CHECK;
 /* All-gathers block[size of the gather], which is open, sizes first. */
 bool ss_gather_announced(struct ss_play *play, struct ss_gather *gather, const struct ss_chunk *block,
                          ss_allgather *how, struct ss_error *error) SS_MUST_CHECK;
@@ -81,13 +99,17 @@ struct ss_exchange {
   /* Rows that `to` knows it gets from `from`, a chunk for each (SS_WIRE_VALUES), or NULL. */
   const struct ss_chunk *(*known)(void *context, uint32_t from, uint32_t to);
   const struct ss_wire *wire;
+  bool counted;                     /* receivers need sizes: they are announced when the play wants it */
   const struct ss_several *several; /* NULL: one chunk a message, for receiver `to`, block `from` */
   struct ss_receipts *receipts;     /* not touched when the play has no payloads */
-  bool uniform;                     /* no payloads and every message has `each` bytes: `give` is not asked */
+  bool uniform, padded;             /* every message has `each` bytes; uniform: and no payload, `give` is not asked */
   uint64_t each;
 };
 
-/* Round s = 1..P-1: r sends to (r + s) mod P; the first dependent, the rest independent. */
+/* Where exchanges are counted, 8 bytes go first over each of their pairs, in an exchange like it, and hosts wait.
+ *
+ * Round s = 1..P-1: r sends to (r + s) mod P; the first dependent, the rest independent. Where the play pads, and the
+ * chunks are ragged, to the longest message of all pairs; then a Bruck all-gather tells every rank's longest. */
 bool ss_pairwise(struct ss_play *play, struct ss_exchange *exchange, struct ss_error *error) SS_MUST_CHECK;
 /* Round t = 0..P-1: server s (endpoint ranks + s) receives from worker (s + t) mod P; fan-out the other way. */
 bool ss_fan_in(struct ss_play *play, struct ss_exchange *exchange, struct ss_error *error) SS_MUST_CHECK;

@@ -15,6 +15,12 @@ static uint32_t chunks_of(const struct ss_exchange *x, struct ends ends) {
   return x->several ? x->several->count(x->context, ends.from, ends.to) : 1;
 }
 
+static uint64_t bytes_of(const struct ss_exchange *x, const struct ss_chunk *chunk, uint32_t count) {
+  uint64_t bytes = 0;
+  for (uint32_t k = 0; k < count; k++) bytes += ss_wire_bytes(x->wire, &chunk[k]);
+  return bytes;
+}
+
 /* The chunks of message `at` are the next of *scratch. */
 static bool put(struct ss_play *play, const struct ss_exchange *x, uint32_t at, struct ss_chunk **scratch,
                 struct ss_error *error) {
@@ -27,10 +33,9 @@ static bool put(struct ss_play *play, const struct ss_exchange *x, uint32_t at, 
   struct ss_chunk *chunk = *scratch;
   if (!x->give(x->context, ends.from, ends.to, chunk, error)) return false;
   *scratch += count;
-  play->bytes[at] = 0;
-  for (uint32_t k = 0; k < count; k++) play->bytes[at] += ss_wire_bytes(x->wire, &chunk[k]);
+  play->bytes[at] = x->padded ? x->each : bytes_of(x, chunk, count);
   if (!play->payloads) return true;
-  play->payload[at] = (struct ss_payload){.chunks = chunk, .count = count};
+  play->payload[at] = (struct ss_payload){.chunks = chunk, .count = count, .portion = x->padded ? &ss_padded : NULL};
   if (x->known && ss_play_resident(play, play->to[at]))
     play->payload[at].known = x->known(x->context, ends.from, ends.to);
   return true;
@@ -40,7 +45,7 @@ static bool put(struct ss_play *play, const struct ss_exchange *x, uint32_t at, 
 static bool take(struct ss_play *play, const struct ss_exchange *x, uint32_t at, const struct ss_chunk **scratch,
                  struct ss_error *error) {
   const struct ss_chunk *due = *scratch, *got;
-  if (!play->payloads) return true;
+  if (!play->payloads || x->uniform) return true;
   const struct ends ends = ends_of(play, at);
   const uint32_t count = chunks_of(x, ends);
   *scratch += count;
@@ -67,7 +72,56 @@ static bool play_round(struct ss_play *play, const struct ss_exchange *x, uint32
   return true;
 }
 
-bool ss_pairwise(struct ss_play *play, struct ss_exchange *x, struct ss_error *error) {
+/* --- sizes before ------------------------------------------------------------------------------------------- */
+
+/* The longest message of every rank that lives here. Nothing counts that is made to be measured. */
+static bool find_longest(struct ss_play *play, const struct ss_exchange *x, uint64_t *longest,
+                         struct ss_error *error) {
+  struct ss_chunk *scratch = x->several ? x->several->scratch : play->given;
+  const struct ss_device *device = play->device;
+  const bool counts = play->counts;
+  const struct ss_aside aside = ss_aside_begin();
+  bool ok = true;
+  play->device = NULL;
+  play->counts = false;
+  for (uint32_t r = 0; ok && r < play->ranks; r++)
+    for (uint32_t s = 1; ok && s < play->ranks && ss_play_resident(play, r); s++) {
+      const struct ends ends = {r, (r + s) % play->ranks};
+      ok = x->give(x->context, ends.from, ends.to, scratch, error);
+      const uint64_t bytes = ok ? bytes_of(x, scratch, chunks_of(x, ends)) : 0;
+      longest[r] = bytes > longest[r] ? bytes : longest[r];
+    }
+  play->device = device;
+  play->counts = counts;
+  ss_aside_end(&aside);
+  return ok;
+}
+
+static bool pad(struct ss_play *play, struct ss_exchange *x, struct ss_error *error) {
+  uint64_t *longest;
+  if (!ss_take_zero(play->arena, longest, play->ranks)) return ss_fail_memory(error, "padding messages");
+  if (!x->uniform && !find_longest(play, x, longest, error)) return false;
+  if (!ss_tell_sizes(play, x->counted, longest, error)) return false;
+  if (x->uniform) return true;
+  x->padded = true;
+  for (uint32_t r = 0; r < play->ranks; r++) x->each = longest[r] > x->each ? longest[r] : x->each;
+  return true;
+}
+
+typedef bool exchange(struct ss_play *play, const struct ss_exchange *x, struct ss_error *error);
+
+/* A count of 8 bytes between each pair that the exchange has. */
+static bool count_first(struct ss_play *play, const struct ss_exchange *x, exchange *how, struct ss_error *error) {
+  const struct ss_exchange counts = {.uniform = true, .each = 8};
+  if (!x->counted || !play->exchange_sizes) return true;
+  if (!how(play, &counts, error)) return false;
+  ss_play_wait(play);
+  return true;
+}
+
+/* --- exchanges ---------------------------------------------------------------------------------------------- */
+
+static bool pairwise(struct ss_play *play, const struct ss_exchange *x, struct ss_error *error) {
   struct ss_step step = ss_steps_of(SS_DIRECT, play->ranks);
   while (ss_step_next(&step)) {
     const struct ss_messages ahead = {.count = step.moves, .shift = ss_step_shift(&step), .each = x->each};
@@ -80,6 +134,11 @@ bool ss_pairwise(struct ss_play *play, struct ss_exchange *x, struct ss_error *e
       return false;
   }
   return true;
+}
+
+bool ss_pairwise(struct ss_play *play, struct ss_exchange *x, struct ss_error *error) {
+  const bool pads = play->ragged == SS_RAGGED_PADDED && ss_wire_ragged(x->wire);
+  return (pads ? pad(play, x, error) : count_first(play, x, pairwise, error)) && pairwise(play, x, error);
 }
 
 static bool fan(struct ss_play *play, const struct ss_exchange *x, bool out, struct ss_error *error) {
@@ -95,12 +154,20 @@ static bool fan(struct ss_play *play, const struct ss_exchange *x, bool out, str
   return true;
 }
 
-bool ss_fan_in(struct ss_play *play, struct ss_exchange *x, struct ss_error *error) {
+static bool fan_in(struct ss_play *play, const struct ss_exchange *x, struct ss_error *error) {
   return fan(play, x, false, error);
 }
 
-bool ss_fan_out(struct ss_play *play, struct ss_exchange *x, struct ss_error *error) {
+static bool fan_out(struct ss_play *play, const struct ss_exchange *x, struct ss_error *error) {
   return fan(play, x, true, error);
+}
+
+bool ss_fan_in(struct ss_play *play, struct ss_exchange *x, struct ss_error *error) {
+  return count_first(play, x, fan_in, error) && fan_in(play, x, error);
+}
+
+bool ss_fan_out(struct ss_play *play, struct ss_exchange *x, struct ss_error *error) {
+  return count_first(play, x, fan_out, error) && fan_out(play, x, error);
 }
 
 bool ss_scatter(struct ss_play *play, uint32_t owner, struct ss_exchange *x, struct ss_error *error) {

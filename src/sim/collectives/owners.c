@@ -20,10 +20,6 @@ uint32_t ss_owners_endpoint(const struct ss_owners *o, uint32_t part) {
   return o->servers ? o->play->ranks + part : part;
 }
 
-static bool announce(struct ss_owners *o, struct ss_error *error) {
-  return !o->counted || ss_announce_sizes(o->play, error);
-}
-
 /* --- push ----------------------------------------------------------------------------------------------- */
 
 static bool give_slice(void *context, uint32_t rank, uint32_t part, struct ss_chunk *out, struct ss_error *error) {
@@ -32,8 +28,8 @@ static bool give_slice(void *context, uint32_t rank, uint32_t part, struct ss_ch
 }
 
 bool ss_owners_push(struct ss_owners *o, struct ss_error *error) {
-  struct ss_exchange x = {.context = o, .give = give_slice, .wire = o->push, .receipts = &o->pushed};
-  if (!announce(o, error)) return false;
+  struct ss_exchange x = {
+      .context = o, .give = give_slice, .wire = o->push, .counted = o->counted, .receipts = &o->pushed};
   if (o->servers) return ss_fan_in(o->play, &x, error);
   for (uint32_t r = 0; o->play->payloads && r < o->parts; r++) ss_receipts_add_run(o->play, &o->pushed, r, r, 1);
   return ss_pairwise(o->play, &x, error);
@@ -174,7 +170,8 @@ static bool pull_gather(struct ss_owners *o, ss_allgather *how, struct ss_error 
   struct ss_gather gather;
   if (!ss_gather_open(&gather, o->parts, o->pull, 0, 0, error)) return false;
   for (uint32_t j = 0; j < o->parts; j++) ss_gather_set(&gather, j, &o->aggregate[j]);
-  bool ok = ss_gather_play(o->play, &gather, how, error);
+  bool ok = ss_wire_ragged(o->pull) ? ss_gather_ragged(o->play, &gather, o->counted, how, error)
+                                    : ss_gather_play(o->play, &gather, how, error);
   for (uint32_t r = 0; ok && o->play->payloads && r < o->play->ranks; r++) {
     if (!ss_play_resident(o->play, r)) continue;
     ss_receipts_add_run(o->play, &o->pulled, r, r, 1);
@@ -188,13 +185,13 @@ static bool pull_gather(struct ss_owners *o, ss_allgather *how, struct ss_error 
 }
 
 bool ss_owners_pull(struct ss_owners *o, struct ss_error *error) {
-  struct ss_exchange x = {.context = o, .give = give_sum, .wire = o->pull, .receipts = &o->pulled};
-  if (!announce(o, error)) return false;
+  struct ss_exchange x = {
+      .context = o, .give = give_sum, .wire = o->pull, .counted = o->counted, .receipts = &o->pulled};
   return o->servers ? ss_fan_out(o->play, &x, error) : pull_gather(o, ss_allgather_direct, error);
 }
 
 bool ss_owners_pull_bruck(struct ss_owners *o, struct ss_error *error) {
-  return announce(o, error) && pull_gather(o, ss_allgather_bruck, error);
+  return pull_gather(o, ss_allgather_bruck, error);
 }
 
 bool ss_owners_whole(struct ss_owners *o, uint32_t rank, uint64_t low, uint64_t high, struct ss_chunk *out,

@@ -92,12 +92,11 @@ static bool add_family(struct ss_running *x, const uint32_t *rank, uint32_t coun
 /* --- recursive doubling --------------------------------------------------------------------------------- */
 
 static bool play_step(struct ss_running *x, const struct ss_step *step, struct ss_error *error) {
-  if (!ss_announce_sizes(x->play, error)) return false;
   for (uint32_t i = 0; i < step->moves; i++) {
     const struct ss_move move = ss_step_move(step, i);
     put(x, i, move.from, move.to);
   }
-  if (!ss_play_messages(x->play, step->moves, true, x->wire, error)) return false;
+  if (!ss_play_sends(x->play, step->moves, x->wire, error)) return false;
   take(x, step->moves);
   return true;
 }

@@ -13,7 +13,7 @@ struct scatter {
   struct ss_owners *o;
   struct ss_play *play;
   uint32_t P;
-  bool incremental, announced;
+  bool incremental;
   struct pile *pile; /* [P * P]: of rank r for part j at r * P + j */
 };
 
@@ -165,14 +165,12 @@ static bool settle_folded(struct scatter *x, const struct ss_move *m, struct ss_
 static bool play_phase(struct scatter *x, enum ss_phase phase, struct ss_error *error) {
   struct ss_step step = ss_steps_of(phase, x->P);
   while (ss_step_next(&step)) {
-    if (x->o->counted && (x->incremental || !x->announced) && !ss_announce_sizes(x->play, error)) return false;
-    x->announced = true;
     for (uint32_t i = 0; i < step.moves; i++) {
       const struct ss_move move = move_of(&step, i);
       if (phase == SS_FOLD_OUT && !settle_folded(x, &move, error)) return false;
       if (!put(x, i, &move, error)) return false;
     }
-    if (!ss_play_messages(x->play, step.moves, true, x->o->push, error)) return false;
+    if (!ss_play_sends(x->play, step.moves, x->o->push, error)) return false;
     for (uint32_t i = 0; i < step.moves; i++) {
       const struct ss_move move = move_of(&step, i);
       if (!take(x, i, move.first, move.count, error)) return false;
