@@ -274,7 +274,7 @@ bool ss_library_read(struct ss_node node, struct ss_library *out, char warning[2
 
 uint32_t ss_library_window(const struct ss_library *library) {
   switch (library->kind) {
-  case SS_NCCL:
+  case SS_NCCL: return 2;
   case SS_GLOO: return UINT32_MAX;
   case SS_MPICH:
   case SS_CRAY_MPICH: return 32;

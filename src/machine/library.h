@@ -71,10 +71,10 @@ extern const struct ss_object_spec ss_library_fields, ss_beliefs_fields;
  * `warning` then tells (else it stays as it is). */
 bool ss_library_read(struct ss_node node, struct ss_library *out, char warning[256],
                      struct ss_error *error) SS_MUST_CHECK;
-/* Messages of an exchange that it has under way; UINT32_MAX: all. NCCL posts what a group of sends and receives holds
- * (NCCL's user guide, "Point-to-point communication": all-to-all), gloo all (gloo/alltoall.cc), MPICH and Cray's
- * 32 (MPIR_CVAR_ALLTOALL_THROTTLE, of scattered exchanges and all ragged ones); Open MPI's pairwise exchange has one
- * (coll_base_alltoallv.c). */
+/* Messages of an exchange that it has under way; UINT32_MAX: all. NCCL posts a group of sends and receives at once,
+ * but was measured to have two under way (docs/model.md, "What libraries have under way"); gloo has all
+ * (gloo/alltoall.cc), MPICH and Cray's 32 (MPIR_CVAR_ALLTOALL_THROTTLE, of scattered exchanges and all ragged ones);
+ * Open MPI's pairwise exchange has one (coll_base_alltoallv.c). */
 uint32_t ss_library_window(const struct ss_library *library);
 bool ss_library_same(const struct ss_library *a, const struct ss_library *b);
 
