@@ -196,7 +196,7 @@ static const struct ss_option_spec options[] = {
     {"--window", SS_FIELD, .value = "N|all",
      .help = "messages that a port has under way (found where exchanges were posted at once, else 1)"},
     {"--tool", SS_FIELDS("tool"),
-     .value = "[FILE=]all_reduce_perf|all_gather_perf|reduce_scatter_perf|alltoall_perf|sendrecv_perf|osu_latency|"
+     .value = "all_reduce_perf|all_gather_perf|reduce_scatter_perf|alltoall_perf|sendrecv_perf|osu_latency|"
               "osu_bw|osu_allreduce|osu_allgather|osu_reduce_scatter|osu_alltoall",
      .help = "which program it was, where logs do not say; of one log, --tool a.log=alltoall_perf (repeatable)"},
     {"--in-place", SS_FIELD, .help = "of nccl-tests, the columns for in place (default: out of place)"},
