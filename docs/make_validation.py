@@ -7,6 +7,8 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
+import textwrap
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 MPI, NCCL = "models/measured/mpi.csv", "models/measured/nccl.csv"
@@ -23,6 +25,11 @@ def argonne(system, version, setup):
     return [NCCL, *where(system=system, setup=f"nccl_{version.replace('.', '_')}.2024-04-29.setup{setup}"), "--nics", "2"]
 
 
+def tuned(system, version, setup):
+    """With the library's tuner, as it is judged."""
+    return [*argonne(system, version, setup), "--library", f"nccl={version},cpu=amd,ll128=false"]
+
+
 # System, NCCL's version, settings: of 19 that were measured, some.
 SETUPS = [("polaris", "2.18", "1"), ("polaris", "2.18", "3"), ("polaris", "2.18", "5"), ("polaris", "2.21", "5"), ("sirius", "2.18", "5")]
 FEW = {"polaris": ["collective=allreduce", "collective=alltoall,nodes=2"], "sirius": ["collective=allreduce"]}
@@ -34,10 +41,10 @@ MACHINES = {
     SEVERAL: ([MPI, *where(system="leonardo"), "--gpus-per-node", "32", "--nics", "1"], ["gpus_per_node=1"]),
     "LUMI (MPI)": ([MPI, *where(system="lumi")], ["nodes=16"]),
     "MareNostrum 5 (MPI)": ([MPI, *where(system="mare_nostrum")], ["collective=allreduce", "collective=alltoall,algorithm=pairwise"]),
-    "Ten nodes of 8 H100 (NCCL)": ([NCCL, *where(system="h100x8", setup="multi")],
+    "Ten nodes of 8 H100 (NCCL)": ([NCCL, *where(system="h100x8", setup="multi"), "--library", "nccl=2.21,gpu=hopper"],
                                    ["collective=allreduce,gpus_per_node=1", "collective=allreduce,gpus_per_node=4", "collective=sendrecv,gpus_per_node=1"]),
     "8 H100 of one node (NCCL)": ([NCCL, *where(system="h100x8", setup="single")], ["collective=allreduce"]),
-    **{f"{system.capitalize()}, NCCL {version}, setup{setup}": (argonne(system, version, setup), FEW[system])
+    **{f"{system.capitalize()}, NCCL {version}, setup{setup}": (tuned(system, version, setup), FEW[system])
        for system, version, setup in SETUPS},
 }
 
@@ -51,9 +58,25 @@ CLUSTERS = {
 }
 
 
+# Data without what was learned of a system: priors of all other systems alone judge it.
+BLIND = pathlib.Path(tempfile.mkdtemp())
+
+
+def blind(system):
+    """A folder of data whose priors never saw the system."""
+    models = BLIND / system / "models"
+    if not models.exists():
+        (models / "measured").mkdir(parents=True)
+        for folder in ("libraries", "clusters"):
+            (models / folder).symlink_to(ROOT / "models" / folder)
+        subprocess.run([ROOT / "docs" / "make_priors.py", PROGRAM, ROOT, "--without", system, "-o", models / "measured" / "priors.json"], check=True)
+    return BLIND / system
+
+
 def call(*arguments):
+    system = next((word[7:] for word in arguments if word.startswith("system=")), None) if "--library" in arguments else None
     done = subprocess.run([PROGRAM, "calibrate", "network", *arguments], capture_output=True, text=True, cwd=ROOT, check=True,
-                          env={**os.environ, "SPARSYNC_DATA": str(ROOT)})
+                          env={**os.environ, "SPARSYNC_DATA": str(blind(system) if system else ROOT)})
     return done.stdout
 
 
@@ -87,12 +110,20 @@ def rounded(value):
     return [rounded(item) for item in value] if isinstance(value, list) else short(value)
 
 
+def keep_device(cluster, shipped):
+    """No measurement names the device: what the shipped cluster says of it stays, before its source."""
+    if "device" in shipped:
+        source, notes = cluster.pop("source"), cluster.pop("notes")
+        cluster |= {"device": shipped["device"], "source": {**source, "device": shipped["source"]["device"]}, "notes": notes}
+
+
 def write_clusters(folder):
     for name, (arguments, what) in CLUSTERS.items():
         cluster = rounded(json.loads(call(*arguments, "--name", name, "--quiet")))
         cluster["summary"] = f"measured: {what}"
         del cluster["notes"]["outliers"]
         cluster["notes"]["made_by"] = said([*arguments, "--name", name])
+        keep_device(cluster, json.loads((ROOT / "models" / "clusters" / f"{name}.json").read_text()))
         (folder / f"{name}.json").write_text(json.dumps(cluster, indent=2) + "\n")
 
 
@@ -117,7 +148,9 @@ def section():
         figures[title] = f"validation-{len(figures) + 1}.svg"
         lines.append(judged(figures[title], title, arguments, few))
     shown = ", ".join(f"[{title}]({figure})" for title, figure in figures.items())
-    return "\n".join(lines) + f"\n\nPredicted against measured, a point a time: {shown}.\n"
+    # A link is not broken at its blanks.
+    points = textwrap.fill(f"Predicted against measured, a point a time: {shown}.", 125, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines) + f"\n\n{points}\n"
 
 
 if __name__ == "__main__":

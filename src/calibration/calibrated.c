@@ -91,9 +91,16 @@ enum ss_cost_kind ss_calibrated_main_kind(const struct ss_calibrated *c) {
   return between_nodes(c) ? SS_COST_INTER : SS_COST_INTRA;
 }
 
-static bool add_window(cJSON *root, uint32_t window) {
-  return window == UINT32_MAX ? cJSON_AddStringToObject(root, "window", "all") != NULL
-                              : cJSON_AddNumberToObject(root, "window", window) != NULL;
+static bool add_count(cJSON *object, const char *name, uint32_t window) {
+  return window == UINT32_MAX ? cJSON_AddStringToObject(object, name, "all") != NULL
+                              : cJSON_AddNumberToObject(object, name, window) != NULL;
+}
+
+/* NCCL's chains have one message under way in a ring. */
+static bool add_window(cJSON *root, const struct ss_measured_cluster *m) {
+  if (m->library.kind == SS_NO_LIBRARY) return add_count(root, "window", m->window);
+  cJSON *window = cJSON_AddObjectToObject(root, "window");
+  return window && cJSON_AddNumberToObject(window, "chain", 1) && add_count(window, "exchange", m->window);
 }
 
 /* As docs/model.md, "Memory of hosts", has it. */
@@ -114,17 +121,53 @@ static bool add_memory(cJSON *root, const struct ss_calibrated *c) {
   return pieces == 0 || memory;
 }
 
+static bool add_way(cJSON *costs, const struct ss_measured_cluster *m, int way) {
+  cJSON *of = cJSON_AddObjectToObject(costs, ss_way_names[way]);
+  for (int p = 0; of && p < SS_PROTOCOLS; p++) {
+    const enum ss_cost_kind kind = ss_cost_kind_of_way((enum ss_way)way, (enum ss_protocol)p);
+    const struct ss_fitted_cost *cost = m->piece[kind][0].cost;
+    cJSON *link = m->pieces[kind] > 0 ? cJSON_AddObjectToObject(of, ss_protocol_names[p]) : NULL;
+    if (m->pieces[kind] > 0 && (!link || !cJSON_AddNumberToObject(link, "latency", cost[0].value) ||
+                                !cJSON_AddNumberToObject(link, "bandwidth", 1 / cost[1].value)))
+      return false;
+  }
+  return of != NULL;
+}
+
+static bool add_library(cJSON *root, const struct ss_measured_cluster *m) {
+  struct ss_library l;
+  if (m->library.kind == SS_NO_LIBRARY) return true;
+  ss_measured_library(m, 0, &l);
+  cJSON *library = cJSON_AddObjectToObject(root, "library");
+  bool ok = library && cJSON_AddStringToObject(library, "name", ss_library_names[l.kind]) &&
+            cJSON_AddStringToObject(library, "version", l.version) &&
+            cJSON_AddStringToObject(library, "gpu", ss_gpu_names[l.gpu]) &&
+            cJSON_AddStringToObject(library, "cpu", ss_cpu_names[l.cpu]) &&
+            (!l.pci || cJSON_AddStringToObject(library, "inside", "pci")) &&
+            cJSON_AddBoolToObject(library, "ll128", l.ll128) &&
+            cJSON_AddNumberToObject(library, "channels", l.channels) &&
+            cJSON_AddNumberToObject(library, "channel_bandwidth", l.channel_rate);
+  cJSON *costs = ok ? cJSON_AddObjectToObject(library, "costs") : NULL;
+  ok = costs && add_way(costs, m, SS_WAY_RING) && add_way(costs, m, SS_WAY_TREE);
+  cJSON *start = ok ? cJSON_AddObjectToObject(costs, "start") : NULL;
+  for (int p = 0; start && p < SS_PROTOCOLS; p++)
+    if (m->pieces[(int)SS_COST_START + p] > 0 &&
+        !cJSON_AddNumberToObject(start, ss_protocol_names[p], m->piece[(int)SS_COST_START + p][0].cost[0].value))
+      return false;
+  return start != NULL;
+}
+
 static bool add_machine(cJSON *root, const struct ss_calibrated *c) {
   const struct ss_measured_cluster *m = &c->fit->cluster;
   if (!cJSON_AddStringToObject(root, "model", "fair") || !add_links(root, c, ss_calibrated_main_kind(c)) ||
       !cJSON_AddNumberToObject(root, "gpus_per_node", m->gpus_per_node) ||
-      !cJSON_AddNumberToObject(root, "nics", m->nics) || !add_window(root, m->window))
+      !cJSON_AddNumberToObject(root, "nics", m->nics) || !add_window(root, m))
     return false;
   if (m->pieces[SS_COST_EXCHANGE] > 0 && between_nodes(c)) {
     cJSON *exchange = cJSON_AddObjectToObject(root, "exchange");
     if (!exchange || !add_links(exchange, c, SS_COST_EXCHANGE)) return false;
   }
-  if (!add_memory(root, c)) return false;
+  if (!add_memory(root, c) || !add_library(root, m)) return false;
   if (m->pieces[SS_COST_INTRA] == 0 || m->gpus_per_node == 1) return true;
   cJSON *intra = cJSON_AddObjectToObject(root, "intra");
   return intra && add_links(intra, c, SS_COST_INTRA);
@@ -216,15 +259,17 @@ static bool add_notes(cJSON *root, const struct ss_calibrated *c) {
                                between_nodes(c) ? "between nodes, as a rank sees them when all take part"
                                                 : "measured inside one node: between nodes it is only supposed"))
     return false;
-  static const char *const names[SS_COST_KINDS] = {"fit", "exchange", "intra", "memory", "stream"};
   for (enum ss_cost_kind kind = 0; kind < SS_COST_KINDS; kind++) {
     const bool is_main = kind == ss_calibrated_main_kind(c);
     if (c->fit->cluster.pieces[kind] == 0 || (kind == SS_COST_INTER && !is_main)) continue;
     if (kind == SS_COST_INTRA && !inside_nodes(c)) continue;
     cJSON *list = ss_calibrated_pieces(c->fit, kind);
-    if (!list || !cJSON_AddItemToObject(notes, is_main ? "fit" : names[kind], list)) return false;
+    if (!list || !cJSON_AddItemToObject(notes, is_main ? "fit" : ss_cost_kind_keys[kind], list)) return false;
   }
   if (c->fit->sum_supposed && !cJSON_AddStringToObject(notes, "supposed", "sums of 0.1 ns a byte")) return false;
+  if (c->fit->cluster.library.kind != SS_NO_LIBRARY &&
+      !cJSON_AddStringToObject(notes, "chosen", "the library's tuner, with priors of models/measured/priors.json"))
+    return false;
   if (c->fit->exchange_tied &&
       !cJSON_AddStringToObject(notes, "tied", "exchange: nothing measured tells it from messages between nodes"))
     return false;

@@ -196,6 +196,29 @@ static struct ss_measured_cluster begin(const struct ss_fit_problem *p,
   return m;
 }
 
+/* What a card is sold as that carries so much (B/s). */
+static double nominal(double rate) {
+  static const double sold[] = {10, 25, 40, 50, 100, 200, 400, 800, 1600};
+  for (size_t i = 0; i < sizeof sold / sizeof *sold; i++)
+    if (rate <= sold[i] * 1e9 / 8) return sold[i] * 1e9 / 8;
+  return rate;
+}
+
+/* Every way and protocol that the library may take has costs, seen or not: priors tell what times do not. */
+static void begin_ways(struct ss_measured_cluster *m, const struct ss_library *library, double card) {
+  const struct ss_link simple = {m->piece[SS_COST_INTER][0].cost[0].value, m->piece[SS_COST_INTER][0].cost[1].value};
+  m->library = *library;
+  m->card_rate = nominal(card);
+  for (int p = 0; p < SS_PROTOCOLS; p++) {
+    if (p == SS_LL128 && !library->ll128) continue;
+    begin_piece(m, (enum ss_cost_kind)((int)SS_COST_START + p), library->start[p], 0);
+    for (int w = 0; w < SS_WAYS; w++) {
+      const enum ss_cost_kind kind = ss_cost_kind_of_way((enum ss_way)w, (enum ss_protocol)p);
+      if (kind != SS_COST_INTER) begin_piece(m, kind, simple.alpha, simple.beta);
+    }
+  }
+}
+
 /* Kinds on which no time depends are taken away. */
 static void drop_unseen(const struct ss_fit_problem *p, struct ss_measured_cluster *m) {
   bool seen[SS_COST_KINDS] = {false};
@@ -474,6 +497,50 @@ static bool solve(struct ss_fit_problem *p, const struct ss_cluster_fit_options 
   return predict_all(p, out, error) && grows(p, m, error) && judge_pieces(p, out, error);
 }
 
+/* What priors say is where the search for costs begins. */
+static void begin_at_priors(const struct ss_fit_problem *p, struct ss_measured_cluster *m, double card) {
+  double latency = m->piece[SS_COST_INTER][0].cost[0].value;
+  for (size_t i = 0; i < p->way_priors; i++)
+    if (p->way_prior[i].kind == SS_COST_INTER) latency = p->way_prior[i].latency;
+  for (size_t i = 0; i < p->way_priors; i++) {
+    const struct ss_way_prior *prior = &p->way_prior[i];
+    struct ss_fitted_cost *cost = m->piece[prior->kind][0].cost;
+    if (m->pieces[prior->kind] == 0) continue;
+    cost[0].value = prior->absolute ? prior->latency : prior->latency * latency;
+    if (!prior->absolute) cost[1].value = prior->byte_time / card;
+    if (prior->kind == SS_COST_INTER) cost[1].value = 1 / card;
+  }
+}
+
+static bool chooses(const struct ss_fit_problem *p, const struct ss_library *library) {
+  for (size_t i = 0; i < p->count; i++) {
+    const struct ss_observation *o = &p->list[p->at[i]];
+    if (library->kind == SS_NCCL && o->open && !o->mpi && o->nodes > 1) return true;
+  }
+  return false;
+}
+
+/* The same observations once more, open calls as the library's tuner takes them. `out` has what rings alone make. */
+static bool solve_ways(struct ss_fit_problem *p, const struct ss_cluster_fit_options *options,
+                       struct ss_cluster_fit *out, struct ss_error *error) {
+  struct ss_measured_cluster m = begin(p, options);
+  const double card = 1 / largest_rate(&out->cluster, SS_COST_INTER)->value;
+  m.nics = out->cluster.nics;
+  if (m.pieces[SS_COST_EXCHANGE] == 0)
+    begin_piece(&m, SS_COST_EXCHANGE, 5e-6,
+                1.01 * m.gpus_per_node / m.nics * m.piece[SS_COST_INTER][0].cost[1].value);
+  begin_ways(&m, &options->library, card);
+  if (!ss_way_priors_read(card, p->way_prior, &p->way_priors, error)) return false;
+  begin_at_priors(p, &m, card);
+  forget(p);
+  hold_latency(p, &m);
+  choose_window(p, &m, options->window > 0, error);
+  out->cluster = m;
+  out->exchange_tied = false;
+  return settle(p, &out->cluster, true, out->weight, error) && predict_all(p, out, error) &&
+         grows(p, &out->cluster, error) && judge_pieces(p, out, error);
+}
+
 bool ss_cluster_fit(const struct ss_observation *list, size_t count, const struct ss_cluster_fit_options *options,
                     const struct ss_cluster_fit_part *part, struct ss_cluster_fit *out, struct ss_error *error) {
   struct ss_fit_problem p;
@@ -487,6 +554,7 @@ bool ss_cluster_fit(const struct ss_observation *list, size_t count, const struc
   out->weight = ss_alloc(p.count, sizeof *out->weight);
   ok = (ok && out->predicted && out->weight) || ss_fail_memory(error, "fitting times");
   ok = ok && enough(&p, error) && solve(&p, options, out, error);
+  if (ok && chooses(&p, &options->library)) ok = solve_ways(&p, options, out, error);
   ss_arena_free(&p.arena);
   ss_known_terms_free(own, count);
   return ok;

@@ -9,11 +9,24 @@
 #include "calibration/model.h"
 #include "calibration/robust.h"
 
+/* What is supposed of a kind's costs before they are measured: relative to rings in Simple, or (of these, and of what
+ * starts a call) absolute, give or take a factor of e^spread; a spread of 0: nothing is. */
+struct ss_way_prior {
+  enum ss_cost_kind kind;
+  bool absolute;
+  double latency, latency_spread, byte_time, byte_time_spread;
+};
+
+/* Those of models/measured/priors.json for cards that carry so much (B/s). */
+bool ss_way_priors_read(double card_rate, struct ss_way_prior out[SS_COST_KINDS], size_t *count,
+                        struct ss_error *error) SS_MUST_CHECK;
+
 struct ss_cluster_fit_options {
   uint32_t gpus_per_node;           /* of a node; 0: as many as a run used */
   uint32_t nics;                    /* 0: found, where runs tell, else 1 */
   uint32_t window;                  /* 0: found, where exchanges were posted at once, else 1 */
   double latency;                   /* s between nodes, not fitted; NAN: fitted */
+  struct ss_library library;        /* NCCL: its tuner may say what was played */
   bool unjudged;                    /* nothing is left out to judge the fit by: that takes several fits more */
   const struct ss_watcher *watcher; /* told how far a validation is; NULL: nobody */
 };

@@ -14,9 +14,13 @@ enum ss_cost_kind {
   SS_COST_INTRA,    /* messages inside a node */
   SS_COST_MEMORY,
   SS_COST_STREAM, /* the time between messages that overlap (osu_bw): no latency of any link */
-  SS_COST_KINDS
+  SS_COST_START,  /* of NCCL, a call in LL, LL128 and Simple */
+  SS_COST_WAY = SS_COST_START + SS_PROTOCOLS,          /* of NCCL, messages between nodes of a way and protocol, */
+  SS_COST_KINDS = SS_COST_WAY + SS_WAYS * SS_PROTOCOLS /* but for rings in Simple: those are SS_COST_INTER */
 };
 extern const char *const ss_cost_kind_names[];
+/* "ring_simple", "exchange", "tree_ll", ..., as files call them. */
+extern const char *const ss_cost_kind_keys[];
 
 enum { SS_COST_PIECES = 4 };
 
@@ -35,8 +39,14 @@ struct ss_measured_cluster {
   struct ss_cost_piece piece[SS_COST_KINDS][SS_COST_PIECES];
   uint32_t gpus_per_node, nics; /* of a whole node; runs may have used some of its GPUs */
   uint32_t window;              /* UINT32_MAX: no limit */
+  struct ss_library library;    /* of NCCL: open calls are played as its tuner takes them; else none */
+  double card_rate;             /* B/s that cards are sold as: what NCCL finds its channels by */
 };
 
+/* The library for runs on so many GPUs of a node (0: all), with the channels that it finds. */
+void ss_measured_library(const struct ss_measured_cluster *m, uint32_t per_node, struct ss_library *out);
+/* Of messages between nodes in NCCL's calls. */
+enum ss_cost_kind ss_cost_kind_of_way(enum ss_way way, enum ss_protocol protocol);
 /* The piece that covers a message, or a vector, of so many bytes; of exchanges without pieces, that between nodes. */
 const struct ss_cost_piece *ss_cost_piece_of(const struct ss_measured_cluster *m, enum ss_cost_kind kind,
                                              uint64_t bytes);

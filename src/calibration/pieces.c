@@ -12,7 +12,7 @@ static const double CAP = 4, RESOLUTION = 1e-4;
 
 enum ss_cost_kind ss_fit_charged_as(const struct ss_measured_cluster *m, enum ss_cost_kind kind) {
   if (m->pieces[kind] > 0) return kind;
-  return kind <= SS_COST_INTRA ? SS_COST_INTER : SS_COST_KINDS;
+  return kind <= SS_COST_INTRA ? SS_COST_INTER : SS_COST_KINDS; /* ways without costs follow from rings in Simple */
 }
 
 static size_t costs_of(const struct ss_measured_cluster *m) {
@@ -62,6 +62,21 @@ static size_t order_pieces(struct ss_fit_problem *p, const struct ss_measured_cl
   return orders;
 }
 
+static void suppose(struct ss_fit_problem *p, struct ss_times *t, const struct ss_measured_cluster *m,
+                    const struct ss_way_prior *prior) {
+  const struct ss_fitted_cost *like = m->piece[SS_COST_INTER][0].cost;
+  const double value[] = {prior->latency, prior->byte_time},
+               spread[] = {prior->latency_spread, prior->byte_time_spread};
+  for (size_t which = 0; which < 2; which++) {
+    if (m->pieces[prior->kind] == 0 || !(spread[which] > 0) || t->priors == SS_FIT_PRIORS) continue;
+    const bool own = prior->kind == SS_COST_INTER || prior->absolute;
+    const size_t of = ss_fit_index(m, prior->kind, 0) + which;
+    p->prior[t->priors++] =
+        (struct ss_cost_prior){of, own ? SIZE_MAX : ss_fit_index(m, SS_COST_INTER, 0) + which, value[which],
+                               spread[which], own ? value[which] : value[which] * like[which].value};
+  }
+}
+
 /* The times of every fold but `without`, or of that one alone; FOLDS: of all. Returns how many. */
 static struct ss_times design(struct ss_fit_problem *p, const struct ss_measured_cluster *m, size_t without,
                               bool alone) {
@@ -84,6 +99,8 @@ static struct ss_times design(struct ss_fit_problem *p, const struct ss_measured
     p->seconds[t.count] = seconds - p->taken[t.count];
     t.count++;
   }
+  for (size_t i = 0; m->library.kind == SS_NCCL && i < p->way_priors; i++) suppose(p, &t, m, &p->way_prior[i]);
+  t.prior = p->prior;
   return t;
 }
 
@@ -184,7 +201,10 @@ static void try_piece(struct ss_fit_problem *p, const struct ss_measured_cluster
 
 /* The one more boundary that helps most; false: there is none to try. */
 static bool add_best(struct ss_fit_problem *p, struct ss_measured_cluster *m) {
-  static const uint32_t most[SS_COST_KINDS] = {SS_COST_PIECES, SS_COST_PIECES, SS_COST_PIECES, 2, 1};
+  static const uint32_t usual[SS_COST_KINDS] = {SS_COST_PIECES, SS_COST_PIECES, SS_COST_PIECES, 2};
+  uint32_t most[SS_COST_KINDS];
+  memcpy(most, usual, sizeof most);
+  if (m->library.kind == SS_NCCL) most[SS_COST_INTER] = 1;
   struct ss_measured_cluster best = {0}, tried;
   double score = INFINITY;
   for (enum ss_cost_kind kind = 0; kind < SS_COST_KINDS; kind++) {

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "calibration/fit.h"
 
+enum { SS_FIT_PRIORS = 4 * SS_COST_KINDS };
 enum { SS_FIT_COSTS = SS_COST_KINDS * SS_COST_PIECES * 2, SS_FIT_ORDERS = SS_COST_MEMORY * (SS_COST_PIECES - 1) };
 /* s a byte that a core adds: what is supposed where nothing tells it. */
 #define SS_SUPPOSED_SUM 1e-10
@@ -21,7 +22,10 @@ struct ss_fit_problem {
   double *taken;    /* [count] and what was taken off them */
   double *order;    /* [SS_FIT_ORDERS * SS_FIT_COSTS] scratch: of pieces that follow one another */
   double *score[2]; /* [count] scratch: of two fits */
-  double cap;       /* no residual counts more */
+  struct ss_way_prior way_prior[SS_COST_KINDS]; /* [way_priors] of NCCL's costs */
+  size_t way_priors;
+  struct ss_cost_prior prior[SS_FIT_PRIORS]; /* scratch: of the last design */
+  double cap;                                /* no residual counts more */
   double latency;   /* s that is given, not fitted, of messages between nodes; NAN: none is */
   bool between;     /* some runs were of several nodes; else it is given of messages inside one */
   bool suppose_sum; /* the observations do not tell sums from messages */
@@ -49,7 +53,7 @@ static inline struct ss_known_terms *ss_fit_terms(const struct ss_fit_problem *p
 
 /* Mean distance of a fit to all; INFINITY: there is none. */
 double ss_fit_score(struct ss_fit_problem *p, const struct ss_measured_cluster *m);
-/* score[count]: the same of observations that the fit has not seen, one by one; false: a fold has no fit. */
+/* score[count]: the same of observations that the fit has not seen, each fifth left out; false: a fold has no fit. */
 bool ss_fit_cross_validate(struct ss_fit_problem *p, const struct ss_measured_cluster *m,
                            double *score) SS_MUST_CHECK;
 /* Whether scores `a` are better than `b` by more than so many standard errors of their difference: of two

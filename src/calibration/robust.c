@@ -151,10 +151,13 @@ struct fitting {
   double sigma;
 };
 
-/* A row like those of times, whose deviations are as many of its own as theirs are of sigma. */
+/* A row like those of times, whose deviations are as many of its own as theirs are of sigma, and far ones count less.
+ */
 static void add_prior(struct fitting *f, const struct ss_cost_prior *p) {
   struct normal *m = &f->normal;
-  const double off = f->sigma / (p->spread * p->unit), w = off * off;
+  const double of = f->cost[p->of].value, about = p->value * (p->like == SIZE_MAX ? 1 : f->cost[p->like].value);
+  const double off = f->sigma / (p->spread * p->unit);
+  const double w = off * off * (of > 0 && about > 0 ? huber(fabs(log(of / about)) / p->spread) : 1);
   m->a[p->of * m->n + p->of] += w;
   if (p->like == SIZE_MAX) {
     m->b[p->of] += w * p->value;

@@ -12,8 +12,8 @@
 const char *const ss_library_names[] = {"none", "nccl", "openmpi", "mpich", "cray-mpich", "gloo", NULL};
 const char *const ss_way_names[] = {"ring", "tree", NULL};
 const char *const ss_protocol_names[] = {"ll", "ll128", "simple", NULL};
-static const char *const gpu_names[] = {"volta", "ampere", "hopper", NULL};
-static const char *const cpu_names[] = {"intel", "amd", NULL};
+const char *const ss_gpu_names[] = {"volta", "ampere", "hopper", NULL};
+const char *const ss_cpu_names[] = {"intel", "amd", NULL};
 static const char *const inside_names[] = {"nvlink", "pci", NULL};
 
 /* --- what NCCL believes: models/libraries ------------------------------------------------------------------- */
@@ -192,8 +192,8 @@ static const struct ss_object_spec costs_spec = {
 static const struct ss_field_spec library_fields[] = {
     {"name", NULL, SS_IS_CHOICE(ss_library_names), .required = true, SS_STORED(struct ss_library, kind)},
     {"version", NULL, SS_IS_NAME, SS_STORED(struct ss_library, version)},
-    {"gpu", NULL, SS_IS_CHOICE(gpu_names), .usual = "ampere", SS_STORED(struct ss_library, gpu)},
-    {"cpu", NULL, SS_IS_CHOICE(cpu_names), .usual = "intel", SS_STORED(struct ss_library, cpu)},
+    {"gpu", NULL, SS_IS_CHOICE(ss_gpu_names), .usual = "ampere", SS_STORED(struct ss_library, gpu)},
+    {"cpu", NULL, SS_IS_CHOICE(ss_cpu_names), .usual = "intel", SS_STORED(struct ss_library, cpu)},
     {"inside", "what joins the GPUs of a node", SS_IS_CHOICE(inside_names), .usual = "nvlink",
      SS_STORED(struct ss_library, pci)},
     {"ll128", "whether NCCL may take it (where there is NVLink)", SS_IS_FLAG, SS_STORED(struct ss_library, ll128)},

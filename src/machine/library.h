@@ -22,6 +22,7 @@ extern const char *const ss_way_names[], *const ss_protocol_names[]; /* "ring", 
 
 enum ss_gpu { SS_VOLTA, SS_AMPERE, SS_HOPPER, SS_GPUS };
 enum ss_cpu { SS_INTEL, SS_AMD, SS_CPUS };
+extern const char *const ss_gpu_names[], *const ss_cpu_names[]; /* "volta", ...; "intel", "amd" */
 
 struct ss_by_protocol {
   double of[SS_PROTOCOLS];

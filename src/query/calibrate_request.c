@@ -58,10 +58,46 @@ static bool read_lists(struct ss_node object, struct ss_calibrate_request *q, st
   return true;
 }
 
+/* "nccl=2.21,gpu=hopper": an object's members as text. */
+static bool library_of_text(struct ss_node node, const char *text, struct ss_doc **out, struct ss_error *error) {
+  char copy[128], *state = NULL;
+  cJSON *root = cJSON_CreateObject();
+  (void)snprintf(copy, sizeof copy, "%s", text);
+  bool first = true, ok = root != NULL;
+  for (char *one = strtok_r(copy, ",", &state); one && ok; one = strtok_r(NULL, ",", &state), first = false) {
+    char *value = strchr(one, '=');
+    if (value) *value++ = '\0';
+    const bool no = value && strcmp(value, "false") == 0, flag = no || (value && strcmp(value, "true") == 0);
+    ok = value && (!first || cJSON_AddStringToObject(root, "name", one)) &&
+         (flag ? cJSON_AddBoolToObject(root, one, !no)
+               : cJSON_AddStringToObject(root, first ? "version" : one, value));
+  }
+  if (ok && !first) return ss_doc_adopt("library", root, out, error);
+  cJSON_Delete(root);
+  return ss_node_fail(node, error, "\"%s\" is not NAME=VERSION (say nccl=2.21, or nccl=2.21,gpu=hopper)", text);
+}
+
+static bool read_library(struct ss_node node, void *out, struct ss_error *error) {
+  struct ss_library *library = out;
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  const char *text;
+  char warning[256] = "";
+  struct ss_node object = node;
+  if (ss_node_is_text(node)) {
+    if (!ss_node_text(node, &text, error) || !library_of_text(node, text, &doc, error)) return false;
+    object = ss_doc_root(doc);
+  }
+  if (!ss_library_read(object, library, warning, error)) return false;
+  return library->kind == SS_NCCL ||
+         ss_node_fail(node, error, "of %s nothing is known that a fit could use", ss_library_names[library->kind]);
+}
+
 #define PART(member) SS_STORED(struct ss_calibrate_request, member)
 static const char *const left_out[] = {"collectives", "nodes", "nothing", NULL}; /* by enum ss_leave_out */
 static const struct ss_field_spec window_forms[] = {
     {NULL, NULL, SS_IS_COUNT(1, 1 << 20)}, {NULL, NULL, SS_IS_TEXT, .pattern = "^all$"}, {.name = NULL}};
+static const struct ss_field_spec library_forms[] = {
+    {NULL, NULL, SS_IS_TEXT}, {NULL, NULL, SS_IS_OBJECT(&ss_library_fields)}, {.name = NULL}};
 static const struct ss_field_spec fields[] = {
     {"logs", "times that were measured: files", SS_IS_EITHER(ss_texts_forms)},
     {"name", "of the cluster (what was measured)", SS_IS_TEXT, PART(name)},
@@ -72,6 +108,8 @@ static const struct ss_field_spec fields[] = {
     {"latency", "between nodes (fitted)", SS_IS_TIME, PART(fit.latency)},
     {"ranks", "where a log does not say", SS_IS_COUNT(2, 65536), PART(reading.ranks)},
     {"tool", "where logs do not say, or FILE=TOOL of one log", SS_IS_EITHER(ss_texts_forms)},
+    {"library", "whose tuner says what was played: nccl=2.21, or as a cluster has it (as logs say)",
+     SS_IS_EITHER(library_forms), .read = read_library, PART(fit.library)},
     {"in_place", "of nccl-tests those columns", SS_IS_FLAG, PART(reading.in_place)},
     {"where", "COLUMN=VALUE: only such rows", SS_IS_EITHER(ss_texts_forms)},
     {"suppose", "COLLECTIVE=ALGORITHM, where a log hides it", SS_IS_EITHER(ss_texts_forms)},

@@ -195,6 +195,53 @@ def exchanges_have_costs_only_where_times_tell(folder):
         within(cluster["exchange"]["latency"] / window, 15e-6, 0.03, "start-ups of exchanges")
 
 
+COSTS = {"ring": {"ll": {"latency": 4e-6, "bandwidth": 2.7e9}, "simple": {"latency": 20e-6, "bandwidth": 19e9}},
+         "tree": {"ll": {"latency": 9e-6, "bandwidth": 2e9}, "simple": {"latency": 11e-6, "bandwidth": 13e9}}, "start": {"ll": 12e-6, "simple": 50e-6}}
+LIBRARY = {"name": "nccl", "version": "2.21", "cpu": "amd", "ll128": False, "channels": 2, "channel_bandwidth": "24GB/s"}
+TUNED = {"name": "tuned", "model": "fair", "latency": "20us", "bandwidth": "19GB/s", "gpus_per_node": 4, "nics": 2, "window": 1,
+         "exchange": {"latency": "6us", "bandwidth": "5GB/s"}, "intra": {"latency": "10us", "bandwidth": "152GB/s"}, "library": {**LIBRARY, "costs": COSTS}}
+
+
+def tuned(folder, seed):
+    """What calls take on a cluster of known costs by way and protocol, where the library's tuner chooses, with noise."""
+    (folder / "tuned.json").write_text(json.dumps(TUNED))
+    draw, lines = random.Random(seed), ["library,nodes,gpus_per_node,collective,bytes,seconds"]
+    for nodes in (2, 8):
+        for collective in ("allreduce", "allgather", "alltoall"):
+            algorithm = ["--algorithm", "linear"] if collective == "alltoall" else []
+            done = subprocess.run([PROGRAM, "collective", collective, *algorithm, "--cluster", folder / "tuned.json", "--ranks", str(4 * nodes),
+                                   "--sizes", "1KiB:256MiB", "--format", "csv"], capture_output=True, text=True, env=ENVIRONMENT)
+            assert done.returncode == 0, done.stderr
+            for row in csv.DictReader(io.StringIO(done.stdout)):
+                lines.append(f"NCCL,{nodes},4,{collective},{row['bytes']},{float(row['time_s']) * math.exp(draw.gauss(0, NOISE))}")
+    (folder / "t.csv").write_text("\n".join(lines) + "\n")
+
+
+@test
+def a_tuner_says_what_was_played(folder):
+    """With the library named, what each way and protocol costs is found again, and times of a collective that was left out are
+    predicted as well as noise and priors allow; without it, jumps from one to another are outliers."""
+    tuned(folder, 1)
+    named = ["--nics", "2", "--library", "nccl=2.21,cpu=amd,ll128=false"]
+    cluster = json.loads(call(folder / "t.csv", *named, "--leave-out", "nothing", "-o", "-").stdout)
+    library = cluster["library"]
+    assert (library["channels"], library["channel_bandwidth"], library["version"]) == (2, 24e9, "2.21") and "tuner" in cluster["notes"]["chosen"]
+    for way, protocol, cost, share in (("ring", "simple", "bandwidth", .03), ("ring", "simple", "latency", .1), ("ring", "ll", "bandwidth", .1),
+                                       ("ring", "ll", "latency", .15), ("tree", "ll", "latency", .25)):
+        within(library["costs"][way][protocol][cost], COSTS[way][protocol][cost], share, f"{way} {protocol} {cost}")
+    within(library["costs"]["start"]["simple"], 50e-6, 0.25, "a call in Simple")
+    within(cluster["exchange"]["bandwidth"], 5e9, 0.03, "exchanges")
+    rings = json.loads(call(folder / "t.csv", "--nics", "2", "--leave-out", "nothing").stdout)
+    assert cluster["notes"]["residual_median"] < rings["notes"]["residual_median"]
+    assert len(cluster["notes"]["outliers"]) < len(rings["notes"]["outliers"])
+    for wish, says in (("nccl", "NAME=VERSION"), ("openmpi=5", "nothing is known"), ("nccl=2.21,gpu=turing", "gpu")):
+        assert says in call(folder / "t.csv", "--library", wish, status=2).stderr
+    (folder / "c.json").write_text(json.dumps(cluster))
+    done = subprocess.run([PROGRAM, "collective", "allreduce", "--cluster", folder / "c.json", "--ranks", "32", "--sizes", "16MiB:16MiB", "--format",
+                           "json"], capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.returncode == 0, done.stderr
+
+
 @test
 def tables_say_their_library_and_system(folder):
     """NCCL's alltoall is posted at once, MPI's goes pair by pair; and a cluster has its system's name."""
