@@ -316,7 +316,7 @@ static bool tells_more(struct ss_fit_problem *p, const struct ss_measured_cluste
   ok = ok && hold_out(p, *b, other, error);
   forget(p);
   size_t kept = 0;
-  for (size_t i = 0; i < p->count; i++) {
+  for (size_t i = 0; ok && i < p->count; i++) {
     if (p->list[p->at[i]].nodes < 2) continue;
     mine[kept] = mine[i];
     other[kept++] = other[i];

@@ -274,7 +274,7 @@ static bool chunk_of(const struct ss_wire *wire, const struct header *h, struct 
 /* The rows come with the payload, except where the receiver knows them. */
 static bool fill_rows(const struct ss_payload *payload, struct ss_mpi_arrival *a, struct ss_error *error) {
   if (a->wire->format != SS_WIRE_VALUES) return true;
-  bool good = payload->known != NULL && payload->count == a->count;
+  bool good = payload && payload->known && payload->count == a->count;
   for (uint32_t i = 0; good && i < a->count; i++) {
     a->chunks[i].rows = payload->known[i].rows;
     good = payload->known[i].count == a->chunks[i].count && (a->chunks[i].rows || a->chunks[i].count == 0);

@@ -134,7 +134,8 @@ static double off(double a, double b) {
 /* The error of one step from half the ranks to all, taken for each such step from there on. */
 static void conclude(struct ss_result *r, const struct ss_extrapolation *e, const struct load *captured,
                      const struct load *by_half) {
-  const double steps = log((double)e->ranks / e->from) / log((double)e->from / (e->from / 2));
+  const uint32_t half = e->from / 2;
+  const double steps = log((double)e->ranks / e->from) / log((double)e->from / half);
   r->captured = captured->time;
   r->by_half = by_half->time;
   r->off = fmax(off(by_half->time, captured->time),

@@ -516,40 +516,46 @@ static void exchanges_follow_their_definitions(void **state) {
       }
 }
 
-/* Counts first go the way of what they count; padded messages are as long as the longest of all. */
-static void exchanges_tell_sizes_and_pad(void **state) {
+/* What counts and messages take from `from_end` to `to_end` ends: padded messages are as long as the longest of all.
+ */
+static uint64_t told_and_sent(uint32_t from_end, uint32_t to_end, bool served, bool padded) {
+  uint64_t bytes = 0, most = 0, pairs = 0;
+  for (uint32_t from = 0; from < from_end; from++)
+    for (uint32_t to = 0; to < to_end; to++) {
+      if (!served && from == to) continue;
+      const uint64_t own = coo_bytes(ragged(from, to));
+      pairs++, bytes += own;
+      most = own > most ? own : most;
+    }
+  return padded ? 8 * (uint64_t)from_end * (from_end - 1) + pairs * most : 8 * pairs + bytes;
+}
+
+static void tell_sizes_and_pad(enum exchange which, uint32_t size, bool payloads, bool pads) {
   static struct world w;
+  const bool served = which != PAIRWISE;
+  const uint32_t servers = served ? size / 2 + 1 : 0, to_end = which == FAN_IN ? servers : size,
+                 from_end = which == FAN_OUT ? servers : size;
+  struct ss_receipts receipts;
+  struct giver giver = {.w = &w};
+  open_world(&w, size, NATURAL, servers, payloads, bumpy_cluster());
+  w.play.exchange_sizes = true;
+  w.play.ragged = pads ? SS_RAGGED_PADDED : SS_RAGGED_V;
+  assert_true(ss_receipts_open(&receipts, to_end, from_end, &w.error));
+  struct ss_exchange x = {
+      .context = &giver, .give = give_chunk, .wire = &coo, .counted = true, .receipts = payloads ? &receipts : NULL};
+  play_block(&w, which, 0, &x);
+  assert_int_equal(w.recorder.bytes, told_and_sent(from_end, to_end, served, pads && !served));
+  if (payloads) check_exchanged(&w, which, 0, &receipts);
+  ss_receipts_close(&receipts);
+  close_world(&w);
+}
+
+/* Counts first go the way of what they count. */
+static void exchanges_tell_sizes_and_pad(void **state) {
   (void)state;
   for (enum exchange which = 0; which < SCATTER; which++)
     for (uint32_t size = 1; size <= 33; size++)
-      for (int way = 0; way < 4; way++) {
-        const bool payloads = way % 2, padded = way / 2 && which == PAIRWISE, served = which != PAIRWISE;
-        const uint32_t servers = served ? size / 2 + 1 : 0, to_end = which == FAN_IN ? servers : size;
-        struct ss_receipts receipts;
-        struct giver giver = {.w = &w};
-        uint64_t bytes = 0, most = 0, pairs = 0;
-        open_world(&w, size, NATURAL, servers, payloads, bumpy_cluster());
-        w.play.exchange_sizes = true;
-        w.play.ragged = way / 2 ? SS_RAGGED_PADDED : SS_RAGGED_V;
-        assert_true(ss_receipts_open(&receipts, to_end, which == FAN_OUT ? servers : size, &w.error));
-        struct ss_exchange x = {.context = &giver,
-                                .give = give_chunk,
-                                .wire = &coo,
-                                .counted = true,
-                                .receipts = payloads ? &receipts : NULL};
-        play_block(&w, which, 0, &x);
-        for (uint32_t from = 0; from < (which == FAN_OUT ? servers : size); from++)
-          for (uint32_t to = 0; to < to_end; to++) {
-            if (!served && from == to) continue;
-            pairs++, bytes += coo_bytes(ragged(from, to));
-            if (coo_bytes(ragged(from, to)) > most) most = coo_bytes(ragged(from, to));
-          }
-        const uint64_t told = padded ? UINT64_C(8) * size * (size - 1) : 8 * pairs;
-        assert_int_equal(w.recorder.bytes, told + (padded ? pairs * most : bytes));
-        if (payloads) check_exchanged(&w, which, 0, &receipts);
-        ss_receipts_close(&receipts);
-        close_world(&w);
-      }
+      for (int way = 0; way < 4; way++) tell_sizes_and_pad(which, size, way % 2, way / 2);
 }
 
 /* Hosts wait once for what was told. */

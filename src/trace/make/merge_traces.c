@@ -122,7 +122,7 @@ static void copy_segments(const struct job *job, size_t tensor, const struct mer
         const void *values = ss_trace_values(part, tensor, t, r, &dtype);
         ss_trace_rows(part, tensor, t, r, out->rows + lookups);
         if (out->values && count > 0) memcpy(out->values + lookups * row, values, count * row);
-        for (uint64_t b = 1; b <= more; b++) out->bag_offsets[bags + b] = lookups + at[b] - at[0];
+        for (uint64_t b = 1; out->bag_offsets && b <= more; b++) out->bag_offsets[bags + b] = lookups + at[b] - at[0];
         lookups += count;
         bags += more;
         out->offsets[++segment] = lookups;
