@@ -75,10 +75,7 @@ static bool run(struct ss_call *call, struct ss_error *error) {
 }
 
 static const struct ss_option_spec options[] = {
-    {"--lossy", SS_FLAG(struct ss_call, request.lossy), .help = "admit schemes that do not end with the exact sum"},
-    {"--model-parallel", SS_FLAG(struct ss_call, request.model_parallel),
-     .help =
-         "admit schemes that need the table cut over ranks; of several tables also whole ones, all in one exchange"},
+    SS_OPTIONS_ADMITTED,
     {"--place", SS_FLAG(struct arguments, place),
      .help = "compare where the trace's tables might live, for alltoall:partition=placed; --format json writes the "
              "best as a placement; --scheme alltoall:pooling=sum (or padded): of pooled bags"},

@@ -60,6 +60,8 @@ static bool fill_page(struct session *s, const struct ss_call *call, struct ss_e
   s->page.models = ss_study_models(study);
   s->page.costs = ss_study_costs(study);
   s->page.results = results;
+  s->page.no_lossy = ss_study_chose_schemes(study) && !call->request.lossy;
+  s->page.no_model_parallel = ss_study_chose_schemes(study) && !call->request.model_parallel;
   s->page.turns = &s->turns;
   s->page.lacking = &s->lacking;
   s->page.expectations = s->judged.expectations;
@@ -113,6 +115,7 @@ static bool run(struct ss_call *call, struct ss_error *error) {
 }
 
 static const struct ss_option_spec options[] = {
+    SS_OPTIONS_ADMITTED,
     SS_OPTIONS_SCENARIO(SS_ITERATIONS_OF_TRACE, ", or several: A,B"),
     SS_OPTION_TENSOR,
     SS_OPTION_SCHEME,
@@ -135,7 +138,7 @@ const struct ss_command ss_command_report = {
         "words,\n"
         "the question, figures, tables, closed forms with their errata, inputs with their sources, and what makes "
         "the\n"
-        "page again. Where nobody names schemes all are tried that `plan` tries. Every point of a cluster with a\n"
+        "page again. Where nobody names schemes those are tried that `plan` tries. Every point of a cluster with a\n"
         "\"window\" is simulated once more, with the window all (or 1), and the page warns where the order of "
         "schemes\n"
         "turns. Figures need gnuplot; without it the page has their data. Status 1 when an expectation of the "

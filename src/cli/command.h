@@ -154,6 +154,12 @@ enum { SS_PATIENCE = 30 /* s, to stand in the defaults of commands that have the
   { "--scheme", SS_FIELD, .field = "schemes", .value = "A,B", .help = "the schemes, with options: zen:format=coo" }
 #define SS_OPTION_NO_VERIFY                                                                                          \
   { "--no-verify", SS_FIELD, .field = "verify", .json = "false", .help = "skip the proof (faster, less memory)" }
+#define SS_OPTIONS_ADMITTED                                                                                          \
+  {"--lossy", SS_FLAG(struct ss_call, request.lossy), .help = "admit schemes that do not end with the exact sum"}, { \
+    "--model-parallel", SS_FLAG(struct ss_call, request.model_parallel),                                             \
+        .help = "admit schemes that need the table cut over ranks; of several tables also whole ones, all in one "   \
+                "exchange"                                                                                           \
+  }
 #define SS_OPTION_TENSOR_OF(...)                                                                                     \
   { "--tensor", __VA_ARGS__, .value = "NAME", .help = "only this tensor of the trace (repeatable; default: all)" }
 #define SS_OPTION_TENSOR SS_OPTION_TENSOR_OF(SS_FIELDS("tensors"))

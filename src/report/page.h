@@ -19,8 +19,9 @@ struct ss_page {
   struct ss_verdicts expectations;
   const struct ss_costs *costs; /* whose forms the results have */
   const struct ss_results *results;
-  const struct ss_turns *turns; /* of the results; NULL: nobody asked */
-  struct ss_error *lacking;     /* out: why figures were not drawn; no text when they were */
+  const struct ss_turns *turns;     /* of the results; NULL: nobody asked */
+  bool no_lossy, no_model_parallel; /* such schemes were not considered */
+  struct ss_error *lacking;         /* out: why figures were not drawn; no text when they were */
 };
 
 /* Of a struct ss_page. Without gnuplot the page has the figures' data instead, and *lacking says why. */

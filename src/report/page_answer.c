@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "report/html.h"
 #include "report/links.h"
+#include "report/results_table.h"
 #include "report/table.h"
 
 #include <math.h>
@@ -35,12 +36,14 @@ static bool tensors_differ(const struct ss_page_cells *cells) {
   return false;
 }
 
-static void why(const void *result, FILE *stream) {
-  ss_links_words(result, stream);
+static void why(const void *context, FILE *stream) {
+  const struct ss_page_cell *cell = context;
+  ss_links_words(cell->best, stream);
+  ss_range_words(cell->best, cell->next, stream);
 }
 
-static bool write_why(const struct ss_result *p, FILE *s) {
-  SS_AUTO_FREE char *text = ss_written(why, p);
+static bool write_why(const struct ss_page_cell *cell, FILE *s) {
+  SS_AUTO_FREE char *text = ss_written(why, cell);
   if (text && *text) ss_html_between("<p>", text, "</p>\n", s);
   return text != NULL;
 }
@@ -278,13 +281,18 @@ bool ss_page_answer(const struct ss_page *page, struct ss_page_cells *cells, FIL
     for (size_t i = 0; i < cells->count; i++)
       if (cells->cell[i].decides) {
         write_one_answer(&cells->cell[i], s);
-        if (!write_why(cells->cell[i].best, s)) return ss_fail_memory(error, "writing the answer");
+        if (!write_why(&cells->cell[i], s)) return ss_fail_memory(error, "writing the answer");
       }
   } else if (!write_many_answers(cells, s, error)) {
     return false;
   }
   if (tensors_differ(cells))
     fputs("<p>Single tensors have other winners: <code>sparsync plan</code> chooses for each.</p>\n", s);
+  if (page->no_lossy || page->no_model_parallel)
+    fprintf(s, "<p>Not considered:%s%s%s.</p>\n", page->no_lossy ? " lossy schemes (<code>--lossy</code>)" : "",
+            page->no_lossy && page->no_model_parallel ? "," : "",
+            page->no_model_parallel ? " schemes that need the table cut over ranks (<code>--model-parallel</code>)"
+                                    : "");
   if (page->expectations.failed)
     fprintf(s, "<p class=\"fails\">%zu of %zu <a href=\"#expectations\">expectations</a> failed.</p>\n",
             page->expectations.failed, page->expectations.count);

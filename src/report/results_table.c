@@ -86,8 +86,7 @@ static void print_fan(const struct ss_result *results, size_t n, const struct ss
   fputc('.', stream);
 }
 
-/* What of them was not captured, and how sure the answer is. */
-static void print_range(const struct ss_result *best, const struct ss_result *next, FILE *stream) {
+void ss_range_words(const struct ss_result *best, const struct ss_result *next, FILE *stream) {
   char low[32], high[32];
   if (!best->extrapolated_from) return;
   fprintf(stream, " %u of the ranks were captured", best->extrapolated_from);
@@ -95,7 +94,8 @@ static void print_range(const struct ss_result *best, const struct ss_result *ne
     fputs(", too few to say how far off it is.", stream);
     return;
   }
-  fprintf(stream, ": %s to %s", ss_units_format(low, sizeof low, SS_TIME, best->time_low),
+  fprintf(stream, "; as far as they tell, it takes %s to %s",
+          ss_units_format(low, sizeof low, SS_TIME, best->time_low),
           ss_units_format(high, sizeof high, SS_TIME, best->time_high));
   if (next && next->time > best->time && next->time_low < best->time_high)
     fprintf(stream, ", and %s may be as fast", next->setting.label);
@@ -125,7 +125,7 @@ void ss_results_words(const struct ss_result *results, size_t n, FILE *stream) {
   if (best->bound_by[0] && best->time > 0)
     fprintf(stream, " Its bottleneck is the %s, for %.0f%% of the time.", best->bound_by,
             100 * best->bound / best->time);
-  print_range(best, next, stream);
+  ss_range_words(best, next, stream);
   print_fan(results, n, best, stream);
   fputc('\n', stream);
 }

@@ -22,6 +22,8 @@ void ss_result_print_cell(const struct ss_result *result, FILE *stream);
 
 /* "16 ranks on CLUSTER, tensor NAME: zen is fastest, ..." of a table's results, with the line's end. */
 void ss_results_words(const struct ss_result *results, size_t n, FILE *stream);
+/* " 16 of the ranks were captured; as far as they tell, it takes ..." of an extrapolated result; else nothing. */
+void ss_range_words(const struct ss_result *best, const struct ss_result *next, FILE *stream);
 /* Adds a text to a record of a table, "1.1 ms..1.5 ms"; nothing where there is no `low` (NaN). */
 void ss_range_add(struct cJSON *record, const char *name, double low, double high);
 /* What tables show of n results that stand in one: their JSON, and in words "imbalance", "form", "off_by",

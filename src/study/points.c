@@ -375,9 +375,10 @@ static bool applies(const struct ss_setting *setting, const struct cell *p, stru
            ss_uniform_divides(&p->source->uniform, ss_setting_parts(setting, layout), layout.ranks, &why)));
 }
 
-/* May `plan` choose it? */
-static bool admitted(const struct ss_request *r, const struct ss_scheme *scheme) {
-  return !r->plan ||
+/* May `plan` choose it, or `report` where nobody named schemes? */
+static bool admitted(const struct ss_study *s, const struct ss_scheme *scheme) {
+  const struct ss_request *r = &s->request;
+  return !(r->plan || (r->candidates && s->chosen_for_user)) ||
          ((r->lossy || ss_scheme_lossless(scheme)) && (r->model_parallel || !ss_scheme_model_parallel(scheme)));
 }
 
@@ -503,7 +504,7 @@ static bool add_points(struct ss_study *s, const struct cell *p, const struct ss
   point.setting = *setting;
   ss_setting_settle(&point.setting, &p->point.cluster.library);
   point.ranks = ranks;
-  if (!admitted(&s->request, point.setting.scheme)) return true;
+  if (!admitted(s, point.setting.scheme)) return true;
   if (s->chosen_for_user && !applies(&point.setting, p, layout, s->request.plan || s->request.candidates))
     return true;
   point.servers = ss_setting_servers(&point.setting, layout);
@@ -559,7 +560,7 @@ static bool add_schemes(struct ss_study *s, const struct cell *p, uint32_t ranks
     if (!ss_setting_read(n, &p->defaults, &setting, error) || !add_points(s, p, &setting, n, ranks, error))
       return false;
   }
-  return !s->request.plan || s->count > before || none_left(s, p, schemes, ranks, error);
+  return !(s->request.plan || s->request.candidates) || s->count > before || none_left(s, p, schemes, ranks, error);
 }
 
 static bool add_cell(struct ss_study *s, cJSON *at, struct ss_error *error) {

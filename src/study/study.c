@@ -428,6 +428,10 @@ const cJSON *ss_study_models(const struct ss_study *s) {
   return s->models;
 }
 
+bool ss_study_chose_schemes(const struct ss_study *s) {
+  return s->chosen_for_user;
+}
+
 const struct ss_costs *ss_study_costs(const struct ss_study *s) {
   return s->request.costs ? s->request.costs : &s->own_costs;
 }

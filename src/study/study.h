@@ -92,7 +92,7 @@ struct ss_request {
       *options; /* {PATH: OPTION}: what a command calls its fields in messages; NULL: no command asks */
 
   bool plan;       /* without named schemes all of ss_candidates are played, and only those that the next two admit */
-  bool candidates; /* without named schemes those of a plan are played, all that can run */
+  bool candidates; /* the same without named schemes; those that are named are all played */
   bool lossy;      /* schemes that do not end with the exact sum */
   bool model_parallel;          /* schemes that need the table cut over ranks */
   bool turns;                   /* where the window decides is to be known (study/window.h) */
@@ -128,6 +128,8 @@ struct ss_node ss_study_expect(const struct ss_study *study);
 const struct ss_point *ss_study_points(const struct ss_study *study, size_t *count);
 /* The closed forms whose values its results have. */
 const struct ss_costs *ss_study_costs(const struct ss_study *study);
+/* Nobody named schemes. */
+bool ss_study_chose_schemes(const struct ss_study *study);
 /* The scenario after all edits, names of models replaced by what their files hold; the sweep stands in it. The same
  * results come of it without edits. */
 const struct cJSON *ss_study_resolved(const struct ss_study *study);

@@ -188,12 +188,14 @@ def without_schemes_all_that_plan_tries_is_tried(folder):
                "intra": {"latency": "1us", "bandwidth": "50GB/s"}}
     (folder / "s.json").write_text(json.dumps({"trace": str(KJV), "cluster": cluster, "ranks": [4, 16], "iterations": "0:2",
                                                "sweep": {"cluster.latency": ["1us", "100us"]}}))
-    rows = json.loads(call("plan", folder / "s.json", "--lossy", "--model-parallel", "--format", "json")[0])["plan"]
-    page = page_of(folder / "s.json", folder=folder, environment=without_gnuplot(folder))
-    [winners] = [[dict(zip(t[0], row)) for row in t[1:]] for t in page.tables if {"fastest", "busiest kind"} <= set(t[0])]
-    assert [w["fastest"] for w in winners] == [row["label"] for row in rows], (winners, [row["label"] for row in rows])
-    assert {len(shown) for shown in page.rows("scheme", "time")} == {row["candidates"] for row in rows}
-    assert any("shard" in row["scheme"] for shown in page.rows("scheme", "time") for row in shown)
+    for admitted in ([], ["--lossy", "--model-parallel"]):
+        rows = json.loads(call("plan", folder / "s.json", *admitted, "--format", "json")[0])["plan"]
+        page = page_of(folder / "s.json", *admitted, folder=folder, environment=without_gnuplot(folder))
+        [winners] = [[dict(zip(t[0], row)) for row in t[1:]] for t in page.tables if {"fastest", "busiest kind"} <= set(t[0])]
+        assert [w["fastest"] for w in winners] == [row["label"] for row in rows], (winners, [row["label"] for row in rows])
+        assert {len(shown) for shown in page.rows("scheme", "time")} == {row["candidates"] for row in rows}
+        assert any("shard" in row["scheme"] for shown in page.rows("scheme", "time") for row in shown)
+        assert ("Not considered: lossy" in page.words["p"]) == (admitted == [])
 
 
 @test
