@@ -140,15 +140,22 @@ bool ss_tool_is_of(const char *text, const char *path) {
                     (slash && strlen(slash + 1) == length && strncmp(text, slash + 1, length) == 0));
 }
 
-/* What the options say of this log, or of all logs; the last one counts. */
+const char *ss_tool_name(const char *text, struct ss_error *error) {
+  const char *equals = strrchr(text, '='), *name = equals ? equals + 1 : text;
+  if (tool_called(name)) return name;
+  (void)ss_fail(error, SS_BAD_INPUT, "--tool: \"%s\" is none of those whose logs can be read: %s", name, can_be_read);
+  return NULL;
+}
+
+/* What the options say of this log, or of all logs, where the log itself does not; the last one counts. */
 static bool tool_given(struct reader *r, struct ss_error *error) {
+  const char *own = r->tool ? r->tool->name : NULL;
   for (size_t i = 0; i < r->reading->tools; i++) {
-    const char *text = r->reading->tool[i], *equals = strrchr(text, '=');
-    const struct tool *tool = tool_called(equals ? equals + 1 : text);
-    if (!tool)
-      return ss_fail(error, SS_BAD_INPUT, "--tool: \"%s\" is none of those whose logs can be read: %s",
-                     equals ? equals + 1 : text, can_be_read);
-    if (!equals || ss_tool_is_of(text, r->path)) r->tool = tool;
+    const char *text = r->reading->tool[i], *name = ss_tool_name(text, error), **found = &r->reading->found[i];
+    if (!name) return false;
+    if (strchr(text, '=') && !ss_tool_is_of(text, r->path)) continue;
+    if (!own) r->tool = tool_called(name);
+    if (!*found || !own || strcmp(own, name) == 0) *found = own ? own : name;
   }
   return true;
 }
@@ -161,7 +168,7 @@ static bool settle_tool(struct reader *r, struct ss_error *error) {
   const bool told = r->nccl && r->factor > 0 && P > 1;
   const bool twice = told && r->factor > 1.5 * share;
   if (r->nccl && r->tool && r->tool->title) return wrong(r, error, "rows of nccl-tests in a log of OSU's");
-  if (!r->tool && !tool_given(r, error)) return false;
+  if (!tool_given(r, error)) return false;
   if (!r->tool && told && !twice)
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: the log is of all_gather_perf, reduce_scatter_perf or alltoall_perf, but does not say of "

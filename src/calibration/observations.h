@@ -38,7 +38,8 @@ struct ss_observations {
 
 /* How logs are to be read where they leave something open, and what of them. */
 struct ss_reading {
-  const char **tool; /* [tools] "alltoall_perf", where logs do not say, or "FILE=alltoall_perf" of one log */
+  const char **tool;  /* [tools] "alltoall_perf", where logs do not say, or "FILE=alltoall_perf" of one log */
+  const char **found; /* [tools] out: this program where a log took or says it, else one that a log says, or NULL */
   size_t tools;
   uint32_t ranks;     /* where the log does not say; 0 */
   uint32_t per_node;  /* where the log does not say; 0 */
@@ -68,6 +69,8 @@ bool ss_reading_suppose(const struct ss_reading *reading, enum ss_collective col
 bool ss_observations_add(struct ss_observations *all, const struct ss_reading *reading, double size,
                          const struct ss_observation *one, struct ss_error *error) SS_MUST_CHECK;
 
+/* The program in "alltoall_perf" or "FILE=alltoall_perf"; NULL: no such logs can be read. */
+const char *ss_tool_name(const char *text, struct ss_error *error) SS_MUST_CHECK;
 /* Whether "FILE=alltoall_perf" is said of this file, by its path or its name. */
 bool ss_tool_is_of(const char *text, const char *path);
 bool ss_log_read(const char *path, const struct ss_mapping *text, const struct ss_reading *reading,

@@ -58,13 +58,25 @@ static bool find_conditions(struct table *t, struct ss_error *error) {
   return true;
 }
 
+/* One column says it, by one of its names, or none. */
+static bool find_column(struct table *t, int use, struct ss_error *error) {
+  t->column[use] = SIZE_MAX;
+  for (size_t c = 0; c < t->csv.width; c++)
+    for (int i = 0; i < 4 && heads[use][i]; i++) {
+      if (strcmp(t->csv.head[c], heads[use][i]) != 0) continue;
+      if (t->column[use] != SIZE_MAX)
+        return ss_fail(error, SS_BAD_INPUT, "%s: columns %zu \"%s\" and %zu \"%s\" say the same: leave one out",
+                       t->csv.name, t->column[use] + 1, t->csv.head[t->column[use]], c + 1, t->csv.head[c]);
+      t->column[use] = c;
+    }
+  return true;
+}
+
 static bool read_heads(struct table *t, struct ss_error *error) {
   bool more;
   if (!ss_csv_head(&t->csv, &more, error)) return false;
   for (int use = 0; use < USES; use++) {
-    t->column[use] = SIZE_MAX;
-    for (int i = 0; i < 4 && heads[use][i] && t->column[use] == SIZE_MAX; i++)
-      t->column[use] = ss_csv_column(&t->csv, heads[use][i], strlen(heads[use][i]));
+    if (!find_column(t, use, error)) return false;
     const bool needed = use == COLLECTIVE || use == NODES || use == BYTES || use == SECONDS;
     if (needed && t->column[use] == SIZE_MAX)
       return ss_fail(error, SS_BAD_INPUT,

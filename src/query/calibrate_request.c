@@ -1,5 +1,6 @@
 #include "query/calibrate_request.h"
 
+#include "base/memory.h"
 #include "calibration/calibrated.h"
 #include "query/cache.h"
 #include "query/query_internal.h"
@@ -163,6 +164,20 @@ static bool check_tools(const struct ss_calibrate_request *q, struct ss_error *e
     bool of_one = strchr(q->reading.tool[i], '=') == NULL;
     for (size_t k = 0; k < q->logs.count; k++) of_one = of_one || ss_tool_is_of(q->reading.tool[i], q->logs.text[k]);
     if (!of_one) return ss_fail(error, SS_BAD_INPUT, "--tool: \"%s\" is of none of the logs", q->reading.tool[i]);
+    if (!ss_tool_name(q->reading.tool[i], error)) return false;
+  }
+  return true;
+}
+
+/* What contradicts every log that it is said of is wrong; what none could use is told. */
+static bool judge_tools(const struct ss_reading *reading, struct ss_error *error) {
+  for (size_t i = 0; i < reading->tools; i++) {
+    const char *name = ss_tool_name(reading->tool[i], error), *found = reading->found[i];
+    if (!name) return false;
+    if (found && strcmp(found, name) != 0)
+      return ss_fail(error, SS_BAD_INPUT, "--tool: \"%s\", but the log says that it is of %s", reading->tool[i],
+                     found);
+    if (!found) ss_notice_tell(reading->notice, "--tool changes nothing: it is for logs alone");
   }
   return true;
 }
@@ -170,11 +185,15 @@ static bool check_tools(const struct ss_calibrate_request *q, struct ss_error *e
 bool ss_calibrate_request_observe(const struct ss_calibrate_request *request, const struct ss_notice *notice,
                                   struct ss_observations *out, struct ss_error *error) {
   struct ss_reading reading = request->reading;
+  SS_AUTO_FREE const char **found = ss_alloc_zero(reading.tools, sizeof *found);
+  reading.found = found;
   reading.notice = notice;
   *out = (struct ss_observations){0};
+  if (!found) return ss_fail_memory(error, "reading times");
   if (!check_tools(request, error)) return false;
   for (size_t i = 0; i < request->logs.count; i++)
     if (!ss_observations_read(request->logs.text[i], &reading, out, error)) return false;
+  if (!judge_tools(&reading, error)) return false;
   drop_small(request->least_message, out);
   return out->count > 0 ||
          ss_fail(error, SS_BAD_INPUT, "%s: no times are left of those asked for", request->logs.text[0]);

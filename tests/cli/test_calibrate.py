@@ -229,6 +229,29 @@ def a_tool_of_one_log(folder):
     for tool, says in (("none.log=all_gather_perf", "none of the logs"), (f"{logs[0]}=all_gather", "can be read"), ("alltoall_perf", "")):
         done = ask("calibrate", "network", *logs[:1], "--tool", tool, "--leave-out", "nothing", status=0 if not says else 2)
         assert says in done.stderr, done.stderr
+    own, table = logs[1], folder / "table.csv"  # it says itself what it is of; a table needs no program
+    rows = [f"alltoall,pairwise,4,1,{4 << k},{3 * (5e-3 + (1 << k) / 1e8)!r}" for k in range(18, 26)]
+    table.write_text("\n".join(["collective,algorithm,nodes,gpus_per_node,bytes,seconds", *rows]) + "\n")
+    for path, tool, status, says in ((own, "foo", 2, "can be read"), (own, f"{own.name}=foo", 2, "can be read"), (own, f"{own.name}=", 2, "can be read"),
+                                     (table, "foo", 2, "can be read"), (own, f"{own.name}=alltoall_perf", 2, "says that it is of all_reduce_perf"),
+                                     (own, "osu_alltoall", 2, "says that it is of all_reduce_perf"), (own, "all_reduce_perf", 0, None),
+                                     (own, f"{own}=all_reduce_perf", 0, None), (table, "alltoall_perf", 0, "--tool changes nothing")):
+        done = ask("calibrate", "network", path, "--tool", tool, "--leave-out", "nothing", status=status)
+        assert says in done.stderr if says else "--tool" not in done.stderr, (tool, done.stderr)
+    ask("calibrate", "network", *logs, "--tool", "all_gather_perf", "--leave-out", "nothing")  # one of them does not say
+
+
+@test
+def a_quantity_has_one_column(folder):
+    path = folder / "table.csv"
+    for heads, says in (("nodes,gpus_per_node,bytes,seconds,nodes", ('2 "nodes"', '6 "nodes"')),
+                        ("nodes,gpus_per_node,bytes,seconds,median_s", ('5 "seconds"', '6 "median_s"')),
+                        ("nodes,per_node,bytes,median_s,tasks_per_node", ('3 "per_node"', '6 "tasks_per_node"')),
+                        ("nodes,gpus_per_node,bytes,seconds,note", ())):
+        rows = [f"alltoall,4,1,{4 << k},{3 * (5e-3 + (1 << k) / 1e8)!r},4" for k in range(18, 26)]
+        path.write_text("\n".join([f"collective,{heads}", *rows]) + "\n")
+        done = ask("calibrate", "network", path, "--leave-out", "nothing", status=2 if says else 0)
+        assert all(x in done.stderr for x in says), done.stderr
 
 
 @test
