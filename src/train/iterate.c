@@ -252,6 +252,7 @@ static void summarise(struct player *p) {
   out->own = p->own / streams / n;
   out->split = p->split / streams / n;
   out->stall = out->mean - out->own;
+  if (fabs(out->stall) < 1e-12 * out->mean) out->stall = 0; /* two sums, in another order */
   out->busy = p->busy / n;
   out->hidden = p->busy > 0 ? p->hidden / p->busy : NAN;
   for (uint32_t k = 0; k < p->t->tasks; k++) out->sent += ss_task_sent(&p->t->task[k], w);

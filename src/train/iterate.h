@@ -33,7 +33,7 @@ struct ss_span {
 struct ss_iterated {
   double mean, min, max; /* s an iteration */
   double own;            /* s: forward and backward times, mean over ranks */
-  double stall;          /* mean - own */
+  double stall;          /* mean - own; 0 where that is rounding */
   double split;          /* s: in the split, mean over ranks; part of the stall */
   double busy;           /* s an iteration in which the channel is busy */
   double hidden;         /* share of it under forward or backward passes, mean over ranks; NaN: it never is */

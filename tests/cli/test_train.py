@@ -331,6 +331,8 @@ def speedups_are_over_the_best_baseline(folder):
 
 @test
 def one_rank_sends_nothing(folder):
+    shipped = ask("train", "--workload", "zen-lstm", "--cluster", "h100-8x8-400g", "--ranks", "1", "--system", "horovod-allreduce,embrace", "--format", "json")
+    assert [point["stall_s"] for point in json.loads(shipped.stdout)["training"]] == [0, 0]  # a difference of equal sums
     for point in results(folder, {**LM, "ranks": [1]}):
         assert point["tasks"] == [] and point["stall_s"] <= 1e-12 and point["hidden"] is None and point["bytes_total"] == 0
 
