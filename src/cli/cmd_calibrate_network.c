@@ -198,7 +198,7 @@ static const struct ss_option_spec options[] = {
     {"--tool", SS_FIELDS("tool"),
      .value = "all_reduce_perf|all_gather_perf|reduce_scatter_perf|alltoall_perf|sendrecv_perf|osu_latency|"
               "osu_bw|osu_allreduce|osu_allgather|osu_reduce_scatter|osu_alltoall",
-     .help = "which program it was, where logs do not say; of one log, --tool a.log=alltoall_perf (repeatable)"},
+     .help = "which program it was, where logs do not say; a.log=alltoall_perf says it of one log (repeatable)"},
     {"--library", SS_FIELD, .value = "nccl=VERSION[,gpu=GPU][,cpu=CPU]",
      .help = "whose tuner says what was played, of NCCL (as logs say): nccl=2.21,gpu=hopper,cpu=amd"},
     {"--in-place", SS_FIELD, .help = "of nccl-tests, the columns for in place (default: out of place)"},

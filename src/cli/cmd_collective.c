@@ -138,8 +138,12 @@ static bool play(struct answer *out, struct ss_error *error) {
       const struct ss_pattern_call call = call_of(out, i, bytes);
       double *seconds = &out->seconds[out->sizes][i];
       if (!(out->tuned ? play_choice(out, (uint64_t)bytes, seconds, error)
-                       : ss_pattern_times(&out->cluster, 1, &call, seconds, error)))
+                       : ss_pattern_times(&out->cluster, 1, &call, seconds, error)) ||
+          !ss_seconds_check(*seconds, error))
         return false;
+      if (*seconds < 1 / SS_SECONDS_MOST)
+        return ss_fail(error, SS_BAD_INPUT, "%g B in %g s: a size, rate or latency is out of all proportion", bytes,
+                       *seconds);
     }
     out->sizes++;
     bytes *= 2;

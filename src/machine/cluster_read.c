@@ -328,6 +328,7 @@ bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_erro
         ss_host_memory_read(ss_node_get(node, "memory"), &out->memory, error) &&
         ss_library_read(ss_node_get(node, "library"), &out->library, out->warning, error)))
     return false;
+  if (out->library.kind == SS_NCCL && !ss_cluster_fair(out) && !only_fair(node, "library", error)) return false;
   default_window(out);
   return true;
 }

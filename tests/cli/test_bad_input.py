@@ -320,6 +320,9 @@ Bad("cost: gamma above the ranks", [*GAMMA, "1,2,3,4.1"], "gamma", "4.1 for 4 ra
 Bad("cost: gamma below 1", [*GAMMA, "0.9,1"], "gamma", "0.9 for 1 ranks", "from 1 to 1")
 Bad("cost: a union that shrinks", [*GAMMA, "1,1.5,1.4"], "gamma", "1.4 for 3 ranks", "from 1.5 to 3")
 Bad("cost: fewer lookups than rows", ["cost", "alltoall", "--M", "1MB", "--density", "10%", "--lookups", "9%"], "lookups", "0.09", "0.1")
+FORMS["no-time.json"] = json.dumps({"name": "flat", "latency": 0, "bandwidth": 1e308})
+Bad("collective: an endless time", ["collective", "allreduce", "--cluster", "h100-8x8-400g", "--latency", "1e300"], "out of all proportion")
+Bad("collective: no time", ["collective", "allgather", "--cluster", "./no-time.json"], "out of all proportion")
 Bad("cost: an endless time", ["cost", "alltoall", "--M", "1e300", "--density", "10%"], "alltoall-both.json", "out of all proportion")
 Bad("crossover: fewer lookups than rows", ["crossover", "alltoall", "zen", "--over", "M", "--density", "10%", "--lookups", "9%"], "lookups", "0.09")
 SCENARIOS["points.json"] = json.dumps({"sparsync": "1", "points": [
