@@ -5,6 +5,8 @@
 #include "cli/command.h"
 #include "query/supposed.h"
 #include "report/columns.h"
+#include "schemes/run.h"
+#include "schemes/simulate.h"
 #include "sim/collectives/tuner.h"
 
 #include <cjson/cJSON.h>
@@ -16,8 +18,8 @@
 struct arguments {
   struct ss_call call;
   const char *name, *algorithm;
-  uint32_t ranks, rings, chunks;
-  double least, most; /* B */
+  uint32_t ranks, rings, chunks; /* rings, chunks: 0 where they are not said */
+  double least, most;            /* B */
 };
 
 enum { ALGORITHMS_MAX = 16, SIZES_MAX = 64 };
@@ -75,10 +77,17 @@ static bool choose(struct answer *out, struct ss_error *error) {
   return true;
 }
 
-/* NCCL's choice where nobody names an algorithm: one time a size. */
-static void tune(struct answer *out) {
-  out->tuned = !out->a->algorithm && ss_tuner_chooses(out->cluster, out->collective);
-  if (out->tuned && out->algorithms > 1) out->algorithms = 1;
+/* NCCL's choice where nobody names an algorithm: one time a size. Its alltoall is a group of sends and receives. */
+static bool tune(struct answer *out, struct ss_error *error) {
+  const struct arguments *a = out->a;
+  if (a->algorithm || out->cluster->library.kind != SS_NCCL) return true;
+  out->tuned = ss_tuner_chooses(out->cluster, out->collective);
+  if (out->tuned && (a->rings > 0 || a->chunks > 0))
+    return ss_fail(error, SS_BAD_INPUT, "--%s needs --algorithm: without one the cluster's library, NCCL, chooses",
+                   a->rings > 0 ? "rings" : "chunks");
+  if (out->collective == SS_ALLTOALL) out->algorithm[0] = ss_algorithm_of(SS_ALLTOALL, "linear");
+  if (out->tuned || out->collective == SS_ALLTOALL) out->algorithms = 1;
+  return true;
 }
 
 /* With the call's own --latency and --bandwidth. */
@@ -90,12 +99,19 @@ static bool read_cluster(const struct ss_request *request, struct ss_cluster *cl
 
 /* --- playing ----------------------------------------------------------------------------------------------- */
 
+/* Rings of a call, and pairs of trees: as schemes have them (docs/model.md, "Building blocks"), but one of MPI. */
+static uint32_t rings_of(const struct answer *r) {
+  const enum ss_library_kind kind = r->cluster->library.kind;
+  const bool mpi = r->cluster->memory.pieces > 0 || (kind >= SS_OPEN_MPI && kind <= SS_CRAY_MPICH);
+  return ss_rings_of(mpi && r->a->rings == 0 ? 1 : r->a->rings, ss_layout_of(r->cluster, r->a->ranks));
+}
+
 static struct ss_pattern_call call_of(const struct answer *r, size_t algorithm, double bytes) {
   return (struct ss_pattern_call){.algorithm = r->algorithm[algorithm],
                                   .ranks = r->a->ranks,
                                   .bytes = (uint64_t)bytes,
-                                  .rings = r->a->rings,
-                                  .chunks = r->a->chunks,
+                                  .rings = r->algorithm[algorithm]->rings ? rings_of(r) : 1,
+                                  .chunks = strcmp(r->algorithm[algorithm]->name, "trees") == 0 ? r->a->chunks : 1,
                                   .memory = ss_host_at(&r->cluster->memory, (uint64_t)bytes),
                                   .mpi = r->cluster->memory.pieces > 0};
 }
@@ -172,6 +188,11 @@ static cJSON *list_times(const struct answer *r) {
       cJSON *item = ss_json_object(SS_T("algorithm", r->tuned ? ss_choice_algorithm(*c) : r->algorithm[i]->name),
                                    SS_N("bytes", (double)r->bytes[s]), SS_N("time_s", r->seconds[s][i]),
                                    SS_N("busbw_bytes_per_s", bus_rate(r, s, i)));
+      const struct ss_pattern_call call =
+          r->tuned ? ss_choice_call(r->cluster, *c, r->collective, r->a->ranks, r->bytes[s])
+                   : call_of(r, i, (double)r->bytes[s]);
+      if (call.rings > 1) ss_json_add(item, SS_N("rings", call.rings));
+      if (call.chunks > 1) ss_json_add(item, SS_N("chunks", call.chunks));
       if (r->tuned)
         ss_json_add(item, SS_T("protocol", ss_protocol_names[c->protocol]), SS_N("believed_s", c->seconds));
       cJSON_AddItemToArray(list, item);
@@ -183,6 +204,8 @@ static bool print_table(const void *report, FILE *stream, struct ss_error *error
   static const struct ss_column columns[] = {{"bytes", "bytes", "B"},
                                              {"<algorithm", "algorithm", NULL},
                                              {"?<protocol", "protocol", NULL},
+                                             {"?rings", "rings", "%.0f"},
+                                             {"?chunks", "chunks", "%.0f"},
                                              {"time", "time_s", "s"},
                                              {"bus bandwidth", "busbw_bytes_per_s", "B/s"}};
   const struct answer *r = report;
@@ -196,7 +219,8 @@ static bool print_csv(const void *report, FILE *stream, struct ss_error *error) 
       {"collective", "collective", NULL}, {"algorithm", "algorithm", NULL},
       {"ranks", "ranks", SS_EXACT},       {"bytes", "bytes", SS_EXACT},
       {"time_s", "time_s", SS_EXACT},     {"busbw_bytes_per_s", "busbw_bytes_per_s", SS_EXACT},
-      {"?protocol", "protocol", NULL},    {"?believed_s", "believed_s", SS_EXACT}};
+      {"?protocol", "protocol", NULL},    {"?believed_s", "believed_s", SS_EXACT},
+      {"?rings", "rings", SS_EXACT},      {"?chunks", "chunks", SS_EXACT}};
   const struct answer *r = report;
   cJSON *times = list_times(r);
   for (cJSON *t = times ? times->child : NULL; t; t = t->next) {
@@ -216,8 +240,8 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   const struct arguments *a = (struct arguments *)call;
   struct ss_cluster cluster;
   struct answer answer = {.a = a, .cluster = &cluster};
-  if (!choose(&answer, error) || !read_cluster(&call->request, &cluster, error)) return false;
-  tune(&answer);
+  if (!choose(&answer, error) || !read_cluster(&call->request, &cluster, error) || !tune(&answer, error))
+    return false;
   tell_work(&answer, call->request.notice);
   return play(&answer, error) && ss_call_write(call, &answer, print_table, print_json, print_csv, error);
 }
@@ -232,7 +256,8 @@ static const struct ss_option_spec options[] = {
              "with, of "
              "reduce_scatter what it begins with, of alltoall what it holds for all, else the message"},
     {"--rings", SS_COUNT32(struct arguments, rings, 1, 64), .value = "N",
-     .help = "rings side by side, each by a card of its own (1)"},
+     .help = "rings, or pairs of trees, side by side, each by a card of its own (as many as a node has cards; 1 "
+             "inside a node, under \"alpha-beta\" and of MPI)"},
     {"--chunks", SS_COUNT32(struct arguments, chunks, 1, 65536), .value = "N",
      .help = "parts that pass through trees one behind the other (1)"},
     SS_OPTION_CLUSTER(" (p3.16xlarge-25g)", ""),
@@ -255,6 +280,6 @@ const struct ss_command ss_command_collective = {
         "  sparsync collective allreduce --algorithm trees --chunks 16 --cluster polaris --ranks 32\n",
     .options = options,
     .size = sizeof(struct arguments),
-    .defaults = &(const struct arguments){.ranks = 16, .rings = 1, .chunks = 1, .least = 1024, .most = 0x1p30},
+    .defaults = &(const struct arguments){.ranks = 16, .least = 1024, .most = 0x1p30},
     .company = SS_ALONE,
     .run = run};

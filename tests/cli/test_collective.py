@@ -57,10 +57,48 @@ def rings_and_chunks(folder):
     def seconds(*options):
         return json.loads(call("allreduce", "--cluster", path, "--ranks", 16, "--sizes", "1GiB", "--format", "json", *options).stdout)["times"][0]["time_s"]
 
-    assert abs(seconds("--algorithm", "ring") / seconds("--algorithm", "ring", "--rings", 4) / 4 - 1) < 1e-3
+    assert abs(seconds("--algorithm", "ring", "--rings", 1) / seconds("--algorithm", "ring") / 4 - 1) < 1e-3
     trees = [json.loads(call("allreduce", "--algorithm", "trees", "--chunks", chunks, "--cluster", flat(folder), "--ranks", 64, "--sizes", "1GiB",
                              "--format", "json").stdout)["times"][0]["time_s"] for chunks in (1, 64)]
     assert trees[1] < trees[0] / 2, trees
+
+
+def rings_are_as_many_as_cards(folder):
+    """Between nodes that no MPI connects; what is played says so, also where NCCL chooses."""
+    path = folder / "c.json"
+    cluster = {"name": "cards", "latency": 1e-6, "bandwidth": RATE, "gpus_per_node": 4, "nics": 2, "intra": {"bandwidth": 100 * RATE, "latency": 0}}
+
+    def times(collective, ranks, more, *options, form="json"):
+        path.write_text(json.dumps({k: v for k, v in {**cluster, **more}.items() if v is not None}))
+        return call(collective, "--cluster", path, "--ranks", ranks, "--sizes", "64MiB", "--format", form, *options).stdout
+
+    nccl = {"library": {"name": "nccl", "version": "2.21", "cpu": "amd"}}
+    for ranks, more, rings in ((16, {}, 2), (7, {}, 2), (4, {}, None), (16, {"model": "alpha-beta", "nics": None}, None), (16, {"library": {"name": "openmpi"}}, None),
+                               (16, {"library": {"name": "cray-mpich"}}, None), (16, {"library": {"name": "gloo"}}, 2),
+                               (16, {"memory": {"sum_per_byte": 1e-10}}, None), (16, nccl, 2)):
+        for t in json.loads(times("allreduce", ranks, more, "--algorithm", "all", "--chunks", 3))["times"]:
+            several = t["algorithm"] in ("ring", "trees")
+            assert t.get("rings") == (rings if several else None) and t.get("chunks") == (3 if t["algorithm"] == "trees" else None), (ranks, more, t)
+        said = [json.loads(times("allreduce", ranks, more, "--algorithm", "ring", *how))["times"] for how in ((), ("--rings", rings or 1))]
+        assert said[0] == said[1], said
+    assert "rings" in times("allreduce", 16, {}, form="table") and "rings" not in times("allreduce", 4, {}, form="table")
+    assert [row["rings"] for row in csv.DictReader(io.StringIO(times("allgather", 16, {}, form="csv")))] == ["2", "", "", "", ""]
+    (chosen,) = json.loads(times("allreduce", 16, nccl))["times"]
+    assert chosen["rings"] == 2 and (chosen["algorithm"] == "ring") == ("chunks" not in chosen), chosen
+
+
+def nccl_exchanges_as_a_group(folder):
+    """Its alltoall is linear alone, and rings and chunks are of algorithms that one names."""
+    nccl = ("--cluster", "h100-8x8-400g", "--sizes", "1MiB", "--format", "json")
+    (alone,) = json.loads(call("alltoall", *nccl).stdout)["times"]
+    (linear,) = json.loads(call("alltoall", *nccl, "--algorithm", "linear").stdout)["times"]
+    assert alone == linear and alone["algorithm"] == "linear"
+    assert [t["algorithm"] for t in json.loads(call("alltoall", *nccl, "--algorithm", "all").stdout)["times"]] == ["pairwise", "linear", "bruck"]
+    assert len(json.loads(call("alltoall", "--sizes", "1MiB", "--format", "json").stdout)["times"]) == 3
+    for option in ("--rings", "--chunks"):
+        for number in (1, 2):
+            assert f"{option} needs --algorithm" in call("allreduce", *nccl, option, number, status=2).stderr
+        call("allreduce", *nccl, option, 2, "--algorithm", "all")
 
 
 def schemes_play_the_same_rings(folder):
@@ -72,15 +110,18 @@ def schemes_play_the_same_rings(folder):
         cluster = json.loads((ROOT / "models/clusters" / f"{name}.json").read_text())
         path.write_text(json.dumps({**cluster, "nics": nics, "window": window}))
         ask("trace", "synth", "--rows", 64 * ranks, "--ranks", ranks, "--iterations", 1, "--tokens", 64, "--distinct", 64, "--row-width", 63, "-o", trace)
+        algorithm = ("--algorithm", "ring") if "library" in cluster else ()
         sizes = {"allreduce": 64 * ranks * 252, "allgather": 64 * ranks * 256}
         for rings in {1, nics}:
             said = ":algorithm=ring" if rings == nics else ":algorithm=ring,rings=1"
             points = json.loads(ask("run", "--trace", trace, "--cluster", path, "--ranks", ranks, "--format", "json", "--quiet",
                                     "--device", "none", "--set", "sizes=free", "--scheme", f"allreduce{said},allgather{said}").stdout)["points"]
             for point in points:
-                played = json.loads(call(point["scheme"], "--cluster", path, "--ranks", ranks, "--algorithm", "ring", "--rings", rings, "--format", "json",
-                                         "--sizes", sizes[point["scheme"]]).stdout)["times"][0]["time_s"]
-                assert point["exact"] and abs(point["time_s"] / played - 1) < 1e-9, (name, ranks, nics, window, rings, point["time_s"], played)
+                how = algorithm if rings == nics else ("--algorithm", "ring", "--rings", rings)
+                timed = json.loads(call(point["scheme"], "--cluster", path, "--ranks", ranks, *how, "--format", "json",
+                                        "--sizes", sizes[point["scheme"]]).stdout)["times"][0]
+                assert timed["algorithm"] == "ring" and timed.get("rings", 1) == rings, (name, ranks, nics, timed)
+                assert point["exact"] and abs(point["time_s"] / timed["time_s"] - 1) < 1e-9, (name, ranks, nics, window, rings, point["time_s"], timed)
 
 
 def trainings_play_what_nccl_chooses(folder):
@@ -334,6 +375,6 @@ def schemes_play_what_nccl_chooses(folder):
     assert "whose \"library\" is nccl" in done.stderr, done.stderr
 
 
-sys.exit(tap.run([schemes_play_what_nccl_chooses, trainings_play_what_nccl_chooses, nccl_chooses_as_its_source_says, nccl_plays_what_it_chooses, times_are_those_of_closed_forms, in_every_format, rings_and_chunks, schemes_play_the_same_rings, sums_copies_and_pages_take_their_time,
+sys.exit(tap.run([schemes_play_what_nccl_chooses, trainings_play_what_nccl_chooses, nccl_chooses_as_its_source_says, nccl_plays_what_it_chooses, times_are_those_of_closed_forms, in_every_format, rings_and_chunks, rings_are_as_many_as_cards, nccl_exchanges_as_a_group, schemes_play_the_same_rings, sums_copies_and_pages_take_their_time,
                   schemes_and_trainings_play_the_same_memory, every_swept_cluster_has_its_own_device, memory_must_make_sense, long_work_is_told_before_it_begins,
                   jitter_is_left_out_with_a_word, wrong_usage]))

@@ -731,6 +731,7 @@ MUTANTS = [
            "share(share(s->call->bytes, s->rings), s->chunks)", unit="patterns"),
     Mutant("all trees enter a node by one card", "src/sim/collectives/steps.h", "return (pair * per_node + pairs - 1) / pairs;", "return 0 * (pair + per_node + pairs);",
            unit="patterns"),
+    Mutant("collective plays one ring on several cards", "src/cli/cmd_collective.c", "mpi && r->a->rings == 0 ? 1", "r->a->rings == 0 ? 1", cli="collective"),
     Mutant("nccl's channels are not doubled where the plateau begins", "src/sim/collectives/tuner.c", "nodes > 1 && bytes / ((uint64_t)2 *", "nodes > 1 && bytes / ((uint64_t)1 *",
            cli="collective"),
     Mutant("trainings sum as nccl would sum a byte", "src/train/training.c", "&training->durations.cluster, p->ranks, task->bytes);",
