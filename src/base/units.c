@@ -198,6 +198,10 @@ static const char *format_scaled(char *buffer, size_t size, const struct unit *s
   return buffer;
 }
 
+double ss_percent(double share) {
+  return round(1000 * share) / 10;
+}
+
 const char *ss_units_format(char *buffer, size_t size, enum ss_dimension dimension, double value) {
   if (!isfinite(value)) {
     snprintf(buffer, size, "%s", isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");

@@ -34,6 +34,9 @@ bool ss_count_parse(const char *text, const char *what, uint64_t low, uint64_t h
 #define SS_SECONDS_MOST 1e30
 bool ss_seconds_check(double seconds, struct ss_error *error) SS_MUST_CHECK;
 
+/* A share for "%.6g%%": per cent, rounded to tenths. */
+double ss_percent(double share);
+
 /* For tables: three significant digits and the unit that fits, "12.3 ms", "81.2 kB", "25 Gbit/s"; writes at most
  * `size` bytes and returns `buffer`. */
 const char *ss_units_format(char *buffer, size_t size, enum ss_dimension dimension, double value);

@@ -199,10 +199,10 @@ static void tell(enum ss_kernel_kind kernel, const struct ss_lines *lines) {
   char text[2][32];
   (void)fprintf(stderr, "%-20s ", ss_kernel_name(kernel));
   for (size_t i = 0; i < lines->pieces; i++) tell_costs(&lines->piece[i]);
-  (void)fprintf(stderr, ", for %s to %s; residuals %.2g%% median, %.2g%% at most; %zu of %zu outliers\n",
+  (void)fprintf(stderr, ", for %s to %s; residuals %.6g%% median, %.6g%% at most; %zu of %zu outliers\n",
                 ss_units_format(text[0], sizeof text[0], SS_BYTES, all->low),
-                ss_units_format(text[1], sizeof text[1], SS_BYTES, all->high), 100 * all->residuals.typical,
-                100 * all->residuals.worst, all->residuals.outliers, all->residuals.samples);
+                ss_units_format(text[1], sizeof text[1], SS_BYTES, all->high), ss_percent(all->residuals.typical),
+                ss_percent(all->residuals.worst), all->residuals.outliers, all->residuals.samples);
 }
 
 static void tell_floor(enum ss_kernel_kind kernel, uint64_t rows, double density, const struct ss_timed *t,

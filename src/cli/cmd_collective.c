@@ -209,8 +209,9 @@ static bool print_table(const void *report, FILE *stream, struct ss_error *error
                                              {"time", "time_s", "s"},
                                              {"bus bandwidth", "busbw_bytes_per_s", "B/s"}};
   const struct answer *r = report;
-  (void)fprintf(stream, "%s on %s, %" PRIu32 " ranks on %" PRIu32 " nodes\n\n", ss_collective_names[r->collective],
-                r->cluster->name, r->a->ranks, ss_cluster_nodes(r->cluster, r->a->ranks));
+  const uint32_t nodes = ss_cluster_nodes(r->cluster, r->a->ranks);
+  (void)fprintf(stream, "%s on %s, %" PRIu32 " ranks on %" PRIu32 " node%s\n\n", ss_collective_names[r->collective],
+                r->cluster->name, r->a->ranks, nodes, nodes == 1 ? "" : "s");
   return ss_records_print(columns, list_times(r), false, stream, error);
 }
 

@@ -11,12 +11,13 @@ struct arguments {
   bool place;
 };
 
-/* What is printed; as a listener it hears over how many iterations times are means. */
+/* What is printed; as a listener it hears over how many iterations times are means, and if kernels are estimated. */
 struct answer {
   struct ss_results_listener listener;
   const struct ss_call *call;
   struct ss_answer *answer;
   struct ss_iterations_played iterations;
+  bool estimated;
 };
 
 static bool begin(struct ss_results_listener *self, const struct ss_results *blank, struct ss_error *error) {
@@ -25,10 +26,18 @@ static bool begin(struct ss_results_listener *self, const struct ss_results *bla
   return true;
 }
 
+static bool ready(struct ss_results_listener *self, const struct ss_result *results, size_t count,
+                  struct ss_error *error) {
+  struct answer *a = (struct answer *)self;
+  (void)error;
+  a->estimated = a->estimated || ss_results_counted(results, count).estimated;
+  return true;
+}
+
 static bool print(const void *context, FILE *stream, struct ss_error *error) {
   const struct answer *a = context;
   const struct ss_request *request = &a->call->request;
-  if (!ss_plan_table(ss_answer_tree(a->answer), a->iterations, stream, error)) return false;
+  if (!ss_plan_table(ss_answer_tree(a->answer), a->iterations, a->estimated, stream, error)) return false;
   if (!(request->lossy && request->model_parallel))
     fprintf(stream, "not considered:%s%s%s\n", request->lossy ? "" : " lossy schemes (--lossy)",
             request->lossy || request->model_parallel ? "" : ",",
@@ -62,7 +71,7 @@ static bool place(struct ss_call *call, struct ss_error *error) {
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {
-  struct answer a = {.listener.begin = begin, .call = call};
+  struct answer a = {.listener = {.begin = begin, .ready = ready}, .call = call};
   if (((struct arguments *)call)->place) return place(call, error);
   call->request.turns = true;
   call->request.listener = &a.listener;

@@ -49,8 +49,9 @@ static void tell_piece(const struct ss_calibrated *c, enum ss_cost_kind kind, ui
                 p->cost[0].known ? "" : " (not determined)",
                 ss_units_format(text[3], sizeof text[3], SS_RATE, 1 / p->cost[1].value),
                 p->cost[1].known ? "" : " (not determined)");
-  (void)fprintf(stream, "residuals %.2g%% median, %.2g%% at most; %zu of %zu outliers\n", 100 * q->residuals.typical,
-                100 * q->residuals.worst, q->residuals.outliers, q->residuals.samples);
+  (void)fprintf(stream, "residuals %.6g%% median, %.6g%% at most; %zu of %zu outliers\n",
+                ss_percent(q->residuals.typical), ss_percent(q->residuals.worst), q->residuals.outliers,
+                q->residuals.samples);
 }
 
 static void tell_memory(const struct ss_cluster_fit *fit, FILE *stream) {

@@ -18,8 +18,9 @@ static void explain(const struct ss_exec_answer *a, FILE *stream) {
   (void)fprintf(stream,
                 "%zu of %zu exact on every rank; in %zu of %zu every endpoint moved the bytes of the simulation\n",
                 exact, a->count, equal, a->count);
-  (void)fprintf(stream, "%" PRIu32 " ranks, one a process, over MPI; iterations %" PRIu64 ":%" PRIu64 " of %s\n",
-                a->ranks, p->point->first, p->point->first + p->count, p->point->trace_name);
+  (void)fprintf(stream, "%" PRIu32 " rank%s, one a process, over MPI; iterations %" PRIu64 ":%" PRIu64 " of %s\n",
+                a->ranks, a->ranks == 1 ? "" : "s", p->point->first, p->point->first + p->count,
+                p->point->trace_name);
   (void)fprintf(stream,
                 "measured: median over iterations, each timed %" PRIu32
                 " time%s after a run that warms up and tells all ranks the sizes;\n"

@@ -242,12 +242,16 @@ static bool write_cell(const struct ss_page_cells *cells, const struct ss_page_c
   return ok;
 }
 
-static void write_legend(const struct ss_results *results, FILE *s) {
-  struct ss_counted counted = ss_results_counted(results);
-  if (counted.device) counted.device = "the device"; /* its name is anybody's text */
-  fputs("<h3>What the columns mean</h3>\n<dl class=\"facts\">\n<dt>time</dt><dd>", s);
-  ss_print_time_note(ss_results_iterations(results), counted, s);
-  fputs("</dd>\n", s);
+static void time_note(const void *context, FILE *stream) {
+  const struct ss_results *results = context;
+  ss_print_time_note(ss_results_iterations(results), ss_results_counted(results->result, results->count), stream);
+}
+
+static bool write_legend(const struct ss_results *results, FILE *s) {
+  SS_AUTO_FREE char *note = ss_written(time_note, results);
+  if (!note) return false;
+  fputs("<h3>What the columns mean</h3>\n<dl class=\"facts\">\n", s);
+  ss_html_between("<dt>time</dt><dd>", note, "</dd>\n", s);
   for (const struct ss_column_note *n = ss_column_notes; n->head; n++) {
     fprintf(s, "<dt>%s</dt><dd>", n->head);
     ss_html_text(n->text, s);
@@ -261,6 +265,7 @@ static void write_legend(const struct ss_results *results, FILE *s) {
         "groups of nodes, of a node's bus: columns that are not there are not shared on this cluster</dd>\n",
         s);
   fputs("</dl>\n", s);
+  return true;
 }
 
 static bool write_tables(const struct ss_page *page, const struct ss_page_cells *cells, FILE *s,
@@ -271,7 +276,7 @@ static bool write_tables(const struct ss_page *page, const struct ss_page_cells 
   if (cells->count > SHOWN_MAX)
     fprintf(s, "<p>%zu more tables: <code>sparsync run</code> with <code>--format csv</code> writes them all.</p>\n",
             cells->count - SHOWN_MAX);
-  write_legend(page->results, s);
+  if (!write_legend(page->results, s)) return ss_fail_memory(error, "writing a table");
   fputs("</section>\n", s);
   return true;
 }

@@ -61,10 +61,9 @@ static void write_one_answer(const struct ss_page_cell *cell, FILE *s) {
   }
   if (cell->next && best->time > 0 && cell->next->time / best->time < 1 + CLOSE) fputs(": too close to call", s);
   fputs(".</p>\n<p>", s);
-  if (isfinite(cell->dense.seconds) && best->time > 0 && strcmp(best->setting.scheme->name, "allreduce") != 0)
-    fprintf(s, "%.2f times as fast as the fastest all-reduce of the dense tensor%s%s%s. ",
-            cell->dense.seconds / best->time, cell->dense.name ? " (" : "", cell->dense.name ? cell->dense.name : "",
-            cell->dense.name ? ")" : "");
+  if (isfinite(ss_vs_dense(cell->dense.seconds, best->time)) && strcmp(best->setting.scheme->name, "allreduce") != 0)
+    fprintf(s, "%.2f times as fast as a library's dense all-reduce%s%s%s. ", cell->dense.seconds / best->time,
+            cell->dense.name ? " (" : "", cell->dense.name ? cell->dense.name : "", cell->dense.name ? ")" : "");
   fputs(best->lossless ? "Every rank ends with the exact sum" : "Lossy: ranks do not end with the exact sum", s);
   if (best->lossless && best->exact == SS_YES) fputs(", compared with the brute-force sum in this run", s);
   if (best->lossless && best->exact == SS_UNKNOWN) fputs(" by construction; this run did not compare it", s);
@@ -193,7 +192,7 @@ static void winner_row(struct ss_table *table, struct ss_page_cells *cells, cons
   ss_table_quantity(table, SS_TIME, best->time);
   ss_table_cell(table, "%s", next ? next->setting.label : "-");
   ss_table_number(table, "+%.1f%%", next && best->time > 0 ? 100 * (next->time / best->time - 1) : NAN);
-  ss_table_number(table, "%.2fx", best->time > 0 ? cell->dense.seconds / best->time : NAN);
+  ss_table_number(table, "%.2fx", ss_vs_dense(cell->dense.seconds, best->time));
   ss_table_texts(table, best->lossless ? "yes" : "NO", ss_bound_text(best, bound[0]),
                  ss_busiest_text(best, bound[1]));
 }

@@ -13,9 +13,12 @@ static void print_answer(const struct ss_placing *p, FILE *stream) {
   char time[32];
   for (size_t c = 0; c < SS_PLACINGS; c++)
     if (c != p->best && (!next || p->candidate[c].result->time < next->result->time)) next = &p->candidate[c];
-  (void)fprintf(stream, "%" PRIu32 " tables on %" PRIu32 " ranks of %s: \"%s\" is fastest, %s", p->tables, p->ranks,
-                best->result->cluster, best->name, ss_units_format(time, sizeof time, SS_TIME, best->result->time));
+  (void)fprintf(stream, "%" PRIu32 " tables on %" PRIu32 " rank%s of %s: \"%s\" is fastest, %s", p->tables, p->ranks,
+                p->ranks == 1 ? "" : "s", best->result->cluster, best->name,
+                ss_units_format(time, sizeof time, SS_TIME, best->result->time));
   if (next->result->time <= best->result->time) (void)fprintf(stream, ", and so is \"%s\"", next->name);
+  else if (next->result->time < 1.005 * best->result->time)
+    (void)fprintf(stream, "; \"%s\" is nearly as fast", next->name);
   else
     (void)fprintf(stream, "; \"%s\" takes %.2f times as long", next->name, next->result->time / best->result->time);
   (void)fputs(".\n", stream);

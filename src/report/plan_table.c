@@ -13,8 +13,8 @@ static void print_dense(const cJSON *row, FILE *stream) {
   const double dense = ss_json_number(row, "dense_s"), time = ss_json_number(row, "time_s");
   const char *scheme = ss_json_word(row, "scheme");
   const char *name = ss_json_word(row, "dense");
-  if (!isfinite(dense) || !(time > 0) || (scheme && strcmp(scheme, "allreduce") == 0)) return;
-  fprintf(stream, "; %.2f times as fast as the fastest dense all-reduce", dense / time);
+  if (!isfinite(ss_vs_dense(dense, time)) || (scheme && strcmp(scheme, "allreduce") == 0)) return;
+  fprintf(stream, "; %.2f times as fast as a library's dense all-reduce", dense / time);
   if (name) fprintf(stream, " (%s)", name);
 }
 
@@ -36,6 +36,15 @@ static bool is_sum(const cJSON *row) {
   return strcmp(ss_json_word(row, "tensor"), "*") == 0;
 }
 
+/* What the next takes, "3.8% longer", or "11 us" where the best takes no time; NULL: as long. */
+static const char *longer_text(const cJSON *row, char text[32]) {
+  const double time = ss_json_number(row, "time_s"), next = ss_json_number(row, "next_time_s");
+  if (!(next > time)) return NULL;
+  if (time == 0) return ss_units_format(text, 32, SS_TIME, next);
+  snprintf(text, 32, "%.1f%% longer", 100 * ss_json_number(row, "margin"));
+  return text;
+}
+
 /* The label in the field; of all tensors, null is each with its own. */
 static const char *name_of(const cJSON *row, const char *field) {
   const char *label = ss_json_word(row, field);
@@ -43,28 +52,27 @@ static const char *name_of(const cJSON *row, const char *field) {
 }
 
 static void print_sum_words(const cJSON *row, const char *time, FILE *stream) {
-  const double margin = ss_json_number(row, "margin");
-  const char *next = name_of(row, "next"), *for_all = ss_json_word(row, "next") ? " for all" : "";
+  char text[32];
+  const char *next = name_of(row, "next"), *longer = longer_text(row, text);
+  const char *for_all = ss_json_word(row, "next") ? " for all" : "";
   fprintf(stream, "all tensors%s, %s: %s", ss_json_word(row, "label") ? " together" : "", name_of(row, "label"),
           time);
   if (isnan(ss_json_number(row, "next_time_s"))) fputs(", the only candidate", stream);
-  else if (margin > 0) fprintf(stream, "; %s%s would take %.1f%% longer", next, for_all, 100 * margin);
+  else if (longer) fprintf(stream, "; %s%s would take %s", next, for_all, longer);
   else fprintf(stream, "; %s%s does as well", next, for_all);
 }
 
 static void print_words(const cJSON *row, FILE *stream) {
-  char time[32];
-  const double margin = ss_json_number(row, "margin");
-  const char *next = ss_json_word(row, "next");
+  char time[32], text[32];
+  const char *next = ss_json_word(row, "next"), *longer = longer_text(row, text);
   ss_units_format(time, sizeof time, SS_TIME, ss_json_number(row, "time_s"));
   if (is_sum(row)) {
     print_sum_words(row, time, stream);
   } else {
     fprintf(stream, "%s: %s, %s", ss_json_word(row, "tensor"), ss_json_word(row, "label"), time);
     if (!next) fprintf(stream, ", the only candidate");
-    else if (margin > 0)
-      fprintf(stream, "; the next of %.0f, %s, takes %.1f%% longer", ss_json_number(row, "candidates"), next,
-              100 * margin);
+    else if (longer)
+      fprintf(stream, "; the next of %.0f, %s, takes %s", ss_json_number(row, "candidates"), next, longer);
     else fprintf(stream, ", and so does %s", next);
   }
   print_dense(row, stream);
@@ -74,10 +82,10 @@ static void print_words(const cJSON *row, FILE *stream) {
 /* Adds what the table shows besides the row's JSON. */
 static void add_words(cJSON *row) {
   const char *label = ss_json_word(row, "label");
-  const double time = ss_json_number(row, "time_s");
+  const double dense = ss_json_number(row, "dense_s"), time = ss_json_number(row, "time_s");
   ss_json_add(row, SS_T("chosen", label ? label : "as above"),
               SS_T("second", isfinite(ss_json_number(row, "next_time_s")) ? name_of(row, "next") : NULL),
-              SS_N("vs_dense", time > 0 ? ss_json_number(row, "dense_s") / time : NAN));
+              SS_N("vs_dense", ss_vs_dense(dense, time)));
   ss_range_add(row, "range", ss_json_number(row, "time_low_s"), ss_json_number(row, "time_high_s"));
 }
 
@@ -150,8 +158,8 @@ static void print_hierarchies(const cJSON *rows, FILE *stream) {
   if (any) fputc('\n', stream);
 }
 
-static void print_notes(const cJSON *rows, struct ss_iterations_played iterations, FILE *stream) {
-  struct ss_counted counted = {0};
+static void print_notes(const cJSON *rows, struct ss_iterations_played iterations, bool estimated, FILE *stream) {
+  struct ss_counted counted = {.estimated = estimated};
   bool extrapolated = false;
   for (const cJSON *r = rows->child; r; r = r->next) {
     ss_counted_add(&counted, ss_json_word(r, "device"));
@@ -160,13 +168,13 @@ static void print_notes(const cJSON *rows, struct ss_iterations_played iteration
   fputs("time      ", stream);
   ss_print_time_note(iterations, counted, stream);
   fputs("\nmargin    how much longer the next takes; below the model's own error it is no reason to choose\n"
-        "vs dense  how many times faster than the fastest dense all-reduce: rings, tree, Rabenseifner, shards, "
-        "leaders\n",
+        "vs dense  how many times faster than the dense all-reduce that a library would take there\n",
         stream);
   if (extrapolated) fprintf(stream, "low..high %s\n", ss_range_note);
 }
 
-bool ss_plan_table(const cJSON *plan, struct ss_iterations_played iterations, FILE *stream, struct ss_error *error) {
+bool ss_plan_table(const cJSON *plan, struct ss_iterations_played iterations, bool estimated, FILE *stream,
+                   struct ss_error *error) {
   const cJSON *rows = ss_field_at(plan, "plan");
   if (cJSON_GetArraySize(rows) == 0) return true;
   cJSON *left = cJSON_Duplicate(rows, true);
@@ -179,6 +187,6 @@ bool ss_plan_table(const cJSON *plan, struct ss_iterations_played iterations, FI
   }
   cJSON_Delete(left);
   if (ok) print_hierarchies(rows, stream);
-  if (ok) print_notes(rows, iterations, stream);
+  if (ok) print_notes(rows, iterations, estimated, stream);
   return ok;
 }

@@ -113,6 +113,7 @@ void ss_results_words(const struct ss_result *results, size_t n, FILE *stream) {
   } else {
     fprintf(stream, ": %s is fastest, %s; ", best->setting.label, time);
     if (next->time == best->time) fprintf(stream, "so is %s", next->setting.label);
+    else if (next->time < 1.005 * best->time) fprintf(stream, "%s is nearly as fast", next->setting.label);
     else fprintf(stream, "%s takes %.2f times as long", next->setting.label, next->time / best->time);
   }
   fprintf(stream, ". %s is %s%s", best->setting.label, best->lossless ? "lossless" : "lossy",
@@ -128,6 +129,10 @@ void ss_results_words(const struct ss_result *results, size_t n, FILE *stream) {
   ss_range_words(best, next, stream);
   print_fan(results, n, best, stream);
   fputc('\n', stream);
+}
+
+double ss_vs_dense(double dense, double time) {
+  return dense > 0 && time > 0 ? dense / time : NAN;
 }
 
 void ss_range_add(cJSON *record, const char *name, double low, double high) {
@@ -178,7 +183,7 @@ static cJSON *record_of(const struct ss_result *p, double dense) {
   ss_range_add(o, "fan", p->fan.p5, p->fan.p95);
   add_extrapolated(o, p);
   if (strcmp(p->device, "none") != 0) ss_json_add_number(o, "counted_s", p->kernel);
-  ss_json_add_number(o, "vs_dense", p->time > 0 ? dense / p->time : NAN);
+  ss_json_add_number(o, "vs_dense", ss_vs_dense(dense, p->time));
   snprintf(text, sizeof text, "%.2f/%.2f", p->push_imbalance, p->pull_imbalance);
   ss_json_add_text(o, "imbalance", isfinite(p->push_imbalance) ? text : NULL);
   add_form(o, p);
@@ -274,8 +279,7 @@ static bool print_block(const struct ss_result *results, size_t n, bool links, F
 }
 
 const struct ss_column_note ss_column_notes[] = {
-    {"vs dense",
-     "how many times faster than the fastest dense all-reduce (rings, tree, Rabenseifner, shards or leaders)", NULL},
+    {"vs dense", "how many times faster than the dense all-reduce that a library would take there", NULL},
     {"imbalance", "ZEN's ratios of Push and Pull: the largest part against an even one, worst of an iteration", NULL},
     {"exact", "every rank's result equals the brute-force sum, made in this run", NULL},
     {"energy", "of what ranks had (gradients and old residuals), the share that was applied", NULL},
@@ -301,12 +305,11 @@ void ss_counted_add(struct ss_counted *counted, const char *device) {
   else if (strcmp(counted->device, device) != 0) counted->device = "several devices";
 }
 
-struct ss_counted ss_results_counted(const struct ss_results *results) {
+struct ss_counted ss_results_counted(const struct ss_result *results, size_t n) {
   struct ss_counted counted = {0};
-  for (size_t i = 0; i < results->count; i++) {
-    ss_counted_add(&counted, results->result[i].device);
-    for (int k = 0; k < SS_KERNELS; k++)
-      counted.estimated = counted.estimated || results->result[i].kernels[k].estimated;
+  for (size_t i = 0; i < n; i++) {
+    ss_counted_add(&counted, results[i].device);
+    for (int k = 0; k < SS_KERNELS; k++) counted.estimated = counted.estimated || results[i].kernels[k].estimated;
   }
   return counted;
 }
@@ -321,16 +324,20 @@ struct ss_iterations_played ss_results_iterations(const struct ss_results *resul
   return n;
 }
 
+void ss_print_counted(struct ss_counted counted, FILE *stream) {
+  if (!counted.device) fputs("not counted (--device NAME counts them)", stream);
+  else
+    fprintf(stream, "as on %s (%s--device none leaves them out)", counted.device,
+            counted.estimated ? "estimated; " : "");
+}
+
 void ss_print_time_note(struct ss_iterations_played iterations, struct ss_counted counted, FILE *stream) {
   char least[32] = "";
   if (iterations.least < iterations.most)
     snprintf(least, sizeof least, "%llu to ", (unsigned long long)iterations.least);
-  fprintf(stream, "one synchronisation of the tensor, mean over %s%llu iteration%s; ", least,
+  fprintf(stream, "one synchronisation of the tensor, mean over %s%llu iteration%s; kernels ", least,
           (unsigned long long)iterations.most, iterations.most == 1 ? "" : "s");
-  if (!counted.device) fputs("kernels not counted (--device quick counts them)", stream);
-  else
-    fprintf(stream, "kernels as on %s (%s--device none leaves them out)", counted.device,
-            counted.estimated ? "estimated; " : "");
+  ss_print_counted(counted, stream);
 }
 
 const char ss_range_note[] =
@@ -345,7 +352,7 @@ bool ss_results_have_ranges(const struct ss_results *results) {
 
 static void print_notes(const struct ss_results *results, FILE *stream) {
   fputs("time         ", stream);
-  ss_print_time_note(ss_results_iterations(results), ss_results_counted(results), stream);
+  ss_print_time_note(ss_results_iterations(results), ss_results_counted(results->result, results->count), stream);
   fputc('\n', stream);
   if (fastest_drawn(results->result, results->count))
     fputs("5%..95%      on the links of the cluster's \"jitter\": where 90% of its draws end, and their median; all "
@@ -436,7 +443,7 @@ static void add_brief(cJSON *records, const struct ss_result *results, size_t n,
     ss_json_add_text(o, "label", p->setting.label);
     ss_json_add_number(o, "time_s", p->time);
     add_extrapolated(o, p);
-    ss_json_add_number(o, "vs_dense", p->time > 0 ? dense / p->time : NAN);
+    ss_json_add_number(o, "vs_dense", ss_vs_dense(dense, p->time));
     ss_json_add_number(o, "busiest", fmax(p->sent_max, p->received_max));
     if (energy) ss_json_add_number(o, "applied", p->energy);
     if (p->exact != SS_UNKNOWN) cJSON_AddBoolToObject(o, "exact", p->exact == SS_YES);
@@ -479,7 +486,9 @@ static void print_dense(const struct ss_results *results, FILE *stream) {
     bool again = !name;
     for (size_t k = 0; k < n && !again; k++) again = said[k] == name;
     if (again) continue;
-    fputs(n == 0 ? "\nvs dense: how many times faster than the fastest dense all-reduce there: " : " or ", stream);
+    fputs(n == 0 ? "\nvs dense: how many times faster than the dense all-reduce that a library would take there: "
+                 : " or ",
+          stream);
     fprintf(stream, "\"%s\"", name);
     said[n++] = name;
   }
@@ -496,7 +505,7 @@ static bool brief_end(struct ss_results_writer *w, const struct ss_results *resu
   fputc('\n', w->stream);
   if (!ss_records_print(columns, all_brief_records(results), false, w->stream, error)) return false;
   fputs("\ntime: ", w->stream);
-  ss_print_time_note(ss_results_iterations(results), ss_results_counted(results), w->stream);
+  ss_print_time_note(ss_results_iterations(results), ss_results_counted(results->result, results->count), w->stream);
   print_dense(results, w->stream);
   fputc('\n', w->stream);
   if (ss_results_have_ranges(results))

@@ -24,6 +24,8 @@ void ss_result_print_cell(const struct ss_result *result, FILE *stream);
 void ss_results_words(const struct ss_result *results, size_t n, FILE *stream);
 /* " 16 of the ranks were captured; as far as they tell, it takes ..." of an extrapolated result; else nothing. */
 void ss_range_words(const struct ss_result *best, const struct ss_result *next, FILE *stream);
+/* How many times as fast as the dense baseline; NaN, shown as "-", where either takes no time. */
+double ss_vs_dense(double dense, double time);
 /* Adds a text to a record of a table, "1.1 ms..1.5 ms"; nothing where there is no `low` (NaN). */
 void ss_range_add(struct cJSON *record, const char *name, double low, double high);
 /* What tables show of n results that stand in one: their JSON, and in words "imbalance", "form", "off_by",
@@ -51,7 +53,9 @@ struct ss_counted {
   bool estimated;
 };
 void ss_counted_add(struct ss_counted *counted, const char *device);
-struct ss_counted ss_results_counted(const struct ss_results *results);
+struct ss_counted ss_results_counted(const struct ss_result *results, size_t n);
+/* "as on quick (estimated; ...)": the device whose kernels count, after the word kernels. */
+void ss_print_counted(struct ss_counted counted, FILE *stream);
 /* What "time" means, without a line's end: a mean over iterations, and whose kernels are in it. */
 void ss_print_time_note(struct ss_iterations_played iterations, struct ss_counted counted, FILE *stream);
 struct ss_iterations_played ss_results_iterations(const struct ss_results *results);

@@ -17,8 +17,9 @@ struct ss_validation_report;
 ss_printer ss_answer_print_json, ss_answer_print_csv, ss_stats_csv;
 ss_printer ss_cost_table, ss_crossover_table, ss_stats_table;
 
-/* A plan, of the tree that `plan --format json` prints; its times are means over so many iterations. */
-bool ss_plan_table(const struct cJSON *plan, struct ss_iterations_played iterations, FILE *stream,
+/* A plan, of the tree that `plan --format json` prints; its times are means over so many iterations,
+ * some of the kernels in them `estimated`. */
+bool ss_plan_table(const struct cJSON *plan, struct ss_iterations_played iterations, bool estimated, FILE *stream,
                    struct ss_error *error) SS_MUST_CHECK;
 /* Placements of tables side by side. */
 bool ss_placing_table(const struct ss_placing *placing, FILE *stream, struct ss_error *error) SS_MUST_CHECK;

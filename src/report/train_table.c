@@ -48,7 +48,8 @@ static void print_words(struct group g, FILE *stream) {
   char time[32], stall[32];
   ss_units_format(time, sizeof time, SS_TIME, best->result.mean);
   ss_units_format(stall, sizeof stall, SS_TIME, best->result.stall);
-  fprintf(stream, "%u ranks: %s, %s an iteration, of which %s stall", best->ranks, best->system->name, time, stall);
+  fprintf(stream, "%u rank%s: %s, %s an iteration, of which %s stall", best->ranks, best->ranks == 1 ? "" : "s",
+          best->system->name, time, stall);
   if (second && second->result.mean > 1.0005 * best->result.mean)
     fprintf(stream, "; the next, %s, takes %.1f%% longer", second->system->name,
             100 * (second->result.mean / best->result.mean - 1));
@@ -95,7 +96,7 @@ static void print_ranking(const struct ss_train_study *s, FILE *stream) {
   for (size_t i = 0; i < t->points; i++) {
     const struct ss_training_point *p = &t->point[i];
     if (i > 0 && t->point[i - 1].fed == p->fed && t->point[i - 1].ranks == p->ranks) continue;
-    fprintf(stream, "%s, %u ranks: fastest", p->fed->workload.name, p->ranks);
+    fprintf(stream, "%s, %u rank%s: fastest", p->fed->workload.name, p->ranks, p->ranks == 1 ? "" : "s");
     for (size_t k = 0; k < 3; k++)
       fprintf(stream, "%s %s at %g times the compute times", k ? "," : "", s->best[i][k], s->factor[k]);
     fprintf(stream, "\n");
@@ -117,7 +118,7 @@ static void print_all_dense(const struct ss_training_point *point, size_t n, FIL
             count == 1 ? "s" : "", count == 1 ? "is it" : "are they");
 }
 
-/* "all-reduce ...": the ways that were the fastest of some task. */
+/* "all-reduce ...": the ways that some task takes. */
 static void print_ways(const struct ss_training *t, FILE *stream) {
   const char *said[SS_DENSE_WAYS];
   size_t n = 0;
@@ -127,7 +128,7 @@ static void print_ways(const struct ss_training *t, FILE *stream) {
       bool again = !way;
       for (size_t j = 0; j < n && !again; j++) again = said[j] == way;
       if (again) continue;
-      fprintf(stream, "%s\"%s\"", n == 0 ? "all-reduce the fastest of what libraries take: " : " or ", way);
+      fprintf(stream, "%s\"%s\"", n == 0 ? "all-reduce as a library would take it: " : " or ", way);
       said[n++] = way;
     }
   if (n > 0) fputc('\n', stream);
@@ -136,11 +137,15 @@ static void print_ways(const struct ss_training *t, FILE *stream) {
 static void print_notes(const struct ss_train_study *s, FILE *stream) {
   const struct ss_training *t = &s->training;
   const struct ss_iterate_options *w = &t->point->options;
+  const struct ss_device *device = &t->durations.device;
+  struct ss_counted counted = {.device = device->counted ? s->device : NULL};
   bool sampled = false;
+  for (int k = 0; k < SS_KERNELS; k++) counted.estimated = counted.estimated || !device->line[k].known;
   for (size_t i = 0; i < t->points; i++) sampled = sampled || t->point[i].sampled > 1;
-  fprintf(stream, "iteration  mean over iterations %llu to %llu%s; kernels and Algorithm 1 %s\n",
-          (unsigned long long)w->warmup, (unsigned long long)w->iterations - 1, w->sigma > 0 ? " (with jitter)" : "",
-          t->durations.device.counted ? "counted" : "not counted (--device quick counts them)");
+  fprintf(stream, "iteration  mean over iterations %llu to %llu%s; kernels and Algorithm 1 ",
+          (unsigned long long)w->warmup, (unsigned long long)w->iterations - 1, w->sigma > 0 ? " (with jitter)" : "");
+  ss_print_counted(counted, stream);
+  fputc('\n', stream);
   if (isfinite(t->point->fan.p50))
     fputs("5%..95%    on the links of the cluster's \"jitter\": where 90% of its draws end, and their median; all "
           "else is "

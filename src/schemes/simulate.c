@@ -24,7 +24,7 @@ struct ss_cluster ss_setting_cluster(const struct ss_setting *setting, const str
                                      const struct ss_input *input, double *start) {
   const uint64_t *protocol = ss_setting_find(setting, "protocol"), *chunks = ss_setting_find(setting, "chunks");
   *start = 0;
-  if (!protocol || *protocol == 0) return *cluster;
+  if (!protocol || *protocol == 0 || input->ranks == 1) return *cluster;
   const struct ss_choice choice = {ss_setting_says(setting, "algorithm", "trees") ? SS_WAY_TREE : SS_WAY_RING,
                                    (enum ss_protocol)(*protocol - 1), NAN};
   const uint64_t bytes = input->rows * input->width * input->value_bytes;

@@ -42,7 +42,7 @@ struct ss_result {
   double bound_max;                 /* s: of that iteration */
   struct ss_link_usage usage[SS_LINK_KINDS]; /* means over iterations; busy: shares of the time */
   struct ss_kernel_use kernels[SS_KERNELS];  /* all 0 where the device counts none */
-  double dense_s;    /* of the fastest dense all-reduce there (study/dense.h); NaN: there is none */
+  double dense_s;    /* of the dense all-reduce that a library would take (study/dense.h); NaN: there is none */
   const char *dense; /* which that is: "ring, shard"; NULL: none, or of "*" not the same of all tensors */
   double density, gamma, push_imbalance, pull_imbalance;
   double error_l2, error_mean; /* of an estimated sum; 0 where it is exact */

@@ -306,7 +306,7 @@ static const struct ss_field_spec fields[] = {
     {"compute", "factor on all forward and backward times", SS_IS_RATIO, .usual = "1",
      SS_STORED(struct ss_train_study, training.options.compute)},
     {"scale", "factors on estimated inputs (1)", SS_IS_OBJECT(&ss_scale_fields)},
-    {"all_reduces", "dense all-reduces that name no algorithm: the fastest of what libraries take, or rings",
+    {"all_reduces", "dense all-reduces that name no algorithm: as a library would take them, or rings",
      SS_IS_CHOICE(all_reduces), .usual = "fastest", SS_STORED(struct ss_train_study, training.all_reduces)},
     {"sizes", "where systems do not say it (the library's; free without one)", SS_IS_CHOICE(ss_size_ways)},
     {"ragged", "where systems do not say it (the library's; v without one)", SS_IS_CHOICE(ss_ragged_ways)},

@@ -31,7 +31,7 @@ struct ss_training_point {
   double sampled; /* how many times larger the largest sampled tensor is; 1: none is sampled */
 };
 
-/* How all-reduces are played that name no algorithm: by the fastest of what libraries take, or by rings. */
+/* How all-reduces are played that name no algorithm: as libraries take them, or by rings. */
 enum ss_all_reduces { SS_ALL_REDUCES_FASTEST, SS_ALL_REDUCES_RING };
 
 struct ss_training {

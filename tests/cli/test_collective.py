@@ -42,6 +42,7 @@ def times_are_those_of_closed_forms(folder):
 def in_every_format(folder):
     path = flat(folder)
     table = call("all_reduce", "--cluster", path, "--sizes", "1MiB").stdout
+    assert "8 ranks on 1 node\n" in ask("collective", "allreduce", "--cluster", "h100-8x8-400g", "--ranks", "8", "--sizes", "1KiB:1KiB").stdout
     assert "allreduce on flat, 16 ranks on 16 nodes" in table and all(name in table for name in ("ring", "recursive_doubling", "rabenseifner", "trees"))
     rows = list(csv.DictReader(io.StringIO(call("allgather", "--cluster", path, "--algorithm", "ring", "--sizes", "1KiB:4KiB", "--format", "csv").stdout)))
     assert [row["bytes"] for row in rows] == ["1024", "2048", "4096"] and rows[0]["algorithm"] == "ring" and float(rows[0]["time_s"]) > 0

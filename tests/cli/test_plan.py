@@ -274,6 +274,20 @@ def formats_tell_the_same(folder):
 
 
 @test
+def of_one_rank_nothing_is_dense_or_as_fast(folder):
+    """Where the best takes no time a ratio says nothing: the next has a time of its own, and no "0.00x" stands there."""
+    one = ("--trace", BIBLE, "--cluster", "h100-8x8-400g", "--ranks", 1, "--iterations", "0:1")
+    text = call("plan", *one)[0]
+    assert re.search(r": allreduce, 0 s; the next of \d+, allgather ring, takes [1-9]\S* us\.", text), text
+    assert "(estimated; --device none" in text and "that a library would take there\n" in text and "Rabenseifner" not in text, text
+    ran = call("run", *one)[0]
+    assert " 0.00x " not in ran, ran
+    for protocol in ("ll128", "simple"):
+        [point] = points(*one, "--scheme", f"allreduce:protocol={protocol}")
+        assert point["time_s"] == 0 and not point["formula_s"], point
+
+
+@test
 def wrong_inputs(folder):
     for arguments, says in (
             ((scenario(folder), "--scheme", "alltoall"), ("nothing is left", "--model-parallel admits alltoall")),

@@ -244,6 +244,7 @@ def expectations_pass_and_fail(folder):
 @test
 def estimates_are_labelled(folder):
     page = page_of("scenarios/demo.json", "--device", "quick", folder=folder)
+    assert "kernels as on quick (estimated; --device none leaves them out)" in page.words["dd"]
     sources = {}
     for name in ("p3.16xlarge-25g", "rtx3090-100g-ib", "rtx3090-10gbe"):
         sources[name] = json.loads((ROOT / f"models/clusters/{name}.json").read_text())["source"]

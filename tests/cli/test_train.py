@@ -261,7 +261,7 @@ def dense_tasks_take_the_fastest_way_as_run_does(folder):
             assert close(task["time_s"], found["dense_s"]) and task["algorithm"] == found["dense"], (task, found["dense_s"], found["dense"])
             chosen.add(task["algorithm"])
     assert len(chosen) > 1, chosen
-    assert '\nall-reduce the fastest of what libraries take: "' in train(folder, scenario).stdout
+    assert '\nall-reduce as a library would take it: "' in train(folder, scenario).stdout
 
 
 @test
@@ -292,9 +292,11 @@ LM = {"workload": "embrace-lm-rtx3090", "systems": ["horovod-allreduce", "horovo
 def the_table_answers_in_words(folder):
     text = train(folder, LM, "--device", "none").stdout
     assert re.search(r"\n16 ranks: \S+, \S+ \S+ an iteration, of which \S+ \S+ stall; the next, \S+, takes \S+% longer\.\n", text), text[:3000]
-    for part in ("Critical path: ", "vs best *", "horovod-allgather *", "not counted (--device quick counts them)",
+    for part in ("Critical path: ", "vs best *", "horovod-allgather *", "kernels and Algorithm 1 not counted (--device NAME counts them)",
                  ": estimated: "):
         assert part in text, f"{part!r} is not in {text[:3000]}"
+    one = train(folder, {**LM, "ranks": [1]}, "--device", "quick").stdout
+    assert "\n1 rank: " in one and "kernels and Algorithm 1 as on quick (estimated; --device none leaves them out)\n" in one, one[:3000]
 
 
 @test

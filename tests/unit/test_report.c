@@ -168,7 +168,7 @@ static void plan(const struct ss_study *study, const struct ss_results *results)
   begin(&s);
   assert_true(ss_plan_make(results, &made, &error));
   cJSON *tree = ss_plan_json(&made, ss_study_name(study));
-  if (!ss_plan_table(tree, (struct ss_iterations_played){1, 1}, s.stream, &error)) fail_msg("%s", error.text);
+  if (!ss_plan_table(tree, (struct ss_iterations_played){1, 1}, false, s.stream, &error)) fail_msg("%s", error.text);
   cJSON_Delete(tree);
   expect_within(&s, "small, 10.4 us; the next of 2, large, takes 3.8% longer");
   ss_plan_free(&made);
