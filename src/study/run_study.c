@@ -124,10 +124,14 @@ static double one(const void *context, double k) {
   return 1;
 }
 
-/* By its closed form, whose start-ups are one rank's messages; 0 where it has none. Even rounds of rings are played
- * as one message each where ranks share nothing; on nodes of several a message takes a `share` of what others do. */
+/* By its closed form with sizes known, whose start-ups are one rank's messages; 0 where it has none. Even rounds of
+ * rings are played as one message each where ranks share nothing; on nodes of several a message takes a `share` of
+ * what others do. */
 static double messages_of(const struct ss_point *point, const struct ss_costs *costs, double *share) {
-  const struct ss_cost *cost = ss_costs_find(costs, &point->setting, point->ranks, point->servers);
+  struct ss_setting plain = point->setting;
+  plain.exchange_sizes = false;
+  plain.ragged = SS_RAGGED_V;
+  const struct ss_cost *cost = ss_costs_find(costs, &plain, point->ranks, point->servers);
   struct ss_symbols symbols = {
       .P = point->ranks, .S = point->servers, .alpha = 1, .gamma = one, .blocks = one, .R = 1, .w = 1};
   double startups;
