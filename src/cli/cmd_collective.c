@@ -9,6 +9,7 @@
 #include "schemes/simulate.h"
 #include "sim/collectives/tuner.h"
 
+#include <assert.h>
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
@@ -107,11 +108,13 @@ static uint32_t rings_of(const struct answer *r) {
 }
 
 static struct ss_pattern_call call_of(const struct answer *r, size_t algorithm, double bytes) {
-  return (struct ss_pattern_call){.algorithm = r->algorithm[algorithm],
+  const struct ss_algorithm *own = r->algorithm[algorithm];
+  assert(own);
+  return (struct ss_pattern_call){.algorithm = own,
                                   .ranks = r->a->ranks,
                                   .bytes = (uint64_t)bytes,
-                                  .rings = r->algorithm[algorithm]->rings ? rings_of(r) : 1,
-                                  .chunks = strcmp(r->algorithm[algorithm]->name, "trees") == 0 ? r->a->chunks : 1,
+                                  .rings = own->rings ? rings_of(r) : 1,
+                                  .chunks = strcmp(own->name, "trees") == 0 ? r->a->chunks : 1,
                                   .memory = ss_host_at(&r->cluster->memory, (uint64_t)bytes),
                                   .mpi = r->cluster->memory.pieces > 0};
 }
