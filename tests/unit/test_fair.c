@@ -332,7 +332,7 @@ enum flaw { NONE, ONE_ELSEWHERE, TWO_AT_ONE };
 static struct ss_messages random_rings(struct dice *d, uint32_t ranks, uint32_t period, enum flaw flaw,
                                        struct ss_arena *arena) {
   const uint32_t blocks = dice_between(d, 1, 3), count = blocks * ranks;
-  assert_true(period > 0);
+  assert_true(period > 0 && ranks > 0);
   uint32_t *from = ss_arena_alloc(arena, count, sizeof *from), *to = ss_arena_alloc(arena, count, sizeof *to);
   uint64_t *bytes = ss_arena_alloc(arena, count, sizeof *bytes);
   struct ss_messages m = {.count = count, .from = from, .to = to, .each = random_size(d, false)};
