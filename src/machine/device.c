@@ -178,16 +178,16 @@ static bool read_measured(struct ss_node kernels, struct ss_device *out, struct 
 }
 
 /* A sum moves three bytes for each that comes in. Who only supposes what sums take says so in the source. */
-static bool read_memory(struct ss_node device, struct ss_node node, struct ss_device *out, struct ss_error *error) {
+static bool read_memory(struct ss_node node, struct ss_node memory, struct ss_device *out, struct ss_error *error) {
   static const char *const instead[] = {"kernels", "memory_bandwidth", "efficiency", "launch"};
-  const struct ss_node source = ss_node_get(ss_node_get(device, "source"), "memory");
+  const struct ss_node source = ss_node_get(ss_node_get(node, "source"), "memory");
   const char *where;
-  struct ss_host_memory memory;
+  struct ss_host_memory host;
   for (size_t i = 0; i < sizeof instead / sizeof *instead; i++)
-    if (ss_node_present(ss_node_get(device, instead[i])))
-      return ss_node_fail(node, error, "stands in place of \"%s\": give one of both", instead[i]);
-  if (!ss_host_memory_read(node, &memory, error)) return false;
-  const struct ss_host_piece large = ss_host_at(&memory, UINT64_MAX);
+    if (ss_node_present(ss_node_get(node, instead[i])))
+      return ss_node_fail(memory, error, "stands in place of \"%s\": give one of both", instead[i]);
+  if (!ss_host_memory_read(memory, &host, error)) return false;
+  const struct ss_host_piece large = ss_host_at(&host, UINT64_MAX);
   *out = ss_device_of(out->name, 0, large.sum / 3);
   out->moves = true;
   out->page = large.page;

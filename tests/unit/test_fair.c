@@ -327,12 +327,16 @@ static void shuffle(struct dice *d, uint32_t n, uint32_t *out) {
 /* What keeps rings from being alike: nothing, a message that goes elsewhere, or two that go to one rank. */
 enum flaw { NONE, ONE_ELSEWHERE, TWO_AT_ONE };
 
+/* A number below 2n, modulo n. */
+static uint32_t around(uint32_t at, uint32_t n) {
+  return at < n ? at : at - n;
+}
+
 /* Blocks of messages, as of rings side by side: in each every rank of the first period sends to some rank, no two to
  * ranks at the same index of a period, and those further on do likewise. */
 static struct ss_messages random_rings(struct dice *d, uint32_t ranks, uint32_t period, enum flaw flaw,
                                        struct ss_arena *arena) {
   const uint32_t blocks = dice_between(d, 1, 3), count = blocks * ranks;
-  assert_true(period > 0 && ranks > 0);
   uint32_t *from = ss_arena_alloc(arena, count, sizeof *from), *to = ss_arena_alloc(arena, count, sizeof *to);
   uint64_t *bytes = ss_arena_alloc(arena, count, sizeof *bytes);
   struct ss_messages m = {.count = count, .from = from, .to = to, .each = random_size(d, false)};
@@ -341,18 +345,18 @@ static struct ss_messages random_rings(struct dice *d, uint32_t ranks, uint32_t 
     shuffle(d, period, to + b);
     for (uint32_t i = b; i < b + period; i++) to[i] += period * dice_below(d, ranks / period);
     for (uint32_t i = b; i < b + period; i++)
-      if (to[i] == from[i]) to[i] = (to[i] + period) % ranks;
+      if (to[i] == from[i]) to[i] = around(to[i] + period, ranks);
     if (flaw == TWO_AT_ONE && period > 1) {
-      to[b + 1] = (to[b] + period) % ranks;
-      if (to[b + 1] == from[b + 1]) to[b + 1] = (to[b + 1] + period) % ranks;
+      to[b + 1] = around(to[b] + period, ranks);
+      if (to[b + 1] == from[b + 1]) to[b + 1] = around(to[b + 1] + period, ranks);
     }
     for (uint32_t i = b + period; i < b + ranks; i++) {
-      from[i] = (from[i - period] + period) % ranks;
-      to[i] = (to[i - period] + period) % ranks;
+      from[i] = around(from[i - period] + period, ranks);
+      to[i] = around(to[i - period] + period, ranks);
     }
   }
   const uint32_t at = dice_below(d, count);
-  if (flaw == ONE_ELSEWHERE) to[at] = (from[at] + dice_between(d, 1, ranks - 1)) % ranks;
+  if (flaw == ONE_ELSEWHERE) to[at] = around(from[at] + dice_between(d, 1, ranks - 1), ranks);
   for (uint32_t i = 0; i < count; i++) bytes[i] = m.each;
   if (dice_one_in(d, 2)) m.bytes = bytes;
   return m;
@@ -414,7 +418,7 @@ static void compare_alike(uint64_t seed, struct ss_arena *arena) {
   struct ss_network_round rounds[ROUNDS];
   struct reference_times wanted;
   struct ss_network_result got, of_all;
-  if (ranks > 40) return;
+  if (period == 0 || ranks > 40) return;
   const uint32_t count = alike_rounds(&d, ranks, period, dice_one_in(&d, 3), rounds, arena);
   struct ss_network *network = ss_network_fair.open(&c, ranks, 0), *whole = ss_network_fair.open(&c, ranks, 0);
   /* one rank alone does nothing for no time: after that all are played */
