@@ -2,7 +2,7 @@
 #include "report/columns.h"
 #include "report/results_table.h"
 #include "report/tables.h"
-#include "schemes/dense_ways.h"
+#include "schemes/simulate.h"
 #include "study/trainings.h"
 
 #include <cjson/cJSON.h>

@@ -1,16 +1,16 @@
 /* AlltoAll with tables placed on ranks (EmbRace §4.1): looked-up parameters one way, gradients the other.
  *
- * Ranks own pieces (schemes/run_pieces.h): by columns (default), or by rows, EmbRace's counter-example, one each; of
+ * Ranks own pieces (run_pieces.c): by columns (default), or by rows, EmbRace's counter-example, one each; of
  * all tables together, as recommenders place them, each whole ones or pieces of several. Lookups: i -> j carries what
  * j looked up of i's pieces, without indices (ids are known to all). Gradients: i -> j carries i's gradient of j's
  * pieces, with indices. Tokens: as gradients, every lookup by itself, to the owners, and as lookups back: what a
- * mixture of experts dispatches and combines. Own pieces do not travel. Pooled (schemes/run_pooled.h): both ways one
+ * mixture of experts dispatches and combines. Own pieces do not travel. Pooled (run_pooled.c): both ways one
  * vector a bag instead of one a row, without indices: where a table is cut by rows, of each bag that has a row in the
  * piece.
  *
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte: 3*(1 + 0.064) + 3*(1 +
  * 0.128) = 6.576 us; three lookups of 16 columns of 4 bytes, three gradients with 4 bytes of index each. */
-#include "schemes/run_pooled.h"
+#include "schemes/run.h"
 #include "schemes/scheme.h"
 
 #include <assert.h>

@@ -1,5 +1,3 @@
-#include "schemes/dense_ways.h"
-
 #include "schemes/registry.h"
 #include "schemes/simulate.h"
 #include "sim/collectives/tuner.h"

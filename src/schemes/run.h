@@ -166,4 +166,71 @@ uint32_t ss_hierarchy_groups(enum ss_hierarchy hierarchy, struct ss_layout layou
  * those, binomial broadcast. What moves inside a node takes dense bytes. */
 bool ss_hierarchy_run(struct ss_run *run, uint32_t per_node, struct ss_error *error) SS_MUST_CHECK;
 
+/* --- tables that are cut over ranks: model parallelism (run_pieces.c) -------------------------------------- */
+
+/* One table by columns, rank j columns [floor(j*w/P), floor((j+1)*w/P)) of every row, or by even ranges of rows; or
+ * all tables together, whole ones on ranks that are evenly spread, in their order, as DLRM has them, or as the input
+ * says of each. */
+enum ss_partition { SS_BY_COLUMNS, SS_BY_ROWS, SS_BY_TABLES, SS_AS_PLACED };
+
+/* What one rank owns of one table. */
+struct ss_piece {
+  uint32_t owner, table;
+  uint64_t low, high;    /* rows */
+  uint32_t first, width; /* columns */
+  bool by_column;        /* other pieces have the same rows */
+  uint32_t range;        /* those rows: ranges are numbered on over all tables */
+};
+
+struct ss_pieces {
+  enum ss_partition partition;
+  uint32_t ranks, tables, count, ranges;
+  struct ss_piece *piece; /* [count] those of rank 0 first, those of one owner by table. Who owns nothing has an empty
+                             one: so every message brings a chunk, and it shows when it is lost */
+  uint32_t *of;           /* [ranks + 1] rank j owns pieces of[j] to of[j + 1] - 1 */
+};
+
+/* `ranks` ranks own the input's tables. What is made is the arena's. */
+bool ss_pieces_make(const struct ss_input *input, uint32_t ranks, enum ss_partition partition, struct ss_arena *arena,
+                    struct ss_pieces *pieces, struct ss_error *error) SS_MUST_CHECK;
+static inline uint32_t ss_pieces_of(const struct ss_pieces *pieces, uint32_t owner) {
+  return pieces->of[owner + 1] - pieces->of[owner];
+}
+/* The view of a chunk of whole rows on a piece. A slice without columns is an empty payload. */
+struct ss_chunk ss_piece_slice(const struct ss_piece *piece, const struct ss_chunk *chunk);
+
+/* --- pooled exchanges of such a table: one vector a bag travels instead of one a row (run_pooled.c) ---------
+ *
+ * Forward, the owner of a piece sends sums of the rows of each bag that it has; backward, ranks send the gradients of
+ * their bags, and the owner adds them up row by row. What bags have where is tensor/pooling.h's. */
+
+struct ss_pooled {
+  struct ss_run *run;
+  const struct ss_pieces *pieces;
+  struct ss_pooling pool;
+  uint32_t *table_at; /* [tables + 1] and the pieces of each table: */
+  uint32_t *of_table; /* [pieces] */
+};
+
+/* `padded`: all bags are there in each piece, those without a row in it as zeros. */
+bool ss_pooled_open(struct ss_run *run, const struct ss_pieces *pieces, bool padded, struct ss_pooled *bags,
+                    struct ss_error *error) SS_MUST_CHECK;
+/* The rank's bags that piece k has something of, without content. */
+struct ss_chunk ss_pooled_of(const struct ss_pooled *bags, uint32_t rank, uint32_t k);
+/* What the owner of piece k makes of the bags of rank `of` (looking up and pooling are no part of the exchange); and
+ * the gradients of its bags that rank `of` has for that owner. */
+bool ss_pooled_sums(const struct ss_pooled *bags, uint32_t k, uint32_t of, struct ss_chunk *out,
+                    struct ss_error *error) SS_MUST_CHECK;
+bool ss_pooled_gradients(const struct ss_pooled *bags, uint32_t k, uint32_t of, struct ss_chunk *out,
+                         struct ss_error *error) SS_MUST_CHECK;
+/* How many numbers tell the owner of piece k what a rank looks up of it: ids, and where each bag ends among them. */
+uint64_t ss_pooled_ids(const struct ss_pooled *bags, uint32_t rank, uint32_t k);
+/* Forward: every rank ends with its bags of all tables, adding up those of pieces that are cut by rows. Receiver:
+ * rank; block: piece. */
+bool ss_pooled_take(const struct ss_pooled *bags, const struct ss_receipts *receipts,
+                    struct ss_error *error) SS_MUST_CHECK;
+/* Backward: *sum is what the owner of piece k has of the gradients of its rows. Receiver: piece; block: rank. */
+bool ss_pooled_add_up(const struct ss_pooled *bags, const struct ss_receipts *receipts, uint32_t k,
+                      struct ss_chunk *sum, struct ss_error *error) SS_MUST_CHECK;
+
 #endif

@@ -1,4 +1,4 @@
-#include "schemes/run_pieces.h"
+#include "schemes/run.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "study/dense.h"
 
-#include "schemes/dense_ways.h"
 #include "schemes/registry.h"
+#include "schemes/simulate.h"
 #include "study/study.h"
 
 #include <math.h>

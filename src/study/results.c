@@ -5,7 +5,7 @@
 #include "base/fields.h"
 #include "base/json_text.h"
 #include "base/memory.h"
-#include "schemes/dense_ways.h"
+#include "schemes/simulate.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

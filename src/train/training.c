@@ -1,6 +1,6 @@
 #include "train/training.h"
 
-#include "schemes/dense_ways.h"
+#include "schemes/simulate.h"
 
 #include <math.h>
 #include <stdlib.h>
