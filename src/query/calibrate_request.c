@@ -79,16 +79,16 @@ static bool library_of_text(struct ss_node node, const char *text, struct ss_doc
 }
 
 static bool read_library(struct ss_node node, void *out, struct ss_error *error) {
-  struct ss_library *library = out;
+  struct ss_calibrate_request *request = out;
+  struct ss_library *library = &request->fit.library;
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   const char *text;
-  char warning[256] = "";
   struct ss_node object = node;
   if (ss_node_is_text(node)) {
     if (!ss_node_text(node, &text, error) || !library_of_text(node, text, &doc, error)) return false;
     object = ss_doc_root(doc);
   }
-  if (!ss_library_read(object, library, warning, error)) return false;
+  if (!ss_library_read(object, library, request->warning, error)) return false;
   return library->kind == SS_NCCL ||
          ss_node_fail(node, error, "of %s nothing is known that a fit could use", ss_library_names[library->kind]);
 }
@@ -110,7 +110,7 @@ static const struct ss_field_spec fields[] = {
     {"ranks", "where a log does not say", SS_IS_COUNT(2, 65536), PART(reading.ranks)},
     {"tool", "where logs do not say, or FILE=TOOL of one log", SS_IS_EITHER(ss_texts_forms)},
     {"library", "whose tuner says what was played: nccl=2.21, or as a cluster has it (as logs say)",
-     SS_IS_EITHER(library_forms), .read = read_library, PART(fit.library)},
+     SS_IS_EITHER(library_forms), .read = read_library},
     {"in_place", "of nccl-tests those columns", SS_IS_FLAG, PART(reading.in_place)},
     {"where", "COLUMN=VALUE: only such rows", SS_IS_EITHER(ss_texts_forms)},
     {"suppose", "COLLECTIVE=ALGORITHM, where a log hides it", SS_IS_EITHER(ss_texts_forms)},
@@ -191,6 +191,7 @@ bool ss_calibrate_request_observe(const struct ss_calibrate_request *request, co
   *out = (struct ss_observations){0};
   if (!found) return ss_fail_memory(error, "reading times");
   if (!check_tools(request, error)) return false;
+  if (request->warning[0]) ss_notice_tell(notice, request->warning);
   for (size_t i = 0; i < request->logs.count; i++)
     if (!ss_observations_read(request->logs.text[i], &reading, out, error)) return false;
   if (!judge_tools(&reading, error)) return false;

@@ -18,7 +18,8 @@ struct ss_calibrate_request {
   enum ss_leave_out left_out;        /* by which the fit is judged */
   bool validate;                     /* no cluster, but how well what was left out is predicted */
   struct ss_node fit_on_node;
-  const char *name; /* of the cluster; NULL: what was measured */
+  const char *name;  /* of the cluster; NULL: what was measured */
+  char warning[256]; /* of the library's version; "" nothing */
   struct ss_arena arena;
 };
 
