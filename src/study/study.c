@@ -131,11 +131,21 @@ static bool disown(struct ss_study *s, const char *path, struct ss_error *error)
   return ss_fail_memory(error, "reading options");
 }
 
+/* Does `path` lie inside the field at `outer`? */
+static bool inside(const char *path, const char *outer) {
+  size_t length = strlen(outer);
+  return strncmp(path, outer, length) == 0 && (path[length] == '.' || path[length] == '[');
+}
+
+/* Of the two ways to say what is trained, a list stands in place of one. */
+static const char one_workload[] = "workload", workloads[] = "workloads";
+
 /* Takes the value over. */
 static bool put_value(struct ss_study *s, const char *path, cJSON *value, struct ss_error *error) {
   const struct ss_object_spec *const documents[] = {&ss_scenario_fields, &ss_training_fields};
   if (!ss_doc_set_item(s->doc, path, value, error)) return false;
   for (size_t i = 0; i < 2; i++) ss_object_forget_other_name(documents[i], ss_doc_root(s->doc).at, path);
+  if (strcmp(path, workloads) == 0) cJSON_DeleteItemFromObjectCaseSensitive(ss_doc_root(s->doc).at, one_workload);
   return true;
 }
 
@@ -193,8 +203,20 @@ static const char *option_of(const struct ss_request *request, const char *path)
   return ss_json_word(request->options, path);
 }
 
+/* An edit of what a later one replaces would change nothing. */
+static bool edit_stays(const struct ss_study *s, const cJSON *edit, struct ss_error *error) {
+  for (const cJSON *e = edit->next; e; e = e->next) {
+    const bool one = strcmp(e->string, workloads) == 0 && inside(edit->string, one_workload);
+    if (one || inside(edit->string, e->string))
+      return ss_fail(error, SS_BAD_INPUT, "%s: %.200s would be undone by %.200s behind it", ss_doc_name(s->doc),
+                     edit->string, e->string);
+  }
+  return true;
+}
+
 static bool edit(struct ss_study *s, struct ss_error *error) {
   for (const cJSON *e = s->request.edits ? s->request.edits->child : NULL; e; e = e->next) {
+    if (!edit_stays(s, e, error)) return false;
     const char *option = option_of(&s->request, e->string);
     const bool of_cluster = is_option(option, "--bandwidth") || is_option(option, "--latency");
     if (of_cluster && !ss_node_present(ss_node_get(ss_doc_root(s->doc), "cluster")))
@@ -218,12 +240,6 @@ static cJSON *plain(const cJSON *value) {
   for (size_t i = 0; cJSON_IsString(value) && i < sizeof order / sizeof *order; i++)
     if (ss_units_parse(value->valuestring, order[i], &number, NULL)) return cJSON_CreateNumber(number);
   return cJSON_Duplicate(value, 1);
-}
-
-/* Does `path` lie inside the field at `outer`? */
-static bool inside(const char *path, const char *outer) {
-  size_t length = strlen(outer);
-  return strncmp(path, outer, length) == 0 && (path[length] == '.' || path[length] == '[');
 }
 
 /* What edits say of the inside of a swept field (cluster.bandwidth, of a swept cluster) holds in every cell. */

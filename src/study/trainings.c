@@ -42,7 +42,9 @@ static bool add_workload(struct ss_train_study *s, struct ss_node node, struct s
 static bool read_workloads(struct ss_train_study *s, struct ss_error *error) {
   struct ss_node root = ss_doc_root(s->doc), one = ss_node_get(root, "workload"),
                  all = ss_node_get(root, "workloads");
-  if (ss_node_present(one) == ss_node_present(all))
+  if (ss_node_present(one) && ss_node_present(all))
+    return ss_node_fail(one, error, "\"workloads\" say what is trained: leave one of the two out");
+  if (!ss_node_present(one) && !ss_node_present(all))
     return ss_node_fail(root, error,
                         "say which \"workload\" to train, or a list of \"workloads\" (sparsync list "
                         "workloads shows them)");
@@ -368,7 +370,6 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
   struct ss_node root = ss_doc_root(out->doc);
   out->sources.like = request->traces;
   out->sources.drawn = request->drawn;
-  if (cJSON_HasObjectItem(request->edits, "workloads")) cJSON_DeleteItemFromObjectCaseSensitive(root.at, "workload");
   if (!ss_object_check_keys(&ss_training_fields, root, error) || !split(out->doc, "workloads", error) ||
       !split(out->doc, "systems", error))
     return false;

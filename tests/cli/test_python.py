@@ -3,6 +3,8 @@
 Prints TAP."""
 import array
 import contextlib
+import copy
+import gc
 import importlib.util
 import io
 import json
@@ -179,6 +181,16 @@ def traces_of_lists_and_arrays(folder):
     fails("whole numbers", sparsync.Trace, {"emb": [[[1 << 70]]]})
     fails("id -1 at place 0 is not from 0", sparsync.Trace, {"emb": [[[-1]]]})
     fails("one list a rank", sparsync.Trace, {"emb": [[[1], [2]], [[1]]]})
+    for wrong, says in (({"rows": 2**64 + 10}, "rows of emb: 18446744073709551626 is not from 0 to"), ({"row_width": -3}, "row_width of emb: -3"),
+                        ({"row_width": 2**32}, "row_width of emb"), ({"value_bytes": {"emb": 2.5}}, "value_bytes of emb: 2.5 is no whole number"),
+                        ({"rows": {"emp": 9}}, "rows: there is no table 'emp'"), ({"row_width": {"emp": 9}}, "row_width: there is no table 'emp'"),
+                        ({"value_bytes": {"emp": 2}}, "value_bytes: there is no table 'emp'")):
+        fails(says, sparsync.Trace, {"emb": ids}, **wrong)
+    for same in (copy.copy(trace), copy.deepcopy({"trace": trace})["trace"]):
+        assert sparsync.stats(same) == sparsync.stats(trace)
+        del same  # frees nothing that the trace still has
+    gc.collect()
+    assert trace.ranks == 2
     fails("at least one", sparsync.Trace, {})
     fails("at least one iteration", sparsync.Trace, {"emb": []})
     fails("no/such", sparsync.Trace.open, "no/such.safetensors")
@@ -196,6 +208,8 @@ def errors_have_the_words_of_the_program(_):
     fails("M: varies", sparsync.crossover, "zen", "ps", over="M", M=3)
     fails("no/such.log", sparsync.calibrate, "no/such.log")
     fails("zero byte", sparsync.run, "a\0b")
+    for threads in (-1, 2**32, 1.5, "2"):
+        fails("threads: ", sparsync.run, SMALL, threads=threads)
 
 
 def notices_are_warnings_and_settings_are_taken(_):

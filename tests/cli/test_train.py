@@ -553,4 +553,19 @@ def wrong_input_is_refused_in_words(folder):
         assert done.stdout == "" and done.stderr.count("\n") == 1, done.stderr
 
 
+def no_edit_is_dropped(folder):
+    base = with_system()
+    write(folder, "other.json", {**base["workload"], "name": "other"})
+    named = ["--workload", folder / "other.json"]
+    train(folder, base, *named)  # in place of the scenario's
+    for edits, says in ((["--set", "workload.nope=1"], "workload.nope"), ([*named, "--set", "workload.nope=1"], "leave one of the two out"),
+                        ([*named, "--set", "workload.workers=1"], "leave one of the two out"), ([*named, "--set", "workloads[5].a=1"], "workloads"),
+                        (["--system", "embrace", "--set", "systems.nope=1"], "systems"),
+                        (["--set", "systems.0.nope=1"], "systems[0].nope"),
+                        (["--set", "cluster.latency=1us", "--set", "cluster=polaris"], "cluster.latency would be undone by cluster"),
+                        (["--set", "workload.summary=a", "--set", "workloads=[]"], "workload.summary would be undone by workloads")):
+        done = train(folder, base, *edits, status=2)
+        assert says in done.stderr and done.stdout == "", (edits, done.stderr)
+
+
 sys.exit(tap.run())

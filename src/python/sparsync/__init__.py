@@ -114,6 +114,7 @@ def _outside():
 def _carry_out(call, give_up, document, fields, set=None, threads=0, progress=None):
     """What `call` does with a request and an error. The library works in a thread of its own, so that this one hears of
     Ctrl-C; then `give_up` frees what came all the same."""
+    threads = _library.whole(threads, 32, "threads")
     request, error = _Request(document, {**fields, **(set or {})}), _library.ErrorValue()
     shown, heard, done, good = Progress(progress), [], threading.Event(), []
     told = _library.TOLD(lambda _, now: shown.told(now.contents.what.decode(), now.contents.share))

@@ -1,5 +1,6 @@
 """libsparsync as ctypes sees it: <sparsync.h> says what each function does."""
 import ctypes
+import operator
 import os
 import pathlib
 from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
@@ -92,6 +93,17 @@ def check(function, *arguments):
     error = ErrorValue()
     if not function(*arguments, byref(error)):
         raise error.raised()
+
+
+def whole(value, bits, what):
+    """A whole number that C's type of so many bits holds; ctypes would cut it off."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise Error(f"{what}: {value!r} is no whole number") from None
+    if not 0 <= number < 2**bits:
+        raise Error(f"{what}: {number} is not from 0 to {2**bits - 1}")
+    return number
 
 
 def text(value, what="text"):

@@ -21,9 +21,10 @@ def _append(ids, segment, where):
         raise Error(f"{where}: row ids are whole numbers: {reason}") from None
 
 
-def _of(option, name, usual):
+def _of(options, what, name, usual, bits):
     """An option for all tensors, or by their names."""
-    return option.get(name, usual) if isinstance(option, dict) else option
+    option = options[what]
+    return _library.whole(option.get(name, usual) if isinstance(option, dict) else option, bits, f"{what} of {name}")
 
 
 def _bags(name, lengths, iterations, ranks):
@@ -58,6 +59,10 @@ class Trace:
             raise Error("a trace has at least one table")
         shapes = {name: (len(table), len(table[0]) if len(table) else 0) for name, table in tables.items()}
         iterations, ranks = next(iter(shapes.values()))
+        options = {"rows": rows, "row_width": row_width, "value_bytes": value_bytes, "lengths": lengths}
+        for what, option in options.items():
+            if unknown := [name for name in option if name not in tables] if isinstance(option, dict) else ():
+                raise Error(f"{what}: there is no table {unknown[0]!r}")
         kept, tensors = [], (_library.TensorIds * len(tables))()
         for place, (name, table) in enumerate(tables.items()):
             if shapes[name] != (iterations, ranks) or any(len(iteration) != ranks for iteration in table):
@@ -70,10 +75,9 @@ class Trace:
             whole = (ctypes.c_uint64 * len(offsets)).from_buffer(offsets), (ctypes.c_int64 * len(ids)).from_buffer(ids)
             whole += _bags(name, (lengths or {}).get(name), iterations, ranks)
             kept += whole
-            tensors[place] = _library.TensorIds(_library.text(name, "name"), _of(rows, name, 0), _of(row_width, name, 1),
-                                                _of(value_bytes, name, 4), *whole)
-        if unknown := [name for name in lengths or () if name not in tables]:
-            raise Error(f"lengths: there is no table {unknown[0]!r}")
+            tensors[place] = _library.TensorIds(_library.text(name, "name"), _of(options, "rows", name, 0, 64),
+                                                _of(options, "row_width", name, 1, 32),
+                                                _of(options, "value_bytes", name, 4, 32), *whole)
         handle = ctypes.c_void_p()
         check(lib.ss_trace_of_ids, iterations, ranks, len(tables), tensors, ctypes.byref(handle))
         self._handle = handle
@@ -94,6 +98,12 @@ class Trace:
     def save(self, path):
         """As a .safetensors file, whole or not at all."""
         check(lib.ss_trace_save, _library.text(path, "path"), self._handle)
+
+    def __copy__(self):
+        return self  # nothing changes it, and the library frees it once
+
+    def __deepcopy__(self, memo):
+        return self
 
     def __del__(self):
         if getattr(self, "_handle", None):
