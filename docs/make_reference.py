@@ -16,11 +16,11 @@ HEAD = """# Reference: schemes and their closed forms
 
 Written by `docs/make_reference.py` from `sparsync list schemes` and `models/costs/*.json`; a test holds it against both.
 [model.md](model.md#schemes) defines the schemes, their options and the [symbols](model.md#symbols), and tells
-[how forms are evaluated](model.md#closed-forms). `sparsync list schemes` has a word on each option.
+[how forms are evaluated](model.md#closed-forms). `sparsync list schemes` lists the options with their values, defaults first.
 
 *Exact* is what the schedule gives under the assumptions, on one flat class of links, or the bounds between which it lies:
-`sparsync check` plays them to 1e-9. *As printed* is the paper's own.
-Where a paper is wrong or loose, the errata below the table say so.
+`sparsync check` plays them to 1e-9. *As printed* is the paper's own. Below a table stand the assumptions and errata of its
+forms, by their numbers. A form holds for the options that its name has and for what stands beside it.
 """
 
 
@@ -54,38 +54,42 @@ def printed(form):
     return " in ".join(filter(None, (formula(form, "paper"), cell(form["printed_in"] or ""))))
 
 
-def holds_for(form):
+def holds_for(name, form):
+    """What the form's name does not say already."""
     words = [f"{key} {' or '.join(map(str, v)) if isinstance(v, list) else json.dumps(v).strip(chr(34))}"
-             for key, v in form.get("when", {}).items()]
-    return ", ".join(words + ([code(form["where"])] if form.get("where") else [])) or "always"
+             for key, v in form.get("when", {}).items()
+             if key == "granularity" or not (key in name if v is True else str(v) in name)]
+    return ", ".join(words + ([code(form["where"])] if form.get("where") else []))
+
+
+def ranges(numbers):
+    """[1, 2, 3, 5] as "1 to 3, 5"."""
+    runs = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(low) if low == high else f"{low}{', ' if high == low + 1 else ' to '}{high}" for low, high in runs)
 
 
 def notes(forms, key):
-    """Each text once, behind the names of the forms that share it."""
+    """Each text once, behind the numbers of the forms that share it; without them where all do."""
     shared = {}
-    for name, form in forms:
+    for number, (_, form) in enumerate(forms, 1):
         if form.get(key):
-            shared.setdefault(form[key], []).append(code(name))
-    return [wrapped(f"- {', '.join(names)}: {text}", "  ") for text, names in shared.items()]
-
-
-def options(scheme):
-    if not scheme["options"]:
-        return "No options."
-    said = []
-    for text in scheme["options"]:
-        name, values = re.fullmatch(r"(\S+): (.*?) \(.*\)", text).groups()
-        said.append(f"{code(name)} ({', '.join(map(code, values.split('|'))) if '|' in values else values})")
-    return wrapped(f"Options, their defaults first: {'; '.join(said)}.")
+            shared.setdefault(form[key], []).append(number)
+    return [wrapped(f"- {text}" if len(numbers) == len(forms) else f"- {ranges(numbers)}: {text}", "  ")
+            for text, numbers in shared.items()]
 
 
 def closed_forms(forms):
     if not forms:
         return ["No closed form."]
-    lines = [row("form", "holds for", "exact, in seconds", "as printed"), row(*["---"] * 4)]
-    for name, form in forms:
-        lines.append(row(code(name), holds_for(form), formula(form, "exact"), printed(form)))
-    for title, key in (("Assumed:", "assumes"), ("Errata, and what to know of the printed form:", "erratum")):
+    lines = [row("", "form", "and holds for", "exact, in seconds", "as printed"), row(*["---"] * 5)]
+    for number, (name, form) in enumerate(forms, 1):
+        lines.append(row(str(number), code(name), holds_for(name, form), formula(form, "exact"), printed(form)))
+    for title, key in (("Assumed:", "assumes"), ("Errata, and notes on the printed form:", "erratum")):
         found = notes(forms, key)
         lines += ["", title, "", *found] if found else []
     return lines
@@ -102,7 +106,7 @@ def main(program):
         ends = "the exact sum" if scheme["lossless"] else "a part of the sum, or an estimate of it"
         ends += ", each rank of its slice of the table" if scheme["model_parallel"] else ""
         lines += ["", f"## {scheme['name']}", "", wrapped(f"{scheme['summary']} ({scheme['source']}). Ends with {ends}."), "",
-                  options(scheme), "", *closed_forms(own)]
+                  *closed_forms(own)]
     print("\n".join(lines))
 
 

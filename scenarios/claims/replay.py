@@ -1,6 +1,9 @@
 #!/usr/bin/python3
-"""Computes all claims anew and writes down what came: the verdicts into scenarios/claims/*.json, the page into docs/claims.md.
-Argument: the program. Prints each verdict that changed; run it from the source tree, and look at the difference before keeping it."""
+"""Computes all claims anew and writes down what came: the verdicts into scenarios/claims/*.json, all of it into docs/claims.csv.
+Argument: the program. Prints each verdict that changed, and how many claims of each paper have which, for docs/claims.md. Run it
+from the source tree, and look at the difference before keeping it."""
+import collections
+import csv
 import os
 import pathlib
 import re
@@ -8,11 +11,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "claims.md"
-
-
-def verdicts():
-    return dict(re.findall(r"^\| `([^`]+)` \|.*\| \*\*([a-z ,]+)\*\*", PAGE.read_text(), re.MULTILINE))
+TABLE = ROOT / "docs" / "claims.csv"
 
 
 def pin(path, found):
@@ -30,8 +29,12 @@ def pin(path, found):
     path.write_text(text)
 
 
-done = subprocess.run([sys.argv[1], "claims", "--format", "markdown", "-o", PAGE], env={**os.environ, "SPARSYNC_DATA": str(ROOT)}, check=False)
+done = subprocess.run([sys.argv[1], "claims", "--format", "csv", "-o", TABLE], env={**os.environ, "SPARSYNC_DATA": str(ROOT)}, check=False)
 if done.returncode not in (0, 1):
     sys.exit(done.returncode)
+with TABLE.open() as stream:
+    rows = list(csv.DictReader(stream))
 for file in sorted((ROOT / "scenarios" / "claims").glob("*.json")):
-    pin(file, verdicts())
+    pin(file, {row["id"]: row["verdict"] for row in rows})
+for (verdict, paper), count in sorted(collections.Counter((row["verdict"], row["paper"].split("-")[0]) for row in rows).items()):
+    print(f"{verdict}, {paper}: {count}")

@@ -1,9 +1,8 @@
 #!/usr/bin/python3
-"""What halving and doubling each estimated input does to the ranking of systems, for the scenarios of this folder. Writes
-their sections of docs/workloads.md, between its two marks.
+"""Prints what halving and doubling each estimated input does to the ranking of systems, for the scenarios of this folder;
+docs/workloads.md has the short of it.
 
-usage: rankings.py PROGRAM [NAME...]      (all but -select, which takes a quarter of an hour, and the small copies -thin and -blocks;
-                                          --print: to standard output)
+usage: rankings.py PROGRAM [NAME...]      (all but -select, which takes a quarter of an hour, and the small copies -thin and zen-fig11-blocks)
 """
 import copy
 import json
@@ -15,8 +14,6 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-PAGE = ROOT / "docs" / "workloads.md"
-BEGIN, END = "<!-- rankings: scenarios/training/rankings.py -->", "<!-- end of rankings -->"
 TIE = 0.005  # systems nearer than this are in no order
 
 
@@ -141,27 +138,14 @@ def table(program, path):
     return "\n".join(lines)
 
 
-def sections(text):
-    """name -> section of the page."""
-    return {part.split("\n", 1)[0].strip(): "### " + part.strip() for part in text.split("### ")[1:]}
-
-
 def main():
-    arguments = [a for a in sys.argv[1:] if not a.startswith("--")]
-    if not arguments:
+    if len(sys.argv) < 2:
         print(__doc__, file=sys.stderr)
         return 2
-    program = os.path.abspath(arguments[0])
-    names = arguments[1:] or [path.stem for path in sorted(HERE.glob("*.json")) if not path.stem.endswith(("-select", "-thin", "-blocks"))]
+    program = os.path.abspath(sys.argv[1])
+    names = sys.argv[2:] or [path.stem for path in sorted(HERE.glob("*.json")) if not path.stem.endswith(("-select", "-thin", "fig11-blocks"))]
     for name in names:
-        text = table(program, HERE / f"{name}.json")
-        if "--print" in sys.argv:
-            print(text)
-            continue
-        head, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-        middle, tail = rest.split(END)
-        found = {**sections(middle), name: text}
-        PAGE.write_text(head + BEGIN + "\n\n" + "\n\n".join(found[key] for key in sorted(found)) + "\n\n" + END + tail, encoding="utf-8")
+        print(table(program, HERE / f"{name}.json"), end="\n\n")
     return 0
 
 

@@ -73,8 +73,7 @@ static const struct ss_option_spec options[] = {
     SS_OPTION_OPERANDS,
     {"--list", SS_FLAG(struct arguments, list),
      .help = "what there is, and the pinned verdicts; nothing is computed"},
-    {"--format", SS_CHOICE(struct arguments, format, formats),
-     .help = "how to write (table); markdown is docs/claims.md"},
+    {"--format", SS_CHOICE(struct arguments, format, formats), .help = "how to write (table)"},
     SS_OPTION_OUTPUT,
     SS_OPTION_QUIET,
     SS_OPTION_JOBS,
@@ -103,7 +102,7 @@ const struct ss_command ss_command_claims = {
     .examples = "examples:\n"
                 "  sparsync claims\n"
                 "  sparsync claims zen embrace-t1-ratio-bert\n"
-                "  sparsync claims --format markdown -o docs/claims.md\n",
+                "  sparsync claims --format csv -o claims.csv\n",
     .options = options,
     .size = sizeof(struct arguments),
     .run = run};

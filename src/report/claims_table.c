@@ -160,7 +160,7 @@ bool ss_claims_table(const void *report, FILE *stream, struct ss_error *error) {
   return ok;
 }
 
-/* --- docs/claims.md ----------------------------------------------------------------------------------------- */
+/* --- Markdown ----------------------------------------------------------------------------------------------- */
 
 /* A '|' would end the cell. */
 static void cell(FILE *stream, const char *text, size_t length) {
@@ -191,34 +191,15 @@ static void markdown_row(const struct ss_claim *c, FILE *stream) {
 
 static void markdown_head(const struct ss_claims *claims, FILE *stream) {
   size_t count[VERDICTS], loose = 0;
-  fputs("# What the papers print, and what the model gives\n\n"
-        "`scenarios/claims/replay.py build/sparsync` makes this page from `scenarios/claims/*.json`: edit those. "
-        "`sparsync claims`\ncomputes all anew, and ends with status 1 when a verdict differs from the one pinned in "
-        "its "
-        "file.\n\n`sparsync claims --list` has each claim in words. `sparsync claims ID` tells of one: its place in "
-        "the "
-        "paper, the whole\nreason, and ours with each estimated input halved and doubled. `--format json` and `csv` "
-        "have "
-        "runs and tolerances, too.\n\n"
-        "| verdict | | claims |\n|---|---|---|\n",
-        stream);
+  fputs("# What the papers print, and what the model gives\n\n| verdict | | claims |\n|---|---|---|\n", stream);
   count_verdicts(claims, count);
   for (size_t i = 0; i < claims->count; i++) loose += claims->claim[i].loose != NULL;
   for (size_t v = 0; v < VERDICTS; v++)
     fprintf(stream, "| **%s** | %s | %zu |\n", ss_claim_verdicts[v], meanings[v], count[v]);
   fprintf(stream,
           "\n%zu claims, of which %zu are *loose*: bounds that nearly anything passes. \"Off by\" is the factor "
-          "between what is printed\nand ours, at the end that is farther off.\n\n",
+          "between what is printed\nand ours, at the end that is farther off.\n",
           claims->count, loose);
-  fputs("Tolerances follow from how the paper prints, by one rule that was fixed before anything was computed:\n\n"
-        "- arithmetic on printed numbers: half a unit of the last digit, or what that makes of the result, if more;\n"
-        "- a printed bound (\"over\", \"less than\"): nothing beyond it;\n"
-        "- \"around\", \"roughly\", and what the text says of a figure: 5%;\n"
-        "- times measured on hardware whose latencies are estimates: 10%, at both ends of a range;\n"
-        "- what is learned: 0.01 nats, which is chance; a mean over seeds: four standard errors;\n"
-        "- closed forms: 1e-9, or 1% where P does not divide k;\n"
-        "- words (\"much\", \"marginal\", \"slight\", \"stable\"): a tenth; else only the ranking counts.\n",
-        stream);
 }
 
 bool ss_claims_markdown(const void *report, FILE *stream, struct ss_error *error) {

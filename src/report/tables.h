@@ -27,7 +27,7 @@ bool ss_placing_table(const struct ss_placing *placing, FILE *stream, struct ss_
 /* What moved since a baseline was stored, of a struct ss_diff. */
 ss_printer ss_diff_table, ss_diff_json, ss_diff_csv;
 
-/* What the papers print against what the model gives, of a struct ss_claims; Markdown is the page docs/claims.md. */
+/* What the papers print against what the model gives, of a struct ss_claims; CSV is docs/claims.csv. */
 ss_printer ss_claims_table, ss_claims_json, ss_claims_csv, ss_claims_markdown;
 
 /* Learning curves, of a struct ss_curves. CSV has a row for each step of each curve; data for plots/learn.gp a block
