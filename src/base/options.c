@@ -197,19 +197,17 @@ void ss_options_free(const struct ss_option_spec *specs, void *arguments) {
 
 enum { INDENT = 23, WIDTH = 118 };
 
-/* Words, from column `at` on; lines after the first are indented. */
-static void print_words(const char *text, size_t at, FILE *stream) {
+void ss_print_filled(const char *text, size_t at, size_t indent, FILE *stream) {
   while (*text) {
-    const size_t length = strcspn(text, " ");
-    if (at > INDENT && at + 1 + length > WIDTH) at = 0;
-    at += (size_t)fprintf(stream, "%s%*s%.*s",
-                          at == 0       ? "\n"
-                          : at > INDENT ? " "
-                                        : "",
-                          at == 0 ? INDENT : 0, "", (int)length, text);
-    text += length + strspn(text + length, " ");
+    const size_t line = strcspn(text, "\n"), room = at < WIDTH ? WIDTH - at : 0;
+    size_t part = line < room ? line : room;
+    while (part < line && part > 0 && text[part] != ' ') part--;
+    if (part == 0) part = strcspn(text, " \n"); /* a word that is longer than a line */
+    fprintf(stream, "%.*s\n", (int)part, text);
+    at = text[part] == ' ' ? indent : 0;
+    text += part + (text[part] != '\0');
+    if (*text) fprintf(stream, "%*s", (int)at, "");
   }
-  fputc('\n', stream);
 }
 
 void ss_options_help(const struct ss_option_spec *specs, FILE *stream) {
@@ -222,6 +220,6 @@ void ss_options_help(const struct ss_option_spec *specs, FILE *stream) {
     if (specs->value && !specs->choices) column += fprintf(stream, " %s", specs->value);
     if (column > INDENT - 1) column = fprintf(stream, "\n") - 1;
     column += fprintf(stream, "%*s", INDENT - column, "");
-    print_words(specs->help, (size_t)column, stream);
+    ss_print_filled(specs->help, (size_t)column, INDENT, stream);
   }
 }

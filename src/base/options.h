@@ -77,6 +77,9 @@ bool ss_options_parse(const struct ss_option_spec *specs, int argc, char **argv,
                       struct ss_error *error) SS_MUST_CHECK;
 void ss_options_free(const struct ss_option_spec *specs, void *arguments);
 
+/* The text, whose lines are broken at spaces to fit 118 columns: the first begins at column `at`, what is broken off
+ * is indented. Ends with a new line. */
+void ss_print_filled(const char *text, size_t at, size_t indent, FILE *stream);
 /* A line or more of each option. */
 void ss_options_help(const struct ss_option_spec *specs, FILE *stream);
 

@@ -175,9 +175,8 @@ static const struct ss_option_spec options[] = {
     {"", SS_FIELDS("logs")},
     {"--validate", SS_FIELD, .help = "no cluster, but how far off predictions are of what was left out of the fit"},
     {"--leave-out", SS_FIELD, .choices = leave_out,
-     .help =
-         "what is left out, one after the other (collectives); nothing without --validate: the cluster comes sooner, "
-         "unjudged"},
+     .help = "what is left out, one after the other (collectives); nothing without --validate: the cluster comes "
+             "sooner, unjudged"},
     {"--fit-on", SS_FIELDS("fit_on"), .value = "WHAT",
      .help = "with --validate, fit to these alone and predict all others (repeatable): --fit-on "
              "collective=allreduce,nodes=8"},
@@ -250,28 +249,21 @@ static bool run(struct ss_call *call, struct ss_error *error) {
 const struct ss_command ss_command_calibrate_network = {
     .name = "network",
     .summary = "a cluster from benchmarks' logs, and how well it predicts what it has not seen",
-    .usage =
-        "usage: sparsync calibrate network LOG... [OPTION...]\n"
-        "       sparsync calibrate network LOG... --validate [--leave-out nodes] [--figure FILE]\n"
-        "       mpirun -n P sparsync calibrate network [OPTION...]\n"
-        "\n"
-        "Fits a cluster to all logs together, each time predicted by playing its algorithm, and writes a cluster "
-        "file.\n"
-        "Logs are those of nccl-tests (all_reduce_perf, all_gather_perf, reduce_scatter_perf, alltoall_perf,\n"
-        "sendrecv_perf) and OSU (osu_latency, osu_bw, osu_allreduce, osu_allgather, osu_reduce_scatter, "
-        "osu_alltoall),\n"
-        "several runs in a file or not, and tables (CSV) with columns collective, nodes, bytes and seconds, and, if\n"
-        "there are, algorithm, library, gpus_per_node and system. What is supposed, found and doubted is told on\n"
-        "standard error.\n"
-        "\n"
-        "With --validate, each collective, or number of nodes, is left out in turn and predicted from the others:\n"
-        "errors are printed by collective, algorithm, nodes and size, and how many pairs of algorithms are ranked "
-        "right.\n"
-        "\n"
-        "Without a log, messages between mpirun's processes are timed: a ping-pong of the first and the last, and a\n"
-        "pairwise exchange of all, whose fit is the cluster. Medians, after a warm-up.\n",
-    .examples = "examples:\n"
-                "  sparsync calibrate network all_reduce.log alltoall.log -o mine.json\n"
+    .usage = "usage: sparsync calibrate network LOG... [OPTION...]\n"
+             "       sparsync calibrate network LOG... --validate [--leave-out nodes] [--figure FILE]\n"
+             "       mpirun -n P sparsync calibrate network [OPTION...]\n\n"
+             "Fits a cluster to all logs together, each time predicted by playing its algorithm, and writes a "
+             "cluster file. Logs are those of nccl-tests (all_reduce_perf, all_gather_perf, reduce_scatter_perf, "
+             "alltoall_perf, sendrecv_perf) and OSU (osu_latency, osu_bw, osu_allreduce, osu_allgather, "
+             "osu_reduce_scatter, osu_alltoall), several runs in a file or not, and tables (CSV) with columns "
+             "collective, nodes, bytes and seconds, and, if there are, algorithm, library, gpus_per_node and system. "
+             "What is supposed, found and doubted is told on standard error.\n\n"
+             "With --validate, each collective, or number of nodes, is left out in turn and predicted from the "
+             "others: errors are printed by collective, algorithm, nodes and size, and how many pairs of algorithms "
+             "are ranked right.\n\n"
+             "Without a log, messages between mpirun's processes are timed: a ping-pong of the first and the last, "
+             "and a pairwise exchange of all, whose fit is the cluster. Medians, after a warm-up.\n",
+    .examples = "  sparsync calibrate network all_reduce.log alltoall.log -o mine.json\n"
                 "  sparsync calibrate network *.log --validate --figure accuracy.svg\n"
                 "  sparsync calibrate network osu_alltoall.log --ranks 16 --sizes 4KiB:\n"
                 "  mpirun -n 4 sparsync calibrate network -o here.json\n",

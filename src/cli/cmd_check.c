@@ -176,18 +176,13 @@ static const struct ss_option_spec options[] = {
 const struct ss_command ss_command_check = {
     .name = "check",
     .summary = "hold the simulation against the exact closed forms",
-    .usage =
-        "usage: sparsync check [FILE...] [OPTION...]\n"
-        "\n"
-        "Plays every scheme that has an exact closed form, or bounds, over the form's grid of inputs and compares to "
-        "1e-9;\n"
-        "inputs built to reach a bound must reach it. Shows by how much the paper's printed form differs. Without "
-        "FILE: all\n"
-        "of models/costs. A FILE may be a closed form (a path, or a name in models/costs) or a scenario with an "
-        "\"expect\"\n"
-        "list. All are checked, whatever is wrong with one. Status 1 when a point parts or an expectation fails.\n",
-    .examples = "examples:\n"
-                "  sparsync check\n"
+    .usage = "usage: sparsync check [FILE...] [OPTION...]\n\n"
+             "Plays every scheme that has an exact closed form, or bounds, over the form's grid of inputs and "
+             "compares to 1e-9; inputs built to reach a bound must reach it. Shows by how much the paper's printed "
+             "form differs. Without FILE: all of models/costs. A FILE may be a closed form (a path, or a name in "
+             "models/costs) or a scenario with an \"expect\" list. All are checked, whatever is wrong with one. "
+             "Status 1 when a point parts or an expectation fails.\n",
+    .examples = "  sparsync check\n"
                 "  sparsync check allgather-ring my-form.json\n"
                 "  sparsync check scenarios/demo.json\n"
                 "  sparsync check ci/*.json --format junit -o sparsync.xml\n",

@@ -257,8 +257,7 @@ static const struct ss_option_spec options[] = {
     {"--ranks", SS_COUNT32(struct arguments, ranks, 2, 16384), .value = "P", .help = "how many (16)"},
     {"--sizes", SS_OTHER(read_sizes), .value = "A:B",
      .help = "bytes from A to B, doubling (1KiB:1GiB): of allreduce the vector, of allgather what each rank ends "
-             "with, of "
-             "reduce_scatter what it begins with, of alltoall what it holds for all, else the message"},
+             "with, of reduce_scatter what it begins with, of alltoall what it holds for all, else the message"},
     {"--rings", SS_COUNT32(struct arguments, rings, 1, 64), .value = "N",
      .help = "rings, or pairs of trees, side by side, each by a card of its own (as many as a node has cards; 1 "
              "inside a node, under \"alpha-beta\" and of MPI)"},
@@ -272,13 +271,11 @@ const struct ss_command ss_command_collective = {
     .name = "collective",
     .summary = "how long allreduce, allgather, alltoall, ... take on a cluster, by algorithm",
     .usage =
-        "usage: sparsync collective NAME [OPTION...]\n"
-        "\n"
-        "Plays allreduce, allgather, reduce_scatter, alltoall, sendrecv or ping_pong on a cluster by the algorithms\n"
-        "that MPI libraries and NCCL have, and prints what nccl-tests would: time and bus bandwidth by size. Sums,\n"
+        "usage: sparsync collective NAME [OPTION...]\n\n"
+        "Plays allreduce, allgather, reduce_scatter, alltoall, sendrecv or ping_pong on a cluster by the algorithms "
+        "that MPI libraries and NCCL have, and prints what nccl-tests would: time and bus bandwidth by size. Sums, "
         "copies and buffers count as the cluster's \"memory\" says; without it they are not counted.\n",
     .examples =
-        "examples:\n"
         "  sparsync collective allreduce --cluster leonardo --ranks 64\n"
         "  sparsync collective alltoall --cluster h100-8-measured --ranks 80 --algorithm linear --sizes 1MiB:16GiB\n"
         "  sparsync collective allreduce --algorithm trees --chunks 16 --cluster polaris --ranks 32\n",

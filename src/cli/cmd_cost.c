@@ -25,20 +25,15 @@ static bool run(struct ss_call *call, struct ss_error *error) {
 const struct ss_command ss_command_cost = {
     .name = "cost",
     .summary = "closed forms only: no trace, no simulation",
-    .usage = "usage: sparsync cost [SCHEME...] --M SIZE --density SHARE [OPTION...]\n"
-             "\n"
+    .usage = "usage: sparsync cost [SCHEME...] --M SIZE --density SHARE [OPTION...]\n\n"
              "Evaluates the closed forms of models/costs: what the schedule gives on one flat class of links (or "
-             "bounds of "
-             "it),\n"
-             "what becomes of that on the cluster's nodes and cards, and what the paper prints.\n"
+             "bounds of it), what becomes of that on the cluster's nodes and cards, and what the paper prints. "
              "Without SCHEME: of all but the points of ZEN's design space (say \"design\").\n",
-    .examples =
-        "examples:\n"
-        "  sparsync cost --M 856MB --density 2.8% --row-width 64 --ranks 4..64\n"
-        "  sparsync cost allgather alltoall --M 252.5MiB --density 10.3% --row-width 1024 --ranks 16 --bandwidth "
-        "100Gbps\n"
-        "  sparsync cost zen alltoall --M 856MB --density 2.8% --cluster rtx3090-100g-ib --nics 2 --intra-bandwidth "
-        "25GB/s\n",
+    .examples = "  sparsync cost --M 856MB --density 2.8% --row-width 64 --ranks 4..64\n"
+                "  sparsync cost allgather alltoall --M 252.5MiB --density 10.3% --row-width 1024 --ranks 16 "
+                "--bandwidth 100Gbps\n"
+                "  sparsync cost zen alltoall --M 856MB --density 2.8% --cluster rtx3090-100g-ib --nics 2 "
+                "--intra-bandwidth 25GB/s\n",
     .options = options,
     .size = sizeof(struct ss_call),
     .run = run};

@@ -11,21 +11,18 @@ static const struct ss_option_spec options[] = {
     SS_OPTION_OPERANDS,
     {"--over", SS_FIELD, .choices = overs, .help = "what varies"},
     {"--range", SS_FIELD, .value = "LOW..HIGH",
-     .help =
-         "within (density 0.01%..100%, ranks 2..256, bandwidth 1Gbps..1Tbps, latency 100ns..1ms, M 1MB..10GB). Of "
-         "ranks, the first count is told from which the other is cheaper"},
+     .help = "within (density 0.01%..100%, ranks 2..256, bandwidth 1Gbps..1Tbps, latency 100ns..1ms, M 1MB..10GB). "
+             "Of ranks, the first count is told from which the other is cheaper"},
     {"--probes", SS_FIELD, .value = "N",
-     .help =
-         "places of the grid that is searched for changes (257; simulated 17): two changes between neighbours are "
-         "not seen"},
+     .help = "places of the grid that is searched for changes (257; simulated 17): two changes between neighbours "
+             "are not seen"},
     {"--form", SS_FIELD, .choices = ss_form_names,
      .help = "what the schedule gives (default), what the paper prints, a bound of schemes that have only bounds; or "
              "what the schedule gives on the cluster's nodes and cards, where that is known exactly"},
     {"--simulate", SS_FIELD,
-     .help =
-         "play the schedules on uniform tensors instead; sizes that do not divide are rounded to the nearest that "
-         "do, and told. Takes the cluster's nodes and NICs into account; bandwidth and latency are those between "
-         "nodes"},
+     .help = "play the schedules on uniform tensors instead; sizes that do not divide are rounded to the nearest "
+             "that do, and told. Takes the cluster's nodes and NICs into account; bandwidth and latency are those "
+             "between nodes"},
     SS_OPTION_JOBS,
     SS_OPTIONS_OUTPUT,
     {"", SS_HEADING,
@@ -47,19 +44,12 @@ static bool run(struct ss_call *call, struct ss_error *error) {
 const struct ss_command ss_command_crossover = {
     .name = "crossover",
     .summary = "where two schemes cost the same, over one quantity",
-    .usage =
-        "usage: sparsync crossover A B --over density|ranks|bandwidth|latency|M [OPTION...]\n"
-        "\n"
-        "Where schemes A and B cost the same: every place in the range at which the cheaper changes, or that one "
-        "always\n"
-        "wins and by how much. A and B are schemes (zen), closed forms as `cost` names them (zen-coo), either with "
-        "options\n"
-        "(zen:format=coo,balance=even), or JSON objects as in a scenario. By closed forms; a form that holds only "
-        "for "
-        "some\n"
-        "rank counts is left out elsewhere, with a note.\n",
+    .usage = "usage: sparsync crossover A B --over density|ranks|bandwidth|latency|M [OPTION...]\n\n"
+             "Where schemes A and B cost the same: every place in the range at which the cheaper changes, or that "
+             "one always wins and by how much. A and B are schemes (zen), closed forms as `cost` names them "
+             "(zen-coo), either with options (zen:format=coo,balance=even), or JSON objects as in a scenario. By "
+             "closed forms; a form that holds only for some rank counts is left out elsewhere, with a note.\n",
     .examples =
-        "examples:\n"
         "  sparsync crossover allreduce sparcml-rd --over ranks --M 856MB --density 2.8% --row-width 64\n"
         "  sparsync crossover zen:format=coo allreduce --over density --M 856MB --ranks 16 --simulate\n"
         "  sparsync crossover alltoall allgather --over bandwidth --M 252.5MiB --density 10.3% --row-width 1024\n",

@@ -32,17 +32,16 @@ static const struct ss_option_spec chakra_options[] = {
     OPTIONS("PREFIX", "what the names of the files begin with (required): PREFIX.0.et of rank 0, and so on")};
 
 #define PLAYED                                                                                                       \
-  "Plays one scheme at one place of the scenario, and writes what every rank, and then every server, does: its\n"    \
-  "sends, its receives, its kernels (--device), and what each of them waits for. Nothing is proven: `run` does\n"    \
-  "that. docs/export.md says what the reader is told and what not.\n"
+  "Plays one scheme at one place of the scenario, and writes what every rank, and then every server, does: its "     \
+  "sends, its receives, its kernels (--device), and what each of them waits for. Nothing is proven: `run` does "     \
+  "that. docs/export.md says what the reader is told and what not.\n\n"
 
 const struct ss_command ss_command_export_goal = {
     .name = "goal",
     .summary = "a schedule for LogGOPSim and ATLAHS",
-    .usage = "usage: sparsync export goal [SCENARIO] -o FILE [OPTION...]\n\n" PLAYED "\n"
+    .usage = "usage: sparsync export goal [SCENARIO] -o FILE [OPTION...]\n\n" PLAYED
              "FILE is GOAL text; txt2bin of LogGOPSim makes of it what the simulators read. Times are in ns.\n",
     .examples =
-        "examples:\n"
         "  sparsync export goal demo --scheme allgather --cluster p3.16xlarge-25g --iterations 0:1 -o ring.goal\n"
         "  sparsync export goal --trace traces/wordnet-64.safetensors --scheme alltoall --cluster h100-8x8-400g "
         "--ranks 64 --iterations 0:1 -o alltoall.goal\n",
@@ -53,10 +52,9 @@ const struct ss_command ss_command_export_goal = {
 const struct ss_command ss_command_export_chakra = {
     .name = "chakra",
     .summary = "a schedule as Chakra execution traces, for ASTRA-sim",
-    .usage = "usage: sparsync export chakra [SCENARIO] -o PREFIX [OPTION...]\n\n" PLAYED "\n"
+    .usage = "usage: sparsync export chakra [SCENARIO] -o PREFIX [OPTION...]\n\n" PLAYED
              "PREFIX is what ASTRA-sim is given as its workload. Times are in us.\n",
-    .examples = "examples:\n"
-                "  sparsync export chakra demo --scheme zen --cluster rtx3090-10gbe --iterations 0:1 -o zen\n",
+    .examples = "  sparsync export chakra demo --scheme zen --cluster rtx3090-10gbe --iterations 0:1 -o zen\n",
     .options = chakra_options,
     .size = sizeof(struct ss_call),
     .run = export_chakra};

@@ -61,8 +61,7 @@ static const struct ss_option_spec options[] = {
      .help = "what to read, as trace import has written it; say its --batch. --ranks: its first ones (all)"},
     {"--scheme", SS_FIELDS("schemes"), .value = "A,B",
      .help = "schemes, with options (zen:format=coo), or a JSON object or list of them (repeatable; default "
-             "allreduce); \"lossless\" stands "
-             "for all lossless ones"},
+             "allreduce); \"lossless\" stands for all lossless ones"},
     {"--ranks", SS_FIELD, .value = "N", .help = "workers (8)"},
     {"--layout", SS_FIELD, .choices = ss_text_layout_names,
      .help = "the text is one stream, batch x seq words of a rank in a step (default); or a line is a sentence, and "
@@ -78,9 +77,8 @@ static const struct ss_option_spec options[] = {
      .help = "adagrad by default; adam is EmbRace's sparse Adam"},
     {"--lr", SS_FIELD, .value = "RATE", .help = "learning rate (sgd 1, adagrad 0.1, adam 0.001)"},
     {"--select", SS_FIELD, .value = "SHARE",
-     .help =
-         "what ranks send of each table: its largest entries; the rest is added to the next step's gradient (Deep "
-         "Gradient Compression); for lossless schemes and s2"},
+     .help = "what ranks send of each table: its largest entries; the rest is added to the next step's gradient "
+             "(Deep Gradient Compression); for lossless schemes and s2"},
     {"--split", SS_FIELD,
      .help = "update in two parts, what the next step needs first (EmbRace's vertical scheduling)"},
     {"--seed", SS_FIELD, .value = "N", .help = "of first values and samples (1)"},
@@ -123,20 +121,13 @@ static bool run(struct ss_call *call, struct ss_error *error) {
 const struct ss_command ss_command_learn = {
     .name = "learn",
     .summary = "whether training still learns under each scheme",
-    .usage =
-        "usage: sparsync learn --text FILE|--trace FILE [OPTION...]\n"
-        "\n"
-        "Trains a bag-of-words language model with sampled softmax on a text, once for each scheme: simulated "
-        "workers "
-        "each\n"
-        "read their share, and the scheme's own code adds up their gradients, values and all. Prints the loss of "
-        "every "
-        "step.\n"
-        "Gradients are rounded to whole units, so that sums are exact: all lossless schemes must give the identical "
-        "curve,\n"
-        "else the exit status is 1. (`sparsync train --learn` is the older spelling of this command.)\n",
+    .usage = "usage: sparsync learn --text FILE|--trace FILE [OPTION...]\n\n"
+             "Trains a bag-of-words language model with sampled softmax on a text, once for each scheme: simulated "
+             "workers each read their share, and the scheme's own code adds up their gradients, values and all. "
+             "Prints the loss of every step. Gradients are rounded to whole units, so that sums are exact: all "
+             "lossless schemes must give the identical curve, else the exit status is 1. (`sparsync train --learn` "
+             "is the older spelling of this command.)\n",
     .examples =
-        "examples:\n"
         "  sparsync learn --text book.txt --scheme lossless\n"
         "  sparsync learn --text book.txt --scheme allreduce,topka,oktopk,gtopk,spardl\n"
         "  sparsync learn --text book.txt --scheme allgather --scheme '{\"name\": \"s2\", \"lambda\": 0.25}'\n"

@@ -196,13 +196,10 @@ const struct ss_command ss_command_list = {
     .summary = "what there is: schemes, closed forms, model files, figures, claims, scenarios, schemas",
     .usage = "usage: sparsync list schemes|costs|clusters|devices|libraries|workloads|systems|figures|claims|\n"
              "                     scenarios|schemas [OPTION...]\n"
-             "       sparsync list schema NAME [-o FILE]\n"
-             "\n"
+             "       sparsync list schema NAME [-o FILE]\n\n"
              "What there is to choose from; \"list schemes\" shows their options too. \"list schema\" prints the "
-             "JSON Schema of a\n"
-             "document that the program reads or writes.\n",
-    .examples = "examples:\n"
-                "  sparsync list schemes\n"
+             "JSON Schema of a document that the program reads or writes.\n",
+    .examples = "  sparsync list schemes\n"
                 "  sparsync list figures\n"
                 "  sparsync list clusters --format json\n",
     .options = options,

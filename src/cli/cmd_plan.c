@@ -100,27 +100,18 @@ static const struct ss_option_spec options[] = {
 const struct ss_command ss_command_plan = {
     .name = "plan",
     .summary = "the cheapest scheme of each tensor",
-    .usage =
-        "usage: sparsync plan [SCENARIO.json] [OPTION...]\n"
-        "\n"
-        "Simulates every candidate on the scenario's trace and cluster, and prints for each tensor the cheapest, "
-        "with "
-        "its\n"
-        "margin to the next. Candidates are the scenario's schemes; without any, all that can run there, with each "
-        "of\n"
-        "their algorithms and formats, and on nodes of several GPUs also behind a hierarchy. Its \"expect\" is not "
-        "read.\n"
-        "All are simulated twice, with the cluster's window and with the other (all, or 1): where another would then "
-        "be\n"
-        "the cheapest, a warning says so.\n",
-    .examples =
-        "examples:\n"
-        "  sparsync plan --trace traces/bible-kjv-16.safetensors --cluster p3.16xlarge-25g\n"
-        "  sparsync plan scenarios/demo.json --model-parallel\n"
-        "  sparsync plan --place --trace traces/lstm-bible-4.safetensors --cluster p3.16xlarge-25g --format json -o "
-        "place.json\n"
-        "  sparsync plan --trace traces/wordnet-64.safetensors --cluster h100-8x8-400g --ranks 16,64 --iterations "
-        ":5\n",
+    .usage = "usage: sparsync plan [SCENARIO.json] [OPTION...]\n\n"
+             "Simulates every candidate on the scenario's trace and cluster, and prints for each tensor the "
+             "cheapest, with its margin to the next. Candidates are the scenario's schemes; without any, all that "
+             "can run there, with each of their algorithms and formats, and on nodes of several GPUs also behind a "
+             "hierarchy. Its \"expect\" is not read. All are simulated twice, with the cluster's window and with the "
+             "other (all, or 1): where another would then be the cheapest, a warning says so.\n",
+    .examples = "  sparsync plan --trace traces/bible-kjv-16.safetensors --cluster p3.16xlarge-25g\n"
+                "  sparsync plan scenarios/demo.json --model-parallel\n"
+                "  sparsync plan --place --trace traces/lstm-bible-4.safetensors --cluster p3.16xlarge-25g --format "
+                "json -o place.json\n"
+                "  sparsync plan --trace traces/wordnet-64.safetensors --cluster h100-8x8-400g --ranks 16,64 "
+                "--iterations :5\n",
     .options = options,
     .size = sizeof(struct arguments),
     .run = run};

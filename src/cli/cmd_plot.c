@@ -156,19 +156,17 @@ static const struct ss_option_spec options[] = {
     {"-o", SS_TEXT(struct ss_call, output), .value = "FILE",
      .help = "the ending says how: .svg, .pdf or .png; without it SVG goes to standard output"},
     {"--data", TEXT(data), .value = "FILE",
-     .help =
-         "write the table that is drawn, in base units: with tabs if the name ends in .tsv, else CSV; to standard "
-         "output if it is -. Without -o, only the table"},
+     .help = "write the table that is drawn, in base units: with tabs if the name ends in .tsv, else CSV; to "
+             "standard output if it is -. Without -o, only the table"},
     {"--width", SS_CHOICE(struct arguments, width, widths),
      .help = "3.3 inches, panels one below the other; or 7, panels side by side"},
     {"--title", TEXT(title), .value = "TEXT", .help = "above the figure"},
     {"", SS_HEADING, .help = "of RESULTS:"},
     {"--kind", SS_CHOICE(struct arguments, kind, kinds),
      .help =
-         "lines, or bars where x is a name; heat: --z as colour; map: who has the least --z at --x and --y; "
-         "traffic: bytes of each rank, if run was asked for them; links: how busy the links of each kind are, the "
-         "busiest and the mean, for each label, or --x; rounds: of a SCENARIO, who sends what to whom, round by "
-         "round"},
+         "lines, or bars where x is a name; heat: --z as colour; map: who has the least --z at --x and --y; traffic: "
+         "bytes of each rank, if run was asked for them; links: how busy the links of each kind are, the busiest and "
+         "the mean, for each label, or --x; rounds: of a SCENARIO, who sends what to whom, round by round"},
     {"--x", TEXT(results.x), .value = "FIELD",
      .help = "a field of a result: ranks, time_s, bytes_sent_max, at.cluster.bandwidth, options.teams...; of a swept "
              "path the last word will do: bandwidth"},
@@ -198,17 +196,13 @@ static const struct ss_option_spec options[] = {
 const struct ss_command ss_command_plot = {
     .name = "plot",
     .summary = "the papers' figures, and pictures of results",
-    .usage =
-        "usage: sparsync plot FIGURE|RESULTS.json [-o FILE.svg|pdf|png] [OPTION...]\n"
-        "       sparsync plot SCENARIO --kind rounds [-o FILE.svg|pdf|png] [OPTION...]\n"
-        "\n"
-        "Draws with gnuplot. FIGURE is a name that `sparsync list figures` shows, or a file like those of\n"
-        "scenarios/figures: what it needs is computed now. RESULTS is the JSON that run, cost, plan or trace stats "
-        "print. Of a SCENARIO with few ranks, --kind rounds draws a panel for each run: lanes of ranks, an arrow "
-        "for\n"
-        "each message of the first iteration.\n",
-    .examples = "examples:\n"
-                "  sparsync plot zen-fig8 -o zen-fig8.pdf\n"
+    .usage = "usage: sparsync plot FIGURE|RESULTS.json [-o FILE.svg|pdf|png] [OPTION...]\n"
+             "       sparsync plot SCENARIO --kind rounds [-o FILE.svg|pdf|png] [OPTION...]\n\n"
+             "Draws with gnuplot. FIGURE is a name that `sparsync list figures` shows, or a file like those of "
+             "scenarios/figures: what it needs is computed now. RESULTS is the JSON that run, cost, plan or trace "
+             "stats print. Of a SCENARIO with few ranks, --kind rounds draws a panel for each run: lanes of ranks, "
+             "an arrow for each message of the first iteration.\n",
+    .examples = "  sparsync plot zen-fig8 -o zen-fig8.pdf\n"
                 "  sparsync plot embrace-fig4 -o fig4.svg --data fig4.csv --width column\n"
                 "  sparsync plot demo.json --kind bars --x cluster --y time_s -o demo.png\n"
                 "  sparsync plot sweep.json --kind map --x ranks --y bandwidth --z time_s -o winners.svg\n"

@@ -131,25 +131,17 @@ static const struct ss_option_spec options[] = {
 const struct ss_command ss_command_report = {
     .name = "report",
     .summary = "one self-contained page about a scenario",
-    .usage =
-        "usage: sparsync report [SCENARIO.json] -o FILE.html [OPTION...]\n"
-        "\n"
-        "Simulates the scenario as `run` does and writes one page of HTML that needs nothing else: the winner in "
-        "words,\n"
-        "the question, figures, tables, closed forms with their errata, inputs with their sources, and what makes "
-        "the\n"
-        "page again. Where nobody names schemes those are tried that `plan` tries. Every point of a cluster with a\n"
-        "\"window\" is simulated once more, with the window all (or 1), and the page warns where the order of "
-        "schemes\n"
-        "turns. Figures need gnuplot; without it the page has their data. Status 1 when an expectation of the "
-        "scenario\n"
-        "failed: the page is written and says which.\n",
-    .examples =
-        "examples:\n"
-        "  sparsync report scenarios/demo.json -o report.html\n"
-        "  sparsync report --trace traces/wordnet-64.safetensors --cluster h100-8x8-400g --ranks 4..64 --iterations "
-        ":4 \\\n"
-        "    --set 'sweep={\"cluster.bandwidth\": [\"100Gbps\", \"400Gbps\"]}' -o winners.html\n",
+    .usage = "usage: sparsync report [SCENARIO.json] -o FILE.html [OPTION...]\n\n"
+             "Simulates the scenario as `run` does and writes one page of HTML that needs nothing else: the winner "
+             "in words, the question, figures, tables, closed forms with their errata, inputs with their sources, "
+             "and what makes the page again. Where nobody names schemes those are tried that `plan` tries. Every "
+             "point of a cluster with a \"window\" is simulated once more, with the window all (or 1), and the page "
+             "warns where the order of schemes turns. Figures need gnuplot; without it the page has their data. "
+             "Status 1 when an expectation of the scenario failed: the page is written and says which.\n",
+    .examples = "  sparsync report scenarios/demo.json -o report.html\n"
+                "  sparsync report --trace traces/wordnet-64.safetensors --cluster h100-8x8-400g --ranks 4..64 "
+                "--iterations :4 \\\n"
+                "    --set 'sweep={\"cluster.bandwidth\": [\"100Gbps\", \"400Gbps\"]}' -o winners.html\n",
     .options = options,
     .size = sizeof(struct ss_call),
     .run = run};

@@ -315,8 +315,7 @@ static const struct ss_option_spec options[] = {
      .help = "how far times may move (1e-9, at most 50%); bytes and messages may not"},
     {"--links", SS_FLAG(struct arguments, links),
      .help = "as --wide, and below each table one more: how busy the links of each kind are, and what they carry "
-             "(JSON has "
-             "it always)"},
+             "(JSON has it always)"},
     {"--wide", SS_FLAG(struct arguments, wide),
      .help = "a table a place, with closed forms beside the times, imbalance, and what every column means"},
     SS_OPTION_PATIENCE,
@@ -335,20 +334,15 @@ const struct ss_command ss_command_run = {
     .name = "run",
     .summary = "simulate the schemes of a scenario",
     .usage = "usage: sparsync run [SCENARIO.json] [OPTION...]\n"
-             "       mpirun -n N sparsync run ...          N processes share the points, rank 0 writes\n"
-             "\n"
+             "       mpirun -n N sparsync run ...          N processes share the points, rank 0 writes\n\n"
              "Simulates every scheme of the scenario at every point of its grid, and proves each result against the "
-             "brute-force\n"
-             "sum. Prints a sentence a place as each is known (what is fastest, by how much, what bounds it), then "
-             "one table\n"
-             "of what decides; closed forms with --wide.\n",
-    .examples = "examples:\n"
-                "  sparsync run scenarios/demo.json\n"
+             "brute-force sum. Prints a sentence a place as each is known (what is fastest, by how much, what bounds "
+             "it), then one table of what decides; closed forms with --wide.\n",
+    .examples = "  sparsync run scenarios/demo.json\n"
                 "  sparsync run demo --wide\n"
                 "  sparsync run --trace traces/bible-kjv-16.safetensors --cluster p3.16xlarge-25g --ranks 4..16\n"
                 "  sparsync run scenarios/demo.json --set 'sweep={\"cluster.bandwidth\": [\"10Gbps\", \"100Gbps\"]}' "
-                "--format "
-                "csv\n"
+                "--format csv\n"
                 "  sparsync run --trace traces/wordnet-64.safetensors --scheme allgather,ps --cluster h100-8x8-400g "
                 "--ranks 64\n"
                 "  sparsync run scenarios/llm-8x8.json --format csv -o llm.csv --resume\n"

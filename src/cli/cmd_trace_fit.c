@@ -270,22 +270,15 @@ static const struct ss_option_spec options[] = {
 const struct ss_command ss_command_trace_fit = {
     .name = "fit",
     .summary = "gamma, density and bytes beyond the captured ranks, with an error bar",
-    .usage =
-        "usage: sparsync trace fit FILE [OPTION...]\n"
-        "\n"
-        "What more ranks would bring: gamma(k), density and bytes beyond the ranks that a trace has. How popular "
-        "rows "
-        "are\n"
-        "over ranks is fitted to how many ranks have each row, in one iteration and in any of them; rows that nobody "
-        "has\n"
-        "seen yet are part of the fit. The bar (low, high) is where 95% of the truths should lie, judged by what the "
-        "same\n"
-        "method makes of quarters of the ranks; estimates are marked ~ in the table and stand apart in the JSON.\n"
-        "It supposes that the ranks to come are like those that are here: docs/model.md has the formulas and how far "
-        "off\n"
-        "it was where the truth is known. In CSV each tensor and rank count has a line.\n",
-    .examples = "examples:\n"
-                "  sparsync trace fit traces/bible-kjv-16.safetensors --ranks 16..256\n"
+    .usage = "usage: sparsync trace fit FILE [OPTION...]\n\n"
+             "What more ranks would bring: gamma(k), density and bytes beyond the ranks that a trace has. How "
+             "popular rows are over ranks is fitted to how many ranks have each row, in one iteration and in any of "
+             "them; rows that nobody has seen yet are part of the fit. The bar (low, high) is where 95% of the "
+             "truths should lie, judged by what the same method makes of quarters of the ranks; estimates are marked "
+             "~ in the table and stand apart in the JSON. It supposes that the ranks to come are like those that are "
+             "here: docs/model.md has the formulas and how far off it was where the truth is known. In CSV each "
+             "tensor and rank count has a line.\n",
+    .examples = "  sparsync trace fit traces/bible-kjv-16.safetensors --ranks 16..256\n"
                 "  sparsync trace fit traces/wordnet-64.safetensors --from 16 --ranks 64 --format json\n",
     .options = options,
     .size = sizeof(struct arguments),

@@ -14,10 +14,9 @@ static const struct ss_option_spec options[] = {
      .help = "samples of a rank in an iteration: sequences or sentences (default 32), records or bags (2048)"},
     {"--iterations", SS_FIELD, .value = "N", .help = "at most N (default: as many as all ranks have in full)"},
     {"--vocab", SS_FIELDS("vocab"), .value = "N|TABLE=N",
-     .help =
-         "rows of a table (repeatable). Of words and categories those most frequent get one: of words padding and "
-         "unknown are two of them, of categories row 0 is missing or rarer. Of ids, which are rows already, "
-         "default the largest and one"},
+     .help = "rows of a table (repeatable). Of words and categories those most frequent get one: of words padding "
+             "and unknown are two of them, of categories row 0 is missing or rarer. Of ids, which are rows already, "
+             "default the largest and one"},
     {"--row-width", SS_FIELDS("row_width"), .value = "W|TABLE=W",
      .help = "elements a row (repeatable; default 512 of words, else 128)"},
     {"--dtype", SS_FIELD, .choices = ss_dtypes, .help = "of an element (default F32)"},
@@ -58,8 +57,8 @@ const struct ss_command ss_command_trace_import = {
     .summary = "make a trace from text, tables of categories, token ids or bags of ids",
     .usage =
         "usage: sparsync trace import FILE --ranks P -o FILE [OPTION...]\n"
-        "       sparsync trace import --from bags INDICES OFFSETS [INDICES OFFSETS]... --tables T --ranks P -o FILE\n"
-        "\n"
+        "       sparsync trace import --from bags INDICES OFFSETS [INDICES OFFSETS]... --tables T --ranks P -o "
+        "FILE\n\n"
         "Makes a trace from a file (- is standard input) of\n"
         "  words     a text: every word is a row of an embedding table. A word is a run of ASCII letters, folded to\n"
         "            lower case, and bytes of 0x80 and above; rows are numbered by frequency, the most frequent "
@@ -73,20 +72,17 @@ const struct ss_command ss_command_trace_import = {
         "  bags      pairs of .npy arrays, indices[n] and offsets[T*samples+1], as FBGEMM's table-batched "
         "embeddings\n"
         "            take them; tables are called t0, t1, ...\n"
-        "All but words are dealt out in turns: sample s (a record, a sequence of ids, one bag of each table) goes "
-        "to\n"
-        "iteration s / (B*P), rank (s / B) mod P; what is behind the last whole iteration is left out. Files of any\n"
+        "All but words are dealt out in turns: sample s (a record, a sequence of ids, one bag of each table) goes to "
+        "iteration s / (B*P), rank (s / B) mod P; what is behind the last whole iteration is left out. Files of any "
         "length will do: what is read is not held in memory.\n",
-    .examples =
-        "examples:\n"
-        "  sparsync trace import book.txt --ranks 8 -o book.safetensors\n"
-        "  zcat pairs.gz | cut -f1 | sparsync trace import - --layout sentence --ranks 16 --batch 128 -o "
-        "en.safetensors\n"
-        "  sparsync trace import flights.csv --columns carrier,tailnum,dest --missing NA --ranks 16 --batch 128 "
-        "-o f.safetensors\n"
-        "  zcat day_0.gz | sparsync trace import - --from criteo --hash-rows 10000000 --ranks 16 --iterations "
-        "50 -o day_0.safetensors\n"
-        "  sparsync trace import ids.npy --vocab 50257 --ranks 16 --batch 1 --seq 2048 -o ids.safetensors\n",
+    .examples = "  sparsync trace import book.txt --ranks 8 -o book.safetensors\n"
+                "  zcat pairs.gz | cut -f1 | sparsync trace import - --layout sentence --ranks 16 --batch 128 -o "
+                "en.safetensors\n"
+                "  sparsync trace import flights.csv --columns carrier,tailnum,dest --missing NA --ranks 16 --batch "
+                "128 -o f.safetensors\n"
+                "  zcat day_0.gz | sparsync trace import - --from criteo --hash-rows 10000000 --ranks 16 "
+                "--iterations 50 -o day_0.safetensors\n"
+                "  sparsync trace import ids.npy --vocab 50257 --ranks 16 --batch 1 --seq 2048 -o ids.safetensors\n",
     .options = options,
     .size = sizeof(struct ss_call),
     .run = run};

@@ -109,13 +109,10 @@ static const struct ss_option_spec options[] = {{"", SS_TEXT(struct arguments, f
 const struct ss_command ss_command_trace_info = {
     .name = "info",
     .summary = "what a trace file holds",
-    .usage = "usage: sparsync trace info FILE [OPTION...]\n"
-             "\n"
+    .usage = "usage: sparsync trace info FILE [OPTION...]\n\n"
              "Checks a trace completely and prints what it holds: iterations, ranks, tensors, where it came from. In "
-             "CSV each\n"
-             "tensor has a line.\n",
-    .examples = "example:\n"
-                "  sparsync trace info traces/bible-kjv-16.safetensors\n",
+             "CSV each tensor has a line.\n",
+    .examples = "  sparsync trace info traces/bible-kjv-16.safetensors\n",
     .options = options,
     .size = sizeof(struct arguments),
     .run = run};

@@ -46,14 +46,10 @@ static const struct ss_option_spec options[] = {
 const struct ss_command ss_command_trace_merge = {
     .name = "merge",
     .summary = "join traces that each hold some of the ranks",
-    .usage =
-        "usage: sparsync trace merge PART... -o FILE [OPTION...]\n"
-        "\n"
-        "Joins traces, such as one file of each process, into one: its ranks are those of the parts in the order "
-        "given.\n"
-        "Tensors, iterations and metadata must agree.\n",
-    .examples = "examples:\n"
-                "  sparsync trace merge rank0.safetensors rank1.safetensors -o all.safetensors\n"
+    .usage = "usage: sparsync trace merge PART... -o FILE [OPTION...]\n\n"
+             "Joins traces, such as one file of each process, into one: its ranks are those of the parts in the "
+             "order given. Tensors, iterations and metadata must agree.\n",
+    .examples = "  sparsync trace merge rank0.safetensors rank1.safetensors -o all.safetensors\n"
                 "  sparsync trace merge traces/lstm-bible-4.safetensors --tensor lstm.weight_hh_l0.grad -o "
                 "gradients.safetensors\n",
     .options = options,

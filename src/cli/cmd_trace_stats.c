@@ -22,8 +22,7 @@ const struct ss_command ss_command_trace_stats = {
     .name = "stats",
     .summary = "density, overlap, densification and skewness",
     .usage =
-        "usage: sparsync trace stats FILE [OPTION...]\n"
-        "\n"
+        "usage: sparsync trace stats FILE [OPTION...]\n\n"
         "Measures a trace, each quantity a mean over iterations (in CSV, a line for each tensor and k):\n"
         "  density    unique rows of a rank / rows\n"
         "  overlap    of two ranks' row sets: rows in both / rows of the smaller; mean over pairs of ranks\n"
@@ -34,8 +33,7 @@ const struct ss_command ss_command_trace_stats = {
         "rank\n"
         "             looks up again in the next iteration (the last iteration has none)\n"
         "  bags       of a rank, where the trace says which lookups make one; lookups/bag: the mean pooling factor\n",
-    .examples = "examples:\n"
-                "  sparsync trace stats traces/bible-kjv-16.safetensors\n"
+    .examples = "  sparsync trace stats traces/bible-kjv-16.safetensors\n"
                 "  sparsync trace stats traces/wordnet-64.safetensors --ranks 8 --iterations 0:5 --format json\n",
     .options = options,
     .size = sizeof(struct ss_call),

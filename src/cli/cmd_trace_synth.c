@@ -60,13 +60,10 @@ static const struct ss_option_spec options[] = {
 const struct ss_command ss_command_trace_synth = {
     .name = "synth",
     .summary = "make a trace of lookups by Zipf's law or a histogram of reuse",
-    .usage =
-        "usage: sparsync trace synth -o FILE [OPTION...]\n"
-        "\n"
-        "Makes a trace whose lookups follow Zipf's law or a histogram of reuse, the same on every machine and for\n"
-        "every number of threads.\n",
-    .examples = "examples:\n"
-                "  sparsync trace synth --rows 1000000 --ranks 64 --zipf 1.1 -o z.safetensors\n"
+    .usage = "usage: sparsync trace synth -o FILE [OPTION...]\n\n"
+             "Makes a trace whose lookups follow Zipf's law or a histogram of reuse, the same on every machine and "
+             "for every number of threads.\n",
+    .examples = "  sparsync trace synth --rows 1000000 --ranks 64 --zipf 1.1 -o z.safetensors\n"
                 "  sparsync trace synth --rows 64 --distinct 2 --zipf 0.6 --tensor experts -o moe.safetensors\n"
                 "  sparsync trace synth --zipf 0 --hot 30% --hot-rows 2000 --ids popularity -o hot.safetensors\n"
                 "  sparsync trace synth --reuse reuse.txt --rows 4000000 --lookups 65536 --row-width 128 -o "

@@ -73,24 +73,17 @@ static const struct ss_option_spec options[] = {
 const struct ss_command ss_command_train = {
     .name = "train",
     .summary = "iteration time and stall of training systems",
-    .usage =
-        "usage: sparsync train [SCENARIO.json] [OPTION...]\n"
-        "       mpirun -n N sparsync train ...        N processes share the simulations, rank 0 writes\n"
-        "       sparsync train --learn [OPTION...]    the older spelling of sparsync learn\n"
-        "\n"
-        "Plays training iterations: backward passes, gradients on their way while computation goes on, forward "
-        "passes "
-        "that\n"
-        "wait for them. Compares systems (which scheme for sparse and dense gradients, scheduled how) by iteration "
-        "time,\n"
-        "stall, and how much of the communication is hidden. Tasks last as long as their schemes take in "
-        "simulation.\n",
-    .examples =
-        "examples:\n"
-        "  sparsync train --workload embrace-lm-rtx3090 --cluster rtx3090-100g-ib --ranks 4,8,16\n"
-        "  sparsync train --workload embrace-lm-rtx3090 --system horovod-allgather,embrace --cluster rtx3090-100g-ib "
-        "\\\n"
-        "    --ranks 16 --device quick --timeline lm.trace.json\n",
+    .usage = "usage: sparsync train [SCENARIO.json] [OPTION...]\n"
+             "       mpirun -n N sparsync train ...        N processes share the simulations, rank 0 writes\n"
+             "       sparsync train --learn [OPTION...]    the older spelling of sparsync learn\n\n"
+             "Plays training iterations: backward passes, gradients on their way while computation goes on, forward "
+             "passes that wait for them. Compares systems (which scheme for sparse and dense gradients, scheduled "
+             "how) by iteration time, stall, and how much of the communication is hidden. Tasks last as long as "
+             "their schemes take in simulation.\n",
+    .examples = "  sparsync train --workload embrace-lm-rtx3090 --cluster rtx3090-100g-ib --ranks 4,8,16\n"
+                "  sparsync train --workload embrace-lm-rtx3090 --system horovod-allgather,embrace --cluster "
+                "rtx3090-100g-ib \\\n"
+                "    --ranks 16 --device quick --timeline lm.trace.json\n",
     .options = options,
     .size = sizeof(struct arguments),
     .defaults = &(const struct arguments){.call.request.run.patience = SS_PATIENCE},

@@ -6,11 +6,9 @@ static const struct ss_command trace = {
     .name = "trace",
     .summary = "make, join and measure sparsity traces",
     .usage = "usage: sparsync trace import|synth|fit|merge|stats|info ...\n\n"
-             "Sparsity traces: which rows of each embedding table every rank looked up, iteration by iteration.\n",
-    .examples = "`sparsync trace import --help` and so on tell more; docs/traces.md describes the file format.\n"
-                "\n"
-                "examples:\n"
-                "  sparsync trace info traces/bible-kjv-16.safetensors\n"
+             "Sparsity traces: which rows of each embedding table every rank looked up, iteration by iteration "
+             "(docs/traces.md). `sparsync trace import --help` and so on tell more.\n",
+    .examples = "  sparsync trace info traces/bible-kjv-16.safetensors\n"
                 "  sparsync trace stats traces/bible-kjv-16.safetensors --format json\n"
                 "  sparsync trace import book.txt --layout stream --ranks 8 -o book.safetensors\n",
     .commands = (const struct ss_command *const[]){&ss_command_trace_import, &ss_command_trace_synth,
@@ -20,26 +18,22 @@ static const struct ss_command trace = {
 static const struct ss_command calibrate = {
     .name = "calibrate",
     .summary = "make model files out of measurements",
-    .usage = "usage: sparsync calibrate network|kernels ...\n\nMakes model files out of measurements.\n",
-    .examples =
-        "`sparsync calibrate network --help` and so on tell more; docs/calibration.md says what is fitted and "
-        "how.\n"
-        "\n"
-        "examples:\n"
-        "  sparsync calibrate network all_reduce.log -o mine.json\n"
-        "  sparsync calibrate kernels --device cpu -o here.json\n",
+    .usage = "usage: sparsync calibrate network|kernels ...\n\n"
+             "Makes model files out of measurements: docs/calibration.md says what is fitted and how. `sparsync "
+             "calibrate network --help` and so on tell more.\n",
+    .examples = "  sparsync calibrate network all_reduce.log -o mine.json\n"
+                "  sparsync calibrate kernels --device cpu -o here.json\n",
     .commands =
         (const struct ss_command *const[]){&ss_command_calibrate_network, &ss_command_calibrate_kernels, NULL}};
 
 static const struct ss_command export = {
     .name = "export",
     .summary = "schedules for other simulators",
-    .usage = "usage: sparsync export goal|chakra ...\n\nWrites what ranks send, receive and compute for other "
-             "simulators.\n",
+    .usage =
+        "usage: sparsync export goal|chakra ...\n\n"
+        "Writes what ranks send, receive and compute for other simulators (docs/export.md). `sparsync export goal "
+        "--help` and so on tell more.\n",
     .examples =
-        "`sparsync export goal --help` and so on tell more; docs/export.md says what is written.\n"
-        "\n"
-        "examples:\n"
         "  sparsync export goal demo --scheme allgather --cluster p3.16xlarge-25g --iterations 0:1 -o ring.goal\n"
         "  sparsync export chakra demo --scheme zen --cluster rtx3090-10gbe --iterations 0:1 -o zen\n",
     .commands = (const struct ss_command *const[]){&ss_command_export_goal, &ss_command_export_chakra, NULL}};
