@@ -9,7 +9,6 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { SMALLEST = 4096 /* rows */, ELEMENT = 4, WIDTH = 64, INPUTS_MAX = 64 };
 static const double densities[] = {0.01, 0.1, 0.5};
@@ -31,19 +30,18 @@ struct arguments {
   uint32_t repeats;
 };
 
-/* What is timed. */
+/* What is timed, and what came of it. */
 struct bench {
+  const struct arguments *a;
   const struct ss_kernel_device *device;
   char text[256];   /* the device in words */
   double copy_rate; /* B/s */
-};
-
-struct times {
   struct ss_timed input[INPUTS_MAX][SS_KERNELS];
-  uint64_t rows; /* of the last, largest inputs */
-  size_t inputs;
   struct ss_timed wide[INPUTS_MAX][SS_KERNELS]; /* [inputs] of rows of WIDTH elements; seconds 0: not timed */
+  uint64_t rows;                                /* of the last, largest inputs */
+  size_t inputs;
   struct ss_timed zen;
+  struct ss_lines line[SS_KERNELS];
 };
 
 /* --- devices ---------------------------------------------------------------------------------------------- */
@@ -72,21 +70,19 @@ static double work_of(const struct arguments *a, uint64_t rows) {
 }
 
 /* One input, of rows of one element and, on a CPU, of wide ones. */
-static bool measure_input(struct ss_timing timing, uint64_t rows, struct times *times, struct ss_error *error) {
-  timing.rows = times->rows = rows;
+static bool measure_input(struct ss_timing timing, uint64_t rows, struct bench *b, struct ss_error *error) {
+  timing.rows = b->rows = rows;
   timing.width = 1;
-  if (!ss_time_kernels(&timing, SS_ALL_KERNELS, times->input[times->inputs], error)) return false;
+  if (!ss_time_kernels(&timing, SS_ALL_KERNELS, b->input[b->inputs], error)) return false;
   timing.rows = rows / WIDTH;
   timing.width = WIDTH;
-  if (timing.device == &ss_kernels_cpu &&
-      !ss_time_kernels(&timing, SS_WIDE_KERNELS, times->wide[times->inputs], error))
-    return false;
-  times->inputs++;
+  if (!is_gpu(b) && !ss_time_kernels(&timing, SS_WIDE_KERNELS, b->wide[b->inputs], error)) return false;
+  b->inputs++;
   return true;
 }
 
-static bool measure_inputs(const struct arguments *a, struct ss_timing *timing, struct times *times,
-                           struct ss_error *error) {
+static bool measure_inputs(struct bench *b, struct ss_timing *timing, struct ss_error *error) {
+  const struct arguments *a = b->a;
   const struct ss_watcher *watcher = a->call.request.run.watcher;
   size_t inputs = 0;
   double whole = 0;
@@ -97,43 +93,44 @@ static bool measure_inputs(const struct arguments *a, struct ss_timing *timing, 
   for (uint64_t rows = SMALLEST; ok && (double)(rows * ELEMENT) <= a->most; rows *= 4)
     for (size_t d = 0; ok && d < DENSITIES; d++) {
       timing->density = densities[d];
-      ok = measure_input(*timing, rows, times, error);
+      ok = measure_input(*timing, rows, b, error);
       ss_watcher_advance(watcher, 1, work_of(a, rows), whole);
     }
   ss_watcher_end(watcher);
   return ok;
 }
 
-static bool measure(const struct arguments *a, struct bench *b, struct times *times, struct ss_error *error) {
+static bool measure(struct bench *b, struct ss_error *error) {
+  const struct arguments *a = b->a;
   struct ss_timing timing = {.device = b->device, .repeats = a->repeats, .cache = (uint64_t)a->cache, .width = 1};
-  if (!measure_inputs(a, &timing, times, error)) return false;
+  if (!measure_inputs(b, &timing, error)) return false;
   if (is_gpu(b)) {
     struct ss_timed zen[SS_KERNELS];
     timing.rows = ZEN_ROWS;
     timing.density = ZEN_DENSITY;
     if (!ss_time_kernels(&timing, UINT32_C(1) << SS_KERNEL_HIERARCHICAL_HASHING, zen, error)) return false;
-    times->zen = zen[SS_KERNEL_HIERARCHICAL_HASHING];
+    b->zen = zen[SS_KERNEL_HIERARCHICAL_HASHING];
   }
   return b->device->copy_rate((uint64_t)(a->most > 4 * a->cache ? a->most : 4 * a->cache), &b->copy_rate, error);
 }
 
-static bool fit(const struct times *times, enum ss_kernel_kind kernel, struct ss_lines *out, struct ss_error *error) {
+static bool fit(struct bench *b, enum ss_kernel_kind kernel, struct ss_error *error) {
   struct ss_line_sample sample[2 * INPUTS_MAX];
   size_t count = 0;
-  for (size_t i = 0; i < 2 * times->inputs; i++) {
-    const struct ss_timed *t = i % 2 ? &times->wide[i / 2][kernel] : &times->input[i / 2][kernel];
+  for (size_t i = 0; i < 2 * b->inputs; i++) {
+    const struct ss_timed *t = i % 2 ? &b->wide[i / 2][kernel] : &b->input[i / 2][kernel];
     if (t->seconds > 0 && t->traffic.moved > 0)
       sample[count++] = (struct ss_line_sample){t->traffic.elements, t->traffic.moved, t->seconds};
   }
-  return ss_lines_fit(sample, count, out, error) || ss_fail_prefix(error, "%s", ss_kernel_name(kernel));
+  return ss_lines_fit(sample, count, &b->line[kernel], error) || ss_fail_prefix(error, "%s", ss_kernel_name(kernel));
 }
 
 /* --- what comes out --------------------------------------------------------------------------------------- */
 
 static void add_costs(cJSON *item, const struct ss_line *line) {
-  cJSON_AddNumberToObject(item, "t0", line->t0);
-  if (line->per_element > 0) cJSON_AddNumberToObject(item, "per_element", line->per_element);
-  cJSON_AddNumberToObject(item, "per_byte", line->per_byte);
+  ss_json_add(item, SS_N("t0", line->t0));
+  if (line->per_element > 0) ss_json_add(item, SS_N("per_element", line->per_element));
+  ss_json_add(item, SS_N("per_byte", line->per_byte));
 }
 
 static bool add_kernel(cJSON *kernels, enum ss_kernel_kind kernel, const struct ss_lines *lines) {
@@ -142,56 +139,41 @@ static bool add_kernel(cJSON *kernels, enum ss_kernel_kind kernel, const struct 
   if (!list) add_costs(item, &lines->piece[0].line);
   for (size_t i = 0; list && i < lines->pieces; i++) {
     cJSON *piece = cJSON_CreateObject();
-    if (!isinf(lines->piece[i].up_to)) cJSON_AddNumberToObject(piece, "up_to", lines->piece[i].up_to);
+    if (!isinf(lines->piece[i].up_to)) ss_json_add(piece, SS_N("up_to", lines->piece[i].up_to));
     add_costs(piece, &lines->piece[i].line);
     cJSON_AddItemToArray(list, piece);
   }
   return ss_line_quality_json(item, &lines->all);
 }
 
-static void add_heads(cJSON *root, const struct arguments *a, const struct bench *b) {
-  char date[16], measured[256], summary[300];
-  (void)snprintf(measured, sizeof measured, "sparsync calibrate kernels --device %s --max %.0f --repeats %u, %s",
-                 devices[a->device], a->most, a->repeats, ss_date_text(date, sizeof date));
-  (void)snprintf(summary, sizeof summary, "measured: %s", b->text);
-  ss_json_add(root, SS_T("name", a->name), SS_T("summary", summary), SS_T("measured", measured));
+static cJSON *floor_json(const struct bench *b, enum ss_kernel_kind kernel, uint64_t rows, double density,
+                         const struct ss_timed *t) {
+  const double floor = t->traffic.floor / b->copy_rate;
+  return ss_json_object(SS_T("kernel", ss_kernel_name(kernel)), SS_N("rows", (double)rows), SS_N("density", density),
+                        SS_N("floor_bytes", t->traffic.floor), SS_N("floor_s", floor), SS_N("seconds", t->seconds),
+                        SS_N("ratio", t->seconds / floor));
 }
 
-static void add_floor(cJSON *floors, enum ss_kernel_kind kernel, uint64_t rows, double density,
-                      const struct ss_timed *t, double rate) {
-  cJSON *item = cJSON_CreateObject();
-  cJSON_AddItemToArray(floors, item);
-  ss_json_add(item, SS_T("kernel", ss_kernel_name(kernel)), SS_N("rows", (double)rows), SS_N("density", density),
-              SS_N("floor_bytes", t->traffic.floor), SS_N("floor_s", t->traffic.floor / rate),
-              SS_N("seconds", t->seconds), SS_N("ratio", t->seconds * rate / t->traffic.floor));
-}
-
-/* Of the largest tensor, at each density. */
-static const struct ss_timed *largest(const struct times *times, size_t density, enum ss_kernel_kind kernel) {
-  return &times->input[times->inputs - DENSITIES + density][kernel];
-}
-
-static void add_notes(cJSON *notes, const struct arguments *a, const struct bench *b, const struct times *times) {
-  ss_json_add(notes, SS_N("overwritten_between_calls", 2 * a->cache), SS_N("copied_bytes_per_second", b->copy_rate));
-  cJSON *floors = cJSON_AddArrayToObject(notes, "floors");
+/* Of the largest tensor, at each density; of a GPU, of ZEN's as well. */
+static cJSON *list_floors(const struct bench *b) {
+  cJSON *floors = cJSON_CreateArray();
   for (enum ss_kernel_kind k = 0; k < SS_KERNELS; k++)
     for (size_t d = 0; d < DENSITIES; d++)
-      add_floor(floors, k, times->rows, densities[d], largest(times, d, k), b->copy_rate);
-  if (is_gpu(b)) add_floor(floors, SS_KERNEL_HIERARCHICAL_HASHING, ZEN_ROWS, ZEN_DENSITY, &times->zen, b->copy_rate);
+      cJSON_AddItemToArray(floors, floor_json(b, k, b->rows, densities[d], &b->input[b->inputs - DENSITIES + d][k]));
+  if (is_gpu(b))
+    cJSON_AddItemToArray(floors, floor_json(b, SS_KERNEL_HIERARCHICAL_HASHING, ZEN_ROWS, ZEN_DENSITY, &b->zen));
+  return floors;
 }
 
 static void tell_costs(const struct ss_line_piece *piece) {
   const struct ss_line *p = &piece->line;
-  char text[2][32], elements[48] = "", bytes[64] = "", up_to[48] = "";
-  if (p->per_element > 0)
-    (void)snprintf(elements, sizeof elements, " + elements*%.3gns", p->per_element * NANOSECONDS);
+  char text[32];
+  (void)fprintf(stderr, "%s", ss_units_format(text, sizeof text, SS_TIME, p->t0));
+  if (p->per_element > 0) (void)fprintf(stderr, " + elements*%.3gns", p->per_element * NANOSECONDS);
   if (p->per_byte > 0)
-    (void)snprintf(bytes, sizeof bytes, " + bytes/(%s)",
-                   ss_units_format(text[0], sizeof text[0], SS_RATE, 1 / p->per_byte));
+    (void)fprintf(stderr, " + bytes/(%s)", ss_units_format(text, sizeof text, SS_RATE, 1 / p->per_byte));
   if (!isinf(piece->up_to))
-    (void)snprintf(up_to, sizeof up_to, " up to %s, then ",
-                   ss_units_format(text[0], sizeof text[0], SS_BYTES, piece->up_to));
-  (void)fprintf(stderr, "%s%s%s%s", ss_units_format(text[1], sizeof text[1], SS_TIME, p->t0), elements, bytes, up_to);
+    (void)fprintf(stderr, " up to %s, then ", ss_units_format(text, sizeof text, SS_BYTES, piece->up_to));
 }
 
 static void tell(enum ss_kernel_kind kernel, const struct ss_lines *lines) {
@@ -205,56 +187,53 @@ static void tell(enum ss_kernel_kind kernel, const struct ss_lines *lines) {
                 ss_percent(all->residuals.worst), all->residuals.outliers, all->residuals.samples);
 }
 
-static void tell_floor(enum ss_kernel_kind kernel, uint64_t rows, double density, const struct ss_timed *t,
-                       double rate) {
+/* Of one density each. */
+static void tell_floors(const struct bench *b) {
   char text[3][32];
-  (void)fprintf(stderr, "%-20s %llu rows at %.3g%%: floor %s in %s, took %s, %.3g times the floor\n",
-                ss_kernel_name(kernel), (unsigned long long)rows, 100 * density,
-                ss_units_format(text[0], sizeof text[0], SS_BYTES, t->traffic.floor),
-                ss_units_format(text[1], sizeof text[1], SS_TIME, t->traffic.floor / rate),
-                ss_units_format(text[2], sizeof text[2], SS_TIME, t->seconds), t->seconds * rate / t->traffic.floor);
-}
-
-static void tell_floors(const struct bench *b, const struct times *times) {
-  char text[32];
+  cJSON *floors = list_floors(b);
   (void)fprintf(stderr, "\n%s; a copy reads and writes %s\n", b->text,
-                ss_units_format(text, sizeof text, SS_RATE, b->copy_rate));
-  for (uint32_t k = 0; k < SS_KERNELS; k++)
-    tell_floor((enum ss_kernel_kind)k, times->rows, densities[SHOWN], largest(times, SHOWN, (enum ss_kernel_kind)k),
-               b->copy_rate);
-  if (is_gpu(b)) tell_floor(SS_KERNEL_HIERARCHICAL_HASHING, ZEN_ROWS, ZEN_DENSITY, &times->zen, b->copy_rate);
+                ss_units_format(text[0], sizeof text[0], SS_RATE, b->copy_rate));
+  for (const cJSON *f = floors ? floors->child : NULL; f; f = f->next) {
+    const double density = ss_json_number(f, "density");
+    if (density != densities[SHOWN] && density != ZEN_DENSITY) continue;
+    (void)fprintf(stderr, "%-20s %.0f rows at %.3g%%: floor %s in %s, took %s, %.3g times the floor\n",
+                  ss_json_word(f, "kernel"), ss_json_number(f, "rows"), 100 * density,
+                  ss_units_format(text[0], sizeof text[0], SS_BYTES, ss_json_number(f, "floor_bytes")),
+                  ss_units_format(text[1], sizeof text[1], SS_TIME, ss_json_number(f, "floor_s")),
+                  ss_units_format(text[2], sizeof text[2], SS_TIME, ss_json_number(f, "seconds")),
+                  ss_json_number(f, "ratio"));
+  }
+  cJSON_Delete(floors);
 }
 
-static bool write_device(const struct arguments *a, const struct bench *b, const struct times *times,
-                         const struct ss_lines *line, struct ss_error *error) {
-  cJSON *root = cJSON_CreateObject();
-  add_heads(root, a, b);
-  cJSON *kernels = cJSON_AddObjectToObject(root, "kernels");
+static bool write_device(const struct bench *b, struct ss_error *error) {
+  const struct arguments *a = b->a;
+  char date[16], measured[256], summary[300];
+  (void)snprintf(measured, sizeof measured, "sparsync calibrate kernels --device %s --max %.0f --repeats %u, %s",
+                 devices[a->device], a->most, a->repeats, ss_date_text(date, sizeof date));
+  (void)snprintf(summary, sizeof summary, "measured: %s", b->text);
+  cJSON *kernels = cJSON_CreateObject();
   bool ok = kernels != NULL;
-  for (enum ss_kernel_kind k = 0; ok && k < SS_KERNELS; k++) ok = add_kernel(kernels, k, &line[k]);
-  add_notes(cJSON_AddObjectToObject(root, "notes"), a, b, times);
+  for (enum ss_kernel_kind k = 0; ok && k < SS_KERNELS; k++) ok = add_kernel(kernels, k, &b->line[k]);
+  cJSON *notes = ss_json_object(SS_N("overwritten_between_calls", 2 * a->cache),
+                                SS_N("copied_bytes_per_second", b->copy_rate), SS_J("floors", list_floors(b)));
+  cJSON *root = ss_json_object(SS_T("name", a->name), SS_T("summary", summary), SS_T("measured", measured),
+                               SS_J("kernels", kernels), SS_J("notes", notes));
   return ss_model_write(a->call.output, root, ok, error);
 }
 
-static bool calibrate(struct arguments *a, struct times *times, struct ss_error *error) {
-  struct ss_lines line[SS_KERNELS];
-  struct bench bench = {0};
-  if (!settle(a, &bench, error) || !measure(a, &bench, times, error)) return false;
-  for (uint32_t k = 0; k < SS_KERNELS; k++)
-    if (!fit(times, (enum ss_kernel_kind)k, &line[k], error)) return false;
-  if (!write_device(a, &bench, times, line, error)) return false;
-  if (a->call.quiet) return true;
-  for (uint32_t k = 0; k < SS_KERNELS; k++) tell((enum ss_kernel_kind)k, &line[k]);
-  tell_floors(&bench, times);
-  return true;
-}
-
 static bool run(struct ss_call *call, struct ss_error *error) {
-  struct times *times = ss_alloc_zero(1, sizeof *times);
-  if (!times) return ss_fail_memory(error, "timing kernels");
-  const bool ok = calibrate((struct arguments *)call, times, error);
-  free(times);
-  return ok;
+  struct arguments *a = (struct arguments *)call;
+  SS_AUTO_FREE struct bench *b = ss_alloc_zero(1, sizeof *b);
+  if (!b) return ss_fail_memory(error, "timing kernels");
+  b->a = a;
+  if (!settle(a, b, error) || !measure(b, error)) return false;
+  for (enum ss_kernel_kind k = 0; k < SS_KERNELS; k++)
+    if (!fit(b, k, error)) return false;
+  if (!write_device(b, error)) return false;
+  for (enum ss_kernel_kind k = 0; k < SS_KERNELS && !call->quiet; k++) tell(k, &b->line[k]);
+  if (!call->quiet) tell_floors(b);
+  return true;
 }
 
 static const struct ss_option_spec options[] = {

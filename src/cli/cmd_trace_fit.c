@@ -1,7 +1,7 @@
 #include "base/json_text.h"
 #include "base/units.h"
 #include "cli/command.h"
-#include "report/table.h"
+#include "report/columns.h"
 #include "study/trace_json.h"
 #include "trace/measure/extrapolate.h"
 
@@ -39,7 +39,7 @@ static bool read_iterations(void *arguments, const char *value, struct ss_error 
 /* --- what is told of a rank count ------------------------------------------------------------------------- */
 
 /* The quantities of a point, in the order of the CSV. */
-enum { QUANTITIES = 7 };
+enum { GAMMA, NNZ, DENSITY, BYTES, UNION_ROWS, UNION_DENSITY, UNION_BYTES, QUANTITIES };
 static const char *const quantity[QUANTITIES] = {"gamma",      "nnz",           "density",    "bytes",
                                                  "union_rows", "union_density", "union_bytes"};
 
@@ -47,113 +47,78 @@ static struct ss_interval scaled(struct ss_interval e, double factor) {
   return (struct ss_interval){e.value * factor, e.low * factor, e.high * factor};
 }
 
-static void list_quantities(const struct ss_tensor *t, const struct ss_fit_point *p, struct ss_interval *out) {
+static struct ss_interval value_of(const struct ss_tensor *t, const struct ss_fit_point *p, int what) {
   const double row_bytes = (double)t->row_width * ss_dtype_bytes(t->dtype), share = 1 / (double)t->rows;
-  out[0] = p->gamma;
-  out[1] = p->nnz;
-  out[2] = scaled(p->nnz, share);
-  out[3] = scaled(p->nnz, row_bytes);
-  out[4] = p->rows;
-  out[5] = scaled(p->rows, share);
-  out[6] = scaled(p->rows, row_bytes);
+  const struct ss_interval rows = what < UNION_ROWS ? p->nnz : p->rows;
+  if (what == GAMMA) return p->gamma;
+  return scaled(rows, what == NNZ || what == UNION_ROWS          ? 1
+                      : what == DENSITY || what == UNION_DENSITY ? share
+                                                                 : row_bytes);
 }
 
-/* --- JSON ------------------------------------------------------------------------------------------------- */
-
-static void add_measured(cJSON *object, const struct ss_interval *values) {
-  for (size_t i = 0; i < QUANTITIES; i++) ss_json_add_number(object, quantity[i], values[i].value);
-}
-
-static void add_extrapolated(cJSON *object, const struct ss_interval *values) {
-  for (size_t i = 0; i < QUANTITIES; i++) {
-    cJSON *bar = cJSON_AddObjectToObject(object, quantity[i]);
-    ss_json_add(bar, SS_N("value", values[i].value), SS_N("low", values[i].low), SS_N("high", values[i].high));
+static cJSON *point_json(const struct ss_tensor *tensor, const struct ss_fit_point *p) {
+  cJSON *values = cJSON_CreateObject();
+  for (int i = 0; i < QUANTITIES; i++) {
+    const struct ss_interval e = value_of(tensor, p, i);
+    ss_json_add(values, p->measured ? SS_N(quantity[i], e.value)
+                                    : SS_J(quantity[i], ss_json_object(SS_N("value", e.value), SS_N("low", e.low),
+                                                                       SS_N("high", e.high))));
   }
-}
-
-static cJSON *add_item(cJSON *list) {
-  cJSON *item = cJSON_CreateObject();
-  cJSON_AddItemToArray(list, item);
-  return item;
-}
-
-static void add_point(cJSON *list, const struct ss_tensor *tensor, const struct ss_fit_point *p) {
-  struct ss_interval values[QUANTITIES];
-  cJSON *item = add_item(list);
-  cJSON_AddNumberToObject(item, "ranks", p->ranks);
-  list_quantities(tensor, p, values);
-  if (p->measured) add_measured(cJSON_AddObjectToObject(item, "measured"), values);
-  else cJSON_AddNullToObject(item, "measured");
-  if (p->measured) cJSON_AddNullToObject(item, "extrapolated");
-  else add_extrapolated(cJSON_AddObjectToObject(item, "extrapolated"), values);
-}
-
-static void add_model(cJSON *item, const struct ss_tensor_fit *t) {
-  cJSON *model = t->fitted ? cJSON_AddObjectToObject(item, "model") : cJSON_AddNullToObject(item, "model");
-  if (!t->fitted) return;
-  ss_json_add(model, SS_N("a", t->a), SS_N("b", t->b), SS_N("phi", t->phi), SS_N("misfit", expm1(t->misfit)));
+  return ss_json_object(SS_N("ranks", p->ranks), SS_J("measured", p->measured ? values : cJSON_CreateNull()),
+                        SS_J("extrapolated", p->measured ? cJSON_CreateNull() : values));
 }
 
 /* Backtests are relative errors: what the part made of all ranks, over what was measured, less 1. */
-static void add_tensor(cJSON *item, const struct ss_tensor_fit *t) {
-  ss_json_add(item, SS_T("name", t->tensor.name), SS_N("rows", (double)t->tensor.rows),
-              SS_N("row_width", t->tensor.row_width), SS_T("dtype", ss_dtype_name(t->tensor.dtype)));
-  add_model(item, t);
-  cJSON *points = cJSON_AddArrayToObject(item, "points"), *backtests = cJSON_AddArrayToObject(item, "backtests");
-  for (size_t i = 0; i < t->points; i++) add_point(points, &t->tensor, &t->point[i]);
-  for (size_t i = 0; i < t->backtests; i++) {
-    cJSON *backtest = add_item(backtests);
-    ss_json_add(backtest, SS_N("first_rank", t->backtest[i].first), SS_N("ranks", t->held_out),
-                SS_N("gamma", expm1(t->backtest[i].gamma)));
-  }
+static cJSON *tensor_json(const struct ss_tensor_fit *t) {
+  cJSON *points = cJSON_CreateArray(), *backtests = cJSON_CreateArray();
+  cJSON *model = t->fitted ? ss_json_object(SS_N("a", t->a), SS_N("b", t->b), SS_N("phi", t->phi),
+                                            SS_N("misfit", expm1(t->misfit)))
+                           : cJSON_CreateNull();
+  for (size_t i = 0; i < t->points; i++) cJSON_AddItemToArray(points, point_json(&t->tensor, &t->point[i]));
+  for (size_t i = 0; i < t->backtests; i++)
+    cJSON_AddItemToArray(backtests,
+                         ss_json_object(SS_N("first_rank", t->backtest[i].first), SS_N("ranks", t->held_out),
+                                        SS_N("gamma", expm1(t->backtest[i].gamma))));
+  return ss_json_object(SS_T("name", t->tensor.name), SS_N("rows", (double)t->tensor.rows),
+                        SS_N("row_width", t->tensor.row_width), SS_T("dtype", ss_dtype_name(t->tensor.dtype)),
+                        SS_J("model", model), SS_J("points", points), SS_J("backtests", backtests));
 }
 
 static bool print_json(const void *found, FILE *stream, struct ss_error *error) {
   const struct result *result = found;
   const struct ss_fit *fit = result->fit;
   char hash[32];
-  cJSON *root = ss_json_object(SS_T("sparsync", SS_VERSION), SS_T("trace", ss_trace_name(result->trace)),
-                               SS_T("trace_hash", ss_trace_hash_text(result->trace, hash, sizeof hash)),
-                               SS_N("first_iteration", (double)fit->first),
-                               SS_N("iterations", (double)(fit->end - fit->first)), SS_N("from_ranks", fit->ranks));
-  cJSON *tensors = cJSON_AddArrayToObject(root, "tensors");
-  for (size_t i = 0; i < fit->tensors; i++) add_tensor(add_item(tensors), &fit->tensor[i]);
-  return ss_json_print_free(root, stream, error);
+  cJSON *tensors = cJSON_CreateArray();
+  for (size_t i = 0; i < fit->tensors; i++) cJSON_AddItemToArray(tensors, tensor_json(&fit->tensor[i]));
+  return ss_json_print_free(ss_json_object(SS_T("sparsync", SS_VERSION), SS_T("trace", ss_trace_name(result->trace)),
+                                           SS_T("trace_hash", ss_trace_hash_text(result->trace, hash, sizeof hash)),
+                                           SS_N("first_iteration", (double)fit->first),
+                                           SS_N("iterations", (double)(fit->end - fit->first)),
+                                           SS_N("from_ranks", fit->ranks), SS_J("tensors", tensors)),
+                            stream, error);
 }
-
-/* --- CSV -------------------------------------------------------------------------------------------------- */
 
 /* "gamma" holds what was measured; "gamma.low", "gamma.extrapolated" and "gamma.high" what was not. */
-static struct ss_table *csv_table(void) {
-  static const char *const ends[] = {"", ".low", ".extrapolated", ".high"};
-  char names[4 * QUANTITIES][32];
-  const char *heads[2 + 4 * QUANTITIES] = {"tensor", "ranks"};
-  for (size_t i = 0; i < 4 * (size_t)QUANTITIES; i++) {
-    (void)snprintf(names[i], sizeof names[i], "%s%s", quantity[i / 4], ends[i % 4]);
-    heads[2 + i] = names[i];
-  }
-  return ss_table_new(sizeof heads / sizeof *heads, heads);
-}
-
-static void csv_row(struct ss_table *table, const struct ss_tensor_fit *t, const struct ss_fit_point *p) {
-  struct ss_interval values[QUANTITIES];
-  list_quantities(&t->tensor, p, values);
-  ss_table_cell(table, "%s", t->tensor.name);
-  ss_table_cell(table, "%" PRIu32, p->ranks);
-  for (size_t i = 0; i < QUANTITIES; i++) {
-    ss_table_exact(table, p->measured ? values[i].value : NAN);
-    ss_table_exact(table, p->measured ? NAN : values[i].low);
-    ss_table_exact(table, p->measured ? NAN : values[i].value);
-    ss_table_exact(table, p->measured ? NAN : values[i].high);
-  }
-}
-
 static bool print_csv(const void *found, FILE *stream, struct ss_error *error) {
+#define COLUMNS(name)                                                                                                \
+  {name, "measured." name, SS_EXACT}, {name ".low", "extrapolated." name ".low", SS_EXACT},                          \
+      {name ".extrapolated", "extrapolated." name ".value", SS_EXACT}, {                                             \
+    name ".high", "extrapolated." name ".high", SS_EXACT                                                             \
+  }
+  static const struct ss_column columns[] = {{"tensor", "tensor", NULL}, {"ranks", "ranks", SS_EXACT},
+                                             COLUMNS("gamma"),           COLUMNS("nnz"),
+                                             COLUMNS("density"),         COLUMNS("bytes"),
+                                             COLUMNS("union_rows"),      COLUMNS("union_density"),
+                                             COLUMNS("union_bytes")};
   const struct ss_fit *fit = ((const struct result *)found)->fit;
-  struct ss_table *table = csv_table();
+  cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < fit->tensors; i++)
-    for (size_t k = 0; k < fit->tensor[i].points; k++) csv_row(table, &fit->tensor[i], &fit->tensor[i].point[k]);
-  return ss_table_print_free(table, true, stream, error);
+    for (size_t k = 0; k < fit->tensor[i].points; k++) {
+      cJSON *point = point_json(&fit->tensor[i].tensor, &fit->tensor[i].point[k]);
+      ss_json_add(point, SS_T("tensor", fit->tensor[i].tensor.name));
+      cJSON_AddItemToArray(list, point);
+    }
+  return ss_records_print(columns, list, true, stream, error);
 }
 
 /* --- table ------------------------------------------------------------------------------------------------ */
@@ -180,13 +145,11 @@ static bool print_tensor(const struct ss_tensor_fit *t, FILE *stream, struct ss_
                                        "of the union", "<low..high", "bytes of the union", "<low..high");
   for (size_t i = 0; i < t->points; i++) {
     const struct ss_fit_point *p = &t->point[i];
-    struct ss_interval values[QUANTITIES];
-    list_quantities(&t->tensor, p, values);
     ss_table_cell(table, "%s%" PRIu32, p->measured ? "" : "~", p->ranks);
-    bar_cells(table, p->measured, SS_NUMBER, values[0]);
-    bar_cells(table, p->measured, SS_RATIO, values[2]);
-    bar_cells(table, p->measured, SS_RATIO, values[5]);
-    bar_cells(table, p->measured, SS_BYTES, values[6]);
+    bar_cells(table, p->measured, SS_NUMBER, value_of(&t->tensor, p, GAMMA));
+    bar_cells(table, p->measured, SS_RATIO, value_of(&t->tensor, p, DENSITY));
+    bar_cells(table, p->measured, SS_RATIO, value_of(&t->tensor, p, UNION_DENSITY));
+    bar_cells(table, p->measured, SS_BYTES, value_of(&t->tensor, p, UNION_BYTES));
   }
   return ss_table_print_free(table, false, stream, error);
 }
