@@ -2,18 +2,14 @@
 #ifndef SS_TESTS_SUPPORT_H
 #define SS_TESTS_SUPPORT_H
 
+#include "listed.h"
+
 #include "machine/cluster.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define COUNT(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
 

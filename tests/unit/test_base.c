@@ -1,4 +1,6 @@
 /* The promises of base/{error,memory,units,json,file}.h. */
+#include "listed.h"
+
 #include "base/error.h"
 #include "base/fields.h"
 #include "base/file.h"
@@ -16,19 +18,13 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -42,8 +38,7 @@ static void assert_contains(const char *text, const char *part) {
 
 /* --- error ----------------------------------------------------------------------------------------------- */
 
-static void error_is_set_and_false_returned(void **state) {
-  (void)state;
+TEST(error_is_set_and_false_returned) {
   struct ss_error error = {0};
   assert_false(ss_fail(&error, SS_UNPROVEN, "%s is %d", "x", 3));
   assert_int_equal(error.status, SS_UNPROVEN);
@@ -55,8 +50,7 @@ static void error_is_set_and_false_returned(void **state) {
   assert_string_equal(error.text, "out of memory while counting");
 }
 
-static void error_prefix_keeps_the_status(void **state) {
-  (void)state;
+TEST(error_prefix_keeps_the_status) {
   struct ss_error error = {0};
   ss_fail(&error, SS_UNPROVEN, "not equal");
   assert_false(ss_fail_prefix(&error, "point %d", 7));
@@ -66,15 +60,13 @@ static void error_prefix_keeps_the_status(void **state) {
   assert_string_equal(error.text, "<point 7: not equal>");
 }
 
-static void error_shows_hostile_bytes_as_question_marks(void **state) {
-  (void)state;
+TEST(error_shows_hostile_bytes_as_question_marks) {
   struct ss_error error = {0};
   ss_fail(&error, SS_BAD_INPUT, "a\x1b[31m\nb\x7f\xc2\x9b\xffγ€😀");
   assert_string_equal(error.text, "a?[31m?b????γ€😀");
 }
 
-static void error_text_is_cut_at_a_character(void **state) {
-  (void)state;
+TEST(error_text_is_cut_at_a_character) {
   for (size_t before = 0; before < 8; before++) {
     char text[3000] = "";
     memset(text, 'x', before);
@@ -92,8 +84,7 @@ static void error_text_is_cut_at_a_character(void **state) {
 }
 
 /* Every code point, encoded the obvious way, is one character; surrogates and what is beyond are none. */
-static void utf8_agrees_with_the_definition(void **state) {
-  (void)state;
+TEST(utf8_agrees_with_the_definition) {
   for (uint32_t c = 1; c < 0x120000; c++) {
     char text[5] = {0};
     size_t size = 1;
@@ -126,8 +117,7 @@ static void utf8_agrees_with_the_definition(void **state) {
 
 /* --- memory ---------------------------------------------------------------------------------------------- */
 
-static void products_and_sums_are_checked(void **state) {
-  (void)state;
+TEST(products_and_sums_are_checked) {
   uint64_t out = 0;
   assert_true(ss_mul_u64(UINT32_MAX, UINT32_MAX, &out));
   assert_true(out == (uint64_t)UINT32_MAX * UINT32_MAX);
@@ -136,8 +126,7 @@ static void products_and_sums_are_checked(void **state) {
   assert_false(ss_add_u64(UINT64_MAX, 1, &out));
 }
 
-static void allocations_refuse_what_overflows(void **state) {
-  (void)state;
+TEST(allocations_refuse_what_overflows) {
   assert_null(ss_alloc(SIZE_MAX / 2 + 2, 2));
   assert_null(ss_alloc_zero(SIZE_MAX, SIZE_MAX));
   assert_null(ss_alloc(SIZE_MAX, 1));
@@ -157,8 +146,7 @@ static void allocations_refuse_what_overflows(void **state) {
 }
 
 /* Random requests: aligned, apart from each other, and their contents stand until the reset. */
-static void arena_hands_out_disjoint_aligned_memory(void **state) {
-  (void)state;
+TEST(arena_hands_out_disjoint_aligned_memory) {
   enum { PIECES = 500 };
   struct ss_arena arena = {0};
   for (uint64_t round = 0; round < 4; round++) {
@@ -182,8 +170,7 @@ static void arena_hands_out_disjoint_aligned_memory(void **state) {
   ss_arena_free(&arena);
 }
 
-static void arena_repeats_itself_after_a_reset(void **state) {
-  (void)state;
+TEST(arena_repeats_itself_after_a_reset) {
   struct ss_arena arena = {0};
   const void *first[64];
   for (size_t round = 0; round < 3; round++) {
@@ -198,8 +185,7 @@ static void arena_repeats_itself_after_a_reset(void **state) {
 }
 
 /* A later, larger wish takes a kept block that is large enough instead of a new one. */
-static void arena_reuses_kept_blocks_in_any_order(void **state) {
-  (void)state;
+TEST(arena_reuses_kept_blocks_in_any_order) {
   struct ss_arena arena = {0};
   ss_arena_alloc(&arena, 1, 1);
   const void *large = ss_arena_alloc(&arena, 10 << 20, 1);
@@ -210,8 +196,7 @@ static void arena_reuses_kept_blocks_in_any_order(void **state) {
   ss_arena_free(&arena);
 }
 
-static void arena_refuses_what_overflows(void **state) {
-  (void)state;
+TEST(arena_refuses_what_overflows) {
   struct ss_arena arena = {0};
   assert_null(ss_arena_alloc(&arena, SIZE_MAX / 2, 4));
   assert_null(ss_arena_alloc(&arena, SIZE_MAX, 1));
@@ -268,8 +253,7 @@ static const struct quantity {
     {"-2us", SS_TIME, -2e-6},
 };
 
-static void quantities_are_read_exactly(void **state) {
-  (void)state;
+TEST(quantities_are_read_exactly) {
   for (size_t i = 0; i < COUNT(quantities); i++) {
     double value = NAN;
     struct ss_error error = {0};
@@ -278,8 +262,7 @@ static void quantities_are_read_exactly(void **state) {
   }
 }
 
-static void quantities_that_are_none_are_refused(void **state) {
-  (void)state;
+TEST(quantities_that_are_none_are_refused) {
   static const struct {
     const char *text;
     enum ss_dimension dimension;
@@ -306,8 +289,7 @@ static void quantities_that_are_none_are_refused(void **state) {
   }
 }
 
-static void quantity_errors_say_what_would_do(void **state) {
-  (void)state;
+TEST(quantity_errors_say_what_would_do) {
   struct ss_error error = {0};
   double value;
   assert_false(ss_units_parse("25 Gb/z", SS_RATE, &value, &error));
@@ -320,8 +302,7 @@ static void quantity_errors_say_what_would_do(void **state) {
   assert_false(ss_units_parse("x", SS_TIME, &value, NULL));
 }
 
-static void quantities_ignore_the_locale(void **state) {
-  (void)state;
+TEST(quantities_ignore_the_locale) {
   if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL)
     return; /* not on this machine: cmocka 1.1.5 counts a skip as a failure in TAP */
   double value = 0;
@@ -331,8 +312,7 @@ static void quantities_ignore_the_locale(void **state) {
   assert_same(value, 1.5e-3);
 }
 
-static void counts_are_whole_and_in_range(void **state) {
-  (void)state;
+TEST(counts_are_whole_and_in_range) {
   uint64_t value = 7;
   struct ss_error error = {0};
   assert_true(ss_count_parse("0", "--x", 0, 5, &value, &error));
@@ -355,8 +335,7 @@ static void counts_are_whole_and_in_range(void **state) {
   assert_string_equal(error.text, "--ranks: \"0\" is not a whole number of at least 1");
 }
 
-static void quantities_are_shown_in_three_digits(void **state) {
-  (void)state;
+TEST(quantities_are_shown_in_three_digits) {
   static const struct {
     enum ss_dimension dimension;
     double value;
@@ -381,8 +360,7 @@ static void quantities_are_shown_in_three_digits(void **state) {
 }
 
 /* What is shown reads back as the same value but for the digits left out. */
-static void shown_quantities_read_back(void **state) {
-  (void)state;
+TEST(shown_quantities_read_back) {
   static const enum ss_dimension dimensions[] = {SS_NUMBER, SS_RATIO, SS_TIME, SS_BYTES, SS_RATE};
   for (uint64_t i = 0; i < 50000; i++) {
     const double value = pow(10, 24 * ss_unit(ss_mix(1, i)) - 9) * (i % 3 == 0 ? -1 : 1);
@@ -407,8 +385,7 @@ static struct ss_doc *parse(const char *text) {
   return doc;
 }
 
-static void good_json_is_read(void **state) {
-  (void)state;
+TEST(good_json_is_read) {
   static const char *const good[] = {"{}",
                                      "[]",
                                      " [ ] ",
@@ -482,8 +459,7 @@ static const struct bad_json {
     {"1.e5", 2, 1},
 };
 
-static void bad_json_is_refused_where_it_is_bad(void **state) {
-  (void)state;
+TEST(bad_json_is_refused_where_it_is_bad) {
   for (size_t i = 0; i < COUNT(bad_json); i++) {
     struct ss_doc *doc = NULL;
     struct ss_error error = {0};
@@ -497,8 +473,7 @@ static void bad_json_is_refused_where_it_is_bad(void **state) {
   }
 }
 
-static void nul_bytes_and_unterminated_buffers_are_handled(void **state) {
-  (void)state;
+TEST(nul_bytes_and_unterminated_buffers_are_handled) {
   static const struct {
     const char *text;
     size_t length;
@@ -519,8 +494,7 @@ static void nul_bytes_and_unterminated_buffers_are_handled(void **state) {
   }
 }
 
-static void long_numbers_are_refused_not_cut(void **state) {
-  (void)state;
+TEST(long_numbers_are_refused_not_cut) {
   char text[70];
   struct ss_doc *doc = NULL;
   struct ss_error error = {0};
@@ -531,8 +505,7 @@ static void long_numbers_are_refused_not_cut(void **state) {
   assert_contains(error.text, "63 characters");
 }
 
-static void deep_nesting_is_refused_without_recursion(void **state) {
-  (void)state;
+TEST(deep_nesting_is_refused_without_recursion) {
   enum { DEEP = 100000 };
   struct ss_error error = {0};
   for (size_t kind = 0; kind < 2; kind++) {
@@ -552,8 +525,7 @@ static void deep_nesting_is_refused_without_recursion(void **state) {
   assert_true(ss_doc_parse("x", text + 1, 2000, &doc, &error));
 }
 
-static void duplicate_keys_are_refused(void **state) {
-  (void)state;
+TEST(duplicate_keys_are_refused) {
   struct ss_doc *doc = NULL;
   struct ss_error error = {0};
   const char *text = "{\"x\": [1, {\"b\": 1, \"a\": 2, \"\\u0062\": 3}]}";
@@ -564,8 +536,7 @@ static void duplicate_keys_are_refused(void **state) {
   assert_string_equal(error.text, "s.json: the key \"a\" stands here twice");
 }
 
-static void many_keys_take_no_quadratic_time(void **state) {
-  (void)state;
+TEST(many_keys_take_no_quadratic_time) {
   enum { KEYS = 300000 };
   SS_AUTO_FREE char *text = ss_alloc(KEYS, 16);
   size_t used = 0;
@@ -593,8 +564,7 @@ static struct ss_node find(struct ss_doc *doc, const char *outer, size_t skip, c
   return inner != NULL ? ss_node_get(node, inner) : node;
 }
 
-static void places_are_found_and_named(void **state) {
-  (void)state;
+TEST(places_are_found_and_named) {
   SS_AUTO_DOC struct ss_doc *doc = parse(example);
   char path[100];
   assert_string_equal(ss_doc_name(doc), "scenario.json");
@@ -623,8 +593,7 @@ static void places_are_found_and_named(void **state) {
   assert_false(ss_node_is_array(ss_doc_root(doc)));
 }
 
-static void readers_take_what_is_right(void **state) {
-  (void)state;
+TEST(readers_take_what_is_right) {
   SS_AUTO_DOC struct ss_doc *doc =
       parse("{\"t\": \"x\", \"q\": \"25Gbps\", \"m\": 3, \"z\": 0, \"f\": false, \"c\": \"zen\", \"d\": "
             "\"18446744073709551615\", \"e\": 9007199254740992}");
@@ -665,8 +634,7 @@ static void assert_refused(bool taken, const struct ss_error *error, const char 
   assert_string_equal(error->text, message);
 }
 
-static void errors_of_keys_name_file_path_and_finding(void **state) {
-  (void)state;
+TEST(errors_of_keys_name_file_path_and_finding) {
   SS_AUTO_DOC struct ss_doc *doc = parse(example);
   const struct ss_node root = ss_doc_root(doc), cluster = ss_node_get(root, "cluster");
   static const char *const keys[] = {"bandwidth", "latency", NULL};
@@ -686,8 +654,7 @@ static void errors_of_keys_name_file_path_and_finding(void **state) {
                  "scenario.json: n: 16 is not an object with the key \"x\"");
 }
 
-static void errors_of_numbers_name_file_path_and_finding(void **state) {
-  (void)state;
+TEST(errors_of_numbers_name_file_path_and_finding) {
   SS_AUTO_DOC struct ss_doc *doc = parse(example);
   const struct ss_node cluster = ss_node_get(ss_doc_root(doc), "cluster"), latency = ss_node_get(cluster, "latency");
   struct ss_error error = {0};
@@ -715,8 +682,7 @@ static void errors_of_numbers_name_file_path_and_finding(void **state) {
   assert_int_equal(count, 42);
 }
 
-static void errors_of_words_name_file_path_and_finding(void **state) {
-  (void)state;
+TEST(errors_of_words_name_file_path_and_finding) {
   SS_AUTO_DOC struct ss_doc *doc = parse(example);
   const struct ss_node n = find(doc, "n", 0, NULL);
   static const char *const schemes[] = {"zen2", "spardl", NULL};
@@ -734,8 +700,7 @@ static void errors_of_words_name_file_path_and_finding(void **state) {
   assert_refused(ss_node_fail(ss_doc_root(doc), &error, "%d", 5), &error, "scenario.json: 5");
 }
 
-static void nearest_is_near(void **state) {
-  (void)state;
+TEST(nearest_is_near) {
   static const char *const known[] = {"bandwidth", "latency", "zen", "ranks", "o", "format", NULL};
   assert_string_equal(ss_nearest("bandwith", known), "bandwidth");
   assert_string_equal(ss_nearest("fromat", known), "format"); /* a swap is one edit */
@@ -766,8 +731,7 @@ static void assert_document(struct ss_doc *doc, const char *wanted) {
   cJSON_free(printed);
 }
 
-static void fields_are_set_by_path(void **state) {
-  (void)state;
+TEST(fields_are_set_by_path) {
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   struct ss_error error = {0};
   assert_true(ss_doc_empty("--set", &doc, &error));
@@ -794,8 +758,7 @@ static void fields_are_set_by_path(void **state) {
   assert_string_equal(ss_node_path(replaced, path, sizeof path), "schemes[2]");
 }
 
-static void impossible_paths_change_nothing(void **state) {
-  (void)state;
+TEST(impossible_paths_change_nothing) {
   SS_AUTO_DOC struct ss_doc *doc = parse("{\"a\":{\"b\":\"x\"},\"l\":[1,2]}");
   static const char *const bad[] = {
       "",      ".",   "a.",  ".a", "a..b",  "a.b.c", "l.2",    "l.x",    "l[2]",    "l[-1]",
@@ -874,8 +837,7 @@ static void assert_nothing_beside(void) {
   closedir(listing);
 }
 
-static void only_regular_files_are_mapped(void **state) {
-  (void)state;
+TEST(only_regular_files_are_mapped) {
   struct ss_mapping mapping = {0};
   struct ss_error error = {0};
   assert_false(ss_map_file("/nowhere/trace.safetensors", &mapping, &error));
@@ -894,12 +856,11 @@ static void only_regular_files_are_mapped(void **state) {
   ss_unmap_file(&mapping);
 }
 
-static void an_output_is_no_input(void **state) {
+TEST(an_output_is_no_input) {
   struct ss_doc *doc;
   struct ss_output out;
   struct ss_error error = {0};
   struct ss_mapping mapping;
-  (void)state;
   write_text(in_folder("in"), "{}");
   assert_int_equal(symlink("in", in_folder("other")), 0);
   for (int mapped = 0; mapped < 2; mapped++) {
@@ -918,11 +879,10 @@ static void an_output_is_no_input(void **state) {
 }
 
 /* A link to nothing yet leads to where the file appears. */
-static void outputs_follow_links(void **state) {
+TEST(outputs_follow_links) {
   struct ss_output out;
   struct ss_error error = {0};
   char target[PATH_MAX];
-  (void)state;
   assert_int_equal(mkdir(in_folder("away"), 0777), 0);
   assert_int_equal(symlink("away/next", in_folder("first")), 0);
   assert_int_equal(symlink("target", in_folder("away/next")), 0);
@@ -936,8 +896,7 @@ static void outputs_follow_links(void **state) {
   assert_true(readlink(in_folder("away/next"), target, sizeof target) == 6);
 }
 
-static void outputs_appear_whole_or_not_at_all(void **state) {
-  (void)state;
+TEST(outputs_appear_whole_or_not_at_all) {
   struct ss_output out;
   struct ss_error error = {0};
   const mode_t mask = umask(027);
@@ -970,8 +929,7 @@ static void outputs_appear_whole_or_not_at_all(void **state) {
   assert_int_equal(info.st_mode & 07777, 0604);
 }
 
-static void outputs_go_through_symbolic_links(void **state) {
-  (void)state;
+TEST(outputs_go_through_symbolic_links) {
   struct ss_output out;
   struct ss_error error = {0};
   struct stat info;
@@ -985,8 +943,7 @@ static void outputs_go_through_symbolic_links(void **state) {
   assert_file(in_folder("target"), "new");
 }
 
-static void outputs_that_cannot_be_are_refused(void **state) {
-  (void)state;
+TEST(outputs_that_cannot_be_are_refused) {
   struct ss_output out = {0};
   struct ss_error error = {0};
   static const char *const bad[] = {"/nowhere/out", "", "/"};
@@ -1000,8 +957,7 @@ static void outputs_that_cannot_be_are_refused(void **state) {
 }
 
 /* A pipe comes first: code that renamed over what is no regular file must not get as far as /dev/full. */
-static void devices_are_written_in_place(void **state) {
-  (void)state;
+TEST(devices_are_written_in_place) {
   struct ss_output out;
   struct ss_error error = {0};
   struct stat info;
@@ -1054,14 +1010,12 @@ static void write_too_much(size_t behind) {
   assert_nothing_beside();
 }
 
-static void a_full_disk_leaves_the_old_file(void **state) {
-  (void)state;
+TEST(a_full_disk_leaves_the_old_file) {
   write_too_much(0);
   write_too_much(10);
 }
 
-static void standard_output_stays_open(void **state) {
-  (void)state;
+TEST(standard_output_stays_open) {
   struct ss_output out;
   struct ss_error error = {0};
   assert_true(ss_output_open(NULL, &out, &error));
@@ -1072,8 +1026,7 @@ static void standard_output_stays_open(void **state) {
   assert_int_equal(fflush(stdout), 0);
 }
 
-static void documents_are_read_from_files(void **state) {
-  (void)state;
+TEST(documents_are_read_from_files) {
   struct ss_doc *doc = NULL;
   struct ss_error error = {0};
   write_text(in_folder("in.json"), "{\"a\": [1]}");
@@ -1093,8 +1046,7 @@ static void documents_are_read_from_files(void **state) {
 
 /* --- lists ------------------------------------------------------------------------------------------------ */
 
-static void lists_grow_and_keep_their_items(void **state) {
-  (void)state;
+TEST(lists_grow_and_keep_their_items) {
   uint32_t *list = NULL, *single = NULL;
   uint16_t capacity = 0; /* of any integer type */
   for (uint32_t i = 0; i < 1000; i++) {
@@ -1112,8 +1064,7 @@ static void lists_grow_and_keep_their_items(void **state) {
   free(single);
 }
 
-static void lower_bounds_are_those_of_a_plain_loop(void **state) {
-  (void)state;
+TEST(lower_bounds_are_those_of_a_plain_loop) {
   const uint32_t list[] = {2, 2, 3, 7, 11};
   for (uint64_t count = 0; count <= 5; count++)
     for (uint32_t bound = 0; bound < 13; bound++) {
@@ -1128,8 +1079,7 @@ static bool less(const void *a, const void *b) {
   return *x < *y;
 }
 
-static void heaps_give_the_least_first(void **state) {
-  (void)state;
+TEST(heaps_give_the_least_first) {
   uint32_t heap[200], last = 0;
   for (size_t n = 0; n < 200; n++)
     ss_heap_rise(heap, n, &(uint32_t){(uint32_t)ss_below(ss_mix(5, n), 60)}, sizeof *heap, less);
@@ -1142,7 +1092,7 @@ static void heaps_give_the_least_first(void **state) {
 }
 
 /* Seventeen digits where fewer are another number, and no more than are needed. */
-static void numbers_are_written_exactly(void **state) {
+TEST(numbers_are_written_exactly) {
   static const double numbers[] = {0.1, 0.1 + 0.2, 1.0 / 3, 5e-324, 1.7976931348623157e308, 9007199254740991};
   static const char *const texts[] = {"0.1",
                                       "0.30000000000000004",
@@ -1150,7 +1100,6 @@ static void numbers_are_written_exactly(void **state) {
                                       "4.94065645841247e-324",
                                       "1.7976931348623157e+308",
                                       "9007199254740991"};
-  (void)state;
   for (size_t i = 0; i < COUNT(numbers); i++) {
     cJSON *list = cJSON_CreateDoubleArray(&numbers[i], 1);
     char *text = ss_json_exact(list, false), wanted[64];
@@ -1192,8 +1141,7 @@ static bool read_sample(const char *text, struct ss_doc **doc, struct sample *ou
          ss_object_read(&sample_spec, ss_doc_root(*doc), out, error);
 }
 
-static void fields_are_stored_where_the_table_says(void **state) {
-  (void)state;
+TEST(fields_are_stored_where_the_table_says) {
   SS_AUTO_DOC struct ss_doc *doc = NULL, *other = NULL;
   struct sample s;
   assert_true(read_sample("{\"name\": \"x\", \"notes\": 1, \"seed\": null}", &doc, &s, NULL));
@@ -1209,8 +1157,7 @@ static void fields_are_stored_where_the_table_says(void **state) {
   assert_same(s.time, 1e-3);
 }
 
-static void fields_that_do_not_fit_are_named(void **state) {
-  (void)state;
+TEST(fields_that_do_not_fit_are_named) {
   static const char *const cases[][2] = {
       {"{\"kind\": \"a\"}", "s.json: the key \"name\" is missing"},
       {"{\"name\": \"x\", \"cuont\": 1}", "s.json: cuont: unknown key (did you mean \"count\"?)"},
@@ -1228,8 +1175,7 @@ static void fields_that_do_not_fit_are_named(void **state) {
   }
 }
 
-static void an_edit_by_one_name_forgets_the_other(void **state) {
-  (void)state;
+TEST(an_edit_by_one_name_forgets_the_other) {
   static const struct ss_field_spec a_sample = {NULL, NULL, SS_IS_OBJECT(&sample_spec)};
   static const struct ss_field_spec forms[] = {
       {NULL, NULL, SS_IS_TEXT}, {NULL, NULL, SS_IS_OBJECT(&sample_spec)}, {.name = NULL}};
@@ -1300,8 +1246,7 @@ static bool toiled(void *context, size_t item, struct ss_error *error) {
 }
 
 /* Whatever threads do: every item once, told one at a time, and the error of the first that failed. */
-static void work_fails_as_one_thread_would(void **state) {
-  (void)state;
+TEST(work_fails_as_one_thread_would) {
   for (size_t first = 0; first <= ITEMS; first += 50) {
     static struct toil toil;
     const struct ss_work work = {.context = &toil,
@@ -1331,7 +1276,7 @@ static struct ss_identity identity_of(const char *text) {
 }
 
 /* Texts in a row say the same; those of other rows do not. */
-static void an_identity_is_of_what_is_said(void **state) {
+TEST(an_identity_is_of_what_is_said) {
   static const char *const rows[][3] = {
       {"{\"a\": 1, \"b\": [2]}", "{\"b\":[2.0],\"a\":1}", "{\"b\": [\"2\"], \"a\": \"1\"}"},
       {"1.25e9", "\"10Gbps\"", "\"1.25GB/s\""},
@@ -1349,69 +1294,13 @@ static void an_identity_is_of_what_is_said(void **state) {
       {"\"a\""},
       {"true"},
       {"false"}};
-  (void)state;
   for (size_t i = 0; i < COUNT(rows); i++)
     for (size_t k = 0; k < COUNT(rows); k++)
       for (size_t m = 0; m < 3 && rows[k][m]; m++)
         assert_int_equal(ss_identity_same(identity_of(rows[i][0]), identity_of(rows[k][m])), i == k);
 }
 
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(work_fails_as_one_thread_would),
-    cmocka_unit_test(an_identity_is_of_what_is_said),
-    cmocka_unit_test(lists_grow_and_keep_their_items),
-    cmocka_unit_test(lower_bounds_are_those_of_a_plain_loop),
-    cmocka_unit_test(heaps_give_the_least_first),
-    cmocka_unit_test(error_is_set_and_false_returned),
-    cmocka_unit_test(error_prefix_keeps_the_status),
-    cmocka_unit_test(error_shows_hostile_bytes_as_question_marks),
-    cmocka_unit_test(error_text_is_cut_at_a_character),
-    cmocka_unit_test(utf8_agrees_with_the_definition),
-    cmocka_unit_test(products_and_sums_are_checked),
-    cmocka_unit_test(allocations_refuse_what_overflows),
-    cmocka_unit_test(arena_hands_out_disjoint_aligned_memory),
-    cmocka_unit_test(arena_repeats_itself_after_a_reset),
-    cmocka_unit_test(arena_reuses_kept_blocks_in_any_order),
-    cmocka_unit_test(arena_refuses_what_overflows),
-    cmocka_unit_test(quantities_are_read_exactly),
-    cmocka_unit_test(quantities_that_are_none_are_refused),
-    cmocka_unit_test(quantity_errors_say_what_would_do),
-    cmocka_unit_test(quantities_ignore_the_locale),
-    cmocka_unit_test(counts_are_whole_and_in_range),
-    cmocka_unit_test(quantities_are_shown_in_three_digits),
-    cmocka_unit_test(shown_quantities_read_back),
-    cmocka_unit_test(good_json_is_read),
-    cmocka_unit_test(bad_json_is_refused_where_it_is_bad),
-    cmocka_unit_test(nul_bytes_and_unterminated_buffers_are_handled),
-    cmocka_unit_test(long_numbers_are_refused_not_cut),
-    cmocka_unit_test(deep_nesting_is_refused_without_recursion),
-    cmocka_unit_test(duplicate_keys_are_refused),
-    cmocka_unit_test(many_keys_take_no_quadratic_time),
-    cmocka_unit_test(places_are_found_and_named),
-    cmocka_unit_test(readers_take_what_is_right),
-    cmocka_unit_test(errors_of_keys_name_file_path_and_finding),
-    cmocka_unit_test(errors_of_numbers_name_file_path_and_finding),
-    cmocka_unit_test(errors_of_words_name_file_path_and_finding),
-    cmocka_unit_test(numbers_are_written_exactly),
-    cmocka_unit_test(nearest_is_near),
-    cmocka_unit_test(fields_are_set_by_path),
-    cmocka_unit_test(impossible_paths_change_nothing),
-    cmocka_unit_test(only_regular_files_are_mapped),
-    cmocka_unit_test(an_output_is_no_input),
-    cmocka_unit_test(outputs_follow_links),
-    cmocka_unit_test(outputs_appear_whole_or_not_at_all),
-    cmocka_unit_test(outputs_go_through_symbolic_links),
-    cmocka_unit_test(outputs_that_cannot_be_are_refused),
-    cmocka_unit_test(devices_are_written_in_place),
-    cmocka_unit_test(a_full_disk_leaves_the_old_file),
-    cmocka_unit_test(standard_output_stays_open),
-    cmocka_unit_test(documents_are_read_from_files),
-    cmocka_unit_test(fields_are_stored_where_the_table_says),
-    cmocka_unit_test(fields_that_do_not_fit_are_named),
-    cmocka_unit_test(an_edit_by_one_name_forgets_the_other),
-};
-
-int main(void) {
+int main(int argc, char **argv) {
   ss_files_of_a_command();
-  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+  return run_listed(argc, argv, make_folder, remove_folder);
 }

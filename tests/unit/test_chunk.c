@@ -125,8 +125,7 @@ static void sum_once(uint64_t seed, struct ss_arena *arena, struct ss_sum_scratc
   table_free(&t);
 }
 
-static void sums_equal_the_table_of_all_rows(void **state) {
-  (void)state;
+TEST(sums_equal_the_table_of_all_rows) {
   struct ss_arena arena = {0};
   struct ss_sum_scratch scratch = {0};
   for (uint64_t seed = 1; seed <= 600; seed++) {
@@ -137,8 +136,7 @@ static void sums_equal_the_table_of_all_rows(void **state) {
   ss_sum_scratch_free(&scratch);
 }
 
-static void sums_of_nothing_are_empty(void **state) {
-  (void)state;
+TEST(sums_of_nothing_are_empty) {
   struct ss_arena arena = {0};
   struct ss_sum_scratch scratch = {0};
   struct ss_error error;
@@ -155,8 +153,7 @@ static void sums_of_nothing_are_empty(void **state) {
 }
 
 /* One operand without marks, or without values: the sum has none. */
-static void sums_have_what_every_operand_has(void **state) {
-  (void)state;
+TEST(sums_have_what_every_operand_has) {
   struct ss_arena arena = {0};
   struct ss_sum_scratch scratch = {0};
   struct ss_error error;
@@ -176,8 +173,7 @@ static void sums_have_what_every_operand_has(void **state) {
 }
 
 /* Contributions need no memory, and add up as proofs do; values are added to values alone. */
-static void sums_are_of_one_kind(void **state) {
-  (void)state;
+TEST(sums_are_of_one_kind) {
   struct ss_arena arena = {0};
   struct ss_sum_scratch scratch = {0};
   struct ss_error error;
@@ -206,8 +202,7 @@ static void sums_are_of_one_kind(void **state) {
   ss_sum_scratch_free(&scratch);
 }
 
-static void dense_sums_add_all(void **state) {
-  (void)state;
+TEST(dense_sums_add_all) {
   struct ss_arena arena = {0};
   struct ss_error error;
   struct ss_chunk sum;
@@ -242,8 +237,7 @@ static void dense_sums_add_all(void **state) {
 
 /* --- views ----------------------------------------------------------------------------------------------- */
 
-static void slices_are_the_rows_of_a_range(void **state) {
-  (void)state;
+TEST(slices_are_the_rows_of_a_range) {
   struct ss_arena arena = {0};
   for (uint64_t seed = 1; seed <= 300; seed++) {
     struct dice d = {.seed = seed};
@@ -269,8 +263,7 @@ static void slices_are_the_rows_of_a_range(void **state) {
   ss_arena_free(&arena);
 }
 
-static void counts_are_spread_evenly_over_slices(void **state) {
-  (void)state;
+TEST(counts_are_spread_evenly_over_slices) {
   for (uint64_t count = 0; count < 40; count++)
     for (uint64_t range = 1; range < 30; range++) {
       struct ss_chunk c = {.count = count, .low = 100, .high = 100 + range, .width = 1};
@@ -287,8 +280,7 @@ static void counts_are_spread_evenly_over_slices(void **state) {
   assert_int_equal(ss_chunk_slice(&nothing, 5, 5).count, 0);
 }
 
-static void columns_are_the_same_rows_elsewhere(void **state) {
-  (void)state;
+TEST(columns_are_the_same_rows_elsewhere) {
   struct ss_arena arena = {0};
   struct dice d = {.seed = 1};
   const struct ss_chunk like = {.count = 10, .high = 50, .width = 5};
@@ -298,8 +290,7 @@ static void columns_are_the_same_rows_elsewhere(void **state) {
   ss_arena_free(&arena);
 }
 
-static void shares_are_even_and_complete(void **state) {
-  (void)state;
+TEST(shares_are_even_and_complete) {
   for (uint64_t n = 0; n < 70; n++)
     for (uint64_t p = 1; p < 20; p++)
       for (uint64_t j = 0; j <= p; j++) assert_int_equal(ss_share(n, p, j), j * n / p);
@@ -307,8 +298,7 @@ static void shares_are_even_and_complete(void **state) {
   assert_true(ss_share(UINT64_MAX, 4, 2) == UINT64_MAX / 2);     /* rounded down there too */
 }
 
-static void chunks_are_equal_by_rows_and_marks(void **state) {
-  (void)state;
+TEST(chunks_are_equal_by_rows_and_marks) {
   const uint32_t rows[] = {1, 2, 3}, other_rows[] = {1, 2, 4};
   const uint64_t marks[] = {5, 6, 7}, other_marks[] = {5, 6, 8};
   struct ss_chunk a = {.rows = rows, .proofs = marks, .kind = SS_CHUNK_PROOFS, .count = 3, .high = 9}, b = a;
@@ -335,8 +325,7 @@ static void chunks_are_equal_by_rows_and_marks(void **state) {
   assert_false(ss_chunk_equal(&a, &b));
 }
 
-static void selections_are_intersections(void **state) {
-  (void)state;
+TEST(selections_are_intersections) {
   struct ss_arena arena = {0};
   struct ss_error error;
   for (uint64_t seed = 1; seed <= 300; seed++) {
@@ -369,8 +358,7 @@ static void selections_are_intersections(void **state) {
 
 /* --- wire ------------------------------------------------------------------------------------------------ */
 
-static void wire_bytes_are_the_papers(void **state) {
-  (void)state;
+TEST(wire_bytes_are_the_papers) {
   struct ss_chunk c = {.count = 10, .low = 100, .high = 150, .width = 3};
   struct ss_wire wire = {.format = SS_WIRE_DENSE, .value_bytes = 4, .index_bytes = 8};
   assert_int_equal(ss_wire_bytes(&wire, &c), 50 * 3 * 4);
@@ -427,8 +415,7 @@ static void check_decoded(const struct ss_chunk *got, const struct ss_chunk *sen
       assert_true(got->values[i * got->stride + c] == sent->values[i * sent->stride + c]);
 }
 
-static void wire_goes_there_and_back(void **state) {
-  (void)state;
+TEST(wire_goes_there_and_back) {
   struct ss_arena arena = {0};
   struct ss_error error;
   for (uint64_t seed = 1; seed <= 2000; seed++) {
@@ -470,8 +457,7 @@ static bool decodes(const uint64_t *rows, uint64_t count, uint32_t index_bytes, 
   return good;
 }
 
-static void hostile_rows_are_refused(void **state) {
-  (void)state;
+TEST(hostile_rows_are_refused) {
   for (uint32_t index = 4; index <= 8; index += 4) {
     assert_true(decodes((uint64_t[]){10, 11, 19}, 3, index, 10, 20));
     assert_true(decodes((uint64_t[]){10, 10, 19}, 3, index, 10, 20)); /* lookups that were not coalesced */
@@ -482,24 +468,4 @@ static void hostile_rows_are_refused(void **state) {
   }
   assert_false(decodes((uint64_t[]){10, 11 + (UINT64_C(1) << 32)}, 2, 8, 10, 20)); /* 11 when cut to 32 bits */
   assert_false(decodes((uint64_t[]){UINT64_MAX}, 1, 8, 10, 20));
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sums_equal_the_table_of_all_rows),
-      cmocka_unit_test(sums_of_nothing_are_empty),
-      cmocka_unit_test(sums_have_what_every_operand_has),
-      cmocka_unit_test(sums_are_of_one_kind),
-      cmocka_unit_test(dense_sums_add_all),
-      cmocka_unit_test(slices_are_the_rows_of_a_range),
-      cmocka_unit_test(counts_are_spread_evenly_over_slices),
-      cmocka_unit_test(columns_are_the_same_rows_elsewhere),
-      cmocka_unit_test(shares_are_even_and_complete),
-      cmocka_unit_test(chunks_are_equal_by_rows_and_marks),
-      cmocka_unit_test(selections_are_intersections),
-      cmocka_unit_test(wire_bytes_are_the_papers),
-      cmocka_unit_test(wire_goes_there_and_back),
-      cmocka_unit_test(hostile_rows_are_refused),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

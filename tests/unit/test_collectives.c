@@ -178,8 +178,7 @@ static double play_gather(enum gather which, uint32_t size, enum layout layout, 
   return close_world(&w);
 }
 
-static void gathers_follow_their_definitions(void **state) {
-  (void)state;
+TEST(gathers_follow_their_definitions) {
   for (enum gather which = 0; which < GATHERS; which++)
     for (uint32_t size = 1; size <= ALL_SIZES; size++)
       for (enum layout layout = 0; layout < LAYOUTS; layout++) {
@@ -205,8 +204,7 @@ static void copy_payloads(struct ss_round *round, uint32_t number) {
   }
 }
 
-static void gathers_take_copies(void **state) {
-  (void)state;
+TEST(gathers_take_copies) {
   static struct world w;
   for (enum gather which = 0; which < GATHERS; which++)
     for (uint32_t size = 1; size <= 17; size++) {
@@ -229,8 +227,7 @@ static void alter_the_first_message(struct ss_round *round, uint32_t number) {
   round->payloads[0].chunks = copies;
 }
 
-static void what_comes_altered_is_passed_on_altered(void **state) {
-  (void)state;
+TEST(what_comes_altered_is_passed_on_altered) {
   static struct world w;
   struct ss_gather gather;
   open_world(&w, 6, NATURAL, 0, true, bumpy_cluster()); /* a ring: 0 -> 1 is the only way block 0 takes */
@@ -255,8 +252,7 @@ static void swap_two_messages(struct ss_round *round, uint32_t number) {
   round->payloads[1] = first;
 }
 
-static void gathers_see_swapped_blocks(void **state) {
-  (void)state;
+TEST(gathers_see_swapped_blocks) {
   static struct world w;
   for (enum gather which = 0; which < GATHERS; which++)
     for (uint32_t size = 2; size <= 9; size++) {
@@ -285,8 +281,7 @@ static void see_known(struct ss_round *round, uint32_t number) {
 }
 
 /* A second all-gather, of values alone: the receivers know the rows from a first one. */
-static void gathers_say_what_receivers_know(void **state) {
-  (void)state;
+TEST(gathers_say_what_receivers_know) {
   static struct world w;
   for (enum gather which = 0; which < GATHERS; which++)
     for (enum layout layout = 0; layout < LAYOUTS; layout++) {
@@ -307,8 +302,7 @@ static void gathers_say_what_receivers_know(void **state) {
     }
 }
 
-static void sizes_are_announced_by_bruck(void **state) {
-  (void)state;
+TEST(sizes_are_announced_by_bruck) {
   static struct world w;
   for (uint32_t size = 1; size <= ALL_SIZES; size++)
     for (int payloads = 0; payloads < 2; payloads++) {
@@ -382,10 +376,9 @@ static double slow_time(const struct hop *hop, uint32_t n) {
   return last;
 }
 
-static void broadcasts_go_in_pieces(void **state) {
+TEST(broadcasts_go_in_pieces) {
   static struct world w;
   static struct hop hop[4 * MOST * MOST];
-  (void)state;
   for (uint32_t size = 1; size <= 33; size++)
     for (uint64_t seed = 0; seed < 6; seed++) {
       struct dice dice = {.seed = 100 * size + seed};
@@ -409,9 +402,8 @@ static void broadcasts_go_in_pieces(void **state) {
     }
 }
 
-static void padded_gathers_are_as_long_as_the_longest(void **state) {
+TEST(padded_gathers_are_as_long_as_the_longest) {
   static struct world w;
-  (void)state;
   for (enum gather which = 0; which < GATHERS; which++)
     for (uint32_t size = 1; size <= 33; size++)
       for (int way = 0; way < 4; way++) {
@@ -503,8 +495,7 @@ static double play_exchange(enum exchange which, uint32_t size, uint32_t servers
   return close_world(&w);
 }
 
-static void exchanges_follow_their_definitions(void **state) {
-  (void)state;
+TEST(exchanges_follow_their_definitions) {
   for (enum exchange which = 0; which < EXCHANGES; which++)
     for (uint32_t size = 1; size <= ALL_SIZES; size++)
       for (uint32_t variant = 0; variant < (which == FAN_IN || which == FAN_OUT ? 3 : 1); variant++) {
@@ -551,17 +542,15 @@ static void tell_sizes_and_pad(enum exchange which, uint32_t size, bool payloads
 }
 
 /* Counts first go the way of what they count. */
-static void exchanges_tell_sizes_and_pad(void **state) {
-  (void)state;
+TEST(exchanges_tell_sizes_and_pad) {
   for (enum exchange which = 0; which < SCATTER; which++)
     for (uint32_t size = 1; size <= 33; size++)
       for (int way = 0; way < 4; way++) tell_sizes_and_pad(which, size, way % 2, way / 2);
 }
 
 /* Hosts wait once for what was told. */
-static void hosts_wait_for_sizes(void **state) {
+TEST(hosts_wait_for_sizes) {
   static struct world w;
-  (void)state;
   for (uint32_t size = 2; size <= 9; size++) {
     double time[2];
     for (int waits = 0; waits < 2; waits++) {
@@ -582,8 +571,7 @@ static void hosts_wait_for_sizes(void **state) {
 }
 
 /* "`give` is not asked": there is none. */
-static void uniform_exchanges_ask_for_no_chunks(void **state) {
-  (void)state;
+TEST(uniform_exchanges_ask_for_no_chunks) {
   for (enum exchange which = 0; which < EXCHANGES; which++)
     for (uint32_t size = 1; size <= ALL_SIZES; size += 3)
       assert_true(play_exchange(which, size, size / 2 + 1, UNIFORM, true) ==
@@ -601,8 +589,7 @@ static void see_known_rows(struct ss_round *round, uint32_t number) {
   for (uint32_t i = 0; i < round->messages.count; i++) assert_ptr_equal(round->payloads[i].known, &known_rows);
 }
 
-static void exchanges_say_what_receivers_know(void **state) {
-  (void)state;
+TEST(exchanges_say_what_receivers_know) {
   static struct world w;
   for (enum exchange which = 0; which < EXCHANGES; which++) {
     struct ss_receipts receipts;
@@ -619,8 +606,7 @@ static void exchanges_say_what_receivers_know(void **state) {
   }
 }
 
-static void exchanges_end_when_a_chunk_cannot_be_made(void **state) {
-  (void)state;
+TEST(exchanges_end_when_a_chunk_cannot_be_made) {
   static struct world w;
   struct giver giver = {.w = &w, .fails_for = 2};
   struct ss_exchange x = {.context = &giver, .give = give_chunk, .wire = &coo};
@@ -634,8 +620,7 @@ static void exchanges_end_when_a_chunk_cannot_be_made(void **state) {
   close_world(&w);
 }
 
-static void exchanges_see_swapped_payloads(void **state) {
-  (void)state;
+TEST(exchanges_see_swapped_payloads) {
   static struct world w;
   for (enum exchange which = 0; which < SCATTER; which++) {
     struct ss_receipts receipts;
@@ -666,8 +651,7 @@ static double play_broadcast(uint32_t size, uint32_t root, bool payloads) {
   return close_world(&w);
 }
 
-static void broadcasts_follow_their_definition(void **state) {
-  (void)state;
+TEST(broadcasts_follow_their_definition) {
   for (uint32_t size = 1; size <= ALL_SIZES; size++)
     for (uint32_t root = 0; root < size; root += 1 + size / 7)
       assert_true(play_broadcast(size, root, true) == play_broadcast(size, root, false));
@@ -790,8 +774,7 @@ static double play_dense(enum dense which, uint32_t size, uint64_t rows, bool pa
   return close_world(&w);
 }
 
-static void dense_sums_follow_their_definitions(void **state) {
-  (void)state;
+TEST(dense_sums_follow_their_definitions) {
   for (enum dense which = 0; which < DENSES; which++)
     for (uint32_t size = 1; size <= ALL_SIZES; size++) {
       const uint64_t rows[] = {UINT64_C(128) * size, 101, size / 2}; /* even shares, ragged ones, empty parts */
@@ -813,8 +796,7 @@ static void swap_in_one_round(struct ss_round *round, uint32_t number) {
   swapped++;
 }
 
-static void dense_sums_see_swapped_payloads(void **state) {
-  (void)state;
+TEST(dense_sums_see_swapped_payloads) {
   static struct world w;
   struct ss_chunk held[MOST];
   for (enum dense which = 0; which < DENSES; which++)
@@ -834,8 +816,7 @@ static void dense_sums_see_swapped_payloads(void **state) {
 }
 
 /* Everyone's share of the kernels: a receiver adds what came, three times the message's bytes of memory traffic. */
-static void dense_sums_take_their_kernels_time(void **state) {
-  (void)state;
+TEST(dense_sums_take_their_kernels_time) {
   static struct world w;
   struct ss_chunk held[MOST];
   const double alpha = 1e-5, beta = 1e-9;
@@ -854,8 +835,7 @@ static void dense_sums_take_their_kernels_time(void **state) {
 }
 
 /* The second of two rings through nodes of four: part p is the sum of all, and comes to everyone. */
-static void rings_go_in_any_order(void **state) {
-  (void)state;
+TEST(rings_go_in_any_order) {
   for (uint32_t size = 2; size <= ALL_SIZES; size++) {
     static struct world w;
     uint32_t order[MOST];
@@ -905,10 +885,9 @@ static void gather_by_steps(const enum ss_phase *phase, uint32_t phases, uint32_
   for (uint32_t r = 0; r < size; r++) assert_int_equal(held[r], (UINT64_C(1) << size) - 1);
 }
 
-static void steps_bring_every_block_to_everyone(void **state) {
+TEST(steps_bring_every_block_to_everyone) {
   static const enum ss_phase ring = SS_RING, direct = SS_DIRECT, bruck = SS_BRUCK, neighbours = SS_NEIGHBOURS;
   static const enum ss_phase doubling[] = {SS_FOLD_IN, SS_DOUBLE, SS_FOLD_OUT};
-  (void)state;
   for (uint32_t size = 1; size < STEPS_MOST; size++) {
     gather_by_steps(&ring, 1, size, false);
     gather_by_steps(&direct, 1, size, false);
@@ -917,31 +896,4 @@ static void steps_bring_every_block_to_everyone(void **state) {
     gather_by_steps(doubling, 3, size, false);
     gather_by_steps(doubling, 3, size, true);
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gathers_follow_their_definitions),
-      cmocka_unit_test(gathers_take_copies),
-      cmocka_unit_test(what_comes_altered_is_passed_on_altered),
-      cmocka_unit_test(gathers_see_swapped_blocks),
-      cmocka_unit_test(gathers_say_what_receivers_know),
-      cmocka_unit_test(sizes_are_announced_by_bruck),
-      cmocka_unit_test(broadcasts_go_in_pieces),
-      cmocka_unit_test(padded_gathers_are_as_long_as_the_longest),
-      cmocka_unit_test(exchanges_tell_sizes_and_pad),
-      cmocka_unit_test(hosts_wait_for_sizes),
-      cmocka_unit_test(exchanges_follow_their_definitions),
-      cmocka_unit_test(uniform_exchanges_ask_for_no_chunks),
-      cmocka_unit_test(exchanges_say_what_receivers_know),
-      cmocka_unit_test(exchanges_end_when_a_chunk_cannot_be_made),
-      cmocka_unit_test(exchanges_see_swapped_payloads),
-      cmocka_unit_test(broadcasts_follow_their_definition),
-      cmocka_unit_test(dense_sums_follow_their_definitions),
-      cmocka_unit_test(dense_sums_see_swapped_payloads),
-      cmocka_unit_test(dense_sums_take_their_kernels_time),
-      cmocka_unit_test(rings_go_in_any_order),
-      cmocka_unit_test(steps_bring_every_block_to_everyone),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,9 +115,8 @@ static const struct meaning {
     {"(P-1)*(alpha + x*beta)", 10 * (3e-6 + 25000 * 7e-10)},
 };
 
-static void symbols_mean_what_they_say(void **state) {
+TEST(symbols_mean_what_they_say) {
   struct ss_symbols s = some_symbols(11);
-  (void)state;
   for (uint32_t i = 0; i < COUNT(meanings); i++) check_value(meanings[i].name, &s, meanings[i].value);
   check_value("gamma", &s, odd_gamma(&odd, 11));
   check_value("gamma(4)", &s, odd_gamma(&odd, 4));
@@ -126,8 +125,7 @@ static void symbols_mean_what_they_say(void **state) {
   check_value("d", &s, 0);
 }
 
-static void powers_of_two_and_sums_are_those_of_any_number_of_ranks(void **state) {
-  (void)state;
+TEST(powers_of_two_and_sums_are_those_of_any_number_of_ranks) {
   for (uint32_t P = 1; P <= 70; P++) {
     struct ss_symbols s = some_symbols(P);
     uint32_t L = 0, q, fold = 0;
@@ -166,7 +164,7 @@ static void powers_of_two_and_sums_are_those_of_any_number_of_ranks(void **state
   }
 }
 
-static void wrong_formulas_are_refused_and_quoted(void **state) {
+TEST(wrong_formulas_are_refused_and_quoted) {
   static const char *const wrong[] = {
       "",          "P+",         "(P",         "P)",      "P P",         "*P",
       "foo",       "P + bar(3)", "alpha beta", "1/0",     "0/0",         "P/(P-P)",
@@ -174,7 +172,6 @@ static void wrong_formulas_are_refused_and_quoted(void **state) {
       "\"text\"",  "fold_sum()", "ceil",       "2 $ 3",   "log2(0)",
   };
   struct ss_symbols s = some_symbols(4);
-  (void)state;
   for (uint32_t i = 0; i < COUNT(wrong); i++) {
     struct ss_error error = {.status = SS_OK};
     double value = 42;
@@ -193,8 +190,7 @@ static void wrong_formulas_are_refused_and_quoted(void **state) {
   assert_false(ss_formula_evaluate("blocks_ring(P)", &s, &value, &error));
 }
 
-static void expressions_know_names_of_their_own(void **state) {
-  (void)state;
+TEST(expressions_know_names_of_their_own) {
   static const struct ss_variable values[] = {{"time_s", 3}, {"k", 4}, {"k", 5}, {"_x1", 0.5}};
   static const struct {
     const char *text;
@@ -217,11 +213,10 @@ static void expressions_know_names_of_their_own(void **state) {
   assert_non_null(strstr(error.text, "naming the values"));
 }
 
-static void sums_over_huge_arguments_end(void **state) {
+TEST(sums_over_huge_arguments_end) {
   struct ss_symbols s = some_symbols(6);
   struct ss_error error;
   double value;
-  (void)state;
   alarm(20);
   (void)!ss_formula_evaluate("gamma_sum(1e300)", &s, &value, &error);
   (void)!ss_formula_evaluate("gamma_sum(1/0)", &s, &value, &error);
@@ -299,11 +294,10 @@ static const struct wrong {
     {"{\"scheme\": \"ps\", \"exact_lo\": \"1\"}", "exact_low"},
 };
 
-static void wrong_files_are_refused(void **state) {
+TEST(wrong_files_are_refused) {
   const char *const absent[] = {"/nonexistent/form.json"}, *const misnamed[] = {"allgather-rng"};
   struct ss_costs costs;
   struct ss_error error;
-  (void)state;
   for (uint32_t i = 0; i < COUNT(wrong_files); i++) {
     error = (struct ss_error){.status = SS_OK};
     if (open_form(wrong_files[i].text, &costs, &error))
@@ -318,12 +312,11 @@ static void wrong_files_are_refused(void **state) {
   assert_non_null(strstr(error.text, "allgather-ring"));
 }
 
-static void forms_evaluate_and_absent_ones_are_nan(void **state) {
+TEST(forms_evaluate_and_absent_ones_are_nan) {
   struct ss_symbols s = some_symbols(4);
   struct ss_cost_values v;
   struct ss_costs costs;
   struct ss_error error;
-  (void)state;
   assert_true(open_form("{\"scheme\": \"ps\", \"exact\": \"P*alpha\", \"paper\": null, \"paper_low\": \"2\", "
                         "\"paper_high\": \"M\"}",
                         &costs, &error));
@@ -389,9 +382,8 @@ static const struct condition {
     {"{}, \"where\": \"P +\"", false, false, false},
 };
 
-static void the_first_form_that_is_met_counts(void **state) {
+TEST(the_first_form_that_is_met_counts) {
   struct ss_setting s = {.scheme = ss_scheme_find("ps"), .value = {2, 1, 0, 0}, .index_bytes = 4};
-  (void)state;
   for (uint32_t i = 0; i < COUNT(conditions); i++) {
     struct ss_costs costs;
     struct ss_error error;
@@ -510,12 +502,11 @@ static void check_measure(const struct ss_measure *m, const struct counted *of, 
   }
 }
 
-static void measures_are_what_counting_gives(void **state) {
+TEST(measures_are_what_counting_gives) {
   static const uint32_t widths[] = {1, 3, 8, 20}, blocks[] = {1, 4, 7, 64};
   struct ss_setting s = {.scheme = ss_scheme_find("allgather"), .value = {0, 0, 1}, .index_bytes = 4};
   struct ss_arena arena = {0};
   struct ss_measures measures = {0}; /* one for all: nothing of the point before may stay */
-  (void)state;
   for (uint32_t seed = 1; seed <= 300; seed++) {
     struct dice dice = {.seed = seed};
     const uint32_t P = dice_between(&dice, 1, 12), rows = dice_between(&dice, 1, dice_one_in(&dice, 3) ? P : 300);
@@ -540,7 +531,7 @@ static void measures_are_what_counting_gives(void **state) {
 
 /* 10/3 + 25/3 + 1/3 is 12.000000000000002: a bucket more for a sketch. Counts are added up before they are divided.
  */
-static void means_of_counts_are_exact(void **state) {
+TEST(means_of_counts_are_exact) {
   const uint64_t counts[] = {10, 25, 1};
   const struct ss_input in = {
       .ranks = 3, .rows = 512, .width = 1, .row_width = 1, .value_bytes = 4, .count = counts, .lookups = counts};
@@ -549,7 +540,6 @@ static void means_of_counts_are_exact(void **state) {
   struct ss_symbols symbols = {.S = 1};
   struct ss_measures measures = {0};
   struct ss_error error;
-  (void)state;
   assert_true(ss_measure_begin(&measures, 3, 0, &error));
   for (int i = 0; i < 2; i++) assert_true(ss_measure_add(&measures, &in, &origin, &error));
   ss_measure_symbols(ss_measure_mean(&measures), &in, &s2, &symbols);
@@ -558,7 +548,7 @@ static void means_of_counts_are_exact(void **state) {
   ss_measure_free(&measures);
 }
 
-static void counts_alone_tell_what_uniform_inputs_are(void **state) {
+TEST(counts_alone_tell_what_uniform_inputs_are) {
   static const double wanted[] = {1, 4, NAN}, second[] = {1, 2, NAN};
   const uint64_t counts[] = {32, 32, 32, 32};
   struct ss_input in = {.ranks = 4,
@@ -571,7 +561,6 @@ static void counts_alone_tell_what_uniform_inputs_are(void **state) {
                         .lookups = counts};
   const struct ss_setting s = {.scheme = ss_scheme_find("allgather"), .value = {0, 0, 1}, .index_bytes = 8};
   struct ss_measures measures = {0};
-  (void)state;
   for (int overlap = SS_OVERLAP_FULL; overlap <= SS_OVERLAP_RANDOM; overlap++) {
     struct ss_origin origin = {.merge = 1, .uniform = {512, 32, 3, 2, (enum ss_overlap)overlap, 1}};
     struct ss_symbols symbols = {.alpha = 5, .beta = 6, .S = 7};
@@ -601,7 +590,7 @@ static void counts_alone_tell_what_uniform_inputs_are(void **state) {
   ss_measure_free(&measures);
 }
 
-static void settings_say_some_symbols(void **state) {
+TEST(settings_say_some_symbols) {
   static const struct {
     const char *scheme, *formula;
     double value;
@@ -620,7 +609,6 @@ static void settings_say_some_symbols(void **state) {
       .nnz = 32, .lookups = 40, .density = 0.0625, .gamma = 1, .ranks = 4, .gammas = curve, .blocks = curve};
   const struct ss_input shape = {.rows = 512, .width = 3, .row_width = 3, .value_bytes = 4};
   const struct ss_input elements = {.rows = 1536, .width = 1, .row_width = 3, .value_bytes = 4};
-  (void)state;
   for (uint32_t i = 0; i < COUNT(said); i++) {
     struct ss_symbols symbols = {.alpha = 1, .beta = 1};
     struct ss_setting s;
@@ -637,7 +625,7 @@ static void settings_say_some_symbols(void **state) {
   }
 }
 
-static void blocks_are_counted_where_a_form_does(void **state) {
+TEST(blocks_are_counted_where_a_form_does) {
   static const struct {
     const char *form;
     uint32_t block;
@@ -646,7 +634,6 @@ static void blocks_are_counted_where_a_form_does(void **state) {
       {"\"paper\": \"2*blocks(2)\"", 64},  {"\"exact_low\": \"0\", \"exact_high\": \"B_P\"", 64},
       {"\"paper_high\": \"B_P + 1\"", 64},
   };
-  (void)state;
   for (uint32_t i = 0; i < COUNT(forms); i++) {
     struct ss_costs costs;
     struct ss_error error;
@@ -740,10 +727,9 @@ static void check_by_hand(const struct ss_cost *cost, const struct by_hand *h, d
              one_value(cost, h->which, &waits), one_value(cost, h->which, &moves), starts, bytes);
 }
 
-static void papers_forms_are_those_worked_out_by_hand(void **state) {
+TEST(papers_forms_are_those_worked_out_by_hand) {
   struct ss_costs costs;
   struct ss_error error;
-  (void)state;
   if (!ss_costs_open(NULL, 0, &costs, &error)) fail_msg("%s", error.text);
   for (uint32_t i = 0; i < COUNT(by_hand); i++) {
     const struct by_hand *h = &by_hand[i];
@@ -838,8 +824,7 @@ static const struct wrong wrong_grids[] = {
      "servers"},
 };
 
-static void grids_that_cannot_be_played_are_refused(void **state) {
-  (void)state;
+TEST(grids_that_cannot_be_played_are_refused) {
   for (uint32_t i = 0; i < COUNT(wrong_grids); i++) {
     struct ss_error error = {.status = SS_OK};
     struct ss_grid grid;
@@ -869,12 +854,11 @@ static uint32_t play_grid(const struct ss_grid *grid) {
   return agree;
 }
 
-static void grids_have_all_their_points(void **state) {
+TEST(grids_have_all_their_points) {
   struct ss_error error;
   struct ss_grid grid;
   struct ss_costs costs;
   uint32_t verified = 0;
-  (void)state;
   if (!add_grid(GRID("[2, 5]", "[\"1/8\", 1]", "[\"1kB\", \"3kB\", \"10kB\"]",
                      "\"row_width\": 4, \"options\": [{}, {\"index_bytes\": 0}, {\"separate\": false}]"),
                 &grid, &costs, &error))
@@ -893,10 +877,9 @@ static void grids_have_all_their_points(void **state) {
 }
 
 /* A form that is off by 2 in a billion is off. */
-static void a_wrong_form_does_not_agree(void **state) {
+TEST(a_wrong_form_does_not_agree) {
   static const char *const forms[] = {"(P-1)*(alpha+x*beta)*(1+2e-9)", "(P-1)*(alpha+x*beta)*(1-2e-9)",
                                       "P*(alpha+x*beta)", "(P-1)*(alpha+y*beta)", "(P-1)*alpha"};
-  (void)state;
   for (uint32_t i = 0; i < COUNT(forms); i++) {
     struct ss_error error;
     struct ss_grid grid;
@@ -917,7 +900,7 @@ static void a_wrong_form_does_not_agree(void **state) {
 /* TopkA at P = 4 takes 2 alpha and 3 k entries of 8 bytes. */
 #define TIME "(2*alpha + 24*k*beta)"
 
-static void bounds_hold_the_time_and_are_touched(void **state) {
+TEST(bounds_hold_the_time_and_are_touched) {
   static const struct {
     const char *text;
     uint32_t agree; /* of two networks, and two gradients where there are */
@@ -939,7 +922,6 @@ static void bounds_hold_the_time_and_are_touched(void **state) {
            "\"high\", \"options\": [{\"density\": \"1/8\"}]"),
        4},
   };
-  (void)state;
   for (uint32_t i = 0; i < COUNT(forms); i++) {
     struct ss_error error;
     struct ss_grid grid;
@@ -973,15 +955,14 @@ static struct ss_grid_result play_oktopk(uint32_t iterations, double high) {
   return r;
 }
 
-static void every_iteration_must_agree(void **state) {
+TEST(every_iteration_must_agree) {
   const double first = play_oktopk(1, 1).simulated, second = play_oktopk(2, 1).simulated;
-  (void)state;
   assert_true(first > 1.01 * second);
   assert_true(play_oktopk(2, first).ok && !play_oktopk(2, (first + second) / 2).ok);
 }
 
 /* A grid may have several entries, and what they say is what is played. */
-static void entries_add_up(void **state) {
+TEST(entries_add_up) {
   static const char text[] =
       "{\"scheme\": \"topka\", \"exact\": \"(L+2*f)*alpha + (f+Q-1+fold_sum(P)+f*(P-1))*k*8*beta\", \"grid\": ["
       "{\"P\": [2, 3], \"alpha\": [1e-6], \"beta\": [1e-9], \"n\": [100, 300], \"gradient\": [{\"rho\": 0.25, "
@@ -993,7 +974,6 @@ static void entries_add_up(void **state) {
   struct ss_error error;
   struct ss_grid grid;
   struct ss_costs costs;
-  (void)state;
   if (!add_grid(text, &grid, &costs, &error)) fail_msg("%s", error.text);
   assert_int_equal(grid.count, 4 + 4);
   const struct ss_grid_point *first = &grid.point[0], *last = &grid.point[7];
@@ -1009,7 +989,7 @@ static void entries_add_up(void **state) {
 
 /* More networks than are played at once, over two iterations that depend on each other: every point is in one group,
  * and its result is to the last bit that of the point alone. */
-static void networks_at_once(void **state) {
+TEST(networks_at_once) {
   static const char text[] =
       "{\"scheme\": \"oktopk\", \"exact_low\": \"1e-9\", \"exact_high\": \"1\", \"grid\": {\"P\": [4, 6], "
       "\"alpha\": [1e-6, 3e-6, 1e-5, 2e-4, 7e-3], \"beta\": [1e-9, 2e-9, 3e-9, 5e-9, 1e-8, 7e-8, 1e-7], "
@@ -1018,7 +998,6 @@ static void networks_at_once(void **state) {
   struct ss_error error;
   struct ss_grid grid;
   struct ss_costs costs;
-  (void)state;
   if (!add_grid(text, &grid, &costs, &error)) fail_msg("%s", error.text);
   assert_int_equal(grid.count, 2 * 35);
   for (size_t i = 0; i < grid.count;) {
@@ -1039,29 +1018,6 @@ static void networks_at_once(void **state) {
   ss_grid_scratch_free(&scratch);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(networks_at_once),
-      cmocka_unit_test(symbols_mean_what_they_say),
-      cmocka_unit_test(powers_of_two_and_sums_are_those_of_any_number_of_ranks),
-      cmocka_unit_test(wrong_formulas_are_refused_and_quoted),
-      cmocka_unit_test(sums_over_huge_arguments_end),
-      cmocka_unit_test(wrong_files_are_refused),
-      cmocka_unit_test(forms_evaluate_and_absent_ones_are_nan),
-      cmocka_unit_test(the_first_form_that_is_met_counts),
-      cmocka_unit_test(measures_are_what_counting_gives),
-      cmocka_unit_test(means_of_counts_are_exact),
-      cmocka_unit_test(counts_alone_tell_what_uniform_inputs_are),
-      cmocka_unit_test(grids_that_cannot_be_played_are_refused),
-      cmocka_unit_test(grids_have_all_their_points),
-      cmocka_unit_test(a_wrong_form_does_not_agree),
-      cmocka_unit_test(settings_say_some_symbols),
-      cmocka_unit_test(blocks_are_counted_where_a_form_does),
-      cmocka_unit_test(papers_forms_are_those_worked_out_by_hand),
-      cmocka_unit_test(expressions_know_names_of_their_own),
-      cmocka_unit_test(bounds_hold_the_time_and_are_touched),
-      cmocka_unit_test(every_iteration_must_agree),
-      cmocka_unit_test(entries_add_up),
-  };
-  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+int main(int argc, char **argv) {
+  return run_listed(argc, argv, make_folder, remove_folder);
 }

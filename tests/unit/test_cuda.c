@@ -4,13 +4,11 @@
 
 enum { SEEDS = 400 };
 
-static void a_gpu_makes_what_the_cpu_makes(void **state) {
-  (void)state;
+TEST(a_gpu_makes_what_the_cpu_makes) {
   compare_with_cpu(&ss_kernels_cuda, SEEDS, NULL);
 }
 
-static void a_gpu_refuses_what_cannot_be(void **state) {
-  (void)state;
+TEST(a_gpu_refuses_what_cannot_be) {
   refuse_what_cannot_be(&ss_kernels_cuda);
 }
 
@@ -20,14 +18,10 @@ static int skip_all(const char *why) {
   return 0;
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_gpu_makes_what_the_cpu_makes),
-      cmocka_unit_test(a_gpu_refuses_what_cannot_be),
-  };
+int main(int argc, char **argv) {
   char text[256];
   uint64_t cache;
   struct ss_error error;
   if (!ss_kernels_cuda.describe(text, sizeof text, &cache, &error)) return skip_all(error.text);
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_listed(argc, argv, NULL, NULL);
 }

@@ -12,30 +12,18 @@ enum { SEEDS = 12 }; /* sanitizers slow memory down: more is left to the plain b
 enum { SEEDS = 60 };
 #endif
 
-static void threads_in_any_order_make_what_the_cpu_makes(void **state) {
-  (void)state;
+TEST(threads_in_any_order_make_what_the_cpu_makes) {
   compare_with_cpu(&cuda_loop, SEEDS, cuda_loop_order);
 }
 
-static void what_cannot_be_is_refused(void **state) {
-  (void)state;
+TEST(what_cannot_be_is_refused) {
   refuse_what_cannot_be(&cuda_loop);
 }
 
-static void rows_are_hashed_as_on_the_cpu(void **state) {
-  (void)state;
+TEST(rows_are_hashed_as_on_the_cpu) {
   struct dice d = {.seed = 5};
   for (uint32_t i = 0; i < 10000; i++) {
     const uint64_t row = i < 300 ? i : i % 3 ? dice_next(&d) >> 32 : dice_next(&d), seed = dice_next(&d) >> i % 64;
     assert_true(cuda_loop_hash(row, seed) == ss_hash_row(row, seed));
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rows_are_hashed_as_on_the_cpu),
-      cmocka_unit_test(threads_in_any_order_make_what_the_cpu_makes),
-      cmocka_unit_test(what_cannot_be_is_refused),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

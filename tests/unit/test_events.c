@@ -83,8 +83,7 @@ static bool task_ended(void *context, uint32_t task, double now, struct ss_error
   return true;
 }
 
-static void test_queue(void **state) {
-  (void)state;
+TEST(test_queue) {
   for (uint64_t seed = 0; seed < CASES; seed++) {
     struct scene s = {.dice = {.seed = seed}};
     const struct ss_stage_client client = {&s, next, ended, task_started, task_ended, NULL};
@@ -97,8 +96,7 @@ static void test_queue(void **state) {
   }
 }
 
-static void test_agenda(void **state) {
-  (void)state;
+TEST(test_agenda) {
   for (uint64_t seed = 0; seed < CASES; seed++) {
     struct dice dice = {.seed = seed};
     struct ss_agenda agenda = {0};
@@ -126,12 +124,4 @@ static void test_agenda(void **state) {
     }
     ss_agenda_free(&agenda);
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_queue),
-      cmocka_unit_test(test_agenda),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

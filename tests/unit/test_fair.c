@@ -60,8 +60,7 @@ static struct ss_network_result check_done(struct game *game, const double *want
 /* When each endpoint is done; the game is over. */
 #define DONE(game, ...) check_done(game, (double[]){__VA_ARGS__}, COUNT(((double[]){__VA_ARGS__})), __LINE__)
 
-static void two_messages_share_a_card(void **state) {
-  (void)state;
+TEST(two_messages_share_a_card) {
   const struct ss_cluster c = shared_cluster(2, 1);
   struct game g = begin(&c, 4, 0);
   PLAY(&g, true, {0, 2, 8}, {1, 3, 24}); /* 1..3 at half, then 3..5 at full speed */
@@ -74,8 +73,7 @@ static void two_messages_share_a_card(void **state) {
   DONE(&g, 3, 0, 3, 0, 3, 3);
 }
 
-static void a_share_that_is_not_taken_goes_to_others(void **state) {
-  (void)state;
+TEST(a_share_that_is_not_taken_goes_to_others) {
   const struct ss_cluster c = shared_cluster(3, 1);
   struct game g = begin(&c, 12, 0);
   /* Out of node 0 go three, of which two enter node 1, which takes four: these get 1/4 each, the third 1/2. */
@@ -90,8 +88,7 @@ static void a_share_that_is_not_taken_goes_to_others(void **state) {
   DONE(&g, 4, 4, 0, 4, 4, 4, 4, 0, 0, 4, 4, 0);
 }
 
-static void a_window_lets_more_start(void **state) {
-  (void)state;
+TEST(a_window_lets_more_start) {
   struct ss_cluster c = shared_cluster(1, 1);
   c.window = 2;
   struct game g = begin(&c, 4, 0);
@@ -104,8 +101,7 @@ static void a_window_lets_more_start(void **state) {
   DONE(&g, 5, 4, 4, 5);
 }
 
-static void uplinks_are_oversubscribed(void **state) {
-  (void)state;
+TEST(uplinks_are_oversubscribed) {
   struct ss_cluster c = shared_cluster(1, 1);
   c.fabric_levels = 1;
   c.fabric[0] = (struct ss_fabric_level){.nodes = 3, .oversubscription = 3, .latency = 2};
@@ -124,8 +120,7 @@ static void uplinks_are_oversubscribed(void **state) {
   assert_true(close_to(result.bound, 3, 1e-12) && result.bound_link.kind == SS_EGRESS);
 }
 
-static void usage_and_bound_are_told(void **state) {
-  (void)state;
+TEST(usage_and_bound_are_told) {
   const struct ss_cluster c = shared_cluster(2, 1);
   struct ss_link_use use;
   struct ss_network_result result;
@@ -308,8 +303,7 @@ static void for_each_seed(void (*compare_case)(uint64_t seed, struct ss_arena *a
   ss_arena_free(&arena);
 }
 
-static void random_cases_agree_with_a_second_calculation(void **state) {
-  (void)state;
+TEST(random_cases_agree_with_a_second_calculation) {
   for_each_seed(compare);
 }
 
@@ -440,8 +434,7 @@ static void compare_alike(uint64_t seed, struct ss_arena *arena) {
   ss_network_fair.close(whole);
 }
 
-static void nodes_that_do_the_same_are_played_as_one(void **state) {
-  (void)state;
+TEST(nodes_that_do_the_same_are_played_as_one) {
   for_each_seed(compare_alike);
 }
 
@@ -572,9 +565,8 @@ static void compare_all(uint32_t ranks, uint32_t compared[SCHEMES_MOST]) {
   ss_trace_close(trace);
 }
 
-static void where_nothing_is_shared_ports_alone_count(void **state) {
+TEST(where_nothing_is_shared_ports_alone_count) {
   uint32_t compared[SCHEMES_MOST] = {0};
-  (void)state;
 #if defined(__SANITIZE_ADDRESS__)
   const uint32_t most = 6; /* sanitizers slow memory down: more is left to the plain build */
 #else
@@ -635,8 +627,7 @@ static void compare_rates(struct alone *a, uint64_t seed) {
 }
 
 /* What is in no cluster: links of any capacity, crossed in any combination, by flows that come and go. */
-static void shares_alone_are_those_of_progressive_filling(void **state) {
-  (void)state;
+TEST(shares_alone_are_those_of_progressive_filling) {
   for (uint64_t seed = 1; seed <= CASES(400); seed++) {
     struct dice d = {.seed = seed};
     struct alone a;
@@ -656,19 +647,4 @@ static void shares_alone_are_those_of_progressive_filling(void **state) {
     }
     ss_shares_close(&a.shares);
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(two_messages_share_a_card),
-      cmocka_unit_test(a_share_that_is_not_taken_goes_to_others),
-      cmocka_unit_test(a_window_lets_more_start),
-      cmocka_unit_test(uplinks_are_oversubscribed),
-      cmocka_unit_test(usage_and_bound_are_told),
-      cmocka_unit_test(random_cases_agree_with_a_second_calculation),
-      cmocka_unit_test(nodes_that_do_the_same_are_played_as_one),
-      cmocka_unit_test(shares_alone_are_those_of_progressive_filling),
-      cmocka_unit_test(where_nothing_is_shared_ports_alone_count),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

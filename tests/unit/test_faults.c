@@ -443,20 +443,10 @@ static void every_fault_shows(const char *name, const struct scene *scenes, uint
     fail_msg("%s: %llu of %llu faults went unseen", name, (unsigned long long)survivors, (unsigned long long)meddled);
 }
 
-static void faults_show(void **state) {
-  (void)state;
+TEST(faults_show) {
   for (size_t i = 0; ss_schemes()[i]; i++) every_fault_shows(ss_schemes()[i]->name, flat_scenes, MOST_SCENES);
 }
 
-static void faults_in_hierarchies_show(void **state) {
-  (void)state;
+TEST(faults_in_hierarchies_show) {
   for (size_t i = 0; ss_schemes()[i]; i++) every_fault_shows(ss_schemes()[i]->name, deep_scenes, MOST_DEEP_SCENES);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(faults_show),
-      cmocka_unit_test(faults_in_hierarchies_show),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

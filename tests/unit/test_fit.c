@@ -87,8 +87,7 @@ static void check_window(const uint32_t *rows, const uint64_t *offsets, const st
   else assert_true(isnan(w->gamma));
 }
 
-static void test_incidence(void **state) {
-  (void)state;
+TEST(test_incidence) {
   for (uint64_t seed = 1; seed <= 6; seed++) {
     uint64_t offsets[RANKS * ITERATIONS + 1];
     uint32_t *rows;
@@ -110,8 +109,7 @@ static double expected(uint32_t n, uint32_t j, double a, double b) {
 }
 
 /* One iteration: expected counts have a closed form, from which the fit must find its way back. */
-static void test_fit_finds_the_parameters(void **state) {
-  (void)state;
+TEST(test_fit_finds_the_parameters) {
   static const double parameters[][2] = {{-0.5, 2}, {-0.8, 0.7}, {0.3, 5}, {2, 40}};
   for (size_t i = 0; i < COUNT(parameters); i++) {
     const double a = parameters[i][0], b = parameters[i][1], mass = 1000;
@@ -131,8 +129,7 @@ static void test_fit_finds_the_parameters(void **state) {
 
 /* Many iterations: the chance of never in T is B(phi q, phi (1 - q) + T) / B(phi q, phi (1 - q)); counts by an
  * independent sum over a finer grid. T below and above what is summed term by term. */
-static void test_fit_finds_phi(void **state) {
-  (void)state;
+TEST(test_fit_finds_phi) {
   static const uint64_t iterations[] = {12, 300, 66};
   static const double phis[] = {5, 80};
   for (size_t i = 0; i < 6; i++) {
@@ -195,8 +192,7 @@ static struct ss_crossover search(int kind, double low, double high, bool whole,
   return found;
 }
 
-static void test_crossings(void **state) {
-  (void)state;
+TEST(test_crossings) {
   struct ss_crossover all = search(0, 2, 1e5, false, 100);
   assert_int_equal(all.crossings, 3);
   for (size_t i = 0; i < 3; i++) {
@@ -221,8 +217,7 @@ static void test_crossings(void **state) {
   ss_crossover_free(&touch);
 }
 
-static void test_whole_crossings(void **state) {
-  (void)state;
+TEST(test_whole_crossings) {
   for (uint32_t probes = 5; probes <= 2000; probes = probes * 2 + 1) { /* the last ones probe every number */
     struct ss_crossover found = search(3, 3, 1200, true, probes);
     assert_int_equal(found.crossings, 1);
@@ -235,8 +230,7 @@ static void test_whole_crossings(void **state) {
   }
 }
 
-static void test_nowhere(void **state) {
-  (void)state;
+TEST(test_nowhere) {
   struct curve curve = {4};
   const struct ss_crossover_search s = {
       .low = 1, .high = 2, .probes = 9, .precision = 1e-9, .same = 1e-12, .costs = costs, .context = &curve};
@@ -244,13 +238,4 @@ static void test_nowhere(void **state) {
   struct ss_error error;
   assert_false(ss_crossover_find(&s, &found, &error));
   assert_string_equal(error.text, "nowhere at all");
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_incidence),       cmocka_unit_test(test_fit_finds_the_parameters),
-      cmocka_unit_test(test_fit_finds_phi),   cmocka_unit_test(test_crossings),
-      cmocka_unit_test(test_whole_crossings), cmocka_unit_test(test_nowhere),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,10 +24,9 @@ static void drop(int64_t **values, uint32_t ranks) {
   free(values);
 }
 
-static void threads_change_nothing(void **state) {
+TEST(threads_change_nothing) {
   struct ss_gradient g;
   const int before = omp_get_max_threads();
-  (void)state;
   ss_gradient_defaults(&g);
   g.elements = 30011;
   omp_set_num_threads(1);
@@ -42,10 +41,9 @@ static void threads_change_nothing(void **state) {
   omp_set_num_threads(before);
 }
 
-static void values_are_clipped(void **state) {
+TEST(values_are_clipped) {
   struct ss_gradient g;
   uint32_t clipped = 0;
-  (void)state;
   ss_gradient_defaults(&g);
   g.elements = 5000;
   g.scale = 800;
@@ -59,9 +57,8 @@ static void values_are_clipped(void **state) {
   drop(values, 2);
 }
 
-static void units_are_rounded_half_to_even(void **state) {
+TEST(units_are_rounded_half_to_even) {
   const double unit = 1.0 / 1048576;
-  (void)state;
   assert_int_equal(ss_value_units(1, 0), 1 << 20);
   assert_int_equal(ss_value_units(-3.25, 2), -13 * (1 << 20));
   assert_int_equal(ss_value_units(0.5 * unit, 0), 0);
@@ -74,24 +71,13 @@ static void units_are_rounded_half_to_even(void **state) {
 }
 
 /* Bit patterns from the formats' definitions (IEEE 754 binary16; bfloat16 is the upper half of a single). */
-static void half_precision_values(void **state) {
+TEST(half_precision_values) {
   static const uint16_t halves[] = {0x0000, 0x3C00, 0xC000, 0x7BFF, 0x0001, 0x0400, 0x3555, 0xFC00};
   static const double values[] = {0, 1, -2, 65504, 0x1p-24, 0x1p-14, 0.333251953125, -INFINITY};
   static const uint16_t brains[] = {0x3F80, 0xC040, 0x0080};
-  (void)state;
   for (size_t i = 0; i < COUNT(halves); i++) assert_true(ss_dtype_value(SS_F16, halves, i) == values[i]);
   assert_true(isnan(ss_dtype_value(SS_F16, (const uint16_t[]){0x7E00}, 0)));
   assert_true(ss_dtype_value(SS_BF16, brains, 0) == 1);
   assert_true(ss_dtype_value(SS_BF16, brains, 1) == -3);
   assert_true(ss_dtype_value(SS_BF16, brains, 2) == 0x1p-126);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(half_precision_values),
-      cmocka_unit_test(threads_change_nothing),
-      cmocka_unit_test(values_are_clipped),
-      cmocka_unit_test(units_are_rounded_half_to_even),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

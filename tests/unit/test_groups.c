@@ -180,9 +180,8 @@ static struct ss_tally play_together(const struct plan *p, struct recorder *r, c
   return close_recorder(r);
 }
 
-static void rounds_are_put_together_group_after_group(void **state) {
+TEST(rounds_are_put_together_group_after_group) {
   static struct plan p;
-  (void)state;
   for (uint64_t seed = 1; seed <= 400; seed++) {
     struct ss_cluster cluster = flat_cluster(1e-6, 1e-9);
     struct recorder a, b;
@@ -236,14 +235,12 @@ static void compare_with_alone(bool alike) {
   }
 }
 
-static void groups_without_a_common_port_take_as_long_as_alone(void **state) {
-  (void)state;
+TEST(groups_without_a_common_port_take_as_long_as_alone) {
   compare_with_alone(true);
 }
 
 /* Also where one has a dependent round while another has one that waits only for ports. */
-static void so_do_groups_of_different_patterns(void **state) {
-  (void)state;
+TEST(so_do_groups_of_different_patterns) {
   compare_with_alone(false);
 }
 
@@ -296,13 +293,12 @@ static bool play_talk(struct talk *t, struct ss_player *player, struct ss_play *
   return ok;
 }
 
-static void payloads_stay_in_their_group(void **state) {
+TEST(payloads_stay_in_their_group) {
   const struct ss_cluster cluster = flat_cluster(1e-6, 1e-9);
   struct talk t = {.fails = 4};
   struct ss_engine engine;
   struct ss_play play;
   struct ss_error error;
-  (void)state;
   assert_true(ss_engine_open(&engine, &cluster, 8, 0, &error));
   assert_true(play_talk(&t, &engine.player, &play, &error));
   assert_true(t.heard[0] == 6 && t.heard[1] == 9 && t.heard[2] == 9);
@@ -311,9 +307,8 @@ static void payloads_stay_in_their_group(void **state) {
   ss_engine_close(&engine);
 }
 
-static void an_error_of_one_group_comes_out(void **state) {
+TEST(an_error_of_one_group_comes_out) {
   const struct ss_cluster cluster = flat_cluster(1e-6, 1e-9);
-  (void)state;
   for (uint32_t fails = 0; fails < 3; fails++) {
     struct talk t = {.fails = fails};
     struct ss_engine engine;
@@ -338,8 +333,7 @@ static bool break_down(struct ss_player *player, struct ss_round *round, struct 
   return rounds_left-- > 0 || ss_fail(error, SS_MACHINE, "the network is down");
 }
 
-static void an_error_of_the_player_comes_out(void **state) {
-  (void)state;
+TEST(an_error_of_the_player_comes_out) {
   for (uint32_t rounds = 0; rounds < 3; rounds++) {
     struct ss_player player = {.play = break_down};
     struct talk t = {.fails = 4};
@@ -366,12 +360,11 @@ static bool ask_residents(void *context, uint32_t group, struct ss_play *play, s
   return true;
 }
 
-static void residents_are_those_outside(void **state) {
+TEST(residents_are_those_outside) {
   struct ss_player player = {.play = break_down, .resident = even_ones};
   struct ss_play play;
   struct ss_error error;
   uint32_t asked = 0;
-  (void)state;
   assert_true(ss_play_open(&play, &player, 8, 0, &error));
   assert_true(ss_groups_play(&play, 3, talking, ask_residents, &asked, &error));
   assert_int_equal(asked, 8);
@@ -397,8 +390,7 @@ static bool use_too_much(void *context, uint32_t group, struct ss_play *play, st
   return true;
 }
 
-static void a_stack_that_overflows_ends_the_program(void **state) {
-  (void)state;
+TEST(a_stack_that_overflows_ends_the_program) {
   const pid_t child = fork();
   if (child == 0) {
     static const uint32_t ranks[] = {0, 1};
@@ -418,19 +410,3 @@ static void a_stack_that_overflows_ends_the_program(void **state) {
   assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 }
 #endif
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(rounds_are_put_together_group_after_group),
-    cmocka_unit_test(groups_without_a_common_port_take_as_long_as_alone),
-    cmocka_unit_test(so_do_groups_of_different_patterns),
-    cmocka_unit_test(payloads_stay_in_their_group),
-    cmocka_unit_test(an_error_of_one_group_comes_out),
-    cmocka_unit_test(an_error_of_the_player_comes_out),
-    cmocka_unit_test(residents_are_those_outside),
-#if !defined(__SANITIZE_ADDRESS__)
-    cmocka_unit_test(a_stack_that_overflows_ends_the_program),
-#endif
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -65,10 +65,9 @@ static double slower(double time) {
   return 1 - (1 / (time - 1) - 0.5) / 0.5;
 }
 
-static void a_message_has_the_distribution_that_was_asked_for(void **state) {
+TEST(a_message_has_the_distribution_that_was_asked_for) {
   static const char *const models[] = {"fair", "alpha-beta"};
   double times[1000];
-  (void)state;
   for (int i = 0; i < 8; i++) {
     struct ss_cluster c = uneven(models[i & 1], i & 2 ? 2 : 1);
     c.nics = i & 2 && !(i & 1) ? 1 : 0; /* shared: played by fair shares */
@@ -82,9 +81,8 @@ static void a_message_has_the_distribution_that_was_asked_for(void **state) {
   }
 }
 
-static void pairs_of_nodes_keep_their_links(void **state) {
+TEST(pairs_of_nodes_keep_their_links) {
   struct ss_cluster c = uneven("fair", 2);
-  (void)state;
   c.jitter.bandwidth = QUANTILES({0, 0.25}, {1, 1});
   const double once = message(&c, 0, 2, 8, 0);
   assert_true(once > 2);
@@ -100,9 +98,8 @@ static void pairs_of_nodes_keep_their_links(void **state) {
   assert_true(message(&c, 0, 2, 8, 0) == 2);
 }
 
-static void messages_draw_each(void **state) {
+TEST(messages_draw_each) {
   struct ss_cluster c = uneven("fair", 1);
-  (void)state;
   c.jitter.per_pair = false;
   c.jitter.bandwidth = QUANTILES({0, 0.25}, {1, 1});
   const double first = message(&c, 0, 2, 8, 0), second = message(&c, 0, 2, 8, 1);
@@ -114,11 +111,10 @@ static void messages_draw_each(void **state) {
 
 /* What one pair may not take of a card is left to the other: 2 of 8 B/s for 0->2, 6 for 1->4, of which both have
  * 8 B to send: 1..5 and 1..1 + 4/3. */
-static void a_slow_pair_leaves_its_card_to_others(void **state) {
+TEST(a_slow_pair_leaves_its_card_to_others) {
   struct ss_cluster c = uneven("fair", 2);
   const uint32_t from[] = {0, 1}, to[] = {2, 4};
   struct ss_network_result result;
-  (void)state;
   c.nics = 1;
   c.jitter.bandwidth = QUANTILES({0, 0.25}, {0.5, 0.25}, {0.5, 1}, {1, 1});
   for (c.jitter.draw = 1; message(&c, 0, 2, 8, 0) < 4.9 || message(&c, 1, 4, 8, 0) > 2.1;) c.jitter.draw++;
@@ -131,25 +127,13 @@ static void a_slow_pair_leaves_its_card_to_others(void **state) {
   ss_network_fair.close(network);
 }
 
-static void quantiles_by_hand(void **state) {
+TEST(quantiles_by_hand) {
   const struct ss_quantiles q = QUANTILES({0, 1}, {0.25, 2}, {0.25, 4}, {1, 10});
   double times[] = {20, 3, 5, 1, 7, 9, 11, 13, 15, 17, 19, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0};
-  (void)state;
   assert_true(ss_quantiles_at(&q, 0) == 1 && ss_quantiles_at(&q, 0.125) == 1.5);
   assert_true(ss_quantiles_at(&q, 0.25) == 4 && ss_quantiles_at(&q, 0.625) == 7);
   const struct ss_fan fan = ss_fan_of(times, 21), one = ss_fan_of((double[]){3}, 1),
                       two = ss_fan_of((double[]){4, 2}, 2);
   assert_true(fan.p5 == 1 && fan.p50 == 10 && fan.p95 == 19);
   assert_true(one.p5 == 3 && one.p95 == 3 && close_to(two.p5, 2.1, 1e-15) && two.p50 == 3);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_message_has_the_distribution_that_was_asked_for),
-      cmocka_unit_test(pairs_of_nodes_keep_their_links),
-      cmocka_unit_test(messages_draw_each),
-      cmocka_unit_test(a_slow_pair_leaves_its_card_to_others),
-      cmocka_unit_test(quantiles_by_hand),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

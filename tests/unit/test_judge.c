@@ -28,8 +28,7 @@ static double pick(const char *reduce) {
 }
 
 /* 2, 4, 9: the mean is 5, squares of the distances 9 + 1 + 16, over one less than their number. */
-static void picks_are_reduced(void **state) {
-  (void)state;
+TEST(picks_are_reduced) {
   assert_true(close_to(pick("mean"), 5, 1e-12));
   assert_true(close_to(pick("deviation"), sqrt(13), 1e-12));
   assert_true(close_to(pick("min"), 2, 0) && close_to(pick("max"), 9, 0) && close_to(pick("sum"), 15, 0));
@@ -62,12 +61,11 @@ static enum ss_claim_verdict judge(const char *printed, const char *tolerance, d
 }
 
 /* The bounds belong to the range, and what is a little beyond them does not. */
-static void tolerances_widen_what_is_printed(void **state) {
+TEST(tolerances_widen_what_is_printed) {
   static const struct {
     const char *printed, *tolerance;
     double low, high;
   } cases[] = {{"4", "10%", 3.6, 4.4}, {"4", "0.5", 3.5, 4.5}, {"[2, 4]", "10%", 1.8, 4.4}};
-  (void)state;
   for (size_t i = 0; i < COUNT(cases); i++) {
     const char *p = cases[i].printed, *t = cases[i].tolerance;
     assert_int_equal(judge(p, t, cases[i].low), SS_CLAIM_ARITHMETIC);
@@ -79,13 +77,12 @@ static void tolerances_widen_what_is_printed(void **state) {
 
 /* --- estimates --------------------------------------------------------------------------------------------- */
 
-static void faster_kernels_take_less(void **state) {
+TEST(faster_kernels_take_less) {
   struct ss_scale twice, thrice;
   struct ss_device device = ss_device_of("d", 8e-6, 3e-12);
   device.line[SS_KERNEL_MERGE_SUM].piece[0].per_element = 1e-9;
   struct ss_error error;
   struct ss_doc *doc;
-  (void)state;
   assert_true(ss_doc_parse("test", "{\"kernels\": 2}", 14, &doc, &error));
   assert_true(ss_scale_read(ss_doc_root(doc), &twice, &error));
   thrice = twice;
@@ -97,13 +94,4 @@ static void faster_kernels_take_less(void **state) {
   assert_true(
       close_to(ss_device_time(&device, SS_KERNEL_MERGE_SUM, (struct ss_kernel_work){.calls = 1}), 8e-6 / 6, 1e-9));
   ss_doc_free(doc);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(picks_are_reduced),
-      cmocka_unit_test(tolerances_widen_what_is_printed),
-      cmocka_unit_test(faster_kernels_take_less),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,8 +159,7 @@ static void topk_once(uint64_t seed, uint64_t least, struct ss_arena *arena) {
   free(entries);
 }
 
-static void topk_is_the_front_of_the_sorted_list(void **state) {
-  (void)state;
+TEST(topk_is_the_front_of_the_sorted_list) {
   struct ss_arena arena = {0};
   for (uint64_t seed = 1; seed <= CASES(1200); seed++) {
     topk_once(seed, 0, &arena);
@@ -174,8 +173,7 @@ static void topk_is_the_front_of_the_sorted_list(void **state) {
 }
 
 /* The entries that the sample sees are the largest, and fewer than k: they say nothing of the k-th. */
-static void topk_survives_a_sample_that_misleads(void **state) {
-  (void)state;
+TEST(topk_survives_a_sample_that_misleads) {
   enum { N = 20000, K = 2000, SAMPLED = 1 << 10 };
   struct dice d = {.seed = 1};
   struct ss_arena arena = {0};
@@ -216,8 +214,7 @@ static void parts_once(uint64_t seed, uint64_t least, struct ss_arena *arena) {
   free(kept);
 }
 
-static void parts_keep_their_own_topk(void **state) {
-  (void)state;
+TEST(parts_keep_their_own_topk) {
   struct ss_arena arena = {0};
   for (uint64_t seed = 1; seed <= CASES(900); seed++) {
     parts_once(seed, seed % 10 == 0 ? 8192 : 0, &arena);
@@ -274,8 +271,7 @@ static void blocks_once(uint64_t seed, struct ss_arena *arena) {
   free(norms);
 }
 
-static void blocks_of_largest_norm_are_kept(void **state) {
-  (void)state;
+TEST(blocks_of_largest_norm_are_kept) {
   struct ss_arena arena = {0};
   for (uint64_t seed = 1; seed <= CASES(600); seed++) {
     use_threads(seed / KINDS);
@@ -286,8 +282,7 @@ static void blocks_of_largest_norm_are_kept(void **state) {
 }
 
 /* Norms that differ in their last bit only, far beyond what a double could tell apart. */
-static void norms_are_compared_exactly(void **state) {
-  (void)state;
+TEST(norms_are_compared_exactly) {
   struct ss_arena arena = {0};
   struct ss_error error;
   const int64_t big = INT64_C(1) << 59;
@@ -359,8 +354,7 @@ static void floats_once(uint64_t seed, uint64_t n, uint64_t k, struct ss_arena *
   free(values);
 }
 
-static void floats_are_selected_by_the_same_rule(void **state) {
-  (void)state;
+TEST(floats_are_selected_by_the_same_rule) {
   struct ss_arena scratch = {0};
   for (uint64_t seed = 1; seed <= CASES(200); seed++) {
     struct dice d = {.seed = seed + 1000};
@@ -375,8 +369,7 @@ static void floats_are_selected_by_the_same_rule(void **state) {
   ss_arena_free(&scratch);
 }
 
-static void floats_that_are_no_numbers_are_refused(void **state) {
-  (void)state;
+TEST(floats_that_are_no_numbers_are_refused) {
   enum { N = 300000 };
   struct ss_arena scratch = {0};
   struct ss_error error;
@@ -408,8 +401,7 @@ static void floats_that_are_no_numbers_are_refused(void **state) {
 
 /* ZEN's Fig. 10: 15 indices, three servers. With our h0 (and second_model.py's XXH64) the servers have these; the
  * paper's hash is not known. */
-static void fifteen_rows_go_to_three_servers(void **state) {
-  (void)state;
+TEST(fifteen_rows_go_to_three_servers) {
   static const uint32_t wanted[] = {2, 3, 5, 6, 1, 7, 8, 10, 11, 13, 14, 4, 9, 12, 15};
   struct ss_error error;
   uint32_t rows[15], out[15] = {0};
@@ -474,8 +466,7 @@ static void partition_once(uint64_t seed, uint64_t count, uint32_t parts, bool w
   free(rows), free(out), free(marks), free(marks_out), free(offsets), free(next), free(values), free(values_out);
 }
 
-static void partitions_are_stable(void **state) {
-  (void)state;
+TEST(partitions_are_stable) {
   for (uint64_t seed = 1; seed <= CASES(300); seed++) {
     struct dice d = {.seed = seed};
     use_threads(seed);
@@ -488,8 +479,7 @@ static void partitions_are_stable(void **state) {
   partition_once(1, 1000, SS_HASH_PARTS, true);
 }
 
-static void sizes_are_counted(void **state) {
-  (void)state;
+TEST(sizes_are_counted) {
   struct ss_error error;
   for (uint64_t seed = 1; seed <= 80; seed++) {
     struct dice d = {.seed = seed};
@@ -578,8 +568,7 @@ static void hierarchical_once(uint64_t seed, uint64_t count, uint32_t *overflows
   free(out);
 }
 
-static void hierarchical_hashing_is_algorithm_1(void **state) {
-  (void)state;
+TEST(hierarchical_hashing_is_algorithm_1) {
   uint32_t overflows = 0;
   for (uint64_t seed = 1; seed <= CASES(400); seed++) {
     struct dice d = {.seed = seed};
@@ -592,8 +581,7 @@ static void hierarchical_hashing_is_algorithm_1(void **state) {
 }
 
 /* What sequential probing leaves over goes down by the factor that docs/model.md works out: about load^k / (k+1). */
-static void few_rows_go_to_serial_memory(void **state) {
-  (void)state;
+TEST(few_rows_go_to_serial_memory) {
   enum { N = 400000 };
   struct dice d = {.seed = 5};
   struct ss_error error;
@@ -614,8 +602,7 @@ static void few_rows_go_to_serial_memory(void **state) {
   free(out);
 }
 
-static void hierarchical_hashing_says_what_it_cannot(void **state) {
-  (void)state;
+TEST(hierarchical_hashing_says_what_it_cannot) {
   struct ss_error error;
   struct ss_hash_tally tally;
   const uint32_t rows[] = {1, 2, UINT32_MAX};
@@ -665,8 +652,7 @@ static void lossy_once(uint64_t seed) {
   free(cells);
 }
 
-static void the_strawman_loses_what_collides(void **state) {
-  (void)state;
+TEST(the_strawman_loses_what_collides) {
   for (uint64_t seed = 1; seed <= CASES(200); seed++) lossy_once(seed);
   enum { N = 200000 };
   static const double loads[] = {0.1, 0.4};
@@ -712,8 +698,7 @@ static void batch_once(struct dice *d, uint64_t count) {
               plain_cells[count] == guard);
 }
 
-static void many_keys_hash_as_one(void **state) {
-  (void)state;
+TEST(many_keys_hash_as_one) {
   struct dice d = {.seed = 1};
   for (uint32_t i = 0; i < CASES(2000); i++) batch_once(&d, dice_below(&d, 70));
 }
@@ -791,8 +776,7 @@ static void sketch_once(uint64_t seed, uint64_t elements) {
   sketch_free(&s);
 }
 
-static void sketches_are_sums_by_hash(void **state) {
-  (void)state;
+TEST(sketches_are_sums_by_hash) {
   for (uint64_t seed = 1; seed <= CASES(300); seed++) {
     struct dice d = {.seed = seed};
     sketch_once(seed, random_count(&d));
@@ -833,8 +817,7 @@ static void sets_once(uint64_t seed, struct ss_arena *arena) {
   free(left);
 }
 
-static void sets_equal_those_of_a_plain_loop(void **state) {
-  (void)state;
+TEST(sets_equal_those_of_a_plain_loop) {
   struct ss_arena arena = {0};
   for (uint64_t seed = 1; seed <= CASES(1500); seed++) {
     sets_once(seed, &arena);
@@ -845,13 +828,12 @@ static void sets_equal_those_of_a_plain_loop(void **state) {
 
 /* What is timed lists each row in each operand with the density, on its own: of 4 operands with a tenth each the sum
  * has 1 - 0.9^4 of the rows. A sum reads 8 bytes a row and operand, and writes 8 a row. Within 5 sigma. */
-static void timed_operands_differ(void **state) {
+TEST(timed_operands_differ) {
   enum { ROWS = 200000, OPERANDS = 4 };
   const struct ss_timing timing = {.device = &ss_kernels_cpu, .rows = ROWS, .density = 0.1, .width = 1, .repeats = 1};
   struct ss_timed timed[SS_KERNELS];
   struct ss_error error = {0};
   const double whole = 1 - pow(0.9, OPERANDS), pairs = OPERANDS * 0.1 + whole;
-  (void)state;
   if (!ss_time_kernels(&timing, 1u << SS_KERNEL_MERGE_SUM, timed, &error)) fail_msg("%s", error.text);
   const double deviation = sqrt(OPERANDS * 0.09 / ROWS) + sqrt(whole * (1 - whole) / ROWS);
   assert_true(fabs(timed[SS_KERNEL_MERGE_SUM].traffic.moved / (8.0 * ROWS) - pairs) < 5 * deviation);
@@ -859,13 +841,12 @@ static void timed_operands_differ(void **state) {
 
 /* Rows of three elements: pack reads 4 + 12 B a row, and writes as much; a bitmap has a bit a row beside its values.
  * Of sixteen hashed parts one is encoded, whose decoder also reads its domain's rows. */
-static void traffic_of_wide_rows_is_that_of_their_values(void **state) {
+TEST(traffic_of_wide_rows_is_that_of_their_values) {
   enum { ROWS = 4096, WIDTH = 3 };
   const struct ss_timing timing = {
       .device = &ss_kernels_cpu, .rows = ROWS, .density = 0.25, .width = WIDTH, .repeats = 1};
   struct ss_timed timed[SS_KERNELS];
   struct ss_error error = {0};
-  (void)state;
   if (!ss_time_kernels(&timing, SS_WIDE_KERNELS, timed, &error)) fail_msg("%s", error.text);
 #define MOVED(kernel) ((uint64_t)timed[SS_KERNEL_##kernel].traffic.moved)
   const uint64_t rows = (uint64_t)timed[SS_KERNEL_PACK].traffic.elements;
@@ -907,12 +888,11 @@ static void spin_within_a_sum(double seconds) {
 }
 
 /* However slow the machine: no span is shorter than what spins in it, and the whole is the sum of its parts. */
-static void kernels_within_kernels_are_timed_once(void **state) {
+TEST(kernels_within_kernels_are_timed_once) {
   enum { MICROSECONDS = 500 };
   const double spun = MICROSECONDS * 1e-6;
   double seconds[SS_KERNELS] = {0}, aside = 0;
   struct timespec from, until;
-  (void)state;
   spin_within_a_sum(spun); /* nobody asks */
   ss_kernel_seconds = seconds;
   ss_seconds_aside = &aside;
@@ -928,10 +908,9 @@ static void kernels_within_kernels_are_timed_once(void **state) {
 }
 
 /* What is set aside is neither counted nor timed, and what is set aside in it is not timed twice. */
-static void what_is_set_aside_counts_nowhere(void **state) {
+TEST(what_is_set_aside_counts_nowhere) {
   struct ss_kernel_work counts[SS_KERNELS] = {{0}};
   double seconds = 0;
-  (void)state;
   ss_kernel_counts = counts;
   ss_seconds_aside = &seconds;
   ss_kernel_ran(SS_KERNEL_PACK, 2);
@@ -950,31 +929,4 @@ static void what_is_set_aside_counts_nowhere(void **state) {
   assert_true(back && inner < 1e-12 && seconds > 0);
   assert_int_equal(counts[SS_KERNEL_PACK].calls, 2);
   assert_int_equal(counts[SS_KERNEL_PACK].elements, 5);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(timed_operands_differ),
-      cmocka_unit_test(traffic_of_wide_rows_is_that_of_their_values),
-      cmocka_unit_test(kernels_within_kernels_are_timed_once),
-      cmocka_unit_test(what_is_set_aside_counts_nowhere),
-      cmocka_unit_test(topk_is_the_front_of_the_sorted_list),
-      cmocka_unit_test(topk_survives_a_sample_that_misleads),
-      cmocka_unit_test(parts_keep_their_own_topk),
-      cmocka_unit_test(blocks_of_largest_norm_are_kept),
-      cmocka_unit_test(norms_are_compared_exactly),
-      cmocka_unit_test(floats_are_selected_by_the_same_rule),
-      cmocka_unit_test(floats_that_are_no_numbers_are_refused),
-      cmocka_unit_test(fifteen_rows_go_to_three_servers),
-      cmocka_unit_test(partitions_are_stable),
-      cmocka_unit_test(sizes_are_counted),
-      cmocka_unit_test(hierarchical_hashing_is_algorithm_1),
-      cmocka_unit_test(few_rows_go_to_serial_memory),
-      cmocka_unit_test(hierarchical_hashing_says_what_it_cannot),
-      cmocka_unit_test(the_strawman_loses_what_collides),
-      cmocka_unit_test(many_keys_hash_as_one),
-      cmocka_unit_test(sketches_are_sums_by_hash),
-      cmocka_unit_test(sets_equal_those_of_a_plain_loop),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,12 +101,11 @@ static double element_of(const struct ss_model_gradient *g, uint32_t row, uint32
 }
 
 /* Central differences, h = 1e-5: their error is h^2 times a third derivative, and 1e-16 / h of rounding. */
-static void gradient_by_differences(void **state) {
+TEST(gradient_by_differences) {
   struct ss_arena arena = {0};
   struct ss_model model;
   struct ss_error error;
   struct ss_model_gradient gradient[SS_TABLES], other[SS_TABLES];
-  (void)state;
   assert_true(ss_model_open(&tiny, &model, &error));
   loss_of(&model, gradient, &arena);
   for (int table = 0; table < SS_TABLES; table++)
@@ -154,7 +153,7 @@ static double loss_written_out(const struct ss_model *model, const struct ss_row
 }
 
 /* With the first values, and with larger ones: scores that are hundreds and thousands apart. */
-static void loss_by_definition(void **state) {
+TEST(loss_by_definition) {
   static const double factors[] = {1, 15, 10};
   struct ss_arena arena = {0};
   struct ss_model model;
@@ -162,7 +161,6 @@ static void loss_by_definition(void **state) {
   struct ss_model_gradient gradient[SS_TABLES];
   struct ss_row_list reads;
   uint32_t examples;
-  (void)state;
   assert_true(ss_model_open(&tiny, &model, &error));
   assert_true(ss_batch_lookups(&tiny, &small, SS_TABLE_OUTPUT, &arena, &reads, &error));
   for (size_t f = 0; f < COUNT(factors); f++) {
@@ -180,11 +178,10 @@ static void loss_by_definition(void **state) {
 }
 
 /* The header's log(K q(id)), of K = 6 samples. */
-static void samples_are_expected_as_often_as_drawn(void **state) {
+TEST(samples_are_expected_as_often_as_drawn) {
   struct ss_model model;
   struct ss_error error;
   double all = 0;
-  (void)state;
   assert_true(ss_model_open(&tiny, &model, &error));
   for (uint64_t id = 1; id < tiny.vocab; id++) {
     assert_true(close_to(exp(model.log_expected[id]),
@@ -196,11 +193,10 @@ static void samples_are_expected_as_often_as_drawn(void **state) {
 }
 
 /* q(id) = log((id+1)/id) / log V, each id's share of 6 x 25,000 draws within 5 sigma. */
-static void samples_are_log_uniform(void **state) {
+TEST(samples_are_log_uniform) {
   enum { BATCHES = 25000 };
   struct ss_arena arena = {0};
   uint32_t drawn[8] = {0};
-  (void)state;
   for (uint32_t i = 0; i < BATCHES; i++) {
     const struct ss_batch batch = {tokens, 2, 2, i, i % 3};
     struct ss_error error;
@@ -264,8 +260,7 @@ static struct ss_update list(const bool *there, bool wanted, const double *g, ui
   return u;
 }
 
-static void optimizers_by_plain_ones(void **state) {
-  (void)state;
+TEST(optimizers_by_plain_ones) {
   for (int kind = SS_SGD; kind <= SS_ADAM; kind++) {
     const struct ss_optimizer_options options = {(enum ss_optimizer_kind)kind, 0.05};
     struct dice dice = {.seed = 31};
@@ -292,8 +287,7 @@ static void optimizers_by_plain_ones(void **state) {
 }
 
 /* Prior, then delayed, is the whole, bit by bit; also when either is empty. */
-static void two_parts_are_one(void **state) {
-  (void)state;
+TEST(two_parts_are_one) {
   for (int kind = SS_SGD; kind <= SS_ADAM; kind++) {
     const struct ss_optimizer_options options = {(enum ss_optimizer_kind)kind, 0.05};
     struct dice dice = {.seed = 32};
@@ -388,9 +382,8 @@ static void same_curve(const struct ss_learn_task *task, const struct ss_setting
   ss_curve_free(&curve);
 }
 
-static void lossless_schemes_by_plain_sums(void **state) {
+TEST(lossless_schemes_by_plain_sums) {
   static const uint32_t ranks[] = {1, 2, 3, 5, 8};
-  (void)state;
   for (uint32_t i = 0; i < COUNT(ranks); i++) {
     struct ss_trace *text = text_of(i % 2 ? SS_SENTENCE : SS_STREAM, ranks[i], WORDS);
     struct ss_learn_task task = course_of(text, (enum ss_optimizer_kind)(i % 3));
@@ -409,12 +402,11 @@ static void lossless_schemes_by_plain_sums(void **state) {
   }
 }
 
-static void so_among_nodes(void **state) {
+TEST(so_among_nodes) {
   struct ss_trace *text = text_of(SS_STREAM, 8, WORDS);
   struct ss_learn_task task = course_of(text, SS_ADAM);
   struct ss_cluster cluster = flat;
   double loss[STEPS];
-  (void)state;
   cluster.gpus_per_node = 4;
   task.cluster = &cluster;
   plain_curve(&task, loss);
@@ -448,7 +440,7 @@ static bool alike(const struct ss_curve *a, const struct ss_curve *b) {
 }
 
 /* Who selects everything loses nothing: the curve of exact sums, for SGD, which does not ask what is listed. */
-static void all_selected_is_exact(void **state) {
+TEST(all_selected_is_exact) {
   static const char *const schemes[] = {
       "{\"name\": \"topka\", \"density\": 1}", "{\"name\": \"topkdsa\", \"density\": 1}",
       "{\"name\": \"gtopk\", \"density\": 1}", "{\"name\": \"spardl\", \"density\": 1}",
@@ -456,7 +448,6 @@ static void all_selected_is_exact(void **state) {
   struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
   const struct ss_learn_task task = course_of(text, SS_SGD);
   struct ss_curve exact, curve;
-  (void)state;
   learn(&task, "\"allgather\"", &exact);
   for (uint32_t i = 0; i < COUNT(schemes); i++) {
     learn(&task, schemes[i], &curve);
@@ -469,7 +460,7 @@ static void all_selected_is_exact(void **state) {
 }
 
 /* topka and topkdsa add up the same selections; residual modes and lambdas each have a curve of their own. */
-static void lossy_schemes_have_their_own(void **state) {
+TEST(lossy_schemes_have_their_own) {
   static const char *const schemes[] = {"\"allgather\"",
                                         "{\"name\": \"topka\", \"density\": 0.1}",
                                         "{\"name\": \"gtopk\", \"density\": 0.1}",
@@ -482,7 +473,6 @@ static void lossy_schemes_have_their_own(void **state) {
   struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
   const struct ss_learn_task task = course_of(text, SS_SGD);
   struct ss_curve curve[COUNT(schemes)], dsa;
-  (void)state;
   for (uint32_t i = 0; i < COUNT(schemes); i++) {
     learn(&task, schemes[i], &curve[i]);
     assert_true(curve[i].sound);
@@ -500,7 +490,7 @@ static void lossy_schemes_have_their_own(void **state) {
 /* --- splits ----------------------------------------------------------------------------------------------- */
 
 /* Algorithm 1 by its words: what a rank has and any rank looks up next is prior, the rest is delayed. */
-static void split_by_definition(void **state) {
+TEST(split_by_definition) {
   struct ss_trace *text = text_of(SS_SENTENCE, 3, WORDS);
   const struct ss_learn_task task = course_of(text, SS_SGD);
   struct ss_gradients whole, prior, delayed, next;
@@ -508,7 +498,6 @@ static void split_by_definition(void **state) {
   struct ss_learner l;
   struct ss_error error;
   uint64_t waiting = 0;
-  (void)state;
   setting_of("\"allgather\"", &setting);
   assert_true(ss_learner_open(&task, &setting, &l, &error));
   assert_true(ss_learner_gradients(&l, 0, &whole, &error));
@@ -605,12 +594,11 @@ static struct aftermath without(const struct ss_learn_task *task, const struct s
   return after;
 }
 
-static void lost_messages_are_found(void **state) {
+TEST(lost_messages_are_found) {
   static const char *const schemes[] = {"\"allreduce\"", "\"allgather\"", "\"sparcml-rd\"", "\"zen\"",
                                         "\"alltoall\"",  "\"topka\"",     "\"spardl\"",     "\"s2\""};
   struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
   const struct ss_learn_task task = course_of(text, SS_SGD);
-  (void)state;
   for (uint32_t i = 0; i < COUNT(schemes); i++) {
     struct ss_setting setting;
     setting_of(schemes[i], &setting);
@@ -626,7 +614,7 @@ static void lost_messages_are_found(void **state) {
  * cut by columns every rank sums its own, and nobody else can tell: only what goes to the rank that answers for the
  * column of the play matters. Here these are ranks 1, 2 and 3 in turn: of four, the first has none of three columns.
  */
-static void changed_values_show(void **state) {
+TEST(changed_values_show) {
   static const char *const schemes[] = {"\"allreduce\"",
                                         "\"allgather\"",
                                         "\"sparcml-rd\"",
@@ -635,7 +623,6 @@ static void changed_values_show(void **state) {
                                         "{\"name\": \"alltoall\", \"exchange\": \"gradients\"}"};
   struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
   const struct ss_learn_task task = course_of(text, SS_SGD);
-  (void)state;
   for (uint32_t i = 0; i < COUNT(schemes); i++) {
     struct ss_setting setting;
     uint64_t wrong = 0;
@@ -655,12 +642,11 @@ static void changed_values_show(void **state) {
 
 /* --- the rest ------------------------------------------------------------------------------------------- */
 
-static void threads_change_nothing(void **state) {
+TEST(threads_change_nothing) {
   struct ss_trace *text = text_of(SS_SENTENCE, 6, WORDS);
   struct ss_learn_task task = course_of(text, SS_ADAM);
   struct ss_curve one, four;
   const int threads = omp_get_max_threads();
-  (void)state;
   task.shape.samples = 1000; /* enough work for threads to be woken */
   task.shape.width = 8;
   omp_set_num_threads(1);
@@ -674,11 +660,10 @@ static void threads_change_nothing(void **state) {
   ss_trace_close(text);
 }
 
-static void training_may_diverge(void **state) {
+TEST(training_may_diverge) {
   static const double rates[] = {1e13, 1e200}; /* gradients too large for exact sums; infinite ones */
   struct ss_trace *text = text_of(SS_STREAM, 2, WORDS);
   struct ss_learn_task task = course_of(text, SS_SGD);
-  (void)state;
   for (uint32_t i = 0; i < COUNT(rates); i++) {
     struct ss_curve curve;
     task.optimizer.rate = rates[i];
@@ -691,14 +676,13 @@ static void training_may_diverge(void **state) {
 
 /* Of gradients up to 2^10 in their unit, sums over four ranks stay below 2^33 on a grid 2^21 times finer, and not on
  * one 2^23 times finer, though each of them alone does. */
-static void sums_over_ranks_stay_exact(void **state) {
+TEST(sums_over_ranks_stay_exact) {
   struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
   const struct ss_learn_task task = course_of(text, SS_SGD);
   struct ss_setting setting;
   struct ss_learner l;
   struct ss_gradients g;
   struct ss_error error;
-  (void)state;
   setting_of("\"allreduce\"", &setting);
   for (int finer = 21; finer <= 23; finer += 2) {
     assert_true(ss_learner_open(&task, &setting, &l, &error));
@@ -712,9 +696,8 @@ static void sums_over_ranks_stay_exact(void **state) {
 }
 
 /* 300 steps at a good rate: the words follow each other half of the time, so there is something to learn. */
-static void losses_fall(void **state) {
+TEST(losses_fall) {
   struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
-  (void)state;
   for (int kind = SS_SGD; kind <= SS_ADAM; kind++) {
     struct ss_learn_task task = course_of(text, (enum ss_optimizer_kind)kind);
     struct ss_curve curve;
@@ -734,7 +717,7 @@ static void losses_fall(void **state) {
 
 /* Two ranks, a table of 4 rows of 2, a quarter of its elements a rank: what is selected, by hand, twice; what is left
  * over comes again. Zeros are never selected, whatever a dense payload lists. */
-static void selected_by_hand(void **state) {
+TEST(selected_by_hand) {
   static const char *const schemes[] = {"\"allgather\"", "\"allreduce\"", "\"zen\"", "\"alltoall\"",
                                         "{\"name\": \"zen\", \"granularity\": \"row\"}"};
   static const uint32_t rows_0[] = {0, 2}, rows_1[] = {1, 2};
@@ -744,7 +727,6 @@ static void selected_by_hand(void **state) {
   const struct ss_learn_rows step[2][2] = {{{rows_0, 2, first_0, rows_0, 2}, {rows_1, 2, first_1, rows_1, 2}},
                                            {{rows_0, 1, then_0, rows_0, 1}, {rows_1, 1, then_1, rows_1, 1}}};
   const struct ss_selection quarter = {.selects = true, .residual = true, .density = 0.25};
-  (void)state;
   for (size_t i = 0; i < COUNT(schemes); i++) {
     struct ss_setting setting;
     struct ss_summation summation = {
@@ -765,10 +747,9 @@ static void selected_by_hand(void **state) {
 }
 
 /* The last tenth of the steps, rounded up: of 5 the last, of 15 two, of 20 two. */
-static void curves_end_in_their_last_tenth(void **state) {
+TEST(curves_end_in_their_last_tenth) {
   double loss[20];
   struct ss_curve curve = {.loss = loss};
-  (void)state;
   for (int i = 0; i < 20; i++) loss[i] = 20 - i;
   static const struct {
     uint64_t steps;
@@ -783,14 +764,13 @@ static void curves_end_in_their_last_tenth(void **state) {
 }
 
 /* Of a table of V rows words 0 .. V-1 stay what they are, and rarer ones become the unknown one, 1. */
-static void a_smaller_vocabulary_keeps_its_words(void **state) {
+TEST(a_smaller_vocabulary_keeps_its_words) {
   enum { VOCAB = 30, WORDS_MAX = 4096 };
   static const char path[] = "traces/bible-kjv-16.safetensors";
   struct ss_trace *whole = NULL, *cut = NULL;
   struct ss_error error = {0};
   static uint32_t was[WORDS_MAX], is[WORDS_MAX];
   uint64_t last = 0, rarer = 0;
-  (void)state;
   const struct ss_text_options options = {.ranks = 1, .vocab = VOCAB, .batch = 1};
   if (!ss_trace_open(path, &whole, &error) || !ss_learn_trace(path, &options, &cut, &error))
     fail_msg("%s", error.text);
@@ -809,30 +789,4 @@ static void a_smaller_vocabulary_keeps_its_words(void **state) {
   assert_int_equal(ss_trace_tensor(cut, 0)->rows, VOCAB);
   ss_trace_close(whole);
   ss_trace_close(cut);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gradient_by_differences),
-      cmocka_unit_test(loss_by_definition),
-      cmocka_unit_test(samples_are_expected_as_often_as_drawn),
-      cmocka_unit_test(samples_are_log_uniform),
-      cmocka_unit_test(curves_end_in_their_last_tenth),
-      cmocka_unit_test(a_smaller_vocabulary_keeps_its_words),
-      cmocka_unit_test(optimizers_by_plain_ones),
-      cmocka_unit_test(two_parts_are_one),
-      cmocka_unit_test(lossless_schemes_by_plain_sums),
-      cmocka_unit_test(so_among_nodes),
-      cmocka_unit_test(all_selected_is_exact),
-      cmocka_unit_test(selected_by_hand),
-      cmocka_unit_test(lossy_schemes_have_their_own),
-      cmocka_unit_test(lost_messages_are_found),
-      cmocka_unit_test(split_by_definition),
-      cmocka_unit_test(changed_values_show),
-      cmocka_unit_test(threads_change_nothing),
-      cmocka_unit_test(sums_over_ranks_stay_exact),
-      cmocka_unit_test(training_may_diverge),
-      cmocka_unit_test(losses_fall),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* libsparsync from the outside: what it answers, what it refuses, and that requests know nothing of each other. Only
  * its own header and what any program has. */
+#include "listed.h"
+
 #include "library/sparsync.h"
 
 #include <dlfcn.h>
@@ -7,19 +9,11 @@
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
-
-#ifdef __SANITIZE_THREAD__ /* only one of the tests runs */
-#pragma GCC diagnostic ignored "-Wunused-function"
-#endif
 
 /* Two schemes at two rank counts on one link: by hand, with alpha 10 us and 1 GB/s, the ring's all-reduce of M bytes
  * among P ranks takes 2 (P - 1) (alpha + M / P / 1 GB/s). */
@@ -45,11 +39,10 @@ static struct ss_request *request_of(const char *json) {
   return request;
 }
 
-static void test_run_gives_rows_with_named_fields(void **state) {
+TEST(test_run_gives_rows_with_named_fields) {
   struct ss_request *request = request_of(scenario);
   struct ss_answer *answer;
   struct ss_error error;
-  (void)state;
   assert_true(ss_request_run(request, &answer, &error));
   assert_int_equal(ss_answer_rows(answer), 4);
   for (size_t i = 0; i < 4; i += 2) {
@@ -72,11 +65,10 @@ static void test_run_gives_rows_with_named_fields(void **state) {
   ss_request_free(request);
 }
 
-static void test_edits_hold_and_a_request_may_be_asked_again(void **state) {
+TEST(test_edits_hold_and_a_request_may_be_asked_again) {
   struct ss_request *request = request_of(scenario);
   struct ss_answer *answer;
   struct ss_error error;
-  (void)state;
   assert_true(ss_request_set(request, "ranks", "8", &error));
   assert_true(ss_request_set(request, "cluster.bandwidth", "2GB/s", &error));
   assert_true(ss_request_set(request, "schemes", "allreduce", &error));
@@ -97,13 +89,12 @@ static void test_edits_hold_and_a_request_may_be_asked_again(void **state) {
 
 /* M where the ring of all bytes and a gather of a share d of the rows cost the same, both without start-ups worth
  * naming: 2 (P-1)/P M = (P-1) d M (w 4 + 4) / (w 4), so that d = 2/P * w / (w + 1). */
-static void test_crossover_and_cost_are_closed_forms(void **state) {
+TEST(test_crossover_and_cost_are_closed_forms) {
   struct ss_request *request =
       request_of("{\"a\": \"allgather\", \"b\": \"allreduce\", \"over\": \"density\", \"M\": 64e9, \"row_width\": 64,"
                  " \"ranks\": 8, \"latency\": 1e-12}");
   struct ss_answer *answer;
   struct ss_error error;
-  (void)state;
   assert_true(ss_request_crossover(request, &answer, &error));
   assert_int_equal(ss_answer_rows(answer), 2);
   const double density = 2.0 / 8 * 64 / 65;
@@ -164,19 +155,17 @@ static void place_and_run(const char *schemes, const char *placed_schemes) {
   ss_trace_close(trace);
 }
 
-static void test_placements_are_played_and_can_be_used(void **state) {
-  (void)state;
+TEST(test_placements_are_played_and_can_be_used) {
   place_and_run(NULL, "alltoall:partition=placed");
   place_and_run("alltoall:pooling=sum", "alltoall:partition=placed,pooling=sum");
   place_and_run("alltoall:pooling=padded", "alltoall:partition=placed,pooling=padded");
 }
 
 /* By hand: of 256 KiB two ranks' ring takes 2 (10 us + 131.072 us). */
-static void test_expectations_are_judged(void **state) {
+TEST(test_expectations_are_judged) {
   struct ss_request *request = request_of(scenario);
   struct ss_answer *answer;
   struct ss_error error;
-  (void)state;
   assert_true(ss_request_set(request, "ranks", "2", &error));
   assert_true(ss_request_set(request, "expect",
                              "[{\"that\": \"time_s\", \"of\": \"allreduce\", \"is\": \"=\", \"than\": \"282.144us\","
@@ -210,11 +199,10 @@ static size_t times_in(const char *path, const char *word) {
 }
 
 /* A ring of 4 sends 2 * 3 times 4 messages. */
-static void test_schedules_are_written(void **state) {
+TEST(test_schedules_are_written) {
   char folder[] = "/tmp/sparsync-XXXXXX", path[64];
   struct ss_request *request = request_of(scenario);
   struct ss_error error;
-  (void)state;
   assert_non_null(mkdtemp(folder));
   (void)snprintf(path, sizeof path, "%s/ring.goal", folder);
   assert_false(ss_request_export(request, "goal", path, &error));
@@ -254,7 +242,7 @@ static struct ss_trace *small_trace(uint64_t rows) {
 }
 
 /* What is wrong with bags is told before anything is read by them. */
-static void test_bags_of_ids(void **state) {
+TEST(test_bags_of_ids) {
   const uint64_t bags[] = {0, 2, 3}, back[] = {0, 2, 1}, many[] = {0, 2, UINT64_MAX};
   const uint64_t ends[] = {0, 1, 3, 5}, over[] = {0, 1, 4, 5}, beyond[] = {0, 1, 3, 6};
   const struct {
@@ -267,7 +255,6 @@ static void test_bags_of_ids(void **state) {
                {many, ends, "2^53 bags"},
                {bags, over, "emb.bag_offsets[2] is 4"},
                {bags, beyond, "bag_offsets[3]"}};
-  (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const struct ss_tensor_ids tensor = {.name = "emb",
                                          .row_width = 2,
@@ -285,12 +272,11 @@ static void test_bags_of_ids(void **state) {
 }
 
 /* Rank 0 has 2 of 8 rows, rank 1 too: density 1/4; of both together 3 rows. */
-static void test_trace_of_ids(void **state) {
+TEST(test_trace_of_ids) {
   struct ss_trace *trace = small_trace(0);
   struct ss_request *request = ss_request_new();
   struct ss_answer *answer;
   struct ss_error error;
-  (void)state;
   assert_int_equal(ss_trace_ranks(trace), 2);
   assert_int_equal(ss_trace_iterations(trace), 1);
   assert_int_equal(ss_trace_tensors(trace), 1);
@@ -314,12 +300,11 @@ static void test_trace_of_ids(void **state) {
 }
 
 /* A program may read, replace and read again; its own standard streams are not touched. */
-static void test_files_are_the_programs(void **state) {
+TEST(test_files_are_the_programs) {
   char path[] = "/tmp/sparsync-XXXXXX";
   const int file = mkstemp(path);
   struct ss_trace *trace = small_trace(0), *again;
   struct ss_error error;
-  (void)state;
   assert_true(file >= 0);
   for (int i = 0; i < 2; i++) {
     assert_true(ss_trace_save(path, trace, &error));
@@ -371,12 +356,11 @@ static void imports_are_made_or_refused(struct ss_request *request, const char *
 }
 
 /* Two ranks of one record: two iterations, and a record left over. */
-static void test_data_become_traces(void **state) {
+TEST(test_data_become_traces) {
   char folder[] = "/tmp/sparsync-XXXXXX", data[64], path[64], json[200];
   struct ss_trace *trace;
   struct ss_answer *answer = NULL;
   struct ss_error error;
-  (void)state;
   assert_non_null(mkdtemp(folder));
   (void)snprintf(data, sizeof data, "%s/flights.csv", folder);
   (void)snprintf(path, sizeof path, "%s/flights.safetensors", folder);
@@ -413,7 +397,7 @@ static void test_data_become_traces(void **state) {
   rmdir(folder);
 }
 
-static void test_bad_ids_are_told(void **state) {
+TEST(test_bad_ids_are_told) {
   static const uint64_t down[] = {0, 3, 2}, late[] = {1, 3, 5}, huge[] = {0, 0, UINT64_MAX};
   static const int64_t negative[] = {7, 1, -7, 1, 2};
   const struct {
@@ -430,7 +414,6 @@ static void test_bad_ids_are_told(void **state) {
                {{"emb", 0, 1, 4, offsets, NULL, NULL, NULL}, "no list of ids was given (NULL)"}};
   struct ss_trace *trace;
   struct ss_error error;
-  (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     assert_false(ss_trace_of_ids(1, 2, 1, &cases[i].tensor, &trace, &error));
     assert_null(trace);
@@ -483,8 +466,7 @@ static const struct {
     {"{}", ss_request_stats, "request: "},
     {"{}", ss_request_train, "request: "}};
 
-static void test_bad_documents_are_errors_with_a_place(void **state) {
-  (void)state;
+TEST(test_bad_documents_are_errors_with_a_place) {
   for (size_t i = 0; i < sizeof bad_documents / sizeof *bad_documents; i++) {
     struct ss_request *request = ss_request_new();
     struct ss_answer *answer = (struct ss_answer *)&answer;
@@ -503,11 +485,10 @@ static void test_bad_documents_are_errors_with_a_place(void **state) {
   }
 }
 
-static void test_null_and_missing_are_errors(void **state) {
+TEST(test_null_and_missing_are_errors) {
   struct ss_request *request = request_of(scenario);
   struct ss_answer *answer;
   struct ss_error error;
-  (void)state;
   assert_false(ss_request_open(request, "no/such.json", &error));
   assert_non_null(strstr(error.text, "no/such.json"));
   assert_false(ss_request_open(request, "demoo", &error));
@@ -558,11 +539,10 @@ static void hear(void *context, const struct ss_progress *progress) {
   if (++h->calls == h->cancel_at) ss_request_cancel(h->request);
 }
 
-static void test_progress_and_cancelling(void **state) {
+TEST(test_progress_and_cancelling) {
   struct hearing hearing = {.request = request_of(scenario)};
   struct ss_answer *answer;
   struct ss_error error;
-  (void)state;
   ss_request_use_threads(hearing.request, 1);
   ss_request_watch(hearing.request, hear, &hearing);
   assert_true(ss_request_run(hearing.request, &answer, &error));
@@ -589,12 +569,11 @@ static void test_progress_and_cancelling(void **state) {
 }
 
 /* A file that is read at once is one word on how far reading is, its table another on writing; and both begin. */
-static void test_imports_are_watched_and_cancelled(void **state) {
+TEST(test_imports_are_watched_and_cancelled) {
   enum { RECORDS = 9000, TOLD = 4 };
   char folder[] = "/tmp/sparsync-XXXXXX", data[64], path[64], json[160];
   struct ss_trace *trace;
   struct ss_error error;
-  (void)state;
   assert_non_null(mkdtemp(folder));
   (void)snprintf(data, sizeof data, "%s/t.csv", folder);
   (void)snprintf(path, sizeof path, "%s/t.safetensors", folder);
@@ -632,10 +611,9 @@ static int threads_of_loops(void) {
   return ask();
 }
 
-static void test_threads_are_the_requests_alone(void **state) {
+TEST(test_threads_are_the_requests_alone) {
   struct ss_request *request = request_of(scenario);
   struct ss_answer *answer;
-  (void)state;
   const int before = threads_of_loops();
   ss_request_use_threads(request, (unsigned)before + 1);
   assert_true(ss_request_run(request, &answer, NULL));
@@ -645,12 +623,11 @@ static void test_threads_are_the_requests_alone(void **state) {
 }
 
 /* Whatever is asked, standard output and error stay empty, and settings of the process are what they were. */
-static void test_the_process_stays_its_programs(void **state) {
+TEST(test_the_process_stays_its_programs) {
   char path[] = "/tmp/sparsync-XXXXXX", folder[2][4096];
   const int file = mkstemp(path), out = dup(1), err = dup(2);
   struct ss_request *request = request_of(scenario);
   struct ss_answer *answer, *none;
-  (void)state;
   assert_true(file >= 0);
   unlink(path);
   struct sigaction before, after;
@@ -718,11 +695,10 @@ static void *ask_all(void *context) {
   return NULL;
 }
 
-static void test_two_threads_at_once(void **state) {
+TEST(test_two_threads_at_once) {
   enum { THREADS = 2 };
   struct asker asker[THREADS + 1] = {{.trace = small_trace(500)}};
   pthread_t thread[THREADS];
-  (void)state;
   for (int i = 1; i <= THREADS; i++) asker[i].trace = asker[0].trace;
   for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&thread[i], NULL, ask_all, &asker[i]), 0);
   for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_join(thread[i], NULL), 0);
@@ -735,33 +711,4 @@ static void test_two_threads_at_once(void **state) {
   for (int i = 0; i <= THREADS; i++)
     for (int k = 0; k < 3; k++) free(asker[i].json[k]);
   ss_trace_close(asker[0].trace);
-}
-
-int main(void) {
-  /* ThreadSanitizer does not see OpenMP's locks: under it, requests with one thread each. */
-#ifdef __SANITIZE_THREAD__
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_two_threads_at_once)};
-#else
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_run_gives_rows_with_named_fields),
-      cmocka_unit_test(test_edits_hold_and_a_request_may_be_asked_again),
-      cmocka_unit_test(test_crossover_and_cost_are_closed_forms),
-      cmocka_unit_test(test_placements_are_played_and_can_be_used),
-      cmocka_unit_test(test_expectations_are_judged),
-      cmocka_unit_test(test_schedules_are_written),
-      cmocka_unit_test(test_data_become_traces),
-      cmocka_unit_test(test_trace_of_ids),
-      cmocka_unit_test(test_bags_of_ids),
-      cmocka_unit_test(test_files_are_the_programs),
-      cmocka_unit_test(test_bad_ids_are_told),
-      cmocka_unit_test(test_bad_documents_are_errors_with_a_place),
-      cmocka_unit_test(test_null_and_missing_are_errors),
-      cmocka_unit_test(test_progress_and_cancelling),
-      cmocka_unit_test(test_imports_are_watched_and_cancelled),
-      cmocka_unit_test(test_threads_are_the_requests_alone),
-      cmocka_unit_test(test_the_process_stays_its_programs),
-      cmocka_unit_test(test_two_threads_at_once),
-  };
-#endif
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

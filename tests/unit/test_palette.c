@@ -1,15 +1,12 @@
 /* Which style a series has: its own in every figure, and never another's. */
+#include "listed.h"
+
 #include "figures/plot.h"
 #include "figures/plot_palette.h"
 #include "schemes/registry.h"
 
 // clang-format off
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
+#include <stdint.h> // clang-format on
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,8 +20,7 @@ static size_t alone(const char *name) {
 }
 
 /* As schemes, as systems and as papers write them, whatever stands beside. */
-static void schemes_keep_theirs(void **state) {
-  (void)state;
+TEST(schemes_keep_theirs) {
   static const char *const figure[] = {"machines", "Ok-Topk",   "zen", "SparDL, 2 teams",
                                        "AGsparse", "AllReduce", "PS"};
   static const char *const names[][2] = {{"AllReduce", "allreduce"},
@@ -39,8 +35,7 @@ static void schemes_keep_theirs(void **state) {
     if (same[i]) assert_int_equal(ss_palette_style(figure, COUNT(figure), i), alone(same[i]));
 }
 
-static void no_two_are_alike(void **state) {
-  (void)state;
+TEST(no_two_are_alike) {
   const char *series[SS_PLOT_SERIES_MAX];
   static const char *const more[] = {"AllReduce", "zen:format=coo", "a", "b", "horovod-allreduce", "c", ""};
   size_t count = 0;
@@ -49,9 +44,4 @@ static void no_two_are_alike(void **state) {
   for (size_t i = 0; i < count; i++)
     for (size_t k = 0; k < i; k++)
       assert_int_not_equal(ss_palette_style(series, count, i), ss_palette_style(series, count, k));
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(schemes_keep_theirs), cmocka_unit_test(no_two_are_alike)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

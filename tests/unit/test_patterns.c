@@ -68,9 +68,8 @@ static double halves(uint64_t bytes, uint32_t core) {
   return sum;
 }
 
-static void rings_and_exchanges(void **state) {
+TEST(rings_and_exchanges) {
   struct dice dice = {.seed = 1};
-  (void)state;
   for (int i = 0; i < DRAWS; i++) {
     const uint32_t P = 2 + dice_below(&dice, RANKS_MAX - 2);
     const uint64_t M = 1 + dice_below(&dice, 1 << 20);
@@ -85,9 +84,8 @@ static void rings_and_exchanges(void **state) {
   }
 }
 
-static void doublings(void **state) {
+TEST(doublings) {
   struct dice dice = {.seed = 2};
-  (void)state;
   for (int i = 0; i < DRAWS; i++) {
     const uint32_t P = 2 + dice_below(&dice, RANKS_MAX - 2);
     const uint64_t M = 1 + dice_below(&dice, 1 << 20);
@@ -112,8 +110,7 @@ static void doublings(void **state) {
 }
 
 /* Round t carries every block whose distance has bit t. */
-static void alltoall_by_bruck(void **state) {
-  (void)state;
+TEST(alltoall_by_bruck) {
   for (uint32_t P = 2; P < RANKS_MAX; P++) {
     double blocks = 0;
     for (uint32_t d = 1; d < P; d++) blocks += __builtin_popcount(d);
@@ -123,8 +120,7 @@ static void alltoall_by_bruck(void **state) {
 }
 
 /* All posted: one start-up, and all bytes through a port. */
-static void posted_at_once(void **state) {
-  (void)state;
+TEST(posted_at_once) {
   for (uint32_t P = 2; P < RANKS_MAX; P += 5) {
     const struct made m = {"linear", SS_ALLTOALL, P, 1, 1, UINT32_MAX, 0, 0, 1000 * P, false};
     near(time_of(&m), ALPHA + (P - 1) * 1000 * BETA, "posted at once", P, m.bytes);
@@ -132,8 +128,7 @@ static void posted_at_once(void **state) {
 }
 
 /* Of MPI: a copy takes 2/3 of a sum, and buffers of more than 32 MiB come anew. */
-static void memory_of_mpi(void **state) {
-  (void)state;
+TEST(memory_of_mpi) {
   const uint64_t small = 1 << 20, large = (uint64_t)64 << 20;
   for (int i = 0; i < 2; i++) {
     const uint64_t M = i ? large : small;
@@ -150,8 +145,7 @@ static void memory_of_mpi(void **state) {
 /* --- nodes ------------------------------------------------------------------------------------------------- */
 
 /* A ring leaves each node by one card; several, each by its own, are as many times as fast. */
-static void rings_use_cards(void **state) {
-  (void)state;
+TEST(rings_use_cards) {
   for (uint32_t cards = 1; cards <= 4; cards *= 2) {
     const struct made m = {"ring", SS_ALLGATHER, 16, 4, cards, 1, cards, 0, 16 << 20, false};
     near(time_of(&m), 15 * (ALPHA + (double)(1 << 20) / cards * BETA), "rings", 16, m.bytes);
@@ -160,9 +154,8 @@ static void rings_use_cards(void **state) {
 
 /* NCCL's ranks visit one node after the other, all at the same time: whatever is inside, then whatever is not. In
  * MPI's order some are inside while others are not, who then wait for one another. */
-static void exchanges_go_by_node(void **state) {
+TEST(exchanges_go_by_node) {
   static const uint32_t nodes[] = {2, 5}, per_node[] = {2, 4};
-  (void)state;
   for (int i = 0; i < 4; i++) {
     const uint32_t n = nodes[i % 2], g = per_node[i / 2], P = n * g;
     struct made m = {"linear", SS_ALLTOALL, P, g, g, 1, 0, 0, 100000 * P, false};
@@ -174,8 +167,7 @@ static void exchanges_go_by_node(void **state) {
 }
 
 /* Four ranks share a card: what leaves the node goes through it. */
-static void exchanges_share_cards(void **state) {
-  (void)state;
+TEST(exchanges_share_cards) {
   const struct made m = {"linear", SS_ALLTOALL, 8, 4, 1, UINT32_MAX, 0, 0, 8 << 20, false};
   near(time_of(&m), ALPHA + 16 * (double)(1 << 20) * BETA, "shared card", 8, m.bytes);
 }
@@ -185,8 +177,7 @@ static void exchanges_share_cards(void **state) {
 /* Two ranks: each is the root of one tree, which carry a half there and back at once. Three: 1 and 3 below 2, and the
  * mirror image of that, which is the same: the root takes both halves of two children one after the other, and sends
  * them back likewise. */
-static void small_trees(void **state) {
-  (void)state;
+TEST(small_trees) {
   const double half = 500 * BETA;
   near(flat(SS_ALLREDUCE, "trees", 2, 1000), 2 * (ALPHA + half) + 500 * SUM, "two trees", 2, 1000);
   near(flat(SS_ALLREDUCE, "trees", 3, 1000), 8 * (ALPHA + half) + 500 * SUM, "two trees", 3, 1000);
@@ -194,8 +185,7 @@ static void small_trees(void **state) {
 
 /* Depth is logarithmic, and chunks pass behind one another: neither bytes nor start-ups grow with ranks as a ring's.
  */
-static void large_trees(void **state) {
-  (void)state;
+TEST(large_trees) {
   const struct made small = {"trees", SS_ALLREDUCE, 256, 1, 1, 1, 0, 1, 8, false};
   assert_true(time_of(&small) < flat(SS_ALLREDUCE, "ring", 256, 8) / 10);
   assert_true(time_of(&small) >= 2 * 8 * ALPHA); /* up and down the 8 levels that 256 nodes have at least */
@@ -205,9 +195,8 @@ static void large_trees(void **state) {
 }
 
 /* Pairs of trees that enter nodes by other cards each are one pair of a share, on one card, turned round. */
-static void trees_use_cards(void **state) {
+TEST(trees_use_cards) {
   struct dice dice = {.seed = 7};
-  (void)state;
   for (int i = 0; i < CASES(60); i++) {
     const uint32_t g = dice_between(&dice, 1, 6), nodes = dice_between(&dice, 2, 9);
     const uint32_t chunks = dice_between(&dice, 1, 9);
@@ -228,8 +217,7 @@ static void trees_use_cards(void **state) {
   }
 }
 
-static void names(void **state) {
-  (void)state;
+TEST(names) {
   assert_int_equal(ss_collective_of("all_reduce"), SS_ALLREDUCE);
   assert_int_equal(ss_collective_of("reducescatter"), SS_REDUCE_SCATTER);
   assert_int_equal(ss_collective_of("broadcast"), SS_COLLECTIVES);
@@ -242,8 +230,7 @@ static void names(void **state) {
   for (size_t i = 0; i < count; i++) assert_ptr_equal(ss_algorithm_of(all[i].collective, all[i].name), &all[i]);
 }
 
-static void sizes_are_told(void **state) {
-  (void)state;
+TEST(sizes_are_told) {
   struct ss_pattern_size sizes[SS_PATTERN_SIZES];
   const struct ss_pattern_call call = {
       .algorithm = ss_algorithm_of(SS_ALLREDUCE, "rabenseifner"), .ranks = 8, .bytes = 800};
@@ -251,17 +238,4 @@ static void sizes_are_told(void **state) {
   for (uint32_t i = 0; i < 3; i++) assert_int_equal(sizes[i].bytes, 400 >> i);
   assert_int_equal(ss_pattern_sizes(&call, 2, sizes), 3); /* neighbours exchange the smallest inside nodes */
   assert_true(sizes[2].intra && !sizes[0].intra && !sizes[1].intra);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rings_and_exchanges),  cmocka_unit_test(doublings),
-      cmocka_unit_test(alltoall_by_bruck),    cmocka_unit_test(posted_at_once),
-      cmocka_unit_test(memory_of_mpi),        cmocka_unit_test(rings_use_cards),
-      cmocka_unit_test(exchanges_go_by_node), cmocka_unit_test(exchanges_share_cards),
-      cmocka_unit_test(small_trees),          cmocka_unit_test(large_trees),
-      cmocka_unit_test(trees_use_cards),      cmocka_unit_test(names),
-      cmocka_unit_test(sizes_are_told),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -353,8 +353,7 @@ static void compare(const struct schedule *s, uint64_t seed) {
   slow_free(p);
 }
 
-static void engine_agrees_with_the_second_player(void **state) {
-  (void)state;
+TEST(engine_agrees_with_the_second_player) {
   struct ss_arena arena = {0};
   for (uint64_t seed = 1; seed <= CASES(10000); seed++) {
     struct schedule s = random_schedule(seed, &arena);
@@ -365,8 +364,7 @@ static void engine_agrees_with_the_second_player(void **state) {
 }
 
 /* The rounds that schemes emit most: all in shift form, long runs of independent ones, per-node NICs. */
-static void engine_agrees_on_exchanges(void **state) {
-  (void)state;
+TEST(engine_agrees_on_exchanges) {
   uint64_t bytes[MOST_RANKS] = {0};
   for (uint64_t seed = 1; seed <= 300; seed++) {
     struct dice d = {.seed = seed};
@@ -438,8 +436,7 @@ static void open_nodes(struct ss_engine *e, uint32_t ranks, bool nic_per_node) {
   assert_true(ss_engine_open(e, &cluster, ranks, 0, &error));
 }
 
-static void a_port_keeps_the_global_order(void **state) {
-  (void)state;
+TEST(a_port_keeps_the_global_order) {
   struct ss_engine e;
   open_flat(&e, 4);
   /* 0->1 0..4; 2->1 waits for rank 1's ingress, 4..6; 2->3 is behind it on rank 2's egress, 6..8 */
@@ -451,8 +448,7 @@ static void a_port_keeps_the_global_order(void **state) {
   DONE(&e, 4, 6, 6, 2);
 }
 
-static void a_dependent_round_waits_at_both_ends(void **state) {
-  (void)state;
+TEST(a_dependent_round_waits_at_both_ends) {
   struct ss_engine e;
   open_flat(&e, 4);
   PLAY(&e, true, {0, 1, 40}); /* 0..6 */
@@ -465,8 +461,7 @@ static void a_dependent_round_waits_at_both_ends(void **state) {
   DONE(&e, 6, 6, 2, 2);
 }
 
-static void an_independent_round_waits_for_ports_only(void **state) {
-  (void)state;
+TEST(an_independent_round_waits_for_ports_only) {
   struct ss_engine e;
   open_flat(&e, 4);
   PLAY(&e, true, {0, 1, 40});  /* 0..6 */
@@ -480,8 +475,7 @@ static void an_independent_round_waits_for_ports_only(void **state) {
   DONE(&e, 8, 8, 8, 8);
 }
 
-static void a_node_has_one_nic_each_way(void **state) {
-  (void)state;
+TEST(a_node_has_one_nic_each_way) {
   struct ss_engine e;
   open_nodes(&e, 6, true);              /* nodes {0,1} {2,3} {4,5} */
   PLAY(&e, true, {0, 2, 8}, {1, 4, 8}); /* out of node 0 one after the other: 0..2, 2..4 */
@@ -500,8 +494,7 @@ static void a_node_has_one_nic_each_way(void **state) {
   DONE(&e, 2, 2, 2, 2, 2, 2);
 }
 
-static void kernels_wait_and_are_waited_for(void **state) {
-  (void)state;
+TEST(kernels_wait_and_are_waited_for) {
   struct ss_engine e;
   const struct ss_computation after[] = {{1, 3}, {0, 1}, {1, 0.5}};
   open_flat(&e, 3);
@@ -518,17 +511,4 @@ static void kernels_wait_and_are_waited_for(void **state) {
   play_list(&e, false, NULL, 0, &after[1], 1); /* the stream is free at 3: 3..4 */
   PLAY(&e, true, {1, 0, 8});                   /* 4..6 */
   DONE(&e, 6, 6);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_port_keeps_the_global_order),
-      cmocka_unit_test(a_dependent_round_waits_at_both_ends),
-      cmocka_unit_test(an_independent_round_waits_for_ports_only),
-      cmocka_unit_test(a_node_has_one_nic_each_way),
-      cmocka_unit_test(kernels_wait_and_are_waited_for),
-      cmocka_unit_test(engine_agrees_on_exchanges),
-      cmocka_unit_test(engine_agrees_with_the_second_player),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,9 +59,8 @@ static bool same_bits(double a, double b) {
   return a == b || (isnan(a) && isnan(b));
 }
 
-static void named_schemes_equal_their_points(void **state) {
+TEST(named_schemes_equal_their_points) {
   uint32_t messages = 0;
-  (void)state;
   for (uint32_t seed = 1; seed <= 120; seed++) {
     struct dice dice = {.seed = seed};
     struct scene x = {.cluster = flat_cluster(1e-6 * (1 + dice_below(&dice, 50)), 1e-9)};
@@ -92,7 +91,7 @@ static void named_schemes_equal_their_points(void **state) {
 }
 
 /* Points that differ do so in what they send: else the comparison above would say nothing. */
-static void other_points_differ(void **state) {
+TEST(other_points_differ) {
   static const char *const points[] = {
       "\"design:p2p/incremental/parallel/balanced/coo\"",
       "\"design:p2p/incremental/parallel/balanced/bitmap\"",
@@ -108,7 +107,6 @@ static void other_points_differ(void **state) {
   };
   struct dice dice = {.seed = 9};
   struct scene x = {.cluster = flat_cluster(1e-6, 1e-9)};
-  (void)state;
   x.trace = ragged_trace(&dice, HOT, 8, 300, 4, SS_F32);
   for (uint32_t i = 0; i < COUNT(points); i++)
     for (uint32_t k = 0; k < i; k++) {
@@ -119,7 +117,7 @@ static void other_points_differ(void **state) {
   ss_trace_close(x.trace);
 }
 
-static void wrong_points_are_refused(void **state) {
+TEST(wrong_points_are_refused) {
   static const struct {
     const char *json, *says;
   } wrong[] = {
@@ -138,7 +136,6 @@ static void wrong_points_are_refused(void **state) {
   struct ss_setting defaults = {.index_bytes = 4}, setting;
   struct ss_error error;
   struct ss_doc *doc;
-  (void)state;
   for (uint32_t i = 0; i < COUNT(wrong); i++) {
     assert_true(ss_doc_parse("test", wrong[i].json, strlen(wrong[i].json), &doc, &error));
     if (ss_setting_read(ss_doc_root(doc), &defaults, &setting, &error)) fail_msg("%s is read", wrong[i].json);
@@ -150,13 +147,4 @@ static void wrong_points_are_refused(void **state) {
     if (ss_setting_check(&setting, flat_layout(4), &error)) fail_msg("%s passes", refused[i]);
     assert_int_equal(error.status, SS_BAD_INPUT);
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(named_schemes_equal_their_points),
-      cmocka_unit_test(other_points_differ),
-      cmocka_unit_test(wrong_points_are_refused),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,10 +28,9 @@ static void expect(struct shown *s, const char *wanted) {
   free(s->text);
 }
 
-static void the_fastest_and_the_next(void **state) {
+TEST(the_fastest_and_the_next) {
   const struct ss_result points[] = {{.time = 3}, {.time = 1}, {.time = 2}, {.time = 1}};
   const struct ss_result *best, *next;
-  (void)state;
   ss_results_rank(points, COUNT(points), &best, &next);
   assert_ptr_equal(best, &points[1]); /* of equals the first */
   assert_ptr_equal(next, &points[3]);
@@ -40,11 +39,10 @@ static void the_fastest_and_the_next(void **state) {
   assert_null(next);
 }
 
-static void numbers_stand_right(void **state) {
+TEST(numbers_stand_right) {
   struct ss_table *table = ss_table_new(3, (const char *const[]){"<name", "time", "<why"});
   struct shown s;
   struct ss_error error;
-  (void)state;
   ss_table_texts(table, "a", "7", "one");
   ss_table_texts(table, "longer", "12345", "");
   begin(&s);
@@ -57,7 +55,7 @@ static void numbers_stand_right(void **state) {
 
 /* A column nobody has a value for is left out where it may be; shares are per cent; flags are words; members of
  * members are found; what is absent is "-", in CSV with all digits nothing. */
-static void columns_show_records(void **state) {
+TEST(columns_show_records) {
   static const char json[] =
       "[{\"label\": \"a\", \"time_s\": 0.0015, \"share\": 0.25, \"links\": {\"nic-out\": {\"busy\": 0.5}}},"
       " {\"label\": \"b\", \"time_s\": null, \"share\": null, \"exact\": false}]";
@@ -70,7 +68,6 @@ static void columns_show_records(void **state) {
   struct ss_error error;
   struct shown s;
   cJSON *records = cJSON_Parse(json);
-  (void)state;
   begin(&s);
   assert_true(ss_table_print_free(ss_records_table(columns, records), false, s.stream, &error));
   expect(&s, "scheme    time  share  exact  NIC out\n"
@@ -91,9 +88,8 @@ static void columns_show_records(void **state) {
 
 /* gnuplot takes the labels of tics for formats, in which a percent sign stands doubled; and ends strings at quotes.
  */
-static void texts_are_quoted(void **state) {
+TEST(texts_are_quoted) {
   struct shown s;
-  (void)state;
   begin(&s);
   ss_plot_quote("5% of 'x'", true, s.stream);
   expect(&s, "'5%% of \342\200\231x\342\200\231'");
@@ -103,13 +99,12 @@ static void texts_are_quoted(void **state) {
 }
 
 /* The unit in which the largest value is at least 1, or would be shown as 1. */
-static void axes_have_units_that_fit(void **state) {
+TEST(axes_have_units_that_fit) {
   static const struct {
     double most;
     const char *unit;
     double factor;
   } cases[] = {{0.99e-3, "\302\265s", 1e6}, {0.99995e-3, "ms", 1e3}, {1e-3, "ms", 1e3}, {1, "s", 1}, {3000, "s", 1}};
-  (void)state;
   for (size_t i = 0; i < COUNT(cases); i++) {
     struct ss_plot_row rows[] = {{.series = "a", .x = 1, .y = 0, .low = NAN, .high = NAN, .z = NAN},
                                  {.series = "a", .x = 2, .y = cases[i].most, .low = NAN, .high = NAN, .z = NAN}};
@@ -173,8 +168,7 @@ static void plan(const struct ss_study *study, const struct ss_results *results)
   expect_within(&s, "small, 10.4 us; the next of 2, large, takes 3.8% longer");
   ss_plan_free(&made);
 }
-static void plans_say_how_much_longer(void **state) {
-  (void)state;
+TEST(plans_say_how_much_longer) {
   with_answers(plan);
 }
 
@@ -189,17 +183,6 @@ static void answer(const struct ss_study *study, const struct ss_results *result
   expect_within(&s, "<strong>10.4 us</strong>. The next, large, takes 3.8% longer: too close to call");
   ss_page_cells_free(&cells);
 }
-static void pages_say_how_much_longer(void **state) {
-  (void)state;
+TEST(pages_say_how_much_longer) {
   with_answers(answer);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_fastest_and_the_next), cmocka_unit_test(numbers_stand_right),
-      cmocka_unit_test(texts_are_quoted),         cmocka_unit_test(plans_say_how_much_longer),
-      cmocka_unit_test(columns_show_records),     cmocka_unit_test(pages_say_how_much_longer),
-      cmocka_unit_test(axes_have_units_that_fit),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

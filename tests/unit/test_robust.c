@@ -15,11 +15,10 @@ static void make_samples(struct ss_line_sample *sample, double noise) {
   }
 }
 
-static void a_line_is_found(void **state) {
+TEST(a_line_is_found) {
   struct ss_line_sample sample[SIZES];
   struct ss_line line;
   struct ss_error error;
-  (void)state;
   make_samples(sample, 0);
   assert_true(ss_line_fit(sample, SIZES, &line, &error));
   assert_true(close_to(line.t0, T0, 1e-6));
@@ -29,11 +28,10 @@ static void a_line_is_found(void **state) {
 
 /* The residual of each is |1 +- noise - 1|, so the deviation is noise / 0.6745 and nothing is far from it: all have
  * weight, and the median and the largest residual are about the noise itself, of small sizes as of large ones. */
-static void residuals_are_relative(void **state) {
+TEST(residuals_are_relative) {
   struct ss_line_sample sample[SIZES];
   struct ss_line line;
   struct ss_error error;
-  (void)state;
   make_samples(sample, 0.02);
   assert_true(ss_line_fit(sample, SIZES, &line, &error));
   assert_int_equal(line.residuals.outliers, 0);
@@ -45,11 +43,10 @@ static void residuals_are_relative(void **state) {
 
 /* The deviation is the median residual / 0.6745, and the bisquare gives weight up to 4.685 of them: 6.95 times the
  * noise of the others. */
-static void far_is_counted_in_deviations(void **state) {
+TEST(far_is_counted_in_deviations) {
   struct ss_line_sample sample[SIZES];
   struct ss_line line;
   struct ss_error error;
-  (void)state;
   make_samples(sample, 0.01);
   sample[9].seconds *= 1.06 / 1.01;
   assert_true(ss_line_fit(sample, SIZES, &line, &error));
@@ -76,12 +73,11 @@ static double error_of_slope(const struct ss_line_sample *sample, size_t count, 
 
 /* Sizes 1 kB to 20 kB, each once longer and once shorter by a tenth: taken where the error is at most half the slope.
  */
-static void noise_hides_a_slope(void **state) {
+TEST(noise_hides_a_slope) {
   static const double slopes[] = {5e-11, 8e-11, 1e-10, 2e-10}, noise = 0.1;
   struct ss_line_sample sample[2 * SIZES];
   struct ss_line line;
   unsigned taken = 0;
-  (void)state;
   for (size_t k = 0; k < COUNT(slopes); k++) {
     struct ss_error error = {0};
     for (int i = 0; i < 2 * SIZES; i++) {
@@ -100,14 +96,13 @@ static void noise_hides_a_slope(void **state) {
 
 /* Alone the costs would be 2, 1 and 5. The second must not be below the first: both are then off by the same share in
  * the middle, 1.5. The third, which is not below the second by itself, is not touched. */
-static void orders_hold(void **state) {
+TEST(orders_hold) {
   static const double per[] = {1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1};
   static const double seconds[] = {2, 2, 1, 1, 5, 5}, order[] = {-1, 1, 0, 0, -1, 1}, wanted[] = {1.5, 1.5, 5};
   const struct ss_times times = {.count = 6, .costs = 3, .orders = 2, .per = per, .seconds = seconds, .order = order};
   struct ss_robust_cost cost[3];
   double weight[6];
   struct ss_error error;
-  (void)state;
   assert_true(ss_robust_fit(&times, cost, weight, &error));
   for (int i = 0; i < 3; i++) assert_true(close_to(cost[i].value, wanted[i], 1e-4));
   /* Two times of weight w tell each to sigma / sqrt(2w) of it: the order makes nothing better known. */
@@ -118,10 +113,9 @@ static void orders_hold(void **state) {
 /* Times tell the first cost, 2, by a noise of a tenth; the second is supposed three times as large. Where nothing
  * else tells it, it is 6, give or take what the prior says; eight times of 10 outweigh it, and are pulled below 10 a
  * little. */
-static void priors_give_way(void **state) {
+TEST(priors_give_way) {
   static const double spread = 0.5;
   const struct ss_cost_prior prior = {.of = 1, .like = 0, .value = 3, .spread = spread, .unit = 6};
-  (void)state;
   for (size_t told = 0; told <= 8; told += 8) {
     double per[32] = {0}, seconds[16], weight[16];
     struct ss_robust_cost cost[2];
@@ -143,26 +137,24 @@ static void priors_give_way(void **state) {
 /* Seconds are the second and the third cost less a tenth of the first, which all times share: it is what explains
  * most of them alone, so it is taken in first, and would end at -0.1. It is held at 0 instead, and the others make
  * do. */
-static void no_cost_is_below_zero(void **state) {
+TEST(no_cost_is_below_zero) {
   static const double per[] = {1, 1, 0, 1, 0.2, 0.2, 1, 0, 1, 1, 1, 0, 1, 0.2, 0.2, 1, 0, 1};
   static const double seconds[] = {0.9, 0.3, 0.9, 0.9, 0.3, 0.9};
   const struct ss_times times = {.count = 6, .costs = 3, .per = per, .seconds = seconds};
   struct ss_robust_cost cost[3];
   double weight[6];
   struct ss_error error;
-  (void)state;
   assert_true(ss_robust_fit(&times, cost, weight, &error));
   assert_true(cost[0].held && cost[0].value >= 0 && cost[0].value <= 0);
   for (int k = 1; k < 3; k++) assert_true(!cost[k].held && cost[k].value > 0.7 && cost[k].value < 1);
 }
 
 /* Rows of one element and of 64: bytes alone cannot tell what finding a place for an entry costs. */
-static void elements_tell_what_bytes_do_not(void **state) {
+TEST(elements_tell_what_bytes_do_not) {
   const double per_element = 3e-9;
   struct ss_line_sample sample[2 * SIZES];
   struct ss_line line;
   struct ss_error error;
-  (void)state;
   for (int i = 0; i < 2 * SIZES; i++) {
     const double entries = 1024.0 * (1 << i / 2), bytes = entries * (i % 2 ? 260 : 8);
     sample[i] = (struct ss_line_sample){entries, bytes, T0 + per_element * entries + PER_BYTE * bytes};
@@ -177,12 +169,11 @@ static void elements_tell_what_bytes_do_not(void **state) {
 
 /* Bytes beyond 1 MiB take four times as long, noise of a twentieth on top: the cut lies between the sizes about it,
  * both slopes are found, and a line stays one. */
-static void a_line_is_cut_where_it_bends(void **state) {
+TEST(a_line_is_cut_where_it_bends) {
   enum { BEND = 1 << 20, MOST = 1 << 26 };
   struct ss_line_sample sample[2 * SIZES];
   struct ss_lines lines;
   struct ss_error error;
-  (void)state;
   for (int bends = 0; bends < 2; bends++) {
     size_t n = 0;
     double bytes = MOST;
@@ -200,19 +191,4 @@ static void a_line_is_cut_where_it_bends(void **state) {
     assert_true(lines.piece[0].up_to > BEND && lines.piece[0].up_to < 2.0 * BEND);
     assert_true(close_to(lines.piece[1].line.per_byte, 4 * PER_BYTE, 0.1) && lines.all.residuals.worst < 0.15);
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_line_is_found),
-      cmocka_unit_test(elements_tell_what_bytes_do_not),
-      cmocka_unit_test(a_line_is_cut_where_it_bends),
-      cmocka_unit_test(residuals_are_relative),
-      cmocka_unit_test(far_is_counted_in_deviations),
-      cmocka_unit_test(orders_hold),
-      cmocka_unit_test(priors_give_way),
-      cmocka_unit_test(no_cost_is_below_zero),
-      cmocka_unit_test(noise_hides_a_slope),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,26 +171,23 @@ static void try_trace(uint64_t seed, uint32_t ranks, enum shape shape, bool comm
 }
 
 /* Up to 9 ranks every shape thrice, up to 17 a third of that, beyond one shape. */
-static void schemes_are_exact(void **state) {
-  (void)state;
+TEST(schemes_are_exact) {
   for (uint32_t ranks = 1; ranks <= ALL_RANKS; ranks++)
     for (uint32_t seed = 0; seed < SEEDS * SHAPES; seed++)
       if (ranks <= 9 || (seed % 3 == ranks % 3 && (ranks <= 17 || seed / 3 == ranks / 3 % 3)))
         try_trace(1000 * ranks + seed, ranks, (enum shape)(seed % SHAPES), false);
 }
 
-static void so_they_do_under_every_common_setting(void **state) {
+TEST(so_they_do_under_every_common_setting) {
   static const uint32_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 12};
-  (void)state;
   for (uint32_t i = 0; i < COUNT(sizes) && sizes[i] <= ALL_RANKS; i++) {
     try_trace(100 + i, sizes[i], SCATTERED, true);
     try_trace(200 + i, sizes[i], SOME_EMPTY, true);
   }
 }
 
-static void so_they_are_among_nodes(void **state) {
+TEST(so_they_are_among_nodes) {
   static const uint32_t sizes[][2] = {{4, 2}, {6, 3}, {8, 4}, {3, 8}, {5, 2}, {7, 3}, {16, 4}, {2, 2}, {9, 4}};
-  (void)state;
   for (uint32_t i = 0; i < COUNT(sizes) && sizes[i][0] <= 2 * ALL_RANKS - 4; i++)
     for (uint32_t n = 0; n < 2 * SHAPES; n++) {
       const uint32_t ranks = sizes[i][0], per_node = sizes[i][1];
@@ -209,8 +206,7 @@ static void so_they_are_among_nodes(void **state) {
 }
 
 /* Full nodes and others, tables of fewer rows than rings, and more rings than a small node has ranks. */
-static void rings_by_cards_of_their_own_are_exact(void **state) {
-  (void)state;
+TEST(rings_by_cards_of_their_own_are_exact) {
   for (uint32_t n = 0; n < 2 * ALL_RANKS; n++) {
     struct dice dice = {.seed = 7000 + n};
     struct trial x = {.ranks = n / 2 + 1, .merge = 1, .seed = 7000 + n, .cluster = random_cluster(&dice)};
@@ -231,7 +227,7 @@ static void rings_by_cards_of_their_own_are_exact(void **state) {
 }
 
 /* A duplicate whose elements lie in two blocks of 2^16, which sums are made in. */
-static void duplicates_by_elements_across_blocks_add_up(void **state) {
+TEST(duplicates_by_elements_across_blocks_add_up) {
   const uint64_t offsets[] = {0, 3, 5}, *const all_offsets[] = {offsets}, first[] = {0, 2, 3};
   const struct ss_bags bags = {first, (const uint64_t[]){0, 2, 3, 5}};
   const uint32_t ids[] = {21845, 21845, 7, 21845, 21846}, *const all_ids[] = {ids};
@@ -248,7 +244,6 @@ static void duplicates_by_elements_across_blocks_add_up(void **state) {
   struct trial x = {.merge = 1, .ranks = 2, .cluster = flat_cluster(1e-6, 1e-9), .device = ss_device_none()};
   struct ss_trace *trace;
   struct ss_error error;
-  (void)state;
   assert_true(ss_trace_build("test", &content, &trace, &error));
   x.trace = trace;
   for (size_t i = 0; ss_schemes()[i]; i++) {
@@ -277,11 +272,10 @@ static void check_rank(const struct truth *t, const struct ss_input *in, uint32_
   assert_int_equal(in->lookups[r], all);
 }
 
-static void inputs_are_the_sorted_rows_of_merged_ranks(void **state) {
+TEST(inputs_are_the_sorted_rows_of_merged_ranks) {
   struct ss_coalesce_scratch scratch = {0};
   struct ss_arena arena = {0};
   struct ss_error error;
-  (void)state;
   for (uint32_t seed = 1; seed <= 120; seed++) {
     struct dice dice = {.seed = seed};
     uint32_t merge = dice_between(&dice, 1, 4), ranks = dice_between(&dice, 1, 9), width = dice_between(&dice, 1, 5);
@@ -330,12 +324,11 @@ static uint32_t union_of(const struct ss_input *in) {
   return seen;
 }
 
-static void uniform_inputs_hold_the_same_everywhere(void **state) {
+TEST(uniform_inputs_hold_the_same_everywhere) {
   static const uint32_t least[] = {32, 8 * 32, 100}, largest[] = {32, 8 * 32, 8 * 32 - 1};
   struct ss_coalesce_scratch scratch = {0};
   struct ss_arena arena = {0};
   struct ss_error error;
-  (void)state;
   for (int overlap = SS_OVERLAP_FULL; overlap <= SS_OVERLAP_RANDOM; overlap++)
     for (uint32_t parts = 1; parts <= 8; parts *= 2) {
       struct ss_origin origin = {
@@ -356,10 +349,9 @@ static void uniform_inputs_hold_the_same_everywhere(void **state) {
   ss_arena_free(&arena);
 }
 
-static void uniform_inputs_that_do_not_divide_are_refused(void **state) {
+TEST(uniform_inputs_that_do_not_divide_are_refused) {
   struct ss_uniform u = {.rows = 100, .width = 1, .value_bytes = 4, .overlap = SS_OVERLAP_FULL, .seed = 1};
   struct ss_error error;
-  (void)state;
   assert_false(ss_uniform_make(0, &u, &error));
   assert_false(ss_uniform_make(1.5, &u, &error));
   assert_false(ss_uniform_make(NAN, &u, &error));
@@ -464,13 +456,12 @@ static struct ss_input small_input(uint32_t ranks, const uint32_t *const *row, c
                            .bagged = bags_of_one(ranks, row, count)};
 }
 
-static void another_sum_is_not_the_sum(void **state) {
+TEST(another_sum_is_not_the_sum) {
   const uint32_t *const changed[] = {rows_a, rows_d, rows_c}, *const fewer[] = {rows_a, rows_e, rows_c},
                         *const more[] = {rows_a, rows_b, rows_c, rows_b}, *const moved[] = {rows_b, rows_a, rows_c};
   const uint64_t counts_fewer[] = {3, 2, 3};
   struct ss_input input = small_input(3, three, threes), other[4];
   uint32_t tried = 0;
-  (void)state;
   other[0] = small_input(4, more, threes);
   other[1] = small_input(3, changed, threes);
   other[2] = small_input(3, fewer, counts_fewer);
@@ -497,11 +488,10 @@ static bool chosen_rows(const struct ss_setting *s) {
 }
 
 /* One wrong proof integer among what one rank contributes. */
-static void a_tampered_mark_shows(void **state) {
+TEST(a_tampered_mark_shows) {
   struct ss_input input = small_input(3, three, threes);
   struct ss_arena arena = {0};
   struct ss_error error;
-  (void)state;
   for (size_t i = 0; ss_schemes()[i]; i++) {
     if (!ss_scheme_lossless(ss_schemes()[i])) continue;
     struct cases cases = {.scheme = ss_schemes()[i], .layout = flat_layout(3), .brief = true};
@@ -531,7 +521,7 @@ static void a_tampered_mark_shows(void **state) {
 }
 
 /* So that one lookup of a row cannot stand for another. */
-static void every_occurrence_contributes_another_integer(void **state) {
+TEST(every_occurrence_contributes_another_integer) {
   const uint32_t lookups[] = {4, 4, 4, 7}, *const lists[] = {lookups, lookups};
   const uint64_t fours[] = {4, 4};
   struct ss_input input = small_input(2, lists, fours);
@@ -540,7 +530,6 @@ static void every_occurrence_contributes_another_integer(void **state) {
   const struct ss_chunk *own;
   struct ss_error error;
   uint64_t marks[8];
-  (void)state;
   assert_false(*ss_setting_find(&setting, "coalesce"));
   assert_true(ss_run_own(&setting, &input, (struct ss_own_content){.proofs = true}, &arena, &own, &error));
   for (uint32_t i = 0; i < 8; i++) {
@@ -574,10 +563,9 @@ static void open_judged(struct judged *j) {
   assert_true(ss_reference_open(&setting, &j->input, &j->proof, &error));
 }
 
-static void the_reference_refuses_what_is_not_the_sum(void **state) {
+TEST(the_reference_refuses_what_is_not_the_sum) {
   struct judged j;
   struct ss_chunk c;
-  (void)state;
   open_judged(&j);
   assert_true(j.proof->sparse(j.proof, &j.sum, 0, NULL));
   c = j.sum, c.count = 6;
@@ -597,9 +585,8 @@ static void the_reference_refuses_what_is_not_the_sum(void **state) {
   ss_reference_close(j.proof);
 }
 
-static void the_reference_refuses_what_is_not_the_sum_of_chosen_rows(void **state) {
+TEST(the_reference_refuses_what_is_not_the_sum_of_chosen_rows) {
   struct judged j;
-  (void)state;
   open_judged(&j);
   struct ss_chunk only = {.rows = (const uint32_t[]){4, 6}, .count = 2, .high = 10}, c = only;
   c.proofs = (const uint64_t[]){j.marks[2], j.marks[4]}, c.kind = SS_CHUNK_PROOFS;
@@ -610,9 +597,8 @@ static void the_reference_refuses_what_is_not_the_sum_of_chosen_rows(void **stat
   ss_reference_close(j.proof);
 }
 
-static void the_reference_refuses_what_is_not_the_dense_sum(void **state) {
+TEST(the_reference_refuses_what_is_not_the_dense_sum) {
   struct judged j;
-  (void)state;
   open_judged(&j);
   struct ss_chunk c = {.dense = true, .proofs = j.dense, .kind = SS_CHUNK_PROOFS, .count = 2, .high = 10};
   assert_true(j.proof->dense(j.proof, &c, 2));
@@ -630,9 +616,8 @@ static void the_reference_refuses_what_is_not_the_dense_sum(void **state) {
 /* --- imbalance -------------------------------------------------------------------------------------------- */
 
 /* ZEN Def. 8: n times the largest share of one part, of a rank's rows in the push and of the union's in the pull. */
-static void ps_tells_how_uneven_its_parts_are(void **state) {
+TEST(ps_tells_how_uneven_its_parts_are) {
   struct ss_arena arena = {0};
-  (void)state;
   for (uint32_t seed = 1; seed <= 20; seed++) {
     struct dice dice = {.seed = seed};
     uint32_t P = dice_between(&dice, 2, 9);
@@ -673,7 +658,7 @@ static void ps_tells_how_uneven_its_parts_are(void **state) {
 
 /* --- settings --------------------------------------------------------------------------------------------- */
 
-static void settings_read_as_written(void **state) {
+TEST(settings_read_as_written) {
   static const struct {
     const char *json, *says;
   } wrong[] = {
@@ -697,7 +682,6 @@ static void settings_read_as_written(void **state) {
   struct ss_setting defaults = {.index_bytes = 4}, setting;
   struct ss_error error;
   struct ss_doc *doc;
-  (void)state;
   assert_true(ss_doc_parse("test", right, strlen(right), &doc, &error));
   assert_true(ss_setting_read(ss_doc_root(doc), &defaults, &setting, &error));
   assert_string_equal(setting.label, "mine");
@@ -722,7 +706,7 @@ static struct ss_setting settled(const char *json, enum ss_library_kind kind) {
 }
 
 /* What nobody said is the library's: NCCL has no all-gather of unlike lengths, MPI has; none tells sizes. */
-static void libraries_decide_what_nobody_said(void **state) {
+TEST(libraries_decide_what_nobody_said) {
   static const struct {
     const char *json;
     enum ss_library_kind kind;
@@ -743,7 +727,6 @@ static void libraries_decide_what_nobody_said(void **state) {
       {"{\"name\": \"ps\", \"dense\": true}", SS_NCCL, false, SS_RAGGED_V},
       {"\"s2\"", SS_NCCL, false, SS_RAGGED_V},
   };
-  (void)state;
   for (size_t i = 0; i < COUNT(cases); i++) {
     const struct ss_setting s = settled(cases[i].json, cases[i].kind);
     if (s.exchange_sizes != cases[i].exchanged || s.ragged != cases[i].ragged)
@@ -759,8 +742,7 @@ static void libraries_decide_what_nobody_said(void **state) {
 }
 
 /* Code reads options by their numbers: tables must be as it takes them to be. */
-static void option_tables_are_whole(void **state) {
-  (void)state;
+TEST(option_tables_are_whole) {
   for (size_t i = 0; ss_schemes()[i]; i++) {
     const struct ss_scheme *scheme = ss_schemes()[i];
     const struct ss_option *options = scheme->options;
@@ -784,7 +766,7 @@ static void option_tables_are_whole(void **state) {
 
 /* --- what is refused, and servers ------------------------------------------------------------------------- */
 
-static void servers_count_per_group(void **state) {
+TEST(servers_count_per_group) {
   static const struct {
     const char *json;
     struct ss_layout layout;
@@ -803,7 +785,6 @@ static void servers_count_per_group(void **state) {
       {"{\"name\": \"zen\", \"balance\": \"even\", \"hierarchy\": \"shard\"}", {6, 2, 3, 0, false}, 0, 6},
       {"{\"name\": \"ps\", \"hierarchy\": \"shard\"}", {3, 1, 8, 0, false}, 0, 3},
   };
-  (void)state;
   for (uint32_t i = 0; i < COUNT(settings); i++) {
     struct ss_setting setting;
     struct ss_error error;
@@ -817,7 +798,7 @@ static void servers_count_per_group(void **state) {
   }
 }
 
-static void impossible_settings_are_refused(void **state) {
+TEST(impossible_settings_are_refused) {
   static const struct {
     const char *json;
     struct ss_layout layout;
@@ -862,7 +843,6 @@ static void impossible_settings_are_refused(void **state) {
       {"{\"name\": \"allreduce\", \"rings\": 2, \"hierarchy\": \"leader\"}", {4, 2, 2, 2, false}, "hierarchy"},
       {"{\"name\": \"allreduce\", \"rings\": 2, \"algorithm\": \"tree\"}", {4, 2, 2, 2, false}, "of the ring"},
   };
-  (void)state;
   for (uint32_t i = 0; i < COUNT(settings); i++) {
     struct ss_setting setting;
     struct ss_error error;
@@ -876,42 +856,14 @@ static void impossible_settings_are_refused(void **state) {
 }
 
 /* Of several shards the worst counts, for pushing and for pulling apart. */
-static void imbalance_is_of_the_worst_shard(void **state) {
+TEST(imbalance_is_of_the_worst_shard) {
   struct ss_run_verdict verdict = {.push_imbalance = NAN, .pull_imbalance = NAN};
   struct ss_run run = {.verdict = &verdict};
   static const double push[] = {1.5, 1.25, 2, 1}, pull[] = {1, 3, 2, NAN};
-  (void)state;
   for (size_t i = 0; i < COUNT(push); i++) {
     const struct ss_owners owners = {.push_imbalance = push[i], .pull_imbalance = pull[i]};
     ss_run_imbalance(&run, &owners);
   }
   assert_true(close_to(verdict.push_imbalance, 2, 0));
   assert_true(close_to(verdict.pull_imbalance, 3, 0));
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(inputs_are_the_sorted_rows_of_merged_ranks),
-      cmocka_unit_test(uniform_inputs_hold_the_same_everywhere),
-      cmocka_unit_test(uniform_inputs_that_do_not_divide_are_refused),
-      cmocka_unit_test(libraries_decide_what_nobody_said),
-      cmocka_unit_test(option_tables_are_whole),
-      cmocka_unit_test(settings_read_as_written),
-      cmocka_unit_test(schemes_are_exact),
-      cmocka_unit_test(so_they_do_under_every_common_setting),
-      cmocka_unit_test(so_they_are_among_nodes),
-      cmocka_unit_test(rings_by_cards_of_their_own_are_exact),
-      cmocka_unit_test(servers_count_per_group),
-      cmocka_unit_test(impossible_settings_are_refused),
-      cmocka_unit_test(imbalance_is_of_the_worst_shard),
-      cmocka_unit_test(duplicates_by_elements_across_blocks_add_up),
-      cmocka_unit_test(another_sum_is_not_the_sum),
-      cmocka_unit_test(a_tampered_mark_shows),
-      cmocka_unit_test(every_occurrence_contributes_another_integer),
-      cmocka_unit_test(the_reference_refuses_what_is_not_the_sum),
-      cmocka_unit_test(the_reference_refuses_what_is_not_the_sum_of_chosen_rows),
-      cmocka_unit_test(the_reference_refuses_what_is_not_the_dense_sum),
-      cmocka_unit_test(ps_tells_how_uneven_its_parts_are),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,8 +29,7 @@ static void add(struct ss_play *play, struct ss_receipts *r, uint32_t receiver, 
   assert_true(ss_receipts_add(play, r, &(struct ss_arrival){receiver, number, &due, &got}, &error));
 }
 
-static void receipts_remember_who_has_what(void **state) {
-  (void)state;
+TEST(receipts_remember_who_has_what) {
   enum { RECEIVERS = 3, BLOCKS = 130 };
   struct ss_play play = {0};
   struct ss_receipts r;
@@ -52,8 +51,7 @@ static void receipts_remember_who_has_what(void **state) {
   ss_receipts_close(&r);
 }
 
-static void runs_wrap_around(void **state) {
-  (void)state;
+TEST(runs_wrap_around) {
   struct ss_play play = {0};
   struct ss_receipts r;
   struct ss_error error;
@@ -69,8 +67,7 @@ static void runs_wrap_around(void **state) {
   ss_receipts_close(&r);
 }
 
-static void what_comes_twice_is_a_mismatch(void **state) {
-  (void)state;
+TEST(what_comes_twice_is_a_mismatch) {
   struct ss_play play = {0};
   struct ss_receipts r;
   struct ss_error error;
@@ -85,8 +82,7 @@ static void what_comes_twice_is_a_mismatch(void **state) {
   ss_receipts_close(&r);
 }
 
-static void what_comes_from_elsewhere_is_a_mismatch(void **state) {
-  (void)state;
+TEST(what_comes_from_elsewhere_is_a_mismatch) {
   struct ss_play play = {0};
   struct ss_receipts r;
   struct ss_error error;
@@ -104,8 +100,7 @@ static void what_comes_from_elsewhere_is_a_mismatch(void **state) {
 }
 
 /* A block with other rows or marks is no mismatch yet (the proof will tell), but it is kept as it came. */
-static void what_comes_altered_is_kept(void **state) {
-  (void)state;
+TEST(what_comes_altered_is_kept) {
   enum { RECEIVERS = 40, BLOCKS = 5 };
   static const uint64_t other_marks[] = {8, 9};
   struct ss_play play = {0};
@@ -129,8 +124,7 @@ static void what_comes_altered_is_kept(void **state) {
   ss_receipts_close(&r);
 }
 
-static void what_never_came_is_not_held(void **state) {
-  (void)state;
+TEST(what_never_came_is_not_held) {
   struct ss_play play = {0};
   struct ss_receipts r;
   struct ss_error error;
@@ -163,8 +157,7 @@ static bool catch_round(struct ss_player *player, struct ss_round *round, struct
   return true;
 }
 
-static void plays_hand_over_rounds(void **state) {
-  (void)state;
+TEST(plays_hand_over_rounds) {
   struct catcher c = {.player = {.play = catch_round}};
   struct ss_error error;
   struct ss_play play;
@@ -194,8 +187,7 @@ static void plays_hand_over_rounds(void **state) {
   ss_play_close(&play);
 }
 
-static void kernels_are_played_only_when_counted(void **state) {
-  (void)state;
+TEST(kernels_are_played_only_when_counted) {
   struct catcher c = {.player = {.play = catch_round}};
   struct ss_error error;
   struct ss_play play;
@@ -226,8 +218,7 @@ static void kernels_are_played_only_when_counted(void **state) {
 }
 
 /* Two calls, one in each piece: together they would all be of the second. */
-static void calls_are_priced_by_their_own_size(void **state) {
-  (void)state;
+TEST(calls_are_priced_by_their_own_size) {
   struct catcher c = {.player = {.play = catch_round}};
   struct ss_error error;
   struct ss_play play;
@@ -245,8 +236,7 @@ static void calls_are_priced_by_their_own_size(void **state) {
 }
 
 /* What is due runs before the next dependent round, and not before an independent one. */
-static void kernels_run_before_what_depends_on_them(void **state) {
-  (void)state;
+TEST(kernels_run_before_what_depends_on_them) {
   struct catcher c = {.player = {.play = catch_round}};
   struct ss_error error;
   struct ss_play play;
@@ -264,8 +254,7 @@ static void kernels_run_before_what_depends_on_them(void **state) {
   ss_play_close(&play);
 }
 
-static void mismatches_are_counted_and_the_first_told(void **state) {
-  (void)state;
+TEST(mismatches_are_counted_and_the_first_told) {
   struct ss_play play = {0};
   ss_play_mismatch(&play, "rank %d", 3);
   ss_play_mismatch(&play, "rank %d", 4);
@@ -287,8 +276,7 @@ static bool read_cluster(const char *text, struct ss_cluster *out, struct ss_err
   return good;
 }
 
-static void clusters_are_read(void **state) {
-  (void)state;
+TEST(clusters_are_read) {
   struct ss_cluster c = {0};
   struct ss_error error;
   assert_true(read_cluster("{\"latency\": \"25us\", \"bandwidth\": \"25Gbps\"}", &c, &error));
@@ -313,8 +301,7 @@ static void clusters_are_read(void **state) {
 #define RATES "\"latency\": 1, \"bandwidth\": 4, "
 
 /* By pattern; and what libraries say of exchanges where the cluster does not. */
-static void windows_are_read(void **state) {
-  (void)state;
+TEST(windows_are_read) {
   static const struct {
     const char *text;
     uint32_t chain, exchange;
@@ -342,8 +329,7 @@ static void windows_are_read(void **state) {
   }
 }
 
-static void shared_links_are_read(void **state) {
-  (void)state;
+TEST(shared_links_are_read) {
   struct ss_cluster c = {0};
   struct ss_error error;
   assert_true(read_cluster("{" RATES
@@ -376,8 +362,7 @@ static void shared_links_are_read(void **state) {
   assert_non_null(strstr(c.warning, "8192 B takes longer"));
 }
 
-static void clusters_change_as_a_whole(void **state) {
-  (void)state;
+TEST(clusters_change_as_a_whole) {
   struct ss_cluster c = flat_cluster(1, 0.5);
   c.has_intra = c.has_exchange = true;
   c.intra = (struct ss_link){2, 0.25};
@@ -393,8 +378,7 @@ static void clusters_change_as_a_whole(void **state) {
   assert_true(c.intra.alpha == 4);
 }
 
-static void nodes_are_rounded_up(void **state) {
-  (void)state;
+TEST(nodes_are_rounded_up) {
   struct ss_cluster c = flat_cluster(1, 1);
   for (uint32_t per_node = 1; per_node < 9; per_node++)
     for (uint32_t ranks = 1; ranks < 40; ranks++) {
@@ -458,8 +442,7 @@ static const struct bad_cluster {
      "shared"},
 };
 
-static void bad_clusters_are_refused(void **state) {
-  (void)state;
+TEST(bad_clusters_are_refused) {
   struct ss_cluster c;
   struct ss_error error;
   for (uint32_t i = 0; i < COUNT(bad_clusters); i++) {
@@ -479,8 +462,7 @@ static bool read_device(const char *text, struct ss_device *out, struct ss_error
   return good;
 }
 
-static void devices_are_read(void **state) {
-  (void)state;
+TEST(devices_are_read) {
   struct ss_device d = {0};
   struct ss_error error;
   assert_true(read_device("{\"name\": \"d\", \"memory_bandwidth\": \"8GB/s\", \"efficiency\": 0.5, \"launch\": "
@@ -521,10 +503,9 @@ static void devices_are_read(void **state) {
   assert_string_equal(d.name, "none");
 }
 
-static void pieces_go_by_the_size_of_a_call(void **state) {
+TEST(pieces_go_by_the_size_of_a_call) {
   struct ss_device d = {0};
   struct ss_error error;
-  (void)state;
   assert_true(read_device(
       "{\"name\": \"d\", \"memory_bandwidth\": 1, \"efficiency\": 1, \"launch\": 0, \"slower\": 2, \"kernels\": "
       "{\"top_k\": "
@@ -582,8 +563,7 @@ static const struct {
      "not above"},
 };
 
-static void bad_devices_are_refused(void **state) {
-  (void)state;
+TEST(bad_devices_are_refused) {
   struct ss_device d;
   struct ss_error error;
   for (uint32_t i = 0; i < COUNT(bad_devices); i++) {
@@ -592,30 +572,4 @@ static void bad_devices_are_refused(void **state) {
     if (!strstr(error.text, bad_devices[i].told))
       fail_msg("%s: \"%s\" does not tell of \"%s\"", bad_devices[i].text, error.text, bad_devices[i].told);
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(receipts_remember_who_has_what),
-      cmocka_unit_test(runs_wrap_around),
-      cmocka_unit_test(what_comes_twice_is_a_mismatch),
-      cmocka_unit_test(what_comes_from_elsewhere_is_a_mismatch),
-      cmocka_unit_test(what_comes_altered_is_kept),
-      cmocka_unit_test(what_never_came_is_not_held),
-      cmocka_unit_test(plays_hand_over_rounds),
-      cmocka_unit_test(kernels_are_played_only_when_counted),
-      cmocka_unit_test(calls_are_priced_by_their_own_size),
-      cmocka_unit_test(kernels_run_before_what_depends_on_them),
-      cmocka_unit_test(mismatches_are_counted_and_the_first_told),
-      cmocka_unit_test(clusters_are_read),
-      cmocka_unit_test(shared_links_are_read),
-      cmocka_unit_test(windows_are_read),
-      cmocka_unit_test(clusters_change_as_a_whole),
-      cmocka_unit_test(nodes_are_rounded_up),
-      cmocka_unit_test(bad_clusters_are_refused),
-      cmocka_unit_test(devices_are_read),
-      cmocka_unit_test(pieces_go_by_the_size_of_a_call),
-      cmocka_unit_test(bad_devices_are_refused),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,9 +61,8 @@ static struct ss_outcome play(const struct ss_setting *setting, const struct ss_
   return outcome;
 }
 
-static void each_network_is_as_it_is_alone(void **state) {
+TEST(each_network_is_as_it_is_alone) {
   uint32_t different = 0;
-  (void)state;
   for (uint32_t seed = 1; seed <= 80; seed++) {
     struct dice dice = {.seed = seed};
     const uint32_t gpus = dice_between(&dice, 1, 4), count = dice_between(&dice, 1, NETWORKS);
@@ -176,10 +175,9 @@ static struct ss_point changed_point(const struct change *c, struct ss_study **s
   return *point;
 }
 
-static void identities_tell_points_apart(void **state) {
+TEST(identities_tell_points_apart) {
   struct ss_study *study[COUNT(changes) + 1];
   struct ss_point point[COUNT(changes) + 1];
-  (void)state;
   for (size_t i = 0; i <= COUNT(changes); i++)
     point[i] = changed_point(i < COUNT(changes) ? &changes[i] : NULL, &study[i]);
   for (size_t i = 0; i <= COUNT(changes); i++)
@@ -194,7 +192,7 @@ static void identities_tell_points_apart(void **state) {
   for (size_t i = 0; i <= COUNT(changes); i++) ss_study_close(study[i]);
 }
 
-static void groups_hold_every_point_once(void **state) {
+TEST(groups_hold_every_point_once) {
   enum { MOST = 300 };
   static const struct ss_point *points[MOST];
   static bool wanted[MOST], seen[MOST];
@@ -204,7 +202,6 @@ static void groups_hold_every_point_once(void **state) {
   struct ss_error error;
   struct dice dice = {.seed = 4};
   size_t all = 0;
-  (void)state;
   for (size_t i = 0; i < COUNT(changes); i++) kind[i] = changed_point(&changes[i], &study[i]);
   for (size_t i = 0; i < MOST; i++) {
     points[i] = &kind[dice_below(&dice, COUNT(changes))];
@@ -252,7 +249,7 @@ static void keep(const char *path, const struct ss_result *result) {
 }
 
 /* A point that was not exact is not believed, however truly it was written. */
-static void only_what_was_exact_is_known(void **state) {
+TEST(only_what_was_exact_is_known) {
   char path[] = "/tmp/sparsync-journal-XXXXXX";
   struct ss_result result = {.ranks = 4,
                              .tensor = "e",
@@ -263,7 +260,6 @@ static void only_what_was_exact_is_known(void **state) {
                              .time = 0.5,
                              .lossless = true,
                              .identity = {1, 2}};
-  (void)state;
   setting_of("\"zen\"", &result.setting);
   const int descriptor = mkstemp(path);
   assert_true(descriptor >= 0);
@@ -277,23 +273,13 @@ static void only_what_was_exact_is_known(void **state) {
 }
 
 /* "*" is exact when every tensor is, wrong when one is, and else unknown. */
-static void all_tensors_are_as_exact_as_the_worst(void **state) {
+TEST(all_tensors_are_as_exact_as_the_worst) {
   static const enum ss_truth wanted[3][3] = {
       {SS_NO, SS_NO, SS_NO}, {SS_NO, SS_YES, SS_UNKNOWN}, {SS_NO, SS_UNKNOWN, SS_UNKNOWN}};
-  (void)state;
   for (int a = 0; a < 3; a++)
     for (int b = 0; b < 3; b++) {
       const struct ss_result two[2] = {{.tensor = "a", .exact = (enum ss_truth)a},
                                        {.tensor = "b", .exact = (enum ss_truth)b}};
       assert_int_equal(ss_result_of_all(two, 2).exact, wanted[a][b]);
     }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_network_is_as_it_is_alone),        cmocka_unit_test(identities_tell_points_apart),
-      cmocka_unit_test(groups_hold_every_point_once),          cmocka_unit_test(only_what_was_exact_is_known),
-      cmocka_unit_test(all_tensors_are_as_exact_as_the_worst),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,14 @@
 /* The promises of report/table.h and base/options.h. */
+#include "listed.h"
+
 #include "base/memory.h"
 #include "base/options.h"
 #include "report/table.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -30,8 +26,7 @@ static void assert_shown(const struct ss_table *table, bool csv, const char *wan
   assert_string_equal(text, wanted);
 }
 
-static void columns_are_aligned_under_a_rule(void **state) {
-  (void)state;
+TEST(columns_are_aligned_under_a_rule) {
   const char *const heads[] = {"<scheme", "time", "<note"};
   struct ss_table *table = ss_table_new(COUNT(heads), heads);
   assert_non_null(table);
@@ -52,8 +47,7 @@ static void columns_are_aligned_under_a_rule(void **state) {
   ss_table_free(table);
 }
 
-static void characters_count_not_bytes(void **state) {
-  (void)state;
+TEST(characters_count_not_bytes) {
   const char *const heads[] = {"γ", "β"};
   struct ss_table *table = ss_table_new(COUNT(heads), heads);
   ss_table_cell(table, "µs€");
@@ -68,8 +62,7 @@ static void characters_count_not_bytes(void **state) {
   ss_table_free(table);
 }
 
-static void cells_cannot_steer_the_terminal(void **state) {
-  (void)state;
+TEST(cells_cannot_steer_the_terminal) {
   const char *const heads[] = {"<a", "<b"};
   struct ss_table *table = ss_table_new(COUNT(heads), heads);
   ss_table_cell(table, "%s", "\x1b[2J\n\xff");
@@ -78,8 +71,7 @@ static void cells_cannot_steer_the_terminal(void **state) {
   ss_table_free(table);
 }
 
-static void csv_quotes_where_needed(void **state) {
-  (void)state;
+TEST(csv_quotes_where_needed) {
   const char *const heads[] = {"<a,b", "c\"d"};
   struct ss_table *table = ss_table_new(COUNT(heads), heads);
   ss_table_cell(table, "SparDL, 2 teams");
@@ -94,8 +86,7 @@ static void csv_quotes_where_needed(void **state) {
   ss_table_free(table);
 }
 
-static void tables_grow(void **state) {
-  (void)state;
+TEST(tables_grow) {
   const char *const heads[] = {"i", "square"};
   struct ss_table *table = ss_table_new(COUNT(heads), heads);
   for (int i = 0; i < 5000; i++) {
@@ -121,8 +112,7 @@ static void tables_grow(void **state) {
   ss_table_free(table);
 }
 
-static void empty_tables_have_a_head(void **state) {
-  (void)state;
+TEST(empty_tables_have_a_head) {
   const char *const heads[] = {"<a", "bb"};
   struct ss_table *table = ss_table_new(COUNT(heads), heads);
   assert_shown(table, false, "a  bb\n-  --\n");
@@ -130,8 +120,7 @@ static void empty_tables_have_a_head(void **state) {
   ss_table_free(table);
 }
 
-static void failures_to_show_are_told(void **state) {
-  (void)state;
+TEST(failures_to_show_are_told) {
   struct ss_error error = {0};
   ss_table_cell(NULL, "nothing happens");
   assert_false(ss_table_print(NULL, stdout, &error));
@@ -211,8 +200,7 @@ static void join(const char *name, const char *const *texts, size_t count, char 
   for (size_t i = 0; i < count; i++) sprintf(out + strlen(out), "%s=%s;", name, texts[i]);
 }
 
-static void texts_and_flags_are_stored(void **state) {
-  (void)state;
+TEST(texts_and_flags_are_stored) {
   static const char *const cases[][2] = {
       {"", ""},
       {"a --quiet b", "operand=a;operand=b;quiet;"},
@@ -245,8 +233,7 @@ static void texts_and_flags_are_stored(void **state) {
   assert_true(ss_options_parse(specs, 0, NULL, &a, &error));
 }
 
-static void numbers_and_choices_are_stored(void **state) {
-  (void)state;
+TEST(numbers_and_choices_are_stored) {
   char copy[200];
   struct arguments a;
   struct ss_error error = {0};
@@ -257,8 +244,7 @@ static void numbers_and_choices_are_stored(void **state) {
   assert_int_equal(a.format, 2);
 }
 
-static void wrong_usage_is_explained(void **state) {
-  (void)state;
+TEST(wrong_usage_is_explained) {
   static const char *const cases[][2] = {
       {"--bandwith 5", "unknown option \"--bandwith\" (did you mean --bandwidth?)"},
       {"--bandwith=5", "unknown option \"--bandwith\" (did you mean --bandwidth?)"},
@@ -298,8 +284,7 @@ static void wrong_usage_is_explained(void **state) {
   }
 }
 
-static void operands_may_be_one_or_none(void **state) {
-  (void)state;
+TEST(operands_may_be_one_or_none) {
   static const struct ss_option_spec one[] = {{"", SS_TEXT(struct arguments, bandwidth), .value = "file"},
                                               {.name = NULL}};
   static const struct ss_option_spec none[] = {{"--quiet", SS_FLAG(struct arguments, quiet)}, {.name = NULL}};
@@ -314,8 +299,7 @@ static void operands_may_be_one_or_none(void **state) {
   assert_string_equal(error.text, "\"a\" is left over");
 }
 
-static void help_is_in_columns(void **state) {
-  (void)state;
+TEST(help_is_in_columns) {
   SS_AUTO_FREE char *text = NULL;
   size_t size = 0;
   FILE *stream = open_memstream(&text, &size);
@@ -335,22 +319,4 @@ static void help_is_in_columns(void **state) {
                             "                       should be thought of as having some 118 columns, does not hold "
                             "it\n"
                             "  -o FILE              where to write\n");
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(columns_are_aligned_under_a_rule),
-      cmocka_unit_test(characters_count_not_bytes),
-      cmocka_unit_test(cells_cannot_steer_the_terminal),
-      cmocka_unit_test(csv_quotes_where_needed),
-      cmocka_unit_test(tables_grow),
-      cmocka_unit_test(empty_tables_have_a_head),
-      cmocka_unit_test(failures_to_show_are_told),
-      cmocka_unit_test(texts_and_flags_are_stored),
-      cmocka_unit_test(numbers_and_choices_are_stored),
-      cmocka_unit_test(wrong_usage_is_explained),
-      cmocka_unit_test(operands_may_be_one_or_none),
-      cmocka_unit_test(help_is_in_columns),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

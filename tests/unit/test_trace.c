@@ -1,13 +1,8 @@
 /* The trace reader and writer: what is written is read back; what is damaged is refused, or at least consistent. */
+#include "listed.h"
+
 #include "base/memory.h"
 #include "trace/file/trace.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,8 +105,7 @@ static void expect_refusal(struct bytes file, const char *message) {
 
 /* --- good files ------------------------------------------------------------------------------------------- */
 
-static void test_small(void **state) {
-  (void)state;
+TEST(test_small) {
   struct bytes file = make_small(good_header, good_offsets, good_rows);
   struct ss_trace *trace;
   struct ss_error error;
@@ -133,8 +127,7 @@ static void test_small(void **state) {
 }
 
 /* Whatever the header's length makes of the data's alignment, the ids are the same. */
-static void test_unaligned(void **state) {
-  (void)state;
+TEST(test_unaligned) {
   char header[sizeof good_header + 9];
   for (int spaces = 0; spaces < 9; spaces++) {
     snprintf(header, sizeof header, "%s%*s", good_header, spaces, "");
@@ -152,8 +145,7 @@ static void test_unaligned(void **state) {
   }
 }
 
-static void test_64_bit_ids(void **state) {
-  (void)state;
+TEST(test_64_bit_ids) {
   char *wide = replaced(good_header, "\"I32\"", "\"I64\"");
   char *header = replaced(wide, "[24,36]", "[24,48]");
   int64_t data[6] = {0, 1, 3, 0, 4, 2};
@@ -256,8 +248,7 @@ static const struct bad_header {
     {"36]}}", "36]}", "small"},
 };
 
-static void test_bad_headers(void **state) {
-  (void)state;
+TEST(test_bad_headers) {
   for (size_t i = 0; i < sizeof bad_headers / sizeof *bad_headers; i++) {
     char *header = replaced(good_header, bad_headers[i].from, bad_headers[i].to);
     expect_refusal(make_small(header, good_offsets, good_rows), bad_headers[i].message);
@@ -266,8 +257,7 @@ static void test_bad_headers(void **state) {
 }
 
 /* Keys of tools that capture traces are theirs to add. */
-static void test_foreign_metadata(void **state) {
-  (void)state;
+TEST(test_foreign_metadata) {
   char *header = replaced(good_header, "\"source\":\"s\"",
                           "\"torch\":\"2.1\",\"dense\":\"[{\\\"name\\\":\\\"w\\\",\\\"bytes\\\":7}]\","
                           "\"tokens\":\"[3, 4]\",\"pad_id\":\"0\",\"gpus_per_node\":\"8\"");
@@ -289,8 +279,7 @@ static void test_foreign_metadata(void **state) {
 
 /* --- bad data --------------------------------------------------------------------------------------------- */
 
-static void test_bad_data(void **state) {
-  (void)state;
+TEST(test_bad_data) {
   static const struct {
     int64_t offsets[3];
     int32_t rows[3];
@@ -324,8 +313,7 @@ static void test_bad_data(void **state) {
   free(large);
 }
 
-static void test_truncated(void **state) {
-  (void)state;
+TEST(test_truncated) {
   struct bytes whole = make_small(good_header, good_offsets, good_rows);
   struct ss_error error;
   assert_true(open_bytes(whole, &error));
@@ -340,8 +328,7 @@ static void test_truncated(void **state) {
 }
 
 /* A flipped bit may make another good trace (a letter of the source), never a crash or an id out of range. */
-static void test_flipped(void **state) {
-  (void)state;
+TEST(test_flipped) {
   struct bytes file = make_small(good_header, good_offsets, good_rows);
   size_t opened = 0, refused = 0;
   for (size_t bit = 0; bit < file.size * 8; bit++) {
@@ -355,8 +342,7 @@ static void test_flipped(void **state) {
   free(file.data);
 }
 
-static void test_header_length(void **state) {
-  (void)state;
+TEST(test_header_length) {
   static const uint64_t lengths[] = {0, 1, (4u << 20) + 1, UINT32_MAX, UINT64_MAX, UINT64_MAX - 7, INT64_MAX};
   struct ss_error error;
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
@@ -371,8 +357,7 @@ static void test_header_length(void **state) {
   expect_refusal(file, "cut off");
 }
 
-static void test_no_file(void **state) {
-  (void)state;
+TEST(test_no_file) {
   char folder[] = "/tmp/test_trace.XXXXXX", path[64];
   struct ss_trace *trace;
   struct ss_error error;
@@ -457,8 +442,7 @@ static void check_two(const struct ss_trace *trace) {
   assert_null(ss_trace_values(trace, 1, 1, 0, &dtype));
 }
 
-static void test_write_and_build(void **state) {
-  (void)state;
+TEST(test_write_and_build) {
   char folder[] = "/tmp/test_trace.XXXXXX", path[64], again[64];
   assert_non_null(mkdtemp(folder));
   snprintf(path, sizeof path, "%s/a", folder);
@@ -490,8 +474,7 @@ static void expect_unbuilt(const struct ss_trace_content *content, const char *m
   if (!strstr(error.text, message)) fail_msg("said \"%s\", not \"%s\"", error.text, message);
 }
 
-static void test_bad_content(void **state) {
-  (void)state;
+TEST(test_bad_content) {
   struct ss_trace_content content = two();
   content.iterations = 0;
   expect_unbuilt(&content, "no iterations");
@@ -521,8 +504,7 @@ static void test_bad_content(void **state) {
 }
 
 /* A refused content and a full disk leave the old file as it was. */
-static void test_whole_or_not_at_all(void **state) {
-  (void)state;
+TEST(test_whole_or_not_at_all) {
   char folder[] = "/tmp/test_trace.XXXXXX", path[64], text[16] = "";
   assert_non_null(mkdtemp(folder));
   snprintf(path, sizeof path, "%s/a", folder);
@@ -544,23 +526,4 @@ static void test_whole_or_not_at_all(void **state) {
   assert_string_equal(text, "old");
   unlink(path);
   assert_int_equal(rmdir(folder), 0); /* nothing was left beside it */
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_small),
-      cmocka_unit_test(test_unaligned),
-      cmocka_unit_test(test_64_bit_ids),
-      cmocka_unit_test(test_bad_headers),
-      cmocka_unit_test(test_foreign_metadata),
-      cmocka_unit_test(test_bad_data),
-      cmocka_unit_test(test_truncated),
-      cmocka_unit_test(test_flipped),
-      cmocka_unit_test(test_header_length),
-      cmocka_unit_test(test_no_file),
-      cmocka_unit_test(test_write_and_build),
-      cmocka_unit_test(test_bad_content),
-      cmocka_unit_test(test_whole_or_not_at_all),
-  };
-  return cmocka_run_group_tests_name("trace", tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* Making traces: import from text, synthesis, merging. */
+#include "listed.h"
+
 #include "base/memory.h"
 #include "base/random.h"
 #include "trace/make/drawn.h"
@@ -6,13 +8,6 @@
 #include "trace/make/merge_traces.h"
 #include "trace/make/synth.h"
 #include "trace/make/zipf.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
@@ -57,8 +52,7 @@ static struct ss_trace *imported(const char *text, struct ss_import import) {
 /* b 4 times, a 3, c 2 and d 2 (c first), e once: b 2, a 3, c 4, d 5, e 6. */
 static const char letters[] = "a b\nB c d a,\n\n  b e -- 7\nB d; c A";
 
-static void test_stream(void **state) {
-  (void)state;
+TEST(test_stream) {
   struct ss_trace *trace = imported(letters, import_of(SS_STREAM, 2, 1, 3));
   assert_int_equal(ss_trace_iterations(trace), 2); /* 12 words: 6 a rank */
   assert_int_equal(ss_trace_tensor(trace, 0)->rows, 7);
@@ -81,8 +75,7 @@ static void test_stream(void **state) {
   ss_trace_close(trace);
 }
 
-static void test_sentence(void **state) {
-  (void)state;
+TEST(test_sentence) {
   struct ss_trace *trace = imported(letters, import_of(SS_SENTENCE, 2, 2, 0));
   assert_int_equal(ss_trace_iterations(trace), 1); /* 4 lines have words */
   expect_rows(trace, 0, 0, ROWS(3, 2, 0, 0, 2, 4, 5, 3));
@@ -99,15 +92,13 @@ static void test_sentence(void **state) {
 }
 
 /* UTF-8 letters are part of words; nothing but ASCII is folded. */
-static void test_words(void **state) {
-  (void)state;
+TEST(test_words) {
   struct ss_trace *trace = imported("\xc3\x89t\xc3\xa9 \xc3\xa9T\xc3\xa9 don't DON T", import_of(SS_STREAM, 1, 1, 6));
   expect_rows(trace, 0, 0, ROWS(4, 5, 2, 3, 2, 3));
   ss_trace_close(trace);
 }
 
-static void test_short_text(void **state) {
-  (void)state;
+TEST(test_short_text) {
   static const struct {
     const char *text;
     enum ss_text_layout layout;
@@ -130,8 +121,7 @@ static void test_short_text(void **state) {
 }
 
 /* Enough words that the table of known ones grows several times. */
-static void test_many_words(void **state) {
-  (void)state;
+TEST(test_many_words) {
   enum { WORDS = 50000, LENGTH = 6 };
   char *text = ss_alloc(WORDS * 2 + 1, LENGTH);
   assert_non_null(text);
@@ -185,8 +175,7 @@ static void check_zipf(double s, uint64_t n, uint64_t bins) {
     fail_msg("s = %g, n = %lu: chi-square %g of %g degrees, p = %g", s, (unsigned long)n, chi, degrees, p);
 }
 
-static void test_zipf(void **state) {
-  (void)state;
+TEST(test_zipf) {
   static const double exponents[] = {0, 0.3, 0.9, 0.99999999, 1, 1.00000001, 1.1, 2, 4, 20};
   for (size_t i = 0; i < sizeof exponents / sizeof *exponents; i++) {
     check_zipf(exponents[i], 1, 1);
@@ -204,8 +193,7 @@ static struct ss_trace *synthetic(const struct ss_synth *synth) {
 }
 
 /* Lookups depend on their place only: a wider, longer trace begins like a smaller one. */
-static void test_synth_by_counter(void **state) {
-  (void)state;
+TEST(test_synth_by_counter) {
   struct ss_synth synth;
   ss_synth_defaults(&synth);
   synth.lookups = 100;
@@ -227,8 +215,7 @@ static void test_synth_by_counter(void **state) {
 
 /* Shuffling is a permutation, on ranges just above and below powers of two and of four: uniform draws reach every
  * row, and counts of rows equal those by popularity. */
-static void test_shuffle(void **state) {
-  (void)state;
+TEST(test_shuffle) {
   static const uint64_t sizes[] = {1, 2, 3, 4, 5, 15, 16, 17, 63, 64, 65, 129};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     struct ss_synth synth;
@@ -256,8 +243,7 @@ static void test_shuffle(void **state) {
 }
 
 /* The id of the most popular row depends on the seed. */
-static void test_seeds_shuffle_otherwise(void **state) {
-  (void)state;
+TEST(test_seeds_shuffle_otherwise) {
   uint32_t first[8], different = 0;
   for (uint64_t seed = 0; seed < 8; seed++) {
     struct ss_synth synth;
@@ -276,8 +262,7 @@ static void test_seeds_shuffle_otherwise(void **state) {
   assert_true(different >= 6);
 }
 
-static void test_hot_set(void **state) {
-  (void)state;
+TEST(test_hot_set) {
   struct ss_synth synth;
   ss_synth_defaults(&synth);
   synth.hot = 1; /* every lookup, and every row of the set is drawn */
@@ -319,8 +304,7 @@ static void expect_no_synth(const struct ss_synth *synth, const char *field) {
   assert_memory_equal(error.text, field, strlen(field));
 }
 
-static void test_bad_synth(void **state) {
-  (void)state;
+TEST(test_bad_synth) {
   struct ss_synth synth;
 #define REFUSED(field, value)                                                                                        \
   ss_synth_defaults(&synth);                                                                                         \
@@ -350,10 +334,9 @@ static void test_bad_synth(void **state) {
 
 /* The experts of a token differ, however steep their popularity; and whoever asks for one gets what there always was.
  */
-static void neighbours_differ_where_asked(void **state) {
+TEST(neighbours_differ_where_asked) {
   static const double exponents[] = {0, 1, 20};
   struct ss_error error;
-  (void)state;
   for (uint32_t i = 0; i < sizeof exponents / sizeof *exponents; i++) {
     struct ss_synth synth;
     struct ss_trace *trace;
@@ -405,10 +388,9 @@ static struct ss_synth small_synth(void) {
 }
 
 /* Whatever is asked for, in whatever order: shorter, longer, wider; each lookup is drawn once. */
-static void what_was_drawn_is_not_drawn_again(void **state) {
+TEST(what_was_drawn_is_not_drawn_again) {
   struct ss_drawn *drawn = ss_drawn_new(1 << 20);
   struct ss_synth synth = small_synth();
-  (void)state;
   assert_int_equal(drawn_as_without(synth, drawn), 0);
   assert_int_equal(drawn_as_without(synth, drawn), 2 * 3 * 60);
   synth.lookups = 25;
@@ -424,11 +406,10 @@ static void what_was_drawn_is_not_drawn_again(void **state) {
 }
 
 /* Every field on which a lookup depends makes another law; the others do not. */
-static void laws_are_told_apart(void **state) {
+TEST(laws_are_told_apart) {
   const struct ss_synth first = small_synth();
   struct ss_synth other[] = {first, first, first, first, first, first, first}, alike = first;
   struct ss_drawn *drawn = ss_drawn_new(1 << 20);
-  (void)state;
   assert_int_equal(drawn_as_without(first, drawn), 0);
   other[0].rows++;
   other[1].zipf = 1.5;
@@ -446,11 +427,10 @@ static void laws_are_told_apart(void **state) {
 }
 
 /* Four laws of the largest size that one may have, and no fifth; nor a larger one. */
-static void what_is_kept_is_bounded(void **state) {
+TEST(what_is_kept_is_bounded) {
   enum { BYTES = 2 * 3 * 60 * 4 };
   struct ss_drawn *drawn = ss_drawn_new(4 * BYTES);
   struct ss_synth synth = small_synth();
-  (void)state;
   synth.lookups++;
   for (int i = 0; i < 2; i++) assert_int_equal(drawn_as_without(synth, drawn), 0);
   synth.lookups--;
@@ -517,8 +497,7 @@ static struct ss_trace *merged(struct parts *parts, const char *source, struct s
   return out;
 }
 
-static void test_merge(void **state) {
-  (void)state;
+TEST(test_merge) {
   struct parts parts;
   struct ss_error error;
   parts_init(&parts);
@@ -541,8 +520,7 @@ static void test_merge(void **state) {
   ss_trace_close(trace);
 }
 
-static void test_merge_disagreement(void **state) {
-  (void)state;
+TEST(test_merge_disagreement) {
   struct parts parts;
   struct ss_error error;
   struct ss_tensor tensor = {"T", 999, 2, SS_F32};
@@ -569,27 +547,4 @@ static void test_merge_disagreement(void **state) {
   assert_non_null(trace);
   assert_string_equal(ss_trace_source(trace), "both");
   ss_trace_close(trace);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(neighbours_differ_where_asked),
-      cmocka_unit_test(test_stream),
-      cmocka_unit_test(test_sentence),
-      cmocka_unit_test(test_words),
-      cmocka_unit_test(test_short_text),
-      cmocka_unit_test(test_many_words),
-      cmocka_unit_test(test_zipf),
-      cmocka_unit_test(test_synth_by_counter),
-      cmocka_unit_test(test_shuffle),
-      cmocka_unit_test(test_seeds_shuffle_otherwise),
-      cmocka_unit_test(test_hot_set),
-      cmocka_unit_test(test_bad_synth),
-      cmocka_unit_test(what_was_drawn_is_not_drawn_again),
-      cmocka_unit_test(laws_are_told_apart),
-      cmocka_unit_test(what_is_kept_is_bounded),
-      cmocka_unit_test(test_merge),
-      cmocka_unit_test(test_merge_disagreement),
-  };
-  return cmocka_run_group_tests_name("making traces", tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* Statistics against a slow reference that works on one bool per row, and coalescing against qsort. */
+#include "listed.h"
+
 #include "base/memory.h"
 #include "base/random.h"
 #include "tensor/coalesce.h"
 #include "trace/measure/stats.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -55,8 +50,7 @@ static void check_coalesce(const uint32_t *rows, uint64_t count, uint64_t range,
 }
 
 /* Around every turn between insertion, bitset, and radix sort with narrow and wide digits. */
-static void test_coalesce(void **state) {
-  (void)state;
+TEST(test_coalesce) {
   static const uint64_t counts[] = {0, 1, 2, 3, 31, 32, 33, 100, 1000, 1024, 1025, 4095, 4096, 20000};
   static const uint64_t ranges[] = {1,          2,
                                     63,         64,
@@ -275,8 +269,7 @@ static void check_stats(const struct ss_trace *trace, struct ss_stats_window win
   ss_stats_free(stats);
 }
 
-static void test_against_reference(void **state) {
-  (void)state;
+TEST(test_against_reference) {
   static const struct shape shapes[] = {
       {1, 1, 3, 1, false},    {3, 1, 2, 5, false},     {4, 10, 8, 3, false},     {2, 100, 50, 14, false},
       {3, 1000, 40, 7, true}, {5, 333, 200, 4, false}, {2, 40000, 300, 6, true}, {2, 50000, 900, 9, false},
@@ -293,8 +286,7 @@ static void test_against_reference(void **state) {
 }
 
 /* By hand: rows 8, ranks {0,1,2,3} and {3,3,4}, then {3} and {}. */
-static void test_by_hand(void **state) {
-  (void)state;
+TEST(test_by_hand) {
   static const uint64_t offsets[5] = {0, 4, 7, 8, 8};
   static const uint32_t ids[8] = {2, 0, 1, 3, 3, 3, 4, 3};
   const struct ss_tensor tensor = {"T", 8, 10, SS_F32};
@@ -327,8 +319,7 @@ static void test_by_hand(void **state) {
 }
 
 /* With more than 100 pairs a sample stands for all; of equal sets any sample says 1. */
-static void test_many_pairs(void **state) {
-  (void)state;
+TEST(test_many_pairs) {
   enum { RANKS = 40 };
   uint64_t offsets[RANKS + 1];
   uint32_t ids[RANKS * 2];
@@ -358,8 +349,7 @@ static void test_many_pairs(void **state) {
   ss_trace_close(trace);
 }
 
-static void test_threads(void **state) {
-  (void)state;
+TEST(test_threads) {
   struct ss_trace *trace = random_trace((struct shape){3, 300000, 5000, 20, false}, 5);
   struct ss_stats *stats[3];
   struct ss_error error;
@@ -377,8 +367,7 @@ static void test_threads(void **state) {
   ss_trace_close(trace);
 }
 
-static void test_bad_window(void **state) {
-  (void)state;
+TEST(test_bad_window) {
   struct ss_trace *trace = random_trace((struct shape){3, 10, 5, 4, false}, 5);
   static const struct ss_stats_window windows[] = {
       {.end = 4}, {.first = 3}, {.first = 2, .end = 1}, {.first = 1, .end = 1}, {.ranks = 5}};
@@ -389,12 +378,4 @@ static void test_bad_window(void **state) {
     assert_int_equal(error.status, SS_BAD_INPUT);
   }
   ss_trace_close(trace);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_coalesce),   cmocka_unit_test(test_against_reference), cmocka_unit_test(test_by_hand),
-      cmocka_unit_test(test_many_pairs), cmocka_unit_test(test_threads),           cmocka_unit_test(test_bad_window),
-  };
-  return cmocka_run_group_tests_name("trace statistics", tests, NULL, NULL);
 }

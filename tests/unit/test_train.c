@@ -143,9 +143,8 @@ static const struct toy translation = {
  * 2d: split [4.5,4.75]; d2 [2,4]; d1, made at 4.25, [4.25,6.25]; prior e1 [6.25,6.75], e2 [6.75,7.25]; forward e1
  *   [6.75,7]; at 7.25 the lookups of e1 go before delayed rows: [7.25,7.75]; e2 [7.25,7.5], its lookups [7.75,8.25];
  *   d1 [7.75,8.75]; d2 [8.75,9.75]; delayed e1 [8.25,8.75], e2 [8.75,9.25]: through before the next gradient. */
-static void encoder_and_decoder(void **state) {
+TEST(encoder_and_decoder) {
   static const double ends[][3] = {{11.5, 23, 34.5}, {11.25, 22.5, 33.75}, {10.5, 21, 31.5}, {9.75, 19.5, 29.25}};
-  (void)state;
   check_ends(&translation, ends);
 }
 
@@ -175,9 +174,8 @@ static const struct span_by_hand {
     {SS_SPAN_TASK, 2, SS_TASK_DELAYED, 8.75, 9.25},
 };
 
-static void spans_of_2d(void **state) {
+TEST(spans_of_2d) {
   struct toy_run run;
-  (void)state;
   play_toy(&translation, SS_2D, 3, &run);
   for (uint32_t i = 0; i < COUNT(spans_by_hand); i++) {
     const struct span_by_hand *wanted = &spans_by_hand[i];
@@ -218,7 +216,7 @@ static void spans_of_2d(void **state) {
  *   rows: [3,5]. Split(1) ends at 3.5: delayed(0) moves before prior(1): delayed(0) [5,6], prior(1) [6,6.5], lookups
  *   [6.5,7]. From then on 4 an iteration.
  * others: d [0,2], e (1.5) [2,3.5], lookups [3.5,4]. */
-static void delayed_rows_come_before_the_next_prior(void **state) {
+TEST(delayed_rows_come_before_the_next_prior) {
   const struct toy toy = {
       .modules = 2,
       .split = 0.25,
@@ -227,7 +225,6 @@ static void delayed_rows_come_before_the_next_prior(void **state) {
   static const double ends[][3] = {{4, 8, 12}, {4, 8, 12}, {4, 8, 12}, {3, 7, 11}};
   struct toy_run run;
   uint32_t seen = 0;
-  (void)state;
   check_ends(&toy, ends);
   /* the ends alone do not tell: either order keeps the channel for 1.5 */
   play_toy(&toy, SS_2D, 3, &run);
@@ -247,7 +244,7 @@ static void delayed_rows_come_before_the_next_prior(void **state) {
  * first [1,2.5]; at 2.5 d1 goes before d2's second: [2.5,4]; d0 [4,5.5]; d2's second [5.5,7]; forward d0 [5.5,6.5],
  * d1 [6.5,7.5], d2 [7.5,8.5]. horizontal, 2d: d2 [1,3]; at 3 d0 is made first: [3,4.5]; d1 [4.5,6]; forward d0
  * [4.5,5.5], d1 [6,7], d2 [7,8]. */
-static void buckets_and_partitions(void **state) {
+TEST(buckets_and_partitions) {
   const struct toy toy = {.modules = 3,
                           .bucket = 8,
                           .partition = 4,
@@ -257,12 +254,11 @@ static void buckets_and_partitions(void **state) {
                                      {.forward = 1, .backward = 1, .bytes = 4, .after = {0}, .afters = 1},
                                      {.forward = 1, .backward = 1, .bytes = 8, .after = {1}, .afters = 1}}};
   static const double ends[][3] = {{8, 16, 24}, {8.5, 17, 25.5}, {8, 16, 24}, {8, 16, 24}};
-  (void)state;
   check_ends(&toy, ends);
 }
 
 /* The order of the queue, were all tasks of the translation there at once. */
-static void the_queue_is_in_the_tables_order(void **state) {
+TEST(the_queue_is_in_the_tables_order) {
   static const char *const wanted[] = {
       [SS_PRIORITY] =
           "gradient of e1, gradient of d1, lookups of e1, gradient of e2, gradient of d2, lookups of e2, ",
@@ -271,7 +267,6 @@ static void the_queue_is_in_the_tables_order(void **state) {
       [SS_2D] =
           "prior of e1, prior of e2, lookups of e1, gradient of d1, lookups of e2, gradient of d2, delayed of e1, "
           "delayed of e2, "};
-  (void)state;
   for (enum ss_schedule s = SS_PRIORITY; s <= SS_2D; s++) {
     struct toy_run run;
     char text[400] = "", name[100];
@@ -296,22 +291,20 @@ static void the_queue_is_in_the_tables_order(void **state) {
 
 /* Log-normal of mean 1: the median is exp(-sigma^2/2); the standard error of this mean is 0.0017. */
 /* What iteration t looks up travels before it ends: lookups of the iteration after. */
-static void bytes_are_of_the_iteration_that_sends_them(void **state) {
+TEST(bytes_are_of_the_iteration_that_sends_them) {
   static const double sent[] = {1, 2, 4, 8};
   const struct ss_iterate_options options = {.iterations = 3, .warmup = 1};
   struct ss_task task = {.kind = SS_TASK_GRADIENT, .sent = sent, .period = 4};
-  (void)state;
   assert_true(close_to(ss_task_sent(&task, &options), (2 + 4) / 2.0, 0));
   task.kind = SS_TASK_LOOKUPS;
   assert_true(close_to(ss_task_sent(&task, &options), (4 + 8) / 2.0, 0));
 }
 
-static void jitter_is_one_on_average(void **state) {
+TEST(jitter_is_one_on_average) {
   enum { ITERATIONS = 1000, RANKS = 100 };
   const double sigma = 0.5;
   double sum = 0;
   uint32_t below = 0;
-  (void)state;
   for (uint32_t t = 0; t < ITERATIONS; t++)
     for (uint32_t r = 0; r < RANKS; r++) {
       const double factor = ss_jitter(5, sigma, t, r);
@@ -418,8 +411,7 @@ static void compare_schedules(enum family family, uint32_t seed) {
   }
 }
 
-static void schedules_cost_no_more_than_their_bounds(void **state) {
-  (void)state;
+TEST(schedules_cost_no_more_than_their_bounds) {
   for (enum family family = MIXED; family < FAMILIES; family++)
     for (uint32_t seed = 1; seed <= CASES(1000); seed++) compare_schedules(family, seed);
   printf("# beyond the bound: horizontal %u, 2d %u, of 3000; slower at all %u, beyond split and start-ups %u\n",
@@ -427,18 +419,4 @@ static void schedules_cost_no_more_than_their_bounds(void **state) {
   assert_true(needed > 0 && slower > 0);
   assert_int_equal(broken_2d, 0);
   assert_int_equal(broken_horizontal, 0);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(encoder_and_decoder),
-      cmocka_unit_test(spans_of_2d),
-      cmocka_unit_test(delayed_rows_come_before_the_next_prior),
-      cmocka_unit_test(buckets_and_partitions),
-      cmocka_unit_test(the_queue_is_in_the_tables_order),
-      cmocka_unit_test(bytes_are_of_the_iteration_that_sends_them),
-      cmocka_unit_test(jitter_is_one_on_average),
-      cmocka_unit_test(schedules_cost_no_more_than_their_bounds),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

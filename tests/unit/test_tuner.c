@@ -52,8 +52,7 @@ static void check_choices(const struct machine *m, const struct ss_cluster *c, e
   }
 }
 
-static void test_choices_are_nccls(void **state) {
-  (void)state;
+TEST(test_choices_are_nccls) {
   for (uint32_t i = 0; i < COUNT(machines); i++) {
     const struct machine *m = &machines[i];
     const struct ss_cluster c = read_cluster(
@@ -69,7 +68,7 @@ static void test_choices_are_nccls(void **state) {
 
 /* Where measured times jump on 8 nodes of Polaris (models/measured/nccl.csv): of 2.21 behind 128 KiB, 4 and 8 MiB, of
  * 2.18 behind 128 KiB and 8 MiB. Channels and their rate follow from its two cards of 200 Gbit/s. */
-static void test_polaris_jumps_where_measured(void **state) {
+TEST(test_polaris_jumps_where_measured) {
   static const struct {
     const char *version;
     uint64_t up_to[4];
@@ -80,7 +79,6 @@ static void test_polaris_jumps_where_measured(void **state) {
                {"2.18",
                 {128 << 10, 8 << 20, 64 << 20, 0},
                 {{SS_WAY_TREE, SS_LL, 0}, {SS_WAY_TREE, SS_SIMPLE, 0}, {SS_WAY_RING, SS_SIMPLE, 0}, {0}}}};
-  (void)state;
   for (uint32_t i = 0; i < COUNT(cases); i++) {
     const struct ss_cluster c = read_cluster(
         "{\"latency\": 5e-6, \"bandwidth\": \"200Gbps\", \"gpus_per_node\": 4, \"nics\": 2, \"library\": "
@@ -105,11 +103,10 @@ static void channels_are(struct ss_cluster c, uint32_t nodes, uint32_t count, do
     fail_msg("%u channels of %g B/s, not %u of %g", got.count, got.rate, count, rate);
 }
 
-static void test_channels_follow_from_cards_and_nvlinks(void **state) {
+TEST(test_channels_follow_from_cards_and_nvlinks) {
 #define CARDS(rate, gpu)                                                                                             \
   read_cluster("{\"latency\": 0, \"bandwidth\": \"" rate "\", \"gpus_per_node\": 8, \"library\": {\"name\": "        \
                "\"nccl\", \"version\": \"2.21\", \"gpu\": \"" gpu "\"}}")
-  (void)state;
   channels_are(CARDS("200Gbps", "ampere"), 2, 8, 24e9);
   channels_are(CARDS("400Gbps", "ampere"), 2, 16, 24e9); /* fast channels are halved */
   channels_are(CARDS("400Gbps", "hopper"), 9, 8, 48e9);  /* not of more than four cards of Hopper's */
@@ -134,10 +131,9 @@ static void link_is(const struct ss_link *link, double alpha, double rate, const
   "\"nccl\", \"version\": \"2.18\", \"channel_bandwidth\": \"24GB/s\"%s}}"
 
 /* What is not given follows from rings in Simple, which `inter` is. */
-static void test_costs_follow_from_rings_in_simple(void **state) {
+TEST(test_costs_follow_from_rings_in_simple) {
   const struct ss_cluster c = read_cluster(TWO_CARDS, "");
   struct ss_cluster p;
-  (void)state;
   p = ss_cluster_protocol(&c, SS_WAY_RING, SS_SIMPLE, 32);
   link_is(&p.inter, 28e-6, 24e9, "rings in Simple");
   link_is(&p.intra, 3.4e-6, 1e11, "inside, rings in Simple");
@@ -152,12 +148,11 @@ static void test_costs_follow_from_rings_in_simple(void **state) {
   assert_true(close_to(ss_library_start(&c, SS_LL), 6.6e-6, 1e-12));
 }
 
-static void test_costs_are_taken_where_given(void **state) {
+TEST(test_costs_are_taken_where_given) {
   const struct ss_cluster c =
       read_cluster(TWO_CARDS, ", \"costs\": {\"ring\": {\"ll\": {\"latency\": 3e-6, \"bandwidth\": \"5GB/s\"}}, "
                               "\"start\": {\"ll\": 2e-5}}");
   struct ss_cluster p = ss_cluster_protocol(&c, SS_WAY_RING, SS_LL, 32), twice = c;
-  (void)state;
   link_is(&p.inter, 3e-6, 5e9, "rings in LL");
   p = ss_cluster_protocol(&c, SS_WAY_TREE, SS_LL, 32);
   link_is(&p.inter, 28e-6 * 5 / 14, 17.8e9 / 3.8, "trees in LL");
@@ -172,7 +167,7 @@ static void test_costs_are_taken_where_given(void **state) {
 
 /* --- versions ------------------------------------------------------------------------------------------------ */
 
-static void test_unknown_versions_are_told(void **state) {
+TEST(test_unknown_versions_are_told) {
   static const struct {
     const char *version, *tells;
   } cases[] = {{"2.18", ""},
@@ -180,23 +175,10 @@ static void test_unknown_versions_are_told(void **state) {
                {"2.20", "of nccl 2.20 nothing is known: it chooses as nccl-2.18 does"},
                {"2.27.3-1", "of nccl 2.27.3-1 nothing is known: it chooses as nccl-2.21 does"},
                {"2.4", "of nccl 2.4 nothing is known: it chooses as nccl-2.18 does"}};
-  (void)state;
   for (uint32_t i = 0; i < COUNT(cases); i++) {
     const struct ss_cluster c =
         read_cluster("{\"latency\": 0, \"bandwidth\": 1, \"library\": {\"name\": \"nccl\", \"version\": \"%s\"}}",
                      cases[i].version);
     assert_string_equal(c.warning, cases[i].tells);
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_choices_are_nccls),
-      cmocka_unit_test(test_polaris_jumps_where_measured),
-      cmocka_unit_test(test_channels_follow_from_cards_and_nvlinks),
-      cmocka_unit_test(test_costs_follow_from_rings_in_simple),
-      cmocka_unit_test(test_costs_are_taken_where_given),
-      cmocka_unit_test(test_unknown_versions_are_told),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,9 +93,8 @@ static void run_iterations(struct dice *dice, const struct ss_setting *setting, 
   free(g);
 }
 
-static void every_scheme_keeps_its_word(void **state) {
+TEST(every_scheme_keeps_its_word) {
   struct dice dice = {.seed = 7};
-  (void)state;
   for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
     for (uint32_t P = 1; ss_scheme_valued((*s)) && P <= ALL_RANKS; P++) {
       struct cases c = {.scheme = *s, .layout = flat_layout(P), .brief = P > 8};
@@ -108,11 +107,10 @@ static void every_scheme_keeps_its_word(void **state) {
     }
 }
 
-static void so_they_do_among_nodes(void **state) {
+TEST(so_they_do_among_nodes) {
   static const struct ss_layout layouts[] = {{4, 2, 2, 0, false}, {8, 2, 4, 0, false}, {8, 4, 2, 0, false},
                                              {3, 1, 8, 0, false}, {7, 3, 3, 0, false}, {16, 4, 4, 0, false}};
   struct dice dice = {.seed = 8};
-  (void)state;
   for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
     for (size_t i = 0; ss_scheme_valued(*s) && i < COUNT(layouts) && layouts[i].ranks <= ALL_RANKS; i++)
       for (int h = SS_SHARD; h <= SS_LEADER; h++) {
@@ -162,11 +160,10 @@ static struct ss_final play_once(const struct ss_setting *setting, const struct 
 enum { K = 5 };
 
 /* Ranks alike all select the same: k entries in all, whether one group selects them or each shard its part. */
-static void shards_share_k_out(void **state) {
+TEST(shards_share_k_out) {
   struct ss_cluster cluster = flat;
   struct dice dice = {.seed = 21};
   struct ss_arena arena = {0};
-  (void)state;
   for (uint32_t per_node = 1; per_node <= 8; per_node++) {
     const uint32_t P = 2 * per_node;
     const struct ss_setting setting = {.scheme = &ss_scheme_topka,
@@ -314,14 +311,13 @@ static void meddle_with(struct dice *dice, struct cases *c, const struct ss_clus
   free(g);
 }
 
-static void every_fault_shows(void **state) {
+TEST(every_fault_shows) {
 #if defined(__SANITIZE_ADDRESS__)
   static const uint32_t ranks[] = {2, 3, 4}; /* sanitizers slow memory down */
 #else
   static const uint32_t ranks[] = {2, 3, 4, 6, 8};
 #endif
   struct dice dice = {.seed = 13};
-  (void)state;
   for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
     for (size_t i = 0; ss_scheme_valued((*s)) && i < COUNT(ranks); i++) {
       struct cases c = {.scheme = *s, .layout = flat_layout(ranks[i]), .brief = true};
@@ -334,10 +330,9 @@ static bool teams_of(uint64_t teams, uint32_t ranks, struct ss_error *error) {
   return ss_setting_check(&setting, flat_layout(ranks), error);
 }
 
-static void impossible_settings_say_why(void **state) {
+TEST(impossible_settings_say_why) {
   struct ss_setting gtopk = {.scheme = &ss_scheme_gtopk, .label = "gtopk", .value = {0, 5}};
   struct ss_error error;
-  (void)state;
   assert_false(ss_setting_check(&gtopk, flat_layout(6), &error));
   assert_non_null(strstr(error.text, "power of two"));
   assert_true(ss_setting_check(&gtopk, flat_layout(8), &error));
@@ -351,10 +346,9 @@ static void impossible_settings_say_why(void **state) {
 
 /* An iteration that is played twice begins the second time as the first, but what follows from the point alone is
  * kept. */
-static void what_is_settled_is_not_rewound(void **state) {
+TEST(what_is_settled_is_not_rewound) {
   struct ss_state memory = {0}, before = {0};
   struct ss_error error;
-  (void)state;
   assert_true(ss_state_begin(&memory, 2, &error) && ss_state_save(&memory, &before, &error));
   assert_true(ss_state_settle(&memory, sizeof(int), &error) && ss_state_take(&memory, sizeof(int), 0, &error));
   *(int *)memory.settled = *(int *)memory.own = 7;
@@ -365,16 +359,4 @@ static void what_is_settled_is_not_rewound(void **state) {
   assert_int_equal(*(int *)memory.own, 0);
   ss_state_free(&before);
   ss_state_free(&memory);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_is_settled_is_not_rewound),
-      cmocka_unit_test(every_scheme_keeps_its_word),
-      cmocka_unit_test(so_they_do_among_nodes),
-      cmocka_unit_test(shards_share_k_out),
-      cmocka_unit_test(every_fault_shows),
-      cmocka_unit_test(impossible_settings_say_why),
-  };
-  return cmocka_run_group_tests_name("values", tests, NULL, NULL);
 }

@@ -70,10 +70,9 @@ static void near(double found, double expected) {
 
 /* One message at a time a start-up is waited for in each round: 3 directly, 2 by doubling. All at once: 1 directly.
  */
-static void a_turn_is_told(void **state) {
+TEST(a_turn_is_told) {
   struct compared a;
   char text[SS_TURN_TEXT_SIZE];
-  (void)state;
   ask(SCENARIO("fair", "", "[" RING ", " DIRECT ", " DOUBLING "]"), &a);
   /* the ring takes as long as direct messages where they wait for each other: a tie is no turn */
   assert_int_equal(a.turns.count, 1);
@@ -95,9 +94,8 @@ static void a_turn_is_told(void **state) {
 }
 
 /* Asked of a cluster whose window is all, the other one is 1. */
-static void the_other_of_all_is_one(void **state) {
+TEST(the_other_of_all_is_one) {
   struct compared a;
-  (void)state;
   ask(SCENARIO("fair", ", \"window\": \"all\"", "[" DOUBLING ", " DIRECT "]"), &a);
   assert_int_equal(a.turns.count, 1);
   assert_string_equal(a.turns.turn->faster->setting.label, "direct");
@@ -108,9 +106,8 @@ static void the_other_of_all_is_one(void **state) {
   close_compared(&a);
 }
 
-static void without_a_window_nothing_turns(void **state) {
+TEST(without_a_window_nothing_turns) {
   struct compared a;
-  (void)state;
   ask(SCENARIO("alpha-beta", "", "[" DOUBLING ", " DIRECT "]"), &a);
   assert_int_equal(a.turns.count, 0);
   assert_int_equal(runs, 1); /* nor is anything simulated again */
@@ -118,9 +115,8 @@ static void without_a_window_nothing_turns(void **state) {
 }
 
 /* Neither the ring nor doubling has more than one message under way at a port. */
-static void a_ranking_that_stands_is_not_told(void **state) {
+TEST(a_ranking_that_stands_is_not_told) {
   struct compared a;
-  (void)state;
   ask(SCENARIO("fair", "", "[" RING ", " DOUBLING "]"), &a);
   assert_true(a.results.result[0].time > a.results.result[1].time);
   assert_int_equal(a.turns.count, 0);
@@ -129,12 +125,11 @@ static void a_ranking_that_stands_is_not_told(void **state) {
 
 /* A ring and direct messages one at a time take equally long; what rounding may make of that is no turn either, and
  * more than that is one: all at once, direct messages are faster. */
-static void rounding_makes_no_turn(void **state) {
+TEST(rounding_makes_no_turn) {
   static const double slower[] = {1 + 1e-12, 1 + 1e-6};
   const struct ss_run_options options = {.jobs = 1};
   struct compared a;
   struct ss_error error;
-  (void)state;
   ask(SCENARIO("fair", "", "[" RING ", " DIRECT "]"), &a);
   assert_int_equal(a.turns.count, 0);
   for (uint32_t i = 0; i < COUNT(slower); i++) {
@@ -144,15 +139,4 @@ static void rounding_makes_no_turn(void **state) {
     assert_int_equal(a.turns.count, i);
   }
   close_compared(&a);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_turn_is_told),
-      cmocka_unit_test(the_other_of_all_is_one),
-      cmocka_unit_test(without_a_window_nothing_turns),
-      cmocka_unit_test(rounding_makes_no_turn),
-      cmocka_unit_test(a_ranking_that_stands_is_not_told),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -178,10 +178,9 @@ static uint64_t bytes_due(const struct scene *x) {
   }
 }
 
-static void formats_go_there_and_back(void **state) {
+TEST(formats_go_there_and_back) {
   static struct scene x;
   uint32_t dense = 0, cut = 0;
-  (void)state;
   for (uint32_t f = 0; f < COUNT(formats); f++)
     for (uint64_t seed = 1; seed <= 600; seed++) {
       struct ss_error error;
@@ -206,7 +205,7 @@ static void formats_go_there_and_back(void **state) {
 }
 
 /* Of bytes that stay, indices and values are used where they are, unless no float can lie there. */
-static void what_stays_is_not_copied(void **state) {
+TEST(what_stays_is_not_copied) {
   const uint32_t rows[] = {3, 7};
   const float values[] = {1, 2, 3, 4};
   const struct ss_wire wire = {.format = SS_WIRE_COO, .value_bytes = 4, .index_bytes = 4};
@@ -215,7 +214,6 @@ static void what_stays_is_not_copied(void **state) {
   struct ss_arena arena = {0};
   struct ss_error error;
   _Alignas(uint32_t) unsigned char bytes[25];
-  (void)state;
   for (size_t shift = 0; shift < 2; shift++) {
     const struct ss_encoded came = {bytes + shift, ss_wire_bytes(&wire, &c), true};
     assert_int_equal(came.size, 24);
@@ -230,11 +228,10 @@ static void what_stays_is_not_copied(void **state) {
 }
 
 /* Dense floats side by side need no bytes to be made; floats with gaps, lists and whole numbers do. */
-static void dense_floats_travel_as_they_lie(void **state) {
+TEST(dense_floats_travel_as_they_lie) {
   const float values[] = {1, 2, 3, 4};
   struct ss_wire wire = {.format = SS_WIRE_DENSE, .value_bytes = 4};
   struct ss_chunk c = {.values = values, .high = 2, .width = 2, .stride = 2, .dense = true};
-  (void)state;
   assert_ptr_equal(ss_wire_as_it_lies(&wire, &c), values);
   wire.units = true;
   assert_null(ss_wire_as_it_lies(&wire, &c));
@@ -258,7 +255,7 @@ static bool are_floats(const unsigned char *bytes, const float *values, size_t c
 }
 
 /* Ten rows from 3 on, rows 3, 4 and 12: bits 0, 1 and 9; of the domain {4, 6, 12}, bits 0 and 2 for 4 and 12. */
-static void bits_stand_for_rows_in_order(void **state) {
+TEST(bits_stand_for_rows_in_order) {
   const uint32_t rows[] = {3, 4, 12}, domain[] = {4, 6, 12}, *const domain_rows[] = {domain};
   const uint64_t size = 3;
   const float values[] = {1, 2, 3};
@@ -266,7 +263,6 @@ static void bits_stand_for_rows_in_order(void **state) {
   struct ss_wire wire = {.format = SS_WIRE_BITMAP, .value_bytes = 4};
   struct ss_chunk c = {.rows = rows, .values = values, .count = 3, .low = 3, .high = 13, .width = 1, .stride = 1};
   unsigned char out[64];
-  (void)state;
   assert_int_equal(ss_wire_bytes(&wire, &c), 2 + 12);
   ss_wire_encode(&wire, &c, out);
   assert_true(out[0] == 3 && out[1] == 2 && are_floats(out + 2, values, COUNT(values)));
@@ -289,10 +285,9 @@ static void bits_stand_for_rows_in_order(void **state) {
 }
 
 /* Rows of whole blocks are counted without looking at them where none comes twice: as one by one. */
-static void whole_rows_are_whole_blocks(void **state) {
+TEST(whole_rows_are_whole_blocks) {
   static const uint32_t rows[] = {3, 4, 7, 12}, widths[] = {4, 8, 6};
   const struct ss_wire wire = {.format = SS_WIRE_BLOCK, .value_bytes = 4, .block = 4};
-  (void)state;
   for (size_t i = 0; i < COUNT(widths); i++) {
     struct ss_chunk c = {.rows = rows, .count = 4, .low = 3, .high = 13, .width = widths[i], .stride = widths[i]};
     const struct ss_blocks one_by_one = ss_wire_blocks(&wire, &c);
@@ -306,11 +301,10 @@ static void whole_rows_are_whole_blocks(void **state) {
 /* --- whole numbers ---------------------------------------------------------------------------------------- */
 
 /* Values of 2^24 and less, zeros too where the format keeps them: marks there, floats on the way, marks back. */
-static void units_go_there_and_back(void **state) {
+TEST(units_go_there_and_back) {
   static struct scene x;
   static const int64_t some[] = {1 << 24, -(1 << 24), 1, -1, 0, 4097, -3, 16777215};
   uint64_t zeros = 0, values = 0;
-  (void)state;
   for (uint32_t f = 0; f < COUNT(formats); f++)
     for (uint64_t seed = 1; seed <= 200; seed++) {
       struct ss_error error;
@@ -344,7 +338,7 @@ static void units_go_there_and_back(void **state) {
   ss_arena_free(&x.arena);
 }
 
-static void what_floats_cannot_hold_is_noticed(void **state) {
+TEST(what_floats_cannot_hold_is_noticed) {
   static const float wrong[] = {0.5F, 16777218.0F, -16777218.0F, NAN, INFINITY};
   const uint64_t marks[] = {1, (1 << 24) + 1}, negative[] = {1, 0 - (uint64_t)(1 << 24) - 1};
   const uint32_t rows[] = {2, 3};
@@ -355,7 +349,6 @@ static void what_floats_cannot_hold_is_noticed(void **state) {
   struct ss_arena arena = {0};
   struct ss_error error;
   unsigned char bytes[16] = {2, 0, 0, 0, 3};
-  (void)state;
   assert_false(ss_wire_exact(&wire, &c));
   c.marks = negative;
   assert_false(ss_wire_exact(&wire, &c));
@@ -372,7 +365,7 @@ static void what_floats_cannot_hold_is_noticed(void **state) {
 }
 
 /* Numbers of 8 bytes; an empty range has none, though it counts one (Ok-Topk's cut 0). */
-static void numbers_go_there_and_back(void **state) {
+TEST(numbers_go_there_and_back) {
   const uint64_t number[] = {UINT64_MAX, 7};
   const struct ss_wire wire = {.format = SS_WIRE_DENSE, .value_bytes = 8};
   struct ss_chunk c = {.numbers = number,
@@ -386,7 +379,6 @@ static void numbers_go_there_and_back(void **state) {
   struct ss_arena arena = {0};
   struct ss_error error;
   unsigned char bytes[16];
-  (void)state;
   assert_int_equal(ss_wire_bytes(&wire, &c), 16);
   ss_wire_encode(&wire, &c, bytes);
   assert_memory_equal(bytes, number, 16);
@@ -443,9 +435,8 @@ static bool block_ends(const struct scene *x, const unsigned char *bytes, uint64
   return at == length;
 }
 
-static void bytes_cut_short_are_refused(void **state) {
+TEST(bytes_cut_short_are_refused) {
   static struct scene x;
-  (void)state;
   for (uint32_t f = 0; f < COUNT(formats); f++)
     for (uint64_t seed = 1; seed <= 60; seed++) {
       struct ss_chunk got;
@@ -468,10 +459,9 @@ static void bytes_cut_short_are_refused(void **state) {
   ss_arena_free(&x.arena);
 }
 
-static void changed_bytes_are_refused_or_in_range(void **state) {
+TEST(changed_bytes_are_refused_or_in_range) {
   static struct scene x;
   uint32_t refused = 0, passed = 0;
-  (void)state;
   for (uint32_t f = 0; f < COUNT(formats); f++)
     for (uint64_t seed = 1; seed <= 2000; seed++) {
       struct ss_chunk got;
@@ -494,11 +484,10 @@ static void changed_bytes_are_refused_or_in_range(void **state) {
   ss_arena_free(&x.arena);
 }
 
-static void wrong_blocks_are_refused(void **state) {
+TEST(wrong_blocks_are_refused) {
   static struct scene x;
   struct ss_chunk got;
   uint32_t bytes[] = {0, 1, 2, 1, 3, 4}; /* block 0: elements 1, 2; block 1: elements 3, 4 */
-  (void)state;
   make_scene(&x, 1, SS_WIRE_BLOCK, false);
   x.wire.block = 2;
   x.sent.low = x.known.low = 0;
@@ -517,16 +506,4 @@ static void wrong_blocks_are_refused(void **state) {
   bytes[3] = UINT32_MAX;
   assert_false(decodes(&x, (unsigned char *)bytes, 20, &got));
   ss_arena_free(&x.arena);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(formats_go_there_and_back),          cmocka_unit_test(bits_stand_for_rows_in_order),
-      cmocka_unit_test(whole_rows_are_whole_blocks),        cmocka_unit_test(units_go_there_and_back),
-      cmocka_unit_test(what_floats_cannot_hold_is_noticed), cmocka_unit_test(numbers_go_there_and_back),
-      cmocka_unit_test(bytes_cut_short_are_refused),        cmocka_unit_test(changed_bytes_are_refused_or_in_range),
-      cmocka_unit_test(wrong_blocks_are_refused),           cmocka_unit_test(what_stays_is_not_copied),
-      cmocka_unit_test(dense_floats_travel_as_they_lie),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

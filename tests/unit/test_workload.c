@@ -18,7 +18,7 @@ static bool read(const char *head, const char *counts, struct ss_workload *out, 
   return ok;
 }
 
-static void counts_must_be_possible(void **state) {
+TEST(counts_must_be_possible) {
   static const struct {
     const char *head, *counts, *says; /* NULL: taken */
   } cases[] = {
@@ -30,7 +30,6 @@ static void counts_must_be_possible(void **state) {
       {", \"tokens\": 0", "\"lookups\": 1, \"coalesced\": 1, \"prior\": 1", "tokens"},
       {", \"tokens\": 1e308", "\"lookups\": 1, \"coalesced\": 1, \"prior\": 1", "tokens: 1e+308 is above"},
   };
-  (void)state;
   for (size_t i = 0; i < COUNT(cases); i++) {
     struct ss_workload w;
     struct ss_error error;
@@ -50,12 +49,11 @@ static uint64_t shared(const struct ss_lookups *l, uint32_t a, uint32_t b) {
 }
 
 /* Three ranks with 16 rows each of 100: all the same, or none. */
-static void ranks_share_what_is_said(void **state) {
+TEST(ranks_share_what_is_said) {
   static const struct {
     const char *overlap;
     uint64_t common;
   } cases[] = {{"full", 16}, {"none", 0}};
-  (void)state;
   for (size_t i = 0; i < COUNT(cases); i++) {
     char counts[128];
     struct ss_workload w;
@@ -71,12 +69,4 @@ static void ranks_share_what_is_said(void **state) {
     ss_lookups_free(&l);
     ss_workload_free(&w);
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(counts_must_be_possible),
-      cmocka_unit_test(ranks_share_what_is_said),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }
