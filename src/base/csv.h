@@ -4,8 +4,7 @@
  * CSV is that of RFC 4180: fields may stand in double quotes, which then hold commas, line ends and doubled quotes.
  * In TSV quotes are bytes like others. Lines end in LF or CRLF; empty ones are skipped, and so is a byte order mark.
  * Every record has as many fields as the first. */
-#ifndef SS_BASE_CSV_H
-#define SS_BASE_CSV_H
+#pragma once
 
 #include "base/error.h"
 
@@ -68,5 +67,3 @@ bool ss_csv_fail(const struct ss_csv *csv, struct ss_error *error);
 
 /* Writes a field of CSV, quoted where it must be. */
 void ss_csv_put(const char *text, FILE *stream);
-
-#endif

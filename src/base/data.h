@@ -1,8 +1,7 @@
 /* The data folder: models/, plots/, scenarios/ and traces/, found at $SPARSYNC_DATA, else beside the installed
  * program that runs (../share/sparsync), or above the library that it has loaded, else in the source tree of a build
  * that is not installed. */
-#ifndef SS_BASE_DATA_H
-#define SS_BASE_DATA_H
+#pragma once
 
 #include "base/json.h"
 
@@ -41,5 +40,3 @@ bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_erro
 bool ss_data_path(const char *relative, char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;
 /* The names (without ".json") in ROOT/RELATIVE, as ss_data_list has them. */
 bool ss_data_list_in(const char *relative, char ***names, size_t *count, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* Memory that a computation is about to take, held against what may be taken: before any of it is. */
-#ifndef SS_BASE_ESTIMATE_H
-#define SS_BASE_ESTIMATE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -14,5 +13,3 @@ uint64_t ss_estimate_add(uint64_t a, uint64_t b);
  * takes less: "fewer ranks take less"; `who` is printf's. */
 bool ss_estimate_fits(uint64_t bytes, const char *less, struct ss_error *error, const char *who, ...)
     __attribute__((format(printf, 4, 5))) SS_MUST_CHECK;
-
-#endif

@@ -8,8 +8,7 @@
  *
  * What is stored is read, in the table's order; what has no place in the struct is its own reader's, and the table
  * says only that it may be there and what it looks like. */
-#ifndef SS_BASE_FIELDS_H
-#define SS_BASE_FIELDS_H
+#pragma once
 
 #include "base/json.h"
 
@@ -125,5 +124,3 @@ struct ss_schema {
 };
 /* A JSON Schema (2020-12) for all that the table says; the caller's. NULL: memory was short. */
 struct cJSON *ss_object_schema(const struct ss_object_spec *spec);
-
-#endif

@@ -1,6 +1,5 @@
 /* Files: mapped read-only, and written whole or not at all. */
-#ifndef SS_BASE_FILE_H
-#define SS_BASE_FILE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -68,5 +67,3 @@ bool ss_output_write(const char *path, bool (*print)(const void *context, FILE *
 
 /* What `write` writes, the caller's to free; NULL when memory is short. */
 char *ss_written(void (*write)(const void *context, FILE *stream), const void *context);
-
-#endif

@@ -1,10 +1,7 @@
 /* GSL tells errors by a handler that the whole process shares, and that ends the process unless it is off. */
-#ifndef SS_BASE_GSL_H
-#define SS_BASE_GSL_H
+#pragma once
 
 /* Between the two, GSL's functions return their errors instead. Any threads, any number of times: the handler that
  * was there comes back when the last of them is through. */
 void ss_gsl_errors_off(void);
 void ss_gsl_errors_back(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* What stands for all that decides something: a hash of the JSON that says it. */
-#ifndef SS_BASE_IDENTITY_H
-#define SS_BASE_IDENTITY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ struct ss_keyed {
 void ss_keyed_sort(struct ss_keyed *list, size_t count);
 /* The first of the sorted list with the key; NULL: none has it. */
 const struct ss_keyed *ss_keyed_find(const struct ss_keyed *list, size_t count, struct ss_identity key);
-
-#endif

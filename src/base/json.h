@@ -6,8 +6,7 @@
  * Parsing refuses whatever RFC 8259 does, and also nesting beyond cJSON's limit (1000), numbers that are not
  * finite or longer than 63 characters, "\u0000", lone surrogates, malformed UTF-8, and duplicate keys anywhere. A
  * byte order mark is skipped. */
-#ifndef SS_BASE_JSON_H
-#define SS_BASE_JSON_H
+#pragma once
 
 #include "base/error.h"
 #include "base/suggest.h"
@@ -127,5 +126,3 @@ bool ss_node_flag(struct ss_node node, bool *out, struct ss_error *error) SS_MUS
 /* A string that is one of `choices` (NULL-terminated); *out is its index. The error lists them all. */
 bool ss_node_choice(struct ss_node node, const char *const *choices, size_t *out,
                     struct ss_error *error) SS_MUST_CHECK;
-
-#endif

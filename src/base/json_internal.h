@@ -1,6 +1,5 @@
 /* Shared by the files that read, hold and edit JSON documents. */
-#ifndef SS_BASE_JSON_INTERNAL_H
-#define SS_BASE_JSON_INTERNAL_H
+#pragma once
 
 #include "base/json.h"
 
@@ -19,5 +18,3 @@ struct ss_doc {
 /* Whether the text is one JSON value from byte `first` on, and nothing else; the error names byte and line. */
 bool ss_json_check(const char *name, const char *text, size_t first, size_t length,
                    struct ss_error *error) SS_MUST_CHECK;
-
-#endif

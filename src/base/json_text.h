@@ -1,6 +1,5 @@
 /* JSON as text, and fields that may be null. */
-#ifndef SS_BASE_JSON_TEXT_H
-#define SS_BASE_JSON_TEXT_H
+#pragma once
 
 #include "base/error.h"
 
@@ -57,5 +56,3 @@ void ss_json_add_text(struct cJSON *object, const char *name, const char *text);
 struct cJSON *ss_json_get(const struct cJSON *object, const char *name);
 double ss_json_number(const struct cJSON *object, const char *name);
 const char *ss_json_word(const struct cJSON *object, const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* Lists: arrays that grow, sorted lists of ids, heaps. */
-#ifndef SS_BASE_LIST_H
-#define SS_BASE_LIST_H
+#pragma once
 
 #include "base/both.h"
 
@@ -82,5 +81,3 @@ __attribute__((always_inline)) static inline void ss_heap_sink(void *heap, size_
   }
   memcpy(base + at * size, item, size);
 }
-
-#endif

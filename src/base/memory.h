@@ -2,8 +2,7 @@
  *
  * An arena hands out memory that all goes back at once: one owner, no free of single objects. `ss_arena_reset`
  * keeps the blocks for the next use, so a loop of iterations allocates only in its first. */
-#ifndef SS_BASE_MEMORY_H
-#define SS_BASE_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ void ss_arena_free(struct ss_arena *arena);
 /* for __attribute__((cleanup(ss_cleanup_free))) on a pointer variable */
 void ss_cleanup_free(void *pointer_to_pointer);
 #define SS_AUTO_FREE __attribute__((cleanup(ss_cleanup_free)))
-
-#endif

@@ -1,6 +1,5 @@
 /* Somebody who is told what a user should know of an input that can be used: rooms below cli print nothing. */
-#ifndef SS_BASE_NOTICE_H
-#define SS_BASE_NOTICE_H
+#pragma once
 
 struct ss_notice {
   /* One sentence without its full stop; it may come several times. */
@@ -12,5 +11,3 @@ struct ss_notice {
 static inline void ss_notice_tell(const struct ss_notice *notice, const char *text) {
   if (notice) notice->tell(notice->context, text);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * an error that suggests the nearest known one; so is a missing or superfluous value. (The C library's getopt_long
  * and argp print errors themselves and suggest nothing, so that this small parser is shorter than what would hide
  * them.) */
-#ifndef SS_BASE_OPTIONS_H
-#define SS_BASE_OPTIONS_H
+#pragma once
 
 #include "base/units.h"
 
@@ -82,5 +81,3 @@ void ss_options_free(const struct ss_option_spec *specs, void *arguments);
 void ss_print_filled(const char *text, size_t at, size_t indent, FILE *stream);
 /* A line or more of each option. */
 void ss_options_help(const struct ss_option_spec *specs, FILE *stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* Counter-based hashing and random numbers: any value by its index, the same on every machine and thread count. */
-#ifndef SS_BASE_RANDOM_H
-#define SS_BASE_RANDOM_H
+#pragma once
 
 #include "base/both.h"
 
@@ -25,5 +24,3 @@ SS_DEVICE static inline uint64_t ss_below(uint64_t random, uint64_t n) {
 SS_DEVICE static inline double ss_unit(uint64_t random) {
   return (double)(random >> 11) * 0x1p-53;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Suggestions: the known name that is nearest to one that is not known. */
-#ifndef SS_BASE_SUGGEST_H
-#define SS_BASE_SUGGEST_H
+#pragma once
 
 /* The entry of `known` (NULL-terminated) with the least edit distance to `word`, or NULL when none is near. */
 const char *ss_nearest(const char *word, const char *const *known);
@@ -11,5 +10,3 @@ struct ss_suggestion {
   char text[640];
 };
 struct ss_suggestion ss_suggest(const char *word, const char *const *known, const char *hint);
-
-#endif

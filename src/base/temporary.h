@@ -1,6 +1,5 @@
 /* Files and folders of this process that go with it, also when a signal ends it. */
-#ifndef SS_BASE_TEMPORARY_H
-#define SS_BASE_TEMPORARY_H
+#pragma once
 
 /* Remembers a file, or a folder of files, which is the caller's to remove and to forget. Beyond a few at a time, or
  * with a path that is too long, nothing is remembered: a signal then leaves it behind. */
@@ -9,5 +8,3 @@ void ss_temporary_forget(const char *path);
 
 /* From now on a signal that ends the process first removes what is remembered. Signals that are ignored stay so. */
 void ss_temporaries_go_on_signals(void);
-
-#endif

@@ -7,8 +7,7 @@
  *   "12"                    counts      whole numbers of at least 0
  *
  * Spaces may stand between number and unit. */
-#ifndef SS_BASE_UNITS_H
-#define SS_BASE_UNITS_H
+#pragma once
 
 #include "base/error.h"
 
@@ -40,5 +39,3 @@ double ss_percent(double share);
 /* For tables: three significant digits and the unit that fits, "12.3 ms", "81.2 kB", "25 Gbit/s"; writes at most
  * `size` bytes and returns `buffer`. */
 const char *ss_units_format(char *buffer, size_t size, enum ss_dimension dimension, double value);
-
-#endif

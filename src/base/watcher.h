@@ -1,6 +1,5 @@
 /* Somebody who is told how far a long computation is, say a progress bar, and who may end it. */
-#ifndef SS_BASE_WATCHER_H
-#define SS_BASE_WATCHER_H
+#pragma once
 
 #include "base/error.h"
 
@@ -45,5 +44,3 @@ static inline bool ss_watcher_goes_on(const struct ss_watcher *watcher, struct s
   return !watcher || !watcher->stops || !watcher->stops(watcher->context) ||
          ss_fail(error, SS_CANCELLED, "cancelled before it was done");
 }
-
-#endif

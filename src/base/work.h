@@ -1,7 +1,6 @@
 /* Work: many items, each computed by itself, on several threads. What comes out does not depend on how many there
  * are: the error is that of the first item, in order, that failed. */
-#ifndef SS_BASE_WORK_H
-#define SS_BASE_WORK_H
+#pragma once
 
 #include "base/json.h"
 #include "base/watcher.h"
@@ -33,5 +32,3 @@ struct ss_work {
 bool ss_work_compute(const struct ss_work *work, void *worker, size_t item, struct ss_error *error) SS_MUST_CHECK;
 /* Computes all items in this process. */
 bool ss_work_run(const struct ss_work *work, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* Model files out of measurements: what observations make of a cluster, as JSON with all that is to be known of it.
  */
-#ifndef SS_CALIBRATION_CALIBRATED_H
-#define SS_CALIBRATION_CALIBRATED_H
+#pragma once
 
 #include "calibration/validation.h"
 
@@ -55,5 +54,3 @@ void ss_calibration_free(struct ss_calibration *calibration);
 /* The cluster's name: `name`, or (NULL) the tables' system, else the most nodes and GPUs of a run and the logs'
  * hardware: "4x8-nvidia-h100-80gb-hbm3". */
 void ss_calibration_name(const char *name, const struct ss_observations *all, char *text, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * Times grow with costs as playing says (calibration/model.h); costs are fitted to them by robust regression
  * (calibration/robust.h), played again at what came out, and fitted again. Costs depend on size by pieces: boundaries
  * are added one by one, each where it helps most, and cross-validation says how many are worth it. */
-#ifndef SS_CALIBRATION_FIT_H
-#define SS_CALIBRATION_FIT_H
+#pragma once
 
 #include "calibration/model.h"
 #include "calibration/robust.h"
@@ -67,5 +66,3 @@ bool ss_cluster_fit(const struct ss_observation *list, size_t count, const struc
                     struct ss_error *error) SS_MUST_CHECK;
 void ss_cluster_fit_free(struct ss_cluster_fit *fit);
 void ss_known_terms_free(struct ss_known_terms *known, size_t count);
-
-#endif

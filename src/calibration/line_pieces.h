@@ -1,7 +1,6 @@
 /* A kernel's times as lines one after the other: what fits in a cache goes faster, and what is shared by threads
  * starts later. */
-#ifndef SS_CALIBRATION_LINE_PIECES_H
-#define SS_CALIBRATION_LINE_PIECES_H
+#pragma once
 
 #include "calibration/robust.h"
 
@@ -24,5 +23,3 @@ struct ss_lines {
  * as ss_line_fit. */
 bool ss_lines_fit(struct ss_line_sample *samples, size_t count, struct ss_lines *out,
                   struct ss_error *error) SS_MUST_CHECK;
-
-#endif

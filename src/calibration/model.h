@@ -1,8 +1,7 @@
 /* A cluster as measurements know it: costs of messages and of memory, by size. Every observation is predicted by
  * playing its algorithm on that cluster (sim/collectives/patterns.h); what a fit needs to know of it is how its time
  * changes with each cost, which comes from playing it again with that cost a little higher. */
-#ifndef SS_CALIBRATION_MODEL_H
-#define SS_CALIBRATION_MODEL_H
+#pragma once
 
 #include "calibration/observations.h"
 
@@ -74,5 +73,3 @@ enum { SS_COST_TERMS = 3 * SS_PATTERN_SIZES };
 bool ss_observation_terms(const struct ss_measured_cluster *m, const struct ss_observation *o,
                           struct ss_cost_term terms[SS_COST_TERMS], uint32_t *count,
                           struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* What benchmarks measured: times of collectives, read from nccl-tests' and OSU's logs and from tables, any mix of
  * them, of one cluster. */
-#ifndef SS_CALIBRATION_OBSERVATIONS_H
-#define SS_CALIBRATION_OBSERVATIONS_H
+#pragma once
 
 #include "base/file.h"
 #include "base/notice.h"
@@ -75,5 +74,3 @@ const char *ss_tool_name(const char *text, struct ss_error *error) SS_MUST_CHECK
 bool ss_tool_is_of(const char *text, const char *path);
 bool ss_log_read(const char *path, const struct ss_mapping *text, const struct ss_reading *reading,
                  struct ss_observations *out, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

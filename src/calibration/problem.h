@@ -1,7 +1,6 @@
 /* What a fit works on: observations, how their times grow with costs, and which sizes have costs of their own. Within
  * this room: fit.c fits costs to it, pieces.c makes designs of it and finds the pieces. */
-#ifndef SS_CALIBRATION_PROBLEM_H
-#define SS_CALIBRATION_PROBLEM_H
+#pragma once
 
 #include "base/memory.h"
 #include "calibration/fit.h"
@@ -62,5 +61,3 @@ enum { SS_FIT_ONE = 2, SS_FIT_MANY = 3 };
 bool ss_fit_better(const double *a, const double *b, size_t count, double errors);
 /* Adds pieces to m while those that were not seen are told better for it. */
 void ss_fit_find_pieces(struct ss_fit_problem *p, struct ss_measured_cluster *m);
-
-#endif

@@ -4,8 +4,7 @@
  * Residuals are relative to what is predicted, since that is what noise is. Huber's fit has one solution; what lies
  * within 6 of its deviations (median absolute residual / 0.6745) is fitted again with the bisquare. What ends without
  * weight is an outlier. A cost that would come out below 0 is held at 0. */
-#ifndef SS_CALIBRATION_ROBUST_H
-#define SS_CALIBRATION_ROBUST_H
+#pragma once
 
 #include "base/error.h"
 
@@ -66,5 +65,3 @@ struct ss_line {
  * SS_BAD_INPUT. */
 bool ss_line_fit(const struct ss_line_sample *samples, size_t count, struct ss_line *out,
                  struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* How good a calibration is: what was measured, predicted without it. One collective after the other, or one number
  * of nodes, is left out, the cluster is fitted to the others, and what was left out is predicted. */
-#ifndef SS_CALIBRATION_VALIDATION_H
-#define SS_CALIBRATION_VALIDATION_H
+#pragma once
 
 #include "calibration/fit.h"
 #include "calibration/observations.h"
@@ -69,5 +68,3 @@ bool ss_validation_tree(const struct ss_validation_report *report, struct cJSON 
                         struct ss_error *error) SS_MUST_CHECK;
 struct cJSON *ss_validation_errors(const struct ss_validation_report *report);
 struct cJSON *ss_validation_times(const struct ss_validation_report *report);
-
-#endif

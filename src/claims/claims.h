@@ -1,7 +1,6 @@
 /* Claims as files (scenarios/claims/PAPER.json; docs/schemas/claims-file.schema.json says what may stand there), and
  * their verdicts: requests are answered (query/cache.h), numbers picked from the answers, expressions evaluated. */
-#ifndef SS_CLAIMS_CLAIMS_H
-#define SS_CLAIMS_CLAIMS_H
+#pragma once
 
 #include "base/fields.h"
 
@@ -105,5 +104,3 @@ bool ss_claims_word_is_file(const char *word);
  */
 bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, const struct ss_notice *notice,
                      const struct ss_watcher *watcher, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

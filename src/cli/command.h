@@ -1,7 +1,6 @@
 /* Commands: one file each, one constant each, all listed in commands.c. A command says what it reads and what it
  * does; command.c reads that from the command line, prints the help, and calls the command. */
-#ifndef SS_CLI_COMMAND_H
-#define SS_CLI_COMMAND_H
+#pragma once
 
 #include "base/options.h"
 #include "report/flat.h"
@@ -206,5 +205,3 @@ enum { SS_PATIENCE = 30 /* s, to stand in the defaults of commands that have the
       {"--file", SS_FIELDS("files"), .value = "FILE", .help = "a form of your own (repeatable)"}, {                  \
     "--block", SS_FIELD, .value = "N", .help = "elements of a block (256)"                                           \
   }
-
-#endif

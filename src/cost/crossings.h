@@ -3,8 +3,7 @@
  * The range is probed on a grid, and each change of sign between neighbours is refined with GSL's Brent solver on the
  * logarithm of the axis; rank counts are whole, and there the first is told from which the other one is cheaper. Two
  * changes between neighbouring probes cancel and are not seen. */
-#ifndef SS_COST_CROSSINGS_H
-#define SS_COST_CROSSINGS_H
+#pragma once
 
 #include "base/error.h"
 
@@ -65,5 +64,3 @@ double ss_crossover_position(const struct ss_crossover_search *search, uint32_t 
 bool ss_crossover_find(const struct ss_crossover_search *search, struct ss_crossover *out,
                        struct ss_error *error) SS_MUST_CHECK;
 void ss_crossover_free(struct ss_crossover *crossover);
-
-#endif

@@ -1,7 +1,6 @@
 /* A closed form's grid: the uniform inputs and synthetic gradients, on flat networks, on which `check` plays its
  * scheme. */
-#ifndef SS_COST_FORM_GRID_H
-#define SS_COST_FORM_GRID_H
+#pragma once
 
 #include "cost/forms.h"
 #include "schemes/simulate.h"
@@ -75,5 +74,3 @@ void ss_grid_scratch_free(struct ss_grid_scratch *scratch);
  * grid's own numbers (nothing is measured). What comes out of one does not depend on the others. */
 bool ss_grid_play(const struct ss_grid_point *point, uint32_t networks, struct ss_grid_scratch *scratch,
                   struct ss_grid_result *out, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* Cost models: the closed forms of models/costs, and which of them a setting has. */
-#ifndef SS_COST_FORMS_H
-#define SS_COST_FORMS_H
+#pragma once
 
 #include "base/json.h"
 #include "cost/formula.h"
@@ -65,5 +64,3 @@ struct ss_cost_values {
 };
 bool ss_cost_evaluate(const struct ss_cost *cost, const struct ss_symbols *symbols, struct ss_cost_values *out,
                       struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -11,8 +11,7 @@
  *   fold_sum(P)                         min(q, 2^i), i < L
  *   pow2(n)                             1 for a power of two, else 0
  *   ceil, floor, and what muParser has (log2, min, max, sqrt, ...). */
-#ifndef SS_COST_FORMULA_H
-#define SS_COST_FORMULA_H
+#pragma once
 
 #include "base/error.h"
 
@@ -53,5 +52,3 @@ struct ss_variable {
 };
 bool ss_expression_evaluate(const char *expression, const struct ss_variable *variables, size_t count, double *out,
                             struct ss_error *error) SS_MUST_CHECK;
-
-#endif

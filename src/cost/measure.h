@@ -1,6 +1,5 @@
 /* What the closed forms need to know of an input: measured on its lists, iteration by iteration. */
-#ifndef SS_COST_MEASURE_H
-#define SS_COST_MEASURE_H
+#pragma once
 
 #include "cost/formula.h"
 #include "schemes/input.h"
@@ -42,5 +41,3 @@ void ss_measure_free(struct ss_measures *measures);
  * must outlive the symbols. `shape` is the tensor as the scheme has it. */
 void ss_measure_symbols(const struct ss_measure *measure, const struct ss_input *shape,
                         const struct ss_setting *setting, struct ss_symbols *out);
-
-#endif

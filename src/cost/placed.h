@@ -4,8 +4,7 @@
  * A form is linear in alpha and beta: A start-ups and B bytes at a rank. Where all its messages take the same class
  * and share nothing, it holds as it is. Elsewhere its pattern says which of them go to other nodes; then the busiest
  * port and the busiest card follow (docs/model.md, "On nodes and cards"). */
-#ifndef SS_COST_PLACED_H
-#define SS_COST_PLACED_H
+#pragma once
 
 #include "cost/forms.h"
 #include "machine/cluster.h"
@@ -32,5 +31,3 @@ struct ss_cost_placing {
 };
 bool ss_cost_place(struct ss_cost_placing *placing, const struct ss_cluster *cluster, struct ss_placed *out,
                    struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* Closed forms where there is no trace: what is supposed of the tensor, and the symbols that follow from it. */
-#ifndef SS_COST_SUPPOSE_H
-#define SS_COST_SUPPOSE_H
+#pragma once
 
 #include "cost/forms.h"
 #include "machine/cluster.h"
@@ -55,5 +54,3 @@ struct cJSON *ss_supposed_links_json(const struct ss_cluster *cluster);
  * also where no form holds. */
 struct cJSON *ss_costs_json(const struct ss_costs *costs, const struct ss_costs_request *wanted,
                             struct ss_error *error) SS_MUST_CHECK;
-
-#endif

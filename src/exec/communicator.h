@@ -3,8 +3,7 @@
  *
  * A process that fails must not leave the others waiting. Between collective steps all agree on whether to go on
  * (ss_communicator_agree); a failure in the middle of one ends them all (ss_communicator_abort). */
-#ifndef SS_EXEC_COMMUNICATOR_H
-#define SS_EXEC_COMMUNICATOR_H
+#pragma once
 
 #include "base/error.h"
 
@@ -43,5 +42,3 @@ _Noreturn void ss_communicator_abort(const struct ss_communicator *comm, const s
 /* True when `code` is MPI_SUCCESS; else an SS_MACHINE error with MPI's own words. `what` completes "MPI failed
  * while". */
 bool ss_mpi_check(int code, const char *what, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* What chunks look like on the wire, kept for an iteration. The maker of a chunk encodes it once, to however many it
  * goes; a rank that passes it on sends the bytes that came. */
-#ifndef SS_EXEC_ENCODED_H
-#define SS_EXEC_ENCODED_H
+#pragma once
 
 #include "tensor/wire.h"
 
@@ -21,5 +20,3 @@ bool ss_encoded_keep(struct ss_encoded_store *store, const struct ss_wire *wire,
                      const unsigned char *bytes, struct ss_error *error) SS_MUST_CHECK;
 void ss_encoded_reset(struct ss_encoded_store *store);
 void ss_encoded_free(struct ss_encoded_store *store);
-
-#endif

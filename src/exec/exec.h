@@ -4,8 +4,7 @@
  * what it ends with is compared bit by bit with MPI's all-reduce of the dense tensor (schemes of values:
  * proofs.h). Rank 0 simulates the same, as `sparsync run` would, but for values being coarse. All functions are
  * collective, and all processes get the same result. */
-#ifndef SS_EXEC_EXEC_H
-#define SS_EXEC_EXEC_H
+#pragma once
 
 #include "exec/proofs.h"
 
@@ -65,5 +64,3 @@ struct ss_execution {
  * rounds all return its error; in a round it ends them all. */
 bool ss_execute(const struct ss_communicator *comm, const struct ss_execution *what, struct ss_exec_memory *memory,
                 struct ss_arena *arena, struct ss_executed *out, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

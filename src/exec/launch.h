@@ -1,7 +1,6 @@
 /* Whether a launcher such as mpirun started this process among others: read from the environment, so that nobody has
  * to start MPI to know. */
-#ifndef SS_EXEC_LAUNCH_H
-#define SS_EXEC_LAUNCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ struct ss_launch {
 };
 
 struct ss_launch ss_launch_read(void);
-
-#endif

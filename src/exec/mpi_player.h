@@ -8,8 +8,7 @@
  * learn them: before each payload a *header* travels on a tag of its own, counted apart, so that the payload's bytes
  * are those of the wire format and nothing else. Numbers that the model takes as known to all are all-reduced, and
  * counted nowhere. */
-#ifndef SS_EXEC_MPI_PLAYER_H
-#define SS_EXEC_MPI_PLAYER_H
+#pragma once
 
 #include "exec/communicator.h"
 #include "exec/encoded.h"
@@ -54,5 +53,3 @@ bool ss_mpi_player_open(struct ss_mpi_player *player, const struct ss_communicat
  * first time: no headers travel. Payload bytes are counted anew. */
 void ss_mpi_player_again(struct ss_mpi_player *player);
 void ss_mpi_player_close(struct ss_mpi_player *player);
-
-#endif

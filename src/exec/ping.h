@@ -1,7 +1,6 @@
 /* What messages take between the processes of mpirun: ping-pong of the first and the last rank, and pairwise
  * exchange of all. All functions are collective. */
-#ifndef SS_EXEC_PING_H
-#define SS_EXEC_PING_H
+#pragma once
 
 #include "exec/communicator.h"
 
@@ -20,5 +19,3 @@ bool ss_ping_measure(const struct ss_communicator *comm, size_t bytes, uint32_t 
                      struct ss_error *error) SS_MUST_CHECK;
 /* Machines that the processes run on, if equally many on each; else as if each had its own. */
 bool ss_ping_nodes(const struct ss_communicator *comm, uint32_t *out, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* Proofs of an execution: sums and messages over MPI, held against MPI's own sum and against the simulation. */
-#ifndef SS_EXEC_PROOFS_H
-#define SS_EXEC_PROOFS_H
+#pragma once
 
 #include "exec/communicator.h"
 #include "schemes/simulate.h"
@@ -61,5 +60,3 @@ bool ss_values_prove(struct ss_value_proof *proof, struct ss_error *error) SS_MU
 
 /* Same values; entries of zero do not count, as a dense image loses them. */
 bool ss_values_equal(const struct ss_final *a, const struct ss_final *b);
-
-#endif

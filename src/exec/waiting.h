@@ -1,7 +1,6 @@
 /* MPI's calls that wait, for ranks that may outnumber the cores: while they wait, other processes run. (Open MPI can
  * be told to do so; MPICH spins.) All on MPI_COMM_WORLD; what they return is MPI's code. */
-#ifndef SS_EXEC_WAITING_H
-#define SS_EXEC_WAITING_H
+#pragma once
 
 #include <mpi.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ int ss_wait_bcast(void *data, int count, MPI_Datatype type, int root);
 int ss_wait_barrier(void);
 int ss_wait_probe(int source, int tag, MPI_Message *message, MPI_Status *status);
 int ss_wait_all(int count, MPI_Request *requests, MPI_Status *statuses);
-
-#endif

@@ -1,6 +1,5 @@
 /* Schedules written for other simulators (docs/export.md). */
-#ifndef SS_EXPORT_EXPORT_H
-#define SS_EXPORT_EXPORT_H
+#pragma once
 
 #include "base/watcher.h"
 #include "export/format.h"
@@ -21,5 +20,3 @@ bool ss_export_point(const struct ss_study *study, const struct ss_point **point
  * `path`. What it sends is not proven to be right: `run` does that. */
 bool ss_export(const struct ss_point *point, const struct ss_export_format *format, const char *path,
                const struct ss_watcher *watcher, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

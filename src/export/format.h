@@ -1,6 +1,5 @@
 /* Formats of schedules: one file and one constant each. */
-#ifndef SS_EXPORT_FORMAT_H
-#define SS_EXPORT_FORMAT_H
+#pragma once
 
 #include "export/operations.h"
 #include "export/spool.h"
@@ -37,5 +36,3 @@ extern const struct ss_export_format ss_format_goal;
 /* Chakra execution traces (https://github.com/mlcommons/chakra), as ASTRA-sim reads them: PATH.N.et of endpoint N.
  * Clock: 1 us. NULL: this program was built without protobuf-c. */
 extern const struct ss_export_format *const ss_format_chakra;
-
-#endif

@@ -7,8 +7,7 @@
  * gets the times of the model. With more, the order in which a port's messages start is left to the reader.
  *
  * Operations are handed on as they come, endpoints mixed; what is kept does not grow with their number. */
-#ifndef SS_EXPORT_OPERATIONS_H
-#define SS_EXPORT_OPERATIONS_H
+#pragma once
 
 #include "sim/play.h"
 
@@ -49,5 +48,3 @@ bool ss_operations_open(struct ss_operations *operations, uint32_t endpoints, ui
 void ss_operations_close(struct ss_operations *operations);
 /* What follows, follows at each endpoint all that it did. */
 void ss_operations_settle(struct ss_operations *operations);
-
-#endif

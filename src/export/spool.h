@@ -1,7 +1,6 @@
 /* A spool: many streams of bytes that are written side by side and read one after the other, by way of one file that
  * has no name and goes with the process. Memory does not grow with what is written. */
-#ifndef SS_EXPORT_SPOOL_H
-#define SS_EXPORT_SPOOL_H
+#pragma once
 
 #include "base/error.h"
 
@@ -30,5 +29,3 @@ bool ss_spool_add(struct ss_spool *spool, uint32_t stream, const void *bytes, si
 bool ss_spool_copy(struct ss_spool *spool, uint32_t stream, FILE *to, struct ss_error *error) SS_MUST_CHECK;
 /* A zeroed spool is closed. */
 void ss_spool_close(struct ss_spool *spool);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A figure is data: panels, each with entries that make a request (query/cache.h), and
  * which fields of the answers are x, y and series (docs/figures.md). */
-#ifndef SS_FIGURES_FIGURE_H
-#define SS_FIGURES_FIGURE_H
+#pragma once
 
 #include "base/fields.h"
 #include "figures/plot.h"
@@ -42,5 +41,3 @@ bool ss_figure_fill(struct ss_doc *doc, const struct cJSON *results, const struc
 
 /* The error that `what` holds nothing to draw; returns false. */
 bool ss_figure_fail_empty(const char *what, struct ss_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* How fields of results are called on axes, and the units of their values. */
-#ifndef SS_FIGURES_KNOWN_FIELDS_H
-#define SS_FIGURES_KNOWN_FIELDS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -12,5 +11,3 @@ struct ss_known_field {
 const struct ss_known_field *ss_known_field(const char *field);
 /* A value of a field as words: in its unit, where that is known. */
 void ss_figure_value(const char *field, double value, char *text, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * Values are in SI base units; an axis that has a unit is drawn in the multiple that fits. Texts may come from
  * anywhere: they reach gnuplot as quoted data in a folder of their own, never as commands, and no shell is involved.
  * Without gnuplot the table can still be written. */
-#ifndef SS_FIGURES_PLOT_H
-#define SS_FIGURES_PLOT_H
+#pragma once
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -103,5 +102,3 @@ bool ss_picture_of(const char *path, enum ss_picture *out, struct ss_error *erro
  * shown as '?'; in the labels of tics, which gnuplot takes for formats, percent signs are doubled. "]]>" ends in
  * U+203A: gnuplot's SVG has it as it is, which is no XML. */
 void ss_plot_quote(const char *text, bool tic, FILE *stream);
-
-#endif

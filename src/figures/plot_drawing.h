@@ -1,6 +1,5 @@
 /* What one panel's data ask of its drawing: units, categories, and how much room the words around it take. */
-#ifndef SS_FIGURES_PLOT_DRAWING_H
-#define SS_FIGURES_PLOT_DRAWING_H
+#pragma once
 
 #include "figures/plot.h"
 
@@ -71,5 +70,3 @@ double ss_drawing_height_above(const struct ss_drawing *drawing);
 double ss_drawing_height_below(const struct ss_drawing *drawing);
 /* The least, of the plot itself. */
 double ss_drawing_height_between(const struct ss_drawing *drawing);
-
-#endif

@@ -1,11 +1,8 @@
 /* Which style a series has: schemes, systems, traces and kinds of work keep theirs in every figure. */
-#ifndef SS_FIGURES_PLOT_PALETTE_H
-#define SS_FIGURES_PLOT_PALETTE_H
+#pragma once
 
 #include <stddef.h>
 
 /* Of the `all` series of a figure, the style (from 1 on, of plots/style.gp) of series[at]: what has one of its own
  * keeps it, whatever stands beside; all else gets those that are left, in order. No two have the same. */
 size_t ss_palette_style(const char *const *series, size_t all, size_t at);
-
-#endif

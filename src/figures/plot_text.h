@@ -1,6 +1,5 @@
 /* Text in gnuplot's scripts. Letters are UTF-8's, lengths in 1/96 inch. */
-#ifndef SS_FIGURES_PLOT_TEXT_H
-#define SS_FIGURES_PLOT_TEXT_H
+#pragma once
 
 #include "figures/plot.h"
 
@@ -17,5 +16,3 @@ struct ss_paragraph {
 double ss_paragraph_height(const struct ss_paragraph *p);
 /* Writes its lines as labels, down from `top` of a figure that is `height` high. */
 void ss_paragraph_write(const struct ss_paragraph *p, double top, double height, FILE *stream);
-
-#endif

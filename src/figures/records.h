@@ -1,7 +1,6 @@
 /* Rows of a panel out of results: which field of a result is x, y and series, and which results count. Within this
  * room: figure.c reads that from a figure, and asks for the results. */
-#ifndef SS_FIGURES_RECORDS_H
-#define SS_FIGURES_RECORDS_H
+#pragma once
 
 #include "base/json.h"
 #include "figures/plot.h"
@@ -46,5 +45,3 @@ bool ss_figure_add_members(const struct cJSON *result, const struct ss_figure_ma
                            struct ss_error *error) SS_MUST_CHECK;
 /* Why there is no row; returns false. */
 bool ss_figure_fail_search(const struct ss_figure_search *search, struct ss_error *error);
-
-#endif

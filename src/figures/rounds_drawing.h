@@ -1,6 +1,5 @@
 /* Pictures of who sends what to whom: a panel a run, lanes of endpoints, rounds from left to right. */
-#ifndef SS_FIGURES_ROUNDS_DRAWING_H
-#define SS_FIGURES_ROUNDS_DRAWING_H
+#pragma once
 
 #include "figures/plot.h"
 
@@ -25,5 +24,3 @@ void ss_rounds_script(const struct ss_plot_panel *panel, double column, FILE *st
 /* Writes the arrows: a block of data for each of seven widths, the first for messages without bytes. `most`: the
  * largest message of the figure. */
 void ss_rounds_data(const struct ss_plot_panel *panel, double most, FILE *stream);
-
-#endif

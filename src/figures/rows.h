@@ -1,8 +1,7 @@
 /* Rows of a panel beside others of it: relative to a series, printed in a paper, in one cell, or the best at a
  * position. Within this room: figure.c calls it. Each `node` is what the figure says, absent where it says nothing;
  * `first` is the first row of the entry. */
-#ifndef SS_FIGURES_ROWS_H
-#define SS_FIGURES_ROWS_H
+#pragma once
 
 #include "base/fields.h"
 #include "figures/plot.h"
@@ -20,5 +19,3 @@ bool ss_figure_mark_printed(struct ss_node node, struct ss_plot_panel *panel, si
 bool ss_figure_check_cells(const struct ss_plot_panel *panel, struct ss_error *error) SS_MUST_CHECK;
 /* Of the rows at one position the least z wins: it stays, with what the next takes longer (%) as z. */
 void ss_figure_keep_winners(struct ss_plot_panel *panel);
-
-#endif

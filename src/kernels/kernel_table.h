@@ -5,8 +5,7 @@
  * which keeps its promise only for sets (the rows of a partition come in the order of the memory, and which thread
  * came first there is chance). Rows are of one element; on a CPU the kernels that take rows with their values
  * (SS_WIDE_KERNELS, kernels/timing.h) also have wider ones. */
-#ifndef SS_KERNELS_KERNEL_TABLE_H
-#define SS_KERNELS_KERNEL_TABLE_H
+#pragma once
 
 #include "tensor/chunk.h"
 #include "tensor/kernel.h"
@@ -96,5 +95,3 @@ struct ss_kernel_device {
 
 /* Without CUDA, or a GPU, `describe` says so: it is called before anything else. */
 extern const struct ss_kernel_device ss_kernels_cpu, ss_kernels_cuda;
-
-#endif

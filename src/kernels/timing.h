@@ -2,8 +2,7 @@
  *
  * Inputs are made up: `rows` rows of one element, of which each operand lists a share. Before each call twice the
  * cache is written over, so that a kernel finds nothing of its input there. */
-#ifndef SS_KERNELS_TIMING_H
-#define SS_KERNELS_TIMING_H
+#pragma once
 
 #include "kernels/kernel_table.h"
 
@@ -34,5 +33,3 @@ enum {
 };
 bool ss_time_kernels(const struct ss_timing *timing, uint32_t which, struct ss_timed out[SS_KERNELS],
                      struct ss_error *error) SS_MUST_CHECK;
-
-#endif

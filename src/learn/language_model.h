@@ -6,8 +6,7 @@
  * words (sampled softmax). Ids are ranked by frequency, so words are drawn log-uniformly over them: q(id) =
  * log((id + 1) / id) / log(V), id = 1 .. V-1; a sample that is the word itself is left out of its sum. Word 0 is
  * padding: it is never read, predicted or drawn. Everything random is a function of seed, step and rank. */
-#ifndef SS_LEARN_LANGUAGE_MODEL_H
-#define SS_LEARN_LANGUAGE_MODEL_H
+#pragma once
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -65,5 +64,3 @@ struct ss_model_pass {
 /* `arena` is for what is needed meanwhile. */
 bool ss_model_learn(const struct ss_model *model, const struct ss_batch *batch, struct ss_model_pass *pass,
                     struct ss_arena *arena, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

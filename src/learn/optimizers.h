@@ -4,8 +4,7 @@
  * for SGD and Adagrad. Adam also counts steps, for its bias correction, which is where two updates would differ from
  * one. EmbRace (§5.7) therefore lets the prior part use the next step without storing it, and the delayed part store
  * it, also when that part is empty. */
-#ifndef SS_LEARN_OPTIMIZERS_H
-#define SS_LEARN_OPTIMIZERS_H
+#pragma once
 
 #include "base/error.h"
 
@@ -46,5 +45,3 @@ bool ss_optimizer_open(const struct ss_optimizer_options *options, uint64_t elem
 void ss_optimizer_close(struct ss_optimizer *optimizer);
 void ss_optimizer_apply(struct ss_optimizer *optimizer, double *parameters, const struct ss_update *update,
                         enum ss_part part);
-
-#endif

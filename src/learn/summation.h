@@ -5,8 +5,7 @@
  * they play once for each column, with that column's values in place of the proof's integers. All plays of a step
  * have the same messages; bytes are counted in the first. Of gradients that are cut to their largest entries an
  * element is what moves, so all schemes play once. */
-#ifndef SS_LEARN_SUMMATION_H
-#define SS_LEARN_SUMMATION_H
+#pragma once
 
 #include "schemes/select.h"
 #include "schemes/simulate.h"
@@ -50,5 +49,3 @@ void ss_summation_close(struct ss_summation *summation);
 /* One step: own[ranks]. */
 bool ss_summation_run(struct ss_summation *summation, const struct ss_learn_rows *own, struct ss_added *out,
                       struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* The traces that a training reads and makes. */
-#ifndef SS_LEARN_TRACES_H
-#define SS_LEARN_TRACES_H
+#pragma once
 
 #include "learn/trainer.h"
 
@@ -37,5 +36,3 @@ struct ss_learn_watch ss_capture_watch(struct ss_capture *capture);
 bool ss_capture_write(const struct ss_capture *capture, const char *path, const char *source,
                       struct ss_error *error) SS_MUST_CHECK;
 void ss_capture_free(struct ss_capture *capture);
-
-#endif

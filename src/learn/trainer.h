@@ -13,8 +13,7 @@
  * applied:
  *
  *   ss_learner_gradients(t), ss_learner_update(delayed of t-1), ss_learner_split(t), ss_learner_update(prior of t) */
-#ifndef SS_LEARN_TRAINER_H
-#define SS_LEARN_TRAINER_H
+#pragma once
 
 #include "learn/language_model.h"
 #include "learn/optimizers.h"
@@ -97,5 +96,3 @@ struct ss_learn_watch {
 bool ss_learn(const struct ss_learn_task *task, const struct ss_setting *setting, const struct ss_learn_watch *watch,
               struct ss_curve *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_curve_free(struct ss_curve *curve);
-
-#endif

@@ -1,6 +1,5 @@
 /* Requests of other programs (request.c), and asking any (ask.c). */
-#ifndef SS_LIBRARY_REQUEST_H
-#define SS_LIBRARY_REQUEST_H
+#pragma once
 
 #include "base/notice.h"
 #include "base/watcher.h"
@@ -36,5 +35,3 @@ bool ss_import_object(struct ss_node object, const char *path, const struct ss_w
 
 /* An SS_BAD_INPUT error where a needed argument is NULL. */
 bool ss_argument_given(const void *argument, const char *what, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* A cluster: how ranks sit on nodes, which links they share, and what a message costs. Read from models/clusters/. */
-#ifndef SS_MACHINE_CLUSTER_H
-#define SS_MACHINE_CLUSTER_H
+#pragma once
 
 #include "base/fields.h"
 #include "base/notice.h"
@@ -122,5 +121,3 @@ bool ss_cluster_change_nodes(struct ss_cluster *cluster, const struct ss_nodes_c
 
 /* Whether messages take the same on both, whatever the clusters are called. */
 bool ss_cluster_same(const struct ss_cluster *a, const struct ss_cluster *b);
-
-#endif

@@ -1,6 +1,5 @@
 /* A device: how long a kernel takes. Read from models/devices/; "none" charges nothing. */
-#ifndef SS_MACHINE_DEVICE_H
-#define SS_MACHINE_DEVICE_H
+#pragma once
 
 #include "machine/host_memory.h"
 #include "tensor/kernel.h"
@@ -71,5 +70,3 @@ static inline double ss_device_pages(const struct ss_device *device, double byte
 void ss_device_scale(struct ss_device *device, double factor);
 /* Every element and byte stands for `count`; starts are as they were. */
 void ss_device_represent(struct ss_device *device, double count);
-
-#endif

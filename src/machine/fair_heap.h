@@ -1,6 +1,5 @@
 /* A heap of numbered items by time, in which each can be found again. */
-#ifndef SS_MACHINE_FAIR_HEAP_H
-#define SS_MACHINE_FAIR_HEAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void ss_fair_heap_put(struct ss_fair_heap *heap, uint32_t id, double time);
 void ss_fair_heap_order(struct ss_fair_heap *heap);
 /* Takes all items up to `limit` out, writes their ids, and returns how many there were. */
 uint32_t ss_fair_heap_take(struct ss_fair_heap *heap, double limit, uint32_t *ids);
-
-#endif

@@ -1,6 +1,5 @@
 /* Which links a cluster has under the model "fair", which of them a message crosses, and what it costs there. */
-#ifndef SS_MACHINE_FAIR_LINKS_H
-#define SS_MACHINE_FAIR_LINKS_H
+#pragma once
 
 #include "base/memory.h"
 #include "machine/network.h"
@@ -46,5 +45,3 @@ uint32_t ss_fair_kind_of(const struct ss_fair_map *map, uint32_t from, uint32_t 
 struct ss_link_use ss_fair_name(const struct ss_fair_map *map, uint32_t link);
 /* Writes the links that a message of that kind crosses and returns their number. */
 uint32_t ss_fair_path(const struct ss_fair_map *map, uint32_t kind, uint32_t from, uint32_t to, uint32_t *links);
-
-#endif

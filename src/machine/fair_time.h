@@ -2,8 +2,7 @@
  * top: fair.c lists rounds and tells what became of them; fair_fold.c plays nodes that all do the same as one;
  * fair_time.c lets time pass; fair_links.c knows which links there are; shares.c who gets how much of them;
  * fair_heap.c what comes first. docs/model.md says what they compute. */
-#ifndef SS_MACHINE_FAIR_TIME_H
-#define SS_MACHINE_FAIR_TIME_H
+#pragma once
 
 #include "machine/fair_links.h"
 
@@ -132,5 +131,3 @@ void ss_fair_spread(struct ss_network *network);
 void ss_fair_start_all(struct ss_network *network);
 /* Lets time pass as long as nothing that is still to be listed could start; `to_the_end`: nothing is to be listed. */
 void ss_fair_advance(struct ss_network *network, bool to_the_end);
-
-#endif

@@ -1,7 +1,6 @@
 /* What collectives cost within a rank's memory where CPUs sum: a cluster's "memory", as `calibrate network` fits it
  * (docs/model.md, "Memory of hosts"). */
-#ifndef SS_MACHINE_HOST_MEMORY_H
-#define SS_MACHINE_HOST_MEMORY_H
+#pragma once
 
 #include "base/fields.h"
 
@@ -36,5 +35,3 @@ bool ss_host_memory_read(struct ss_node node, struct ss_host_memory *out, struct
 struct ss_host_piece ss_host_at(const struct ss_host_memory *memory, uint64_t bytes);
 /* s that the pages of so many buffers of `bytes` take. */
 double ss_host_pages(const struct ss_host_piece *piece, uint64_t bytes, uint32_t buffers);
-
-#endif

@@ -1,7 +1,6 @@
 /* Links that are uneven: what factors on latency and bandwidth messages between nodes find. Every factor follows from
  * the seed and from who it concerns alone, never from the order in which messages are played. */
-#ifndef SS_MACHINE_JITTER_H
-#define SS_MACHINE_JITTER_H
+#pragma once
 
 #include "base/fields.h"
 
@@ -64,5 +63,3 @@ double ss_uneven_bandwidth(const struct ss_uneven *u, const struct ss_passage *c
 
 /* The factor below which that share of all factors lies, 0 <= share < 1. */
 double ss_quantiles_at(const struct ss_quantiles *quantiles, double share);
-
-#endif

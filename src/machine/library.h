@@ -3,8 +3,7 @@
  * NCCL sends by rings or by two trees, in one of three protocols. Its tuner takes what it believes to be fastest
  * (sim/collectives/tuner.h); what it believes is a file of models/libraries, of which every number is cited from
  * NCCL's source. What an algorithm and protocol really cost is the cluster's: ss_cluster_protocol. */
-#ifndef SS_MACHINE_LIBRARY_H
-#define SS_MACHINE_LIBRARY_H
+#pragma once
 
 #include "base/fields.h"
 #include "machine/link.h"
@@ -97,5 +96,3 @@ struct ss_cluster ss_cluster_protocol(const struct ss_cluster *cluster, enum ss_
                                       uint32_t ranks);
 /* s, of a call. */
 double ss_library_start(const struct ss_cluster *cluster, enum ss_protocol protocol);
-
-#endif

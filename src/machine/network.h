@@ -3,8 +3,7 @@
  * A model is one constant table; `ss_network_model_of` finds it by the cluster. The caller (the engine in sim/) hands
  * over whole rounds in order. A model may play a round at once, or keep it until it knows what else is under way;
  * only `finish` tells times. */
-#ifndef SS_MACHINE_NETWORK_H
-#define SS_MACHINE_NETWORK_H
+#pragma once
 
 #include "machine/cluster.h"
 
@@ -132,5 +131,3 @@ extern const struct ss_network_model ss_network_alpha_beta, ss_network_fair;
 const char *const *ss_network_model_names(void);
 /* What computes the cluster's model: for "fair" where nothing is shared, the one pass of "alpha-beta". */
 const struct ss_network_model *ss_network_model_of(const struct ss_cluster *cluster);
-
-#endif

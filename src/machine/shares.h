@@ -10,8 +10,7 @@
  *
  * Check: links of 2 and 1 B/s; a flow over both gets 0.5 beside another over the second, and a third over the first,
  * capped at 9, gets 1.5. */
-#ifndef SS_MACHINE_SHARES_H
-#define SS_MACHINE_SHARES_H
+#pragma once
 
 #include "machine/fair_heap.h"
 
@@ -87,5 +86,3 @@ double ss_shares_begin(struct ss_shares *shares, double now, const uint32_t *pat
 void ss_shares_end(struct ss_shares *shares, double now, uint32_t id);
 /* Gives every flow its max-min fair rate, and an end in shares->ends. */
 void ss_shares_update(struct ss_shares *shares, double now);
-
-#endif

@@ -1,7 +1,6 @@
 /* What comes of a request (study/study.h): one kind of answer for each command. The cache of requests (cache.h)
  * asks here, and the library. */
-#ifndef SS_QUERY_ANSWERS_H
-#define SS_QUERY_ANSWERS_H
+#pragma once
 
 #include "query/expectations.h"
 #include "study/study.h"
@@ -36,5 +35,3 @@ bool ss_requests_answer(const struct ss_request_kind *kind, struct ss_request *c
  * request has a name; a command's options stand for their fields. */
 bool ss_request_object(const struct ss_request *request, const char *name, struct ss_doc **out,
                        struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* Stored results against new ones: which points moved, which are new, which are gone. */
-#ifndef SS_QUERY_BASELINES_H
-#define SS_QUERY_BASELINES_H
+#pragma once
 
 #include "base/json.h"
 #include "study/study.h"
@@ -26,5 +25,3 @@ struct ss_diff {
 bool ss_diff_make(struct ss_doc *stored, const struct cJSON *inputs, const struct ss_results *results,
                   const char *scenario, double tolerance, struct ss_diff *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_diff_free(struct ss_diff *diff);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Paths are looked for from here, then in the data folder. Answers are kept: what claims or panels share is computed
  * once. */
-#ifndef SS_QUERY_CACHE_H
-#define SS_QUERY_CACHE_H
+#pragma once
 
 #include "base/fields.h"
 
@@ -74,5 +73,3 @@ void ss_query_answer_expected(struct ss_query *query, void (*answered)(void *con
 /* The answer, which stays the query's. An error names where the request stands. */
 bool ss_query_ask(struct ss_query *query, const struct ss_query_request *request, const struct cJSON **answer,
                   struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* What a cluster is to be fitted to, and how, as a request's object says it, or the options of `calibrate network`.
  */
-#ifndef SS_QUERY_CALIBRATE_REQUEST_H
-#define SS_QUERY_CALIBRATE_REQUEST_H
+#pragma once
 
 #include "base/json.h"
 #include "base/memory.h"
@@ -41,5 +40,3 @@ struct ss_validated {
 };
 bool ss_calibrate_request_validate(const struct ss_calibrate_request *request, const struct ss_observations *all,
                                    struct ss_validated *out, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

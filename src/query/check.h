@@ -1,6 +1,5 @@
 /* Closed forms held against the simulation, over the grid of inputs that each names. */
-#ifndef SS_QUERY_CHECK_H
-#define SS_QUERY_CHECK_H
+#pragma once
 
 #include "cost/form_grid.h"
 #include "query/verdict.h"
@@ -24,5 +23,3 @@ struct cJSON *ss_checks_json(const struct ss_checks *checks);
 const char *ss_grid_input_name(const struct ss_grid_point *point);
 /* "low" or "high", the bound that is to be reached; NULL: none. */
 const char *ss_grid_touch_name(const struct ss_grid_point *point);
-
-#endif

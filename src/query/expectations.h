@@ -1,7 +1,6 @@
 /* A scenario's own expectations (docs/scenarios.md): {"that": field, "of": label, "is": "<", "than": label or number,
  * "at": {...}}. All of them are judged, at every point that they concern. */
-#ifndef SS_QUERY_EXPECTATIONS_H
-#define SS_QUERY_EXPECTATIONS_H
+#pragma once
 
 #include "query/verdict.h"
 
@@ -21,5 +20,3 @@ bool ss_expectations_judge(const struct ss_study *study, const struct ss_results
 struct cJSON *ss_expectation_json(const char *file, const struct ss_verdict *verdict);
 /* {"sparsync", "scenario", "ok": all hold, "expectations": [as above]}; the caller's. */
 struct cJSON *ss_expectations_json(const char *scenario, const struct ss_verdicts *verdicts);
-
-#endif

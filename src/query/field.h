@@ -1,7 +1,6 @@
 /* Finding things in results: the records of a result, a record's fields by path, and whether a value is the one that
  * was asked for. Claims, figures and plots all name fields this way (docs/figures.md). */
-#ifndef SS_QUERY_FIELD_H
-#define SS_QUERY_FIELD_H
+#pragma once
 
 #include "base/json.h"
 
@@ -30,5 +29,3 @@ bool ss_record_lies_at(const struct cJSON *record, struct ss_node at);
 /* The nearest record of that name with the ranks, workload, tensor and cell of `record`, which is one of `records`;
  * NULL: there is none. */
 const struct cJSON *ss_record_beside(const struct cJSON *records, const struct cJSON *record, const char *name);
-
-#endif

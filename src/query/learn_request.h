@@ -1,6 +1,5 @@
 /* What is to be learned, as a request's object says it, or the options of `learn`. */
-#ifndef SS_QUERY_LEARN_REQUEST_H
-#define SS_QUERY_LEARN_REQUEST_H
+#pragma once
 
 #include "base/json.h"
 #include "study/learning.h"
@@ -16,5 +15,3 @@ struct ss_learn_request {
 
 /* Errors name the field. */
 bool ss_learn_request_read(struct ss_node object, struct ss_learn_request *out, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

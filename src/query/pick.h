@@ -1,6 +1,5 @@
 /* One number out of a result: of records by label, ranks and cell, or by path (docs/scenarios.md, "Claims"). */
-#ifndef SS_QUERY_PICK_H
-#define SS_QUERY_PICK_H
+#pragma once
 
 #include "base/fields.h"
 #include "cost/formula.h"
@@ -24,5 +23,3 @@ bool ss_picked_evaluate(struct ss_node node, const struct ss_picked *values, dou
  * key "from", which says what result is meant, is the caller's affair. */
 bool ss_pick(struct ss_node pick, const struct cJSON *result, const struct ss_picked *values, double *out,
              struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* Answering requests: what the kinds of them (answers.c, and one file for each that needs more) share. */
-#ifndef SS_QUERY_QUERY_INTERNAL_H
-#define SS_QUERY_QUERY_INTERNAL_H
+#pragma once
 
 #include "query/answers.h"
 #include "query/cache.h"
@@ -22,5 +21,3 @@ bool ss_answer_learn(struct ss_node object, struct ss_request *request, struct s
 bool ss_answer_stats(struct ss_node object, struct ss_request *request, struct ss_error *error) SS_MUST_CHECK;
 bool ss_answer_measure(struct ss_node object, struct ss_request *request, struct ss_error *error) SS_MUST_CHECK;
 bool ss_answer_hash(struct ss_node object, struct ss_request *request, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

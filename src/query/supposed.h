@@ -1,7 +1,6 @@
 /* What the object of a request supposes of a tensor and of the links, where there is no trace: cost and crossover.
  */
-#ifndef SS_QUERY_SUPPOSED_H
-#define SS_QUERY_SUPPOSED_H
+#pragma once
 
 #include "base/memory.h"
 #include "cost/suppose.h"
@@ -56,5 +55,3 @@ bool ss_supposed_cluster(struct ss_node object, const struct ss_request *request
 /* A scheme as ss_duel_side_read takes it, of a text or an object; the document's or the arena's. */
 bool ss_supposed_scheme(struct ss_node node, struct ss_arena *arena, const char **out,
                         struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -4,8 +4,7 @@
  * baseline (query/baselines.h, one a stored point), and the grid of a closed form (query/check.h, one a form). A
  * paper's claim (claims/claims.h) tries estimates besides. A promise is kept if it was compared somewhere and missed
  * nowhere. */
-#ifndef SS_QUERY_VERDICT_H
-#define SS_QUERY_VERDICT_H
+#pragma once
 
 #include "study/scenario_fields.h"
 
@@ -52,5 +51,3 @@ struct ss_verdicts {
 /* The next verdict, zeroed; NULL: memory is short. Those before it may move. */
 struct ss_verdict *ss_verdicts_add(struct ss_verdicts *verdicts);
 void ss_verdicts_free(struct ss_verdicts *verdicts);
-
-#endif

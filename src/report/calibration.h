@@ -1,6 +1,5 @@
 /* Model files out of measurements: written as JSON, told in words. */
-#ifndef SS_REPORT_CALIBRATION_H
-#define SS_REPORT_CALIBRATION_H
+#pragma once
 
 #include "calibration/calibrated.h"
 
@@ -14,5 +13,3 @@ bool ss_model_write(const char *path, struct cJSON *root, bool built, struct ss_
 /* A few lines on what was supposed, what came out, how well it fits, which observations do not, and what should be
  * doubted. */
 void ss_calibrated_tell(const struct ss_calibrated *c, FILE *stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* What `check` found: closed forms against the simulation, scenarios against their own expectations. */
-#ifndef SS_REPORT_CHECKS_H
-#define SS_REPORT_CHECKS_H
+#pragma once
 
 #include "query/check.h"
 #include "report/flat.h"
@@ -27,5 +26,3 @@ ss_printer ss_checks_table, ss_checks_as_json, ss_checks_csv, ss_checks_junit;
 
 /* Where the form is missed at the index of the grid, without a line's end. */
 void ss_parting_print(const struct ss_checks *checks, size_t index, FILE *stream);
-
-#endif

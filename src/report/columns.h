@@ -2,8 +2,7 @@
  * list.
  *
  * Records are JSON objects: those that `--format json` prints, with what the table alone computes added to them. */
-#ifndef SS_REPORT_COLUMNS_H
-#define SS_REPORT_COLUMNS_H
+#pragma once
 
 #include "report/table.h"
 
@@ -35,5 +34,3 @@ struct cJSON *ss_record_members(const struct cJSON *records, const char *field);
 /* Adds to the list a record for each object in the record's member `field`: with what both say; the record itself
  * where there is none. */
 void ss_records_spread(struct cJSON *list, const struct cJSON *record, const char *field);
-
-#endif

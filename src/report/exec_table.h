@@ -1,6 +1,5 @@
 /* Runs of schemes over MPI as a table, JSON or CSV: measured times, traffic and proofs beside what was simulated. */
-#ifndef SS_REPORT_EXEC_TABLE_H
-#define SS_REPORT_EXEC_TABLE_H
+#pragma once
 
 #include "exec/exec.h"
 #include "report/flat.h"
@@ -33,5 +32,3 @@ struct ss_exec_answer {
 };
 
 ss_printer ss_exec_table, ss_exec_json, ss_exec_csv;
-
-#endif

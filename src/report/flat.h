@@ -1,6 +1,5 @@
 /* Reports of JSON: documents as they are, lists of objects as CSV. */
-#ifndef SS_REPORT_FLAT_H
-#define SS_REPORT_FLAT_H
+#pragma once
 
 #include "base/error.h"
 
@@ -32,5 +31,3 @@ void ss_columns_free(struct ss_columns *columns);
 /* `head`: names first. */
 bool ss_flat_rows(const struct ss_columns *columns, const struct cJSON *list, bool head, FILE *stream,
                   struct ss_error *error) SS_MUST_CHECK;
-
-#endif

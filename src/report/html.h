@@ -1,7 +1,6 @@
 /* Texts in HTML. What comes from files and command lines is data: it reaches a page through these and no other way.
  */
-#ifndef SS_REPORT_HTML_H
-#define SS_REPORT_HTML_H
+#pragma once
 
 #include <stdio.h>
 
@@ -18,5 +17,3 @@ void ss_html_texts(const char *look, const char *const *heads, FILE *stream);
 void ss_html_texts_end(FILE *stream);
 /* The same as ss_html_text with lines and tabs kept: for <pre>. */
 void ss_html_lines(const char *text, FILE *stream);
-
-#endif

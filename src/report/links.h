@@ -1,6 +1,5 @@
 /* What bounds a run, and how busy its links are, in words and as a table. */
-#ifndef SS_REPORT_LINKS_H
-#define SS_REPORT_LINKS_H
+#pragma once
 
 #include "study/results.h"
 
@@ -22,5 +21,3 @@ void ss_links_words(const struct ss_result *result, FILE *stream);
 /* Adds to the "links" of a result's JSON, kind by kind, "kind", as it is shown, and "busy": "94% / 61%" of the
  * busiest and of the mean. */
 void ss_links_add_words(struct cJSON *links);
-
-#endif

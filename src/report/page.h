@@ -2,8 +2,7 @@
  * what reproduces it. No scripts, no network; dark and light; readable on a phone and on paper.
  *
  * Every text that comes from a file or the command line goes through report/html.h. */
-#ifndef SS_REPORT_PAGE_H
-#define SS_REPORT_PAGE_H
+#pragma once
 
 #include "cost/forms.h"
 #include "query/expectations.h"
@@ -26,5 +25,3 @@ struct ss_page {
 
 /* Of a struct ss_page. Without gnuplot the page has the figures' data instead, and *lacking says why. */
 ss_printer ss_page_print;
-
-#endif

@@ -1,6 +1,5 @@
 /* What a page is about: the tables of its results, and the axes along which they differ. */
-#ifndef SS_REPORT_PAGE_CELLS_H
-#define SS_REPORT_PAGE_CELLS_H
+#pragma once
 
 #include "base/memory.h"
 #include "report/results_table.h"
@@ -43,5 +42,3 @@ double ss_page_number(const struct ss_page_axis *axis, const struct ss_result *r
 /* The same of any axis as text, "10 Gbit/s"; copied into the arena, NULL when memory is short. */
 const char *ss_page_value(struct ss_page_cells *cells, const struct ss_page_axis *axis,
                           const struct ss_result *result);
-
-#endif

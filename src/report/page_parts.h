@@ -1,6 +1,5 @@
 /* The parts of a page, a file each; each writes its section. */
-#ifndef SS_REPORT_PAGE_PARTS_H
-#define SS_REPORT_PAGE_PARTS_H
+#pragma once
 
 #include "report/page.h"
 #include "report/page_cells.h"
@@ -16,5 +15,3 @@ bool ss_page_figures(struct ss_page_cells *cells, FILE *stream, struct ss_error 
 bool ss_page_forms(const struct ss_page *page, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 /* Clusters and devices with the source of each number, traces with their hashes, and what reproduces the page. */
 void ss_page_inputs(const struct ss_page *page, FILE *stream);
-
-#endif

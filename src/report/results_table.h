@@ -1,6 +1,5 @@
 /* Results as a table that answers first, as JSON or as CSV (docs/results.md). */
-#ifndef SS_REPORT_RESULTS_TABLE_H
-#define SS_REPORT_RESULTS_TABLE_H
+#pragma once
 
 #include "report/flat.h"
 #include "study/results.h"
@@ -97,5 +96,3 @@ struct ss_results_report {
   const struct cJSON *inputs;
 };
 ss_printer ss_results_print;
-
-#endif

@@ -1,6 +1,5 @@
 /* Text tables and CSV from the same cells. */
-#ifndef SS_REPORT_TABLE_H
-#define SS_REPORT_TABLE_H
+#pragma once
 
 #include "base/units.h"
 
@@ -45,5 +44,3 @@ bool ss_table_print_free(struct ss_table *table, bool csv, FILE *stream, struct 
  * is marked, SIZE_MAX marks none. `caption` may be NULL. */
 bool ss_table_html_free(struct ss_table *table, const char *caption, size_t strong, FILE *stream,
                         struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* Reports as tables that answer first, as JSON, CSV and pictures: what each printer gets, and what it adds. */
-#ifndef SS_REPORT_TABLES_H
-#define SS_REPORT_TABLES_H
+#pragma once
 
 #include "figures/plot.h"
 #include "report/results_table.h"
@@ -49,5 +48,3 @@ ss_printer ss_validation_table, ss_validation_markdown, ss_validation_json, ss_v
 /* Predicted against measured times, one colour a collective; the line where both are equal, and 25% about it. */
 bool ss_validation_draw(const struct ss_validation_report *report, enum ss_picture picture,
                         struct ss_picture_bytes *out, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

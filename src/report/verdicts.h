@@ -1,6 +1,5 @@
 /* Verdicts in words: what came of a scenario's expectations. */
-#ifndef SS_REPORT_VERDICTS_H
-#define SS_REPORT_VERDICTS_H
+#pragma once
 
 #include "query/expectations.h"
 
@@ -16,5 +15,3 @@ void ss_misses_print(const struct ss_verdict *verdict, const char *margin, FILE 
  * points:", and below it one for each of those points, up to some; then that is the error, SS_UNPROVEN. */
 bool ss_expectations_conclude(const struct ss_verdicts *verdicts, const char *name,
                               struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* What one synchronisation starts from: the rows that each rank has for one tensor in one iteration. */
-#ifndef SS_SCHEMES_INPUT_H
-#define SS_SCHEMES_INPUT_H
+#pragma once
 
 #include "base/memory.h"
 #include "tensor/chunk.h"
@@ -89,5 +88,3 @@ bool ss_input_begin_before(struct ss_input *input, uint32_t ranks, struct ss_are
 /* Notes that the rank made these distinct rows of so many lookups: it sorted their indices, and added up the elements
  * of those of one row. */
 void ss_input_coalesced(struct ss_input *input, uint32_t rank, uint64_t lookups, uint64_t distinct);
-
-#endif

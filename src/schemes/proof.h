@@ -1,6 +1,5 @@
 /* Proofs: what ranks end with is held against the sum over ranks, computed another way. */
-#ifndef SS_SCHEMES_PROOF_H
-#define SS_SCHEMES_PROOF_H
+#pragma once
 
 #include "schemes/input.h"
 #include "schemes/scheme.h"
@@ -52,5 +51,3 @@ void ss_mass_settle(struct ss_mass *mass, const struct ss_chunk *final, const st
 void ss_mass_judge(struct ss_mass *mass, const struct ss_setting *setting, const struct ss_final *final,
                    const struct ss_state *state, struct ss_outcome *out);
 void ss_mass_close(struct ss_mass *mass);
-
-#endif

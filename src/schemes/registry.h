@@ -1,7 +1,6 @@
 /* The one list of schemes, in the order of `list schemes`: who adds a scheme adds a line. X(allreduce) stands for the
  * constant ss_scheme_allreduce of some file here. */
-#ifndef SS_SCHEMES_REGISTRY_H
-#define SS_SCHEMES_REGISTRY_H
+#pragma once
 
 #include "schemes/scheme.h"
 
@@ -31,5 +30,3 @@ SS_SCHEMES(SS_DECLARE_SCHEME)
 const struct ss_scheme *const *ss_schemes(void);
 /* By name; what follows a ':' is the scheme's to read. NULL: there is none. */
 const struct ss_scheme *ss_scheme_find(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a scheme is given while it runs, and what it reports. */
-#ifndef SS_SCHEMES_RUN_H
-#define SS_SCHEMES_RUN_H
+#pragma once
 
 #include "schemes/proof.h"
 #include "sim/collectives/cut.h"
@@ -232,5 +231,3 @@ bool ss_pooled_take(const struct ss_pooled *bags, const struct ss_receipts *rece
 /* Backward: *sum is what the owner of piece k has of the gradients of its rows. Receiver: piece; block: rank. */
 bool ss_pooled_add_up(const struct ss_pooled *bags, const struct ss_receipts *receipts, uint32_t k,
                       struct ss_chunk *sum, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

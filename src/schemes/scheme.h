@@ -7,8 +7,7 @@
  *
  * The comment at the head of its file ends with the time that a small input takes and the sum behind it, which
  * tests/cli/test_scheme_values.py reads and holds against the program. */
-#ifndef SS_SCHEMES_SCHEME_H
-#define SS_SCHEMES_SCHEME_H
+#pragma once
 
 #include "schemes/setting.h"
 
@@ -62,5 +61,3 @@ static inline bool ss_scheme_estimates(const struct ss_scheme *scheme) {
 static inline bool ss_scheme_model_parallel(const struct ss_scheme *scheme) {
   return scheme->content == SS_SENDS_TABLE;
 }
-
-#endif

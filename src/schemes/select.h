@@ -2,8 +2,7 @@
  * Compression takes them, or its largest blocks, as S2 does (§2.2), with error feedback.
  *
  * A selector belongs to one point of a scenario and remembers every rank's residual from iteration to iteration. */
-#ifndef SS_SCHEMES_SELECT_H
-#define SS_SCHEMES_SELECT_H
+#pragma once
 
 #include "base/fields.h"
 #include "schemes/input.h"
@@ -39,5 +38,3 @@ uint64_t ss_selection_k(const struct ss_selection *selection, uint64_t entries);
 bool ss_selector_apply(struct ss_selector *selector, bool element, struct ss_input *input, struct ss_arena *arena,
                        struct ss_error *error) SS_MUST_CHECK;
 void ss_selector_free(struct ss_selector *selector);
-
-#endif

@@ -1,6 +1,5 @@
 /* Settings: a scheme with values for its options, as a scenario names it; and what follows from one. */
-#ifndef SS_SCHEMES_SETTING_H
-#define SS_SCHEMES_SETTING_H
+#pragma once
 
 #include "base/fields.h"
 #include "sim/play.h"
@@ -146,5 +145,3 @@ void ss_part_for_every_rank(const struct ss_setting *setting, struct ss_layout l
 char *ss_setting_split(char *text);
 /* Sets them in the scheme's object, as ss_doc_set takes values; NULL sets none. The text is used up. */
 bool ss_setting_set_options(struct ss_doc *doc, char *options, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* One synchronisation of one tensor, simulated or (exec/) executed. */
-#ifndef SS_SCHEMES_SIMULATE_H
-#define SS_SCHEMES_SIMULATE_H
+#pragma once
 
 #include "schemes/proof.h"
 #include "schemes/scheme.h"
@@ -122,5 +121,3 @@ bool ss_dense_is_open(const struct ss_setting *setting);
  */
 bool ss_dense_way_take(const struct ss_dense_way *way, const struct ss_cluster *cluster, uint32_t ranks,
                        struct ss_setting *setting);
-
-#endif

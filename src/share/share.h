@@ -8,8 +8,7 @@
  *
  * Items of a process that is silent for longer than `patience` are handed out again. Usually that does not come to
  * pass: when a process dies, mpirun ends the others with a signal, at which rank 0 says what is missing. */
-#ifndef SS_SHARE_SHARE_H
-#define SS_SHARE_SHARE_H
+#pragma once
 
 #include "base/work.h"
 #include "exec/communicator.h"
@@ -36,5 +35,3 @@ bool ss_processes_same(const struct ss_communicator *comm, const uint64_t *numbe
  * collective may follow, and elsewhere than in rank 0 nothing but ss_communicator_close. `patience`: s. */
 bool ss_work_share(struct ss_communicator *comm, const struct ss_work *work, double patience,
                    struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* The engine: the player that says how long rounds take on a network model, or on several. */
-#ifndef SS_SIM_ENGINE_H
-#define SS_SIM_ENGINE_H
+#pragma once
 
 #include "sim/play.h"
 
@@ -48,5 +47,3 @@ struct ss_tally ss_engine_tally(struct ss_engine *engine, uint32_t network);
 /* Bytes that endpoint e sent and received, kernels excluded; for --per-rank. */
 uint64_t ss_engine_sent(const struct ss_engine *engine, uint32_t endpoint);
 uint64_t ss_engine_received(const struct ss_engine *engine, uint32_t endpoint);
-
-#endif

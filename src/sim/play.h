@@ -6,8 +6,7 @@
  * of the ranks that live in it: it asks ss_play_resident before it touches one.
  *
  * Only one round is alive at a time; its arrays belong to `struct ss_play` and are reused. */
-#ifndef SS_SIM_PLAY_H
-#define SS_SIM_PLAY_H
+#pragma once
 
 #include "machine/device.h"
 #include "machine/network.h"
@@ -201,5 +200,3 @@ const struct ss_chunk *ss_play_due(struct ss_play *play, uint32_t at, uint32_t o
 const struct ss_chunk *ss_play_got_several(struct ss_play *play, uint32_t at, uint32_t count);
 /* Records a mismatch: the run is not exact. */
 void ss_play_mismatch(struct ss_play *play, const char *format, ...) SS_PRINTF(2, 3);
-
-#endif

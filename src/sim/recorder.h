@@ -1,6 +1,5 @@
 /* A player that writes down who sends what to whom; how long it takes nobody asks, and all endpoints live here. */
-#ifndef SS_SIM_RECORDER_H
-#define SS_SIM_RECORDER_H
+#pragma once
 
 #include "sim/play.h"
 
@@ -22,5 +21,3 @@ struct ss_recorder {
 /* Empty; to be closed. */
 void ss_recorder_open(struct ss_recorder *recorder);
 void ss_recorder_close(struct ss_recorder *recorder);
-
-#endif

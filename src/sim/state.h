@@ -3,8 +3,7 @@
  *
  * One state belongs to one point of a scenario: a scheme on a tensor at a number of ranks. Shards of a hierarchy have
  * one each inside. */
-#ifndef SS_SIM_STATE_H
-#define SS_SIM_STATE_H
+#pragma once
 
 #include "tensor/chunk.h"
 
@@ -40,5 +39,3 @@ bool ss_state_take(struct ss_state *state, size_t own, size_t each, struct ss_er
 bool ss_state_settle(struct ss_state *state, size_t size, struct ss_error *error) SS_MUST_CHECK;
 /* States of `shards` shards. */
 bool ss_state_split(struct ss_state *state, uint32_t shards, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

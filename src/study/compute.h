@@ -1,6 +1,5 @@
 /* Computing points, one group of points at a time, by one thread. */
-#ifndef SS_STUDY_COMPUTE_H
-#define SS_STUDY_COMPUTE_H
+#pragma once
 
 #include "cost/measure.h"
 #include "study/dense.h"
@@ -73,5 +72,3 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_point_grou
 void ss_result_begin(struct ss_result *result, const struct ss_point *point);
 /* What its closed form, if one fits, says in words. */
 void ss_result_add_texts(struct ss_result *result, const struct ss_point *point, const struct ss_costs *costs);
-
-#endif

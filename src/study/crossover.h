@@ -1,6 +1,5 @@
 /* Where two schemes cost the same over one quantity: by closed forms, or by playing both on uniform tensors. */
-#ifndef SS_STUDY_CROSSOVER_H
-#define SS_STUDY_CROSSOVER_H
+#pragma once
 
 #include "base/watcher.h"
 #include "cost/crossings.h"
@@ -34,5 +33,3 @@ void ss_crossover_study_free(struct ss_crossover_study *study);
 
 /* The tree that `crossover --format json` prints; the caller's, NULL when memory is short. */
 struct cJSON *ss_crossover_study_json(const struct ss_crossover_study *t);
-
-#endif

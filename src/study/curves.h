@@ -1,6 +1,5 @@
 /* Learning curves: the loss of every step under several schemes (docs/learning.md). */
-#ifndef SS_STUDY_CURVES_H
-#define SS_STUDY_CURVES_H
+#pragma once
 
 #include "learn/trainer.h"
 
@@ -29,5 +28,3 @@ bool ss_curves_check(const struct ss_curves *curves, struct ss_error *error) SS_
 
 /* The tree that `learn --format json` prints; the caller's, NULL when memory is short. */
 struct cJSON *ss_curves_json(const struct ss_curves *curves);
-
-#endif

@@ -3,8 +3,7 @@
  * On a cluster whose library is NCCL it is what that chooses ("nccl ring simple"); else the fastest of what libraries
  * take for a dense all-reduce: rings, a tree, Rabenseifner's halving and doubling, and rings behind shards or leaders
  * of nodes. Times of schemes are compared with it. */
-#ifndef SS_STUDY_DENSE_H
-#define SS_STUDY_DENSE_H
+#pragma once
 
 #include "schemes/simulate.h"
 
@@ -27,5 +26,3 @@ struct ss_dense_baseline {
 bool ss_dense_find(struct ss_dense_baseline *baseline, const struct ss_point *point,
                    const struct ss_cluster *const *clusters, uint32_t networks, struct ss_error *error) SS_MUST_CHECK;
 void ss_dense_free(struct ss_dense_baseline *baseline);
-
-#endif

@@ -1,7 +1,6 @@
 /* Ranks beyond those captured: later iterations play as further ranks (ss_trace_widen), and the captured ranks,
  * played by half of them, say how far off that is (docs/model.md, "Ranks beyond those captured"). */
-#ifndef SS_STUDY_EXTRAPOLATION_H
-#define SS_STUDY_EXTRAPOLATION_H
+#pragma once
 
 #include "study/compute.h"
 
@@ -30,5 +29,3 @@ uint64_t ss_extrapolation_most(const struct ss_trace *trace, uint32_t from, uint
  * Nothing of points whose ranks were all captured, or where half of them cannot play. */
 bool ss_extrapolation_judge(const struct ss_computing *all, const struct ss_point_group *group,
                             struct ss_worker *worker, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* What a point is: which points send the same, and which are the same. */
-#ifndef SS_STUDY_IDENTITY_H
-#define SS_STUDY_IDENTITY_H
+#pragma once
 
 #include "study/study.h"
 
@@ -28,5 +27,3 @@ struct ss_point_groups {
 bool ss_points_group(const struct ss_point *const *points, size_t count, const bool *wanted,
                      struct ss_point_groups *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_points_ungroup(struct ss_point_groups *groups);
-
-#endif

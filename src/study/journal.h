@@ -1,7 +1,6 @@
 /* Finished results, kept beside the output while the others are computed: FILE.partial, a line of JSON a result. A
  * run that was killed goes on from there (--resume), and from what an earlier FILE holds. */
-#ifndef SS_STUDY_JOURNAL_H
-#define SS_STUDY_JOURNAL_H
+#pragma once
 
 #include "study/study.h"
 
@@ -24,5 +23,3 @@ bool ss_journal_add(struct ss_journal *journal, const struct ss_result *result, 
 const char *ss_journal_path(const struct ss_journal *journal);
 /* Points that the file holds. */
 size_t ss_journal_points(const struct ss_journal *journal);
-
-#endif

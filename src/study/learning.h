@@ -1,6 +1,5 @@
 /* Training a small model under several schemes: what `learn` does, on a text or on a trace made of one. */
-#ifndef SS_STUDY_LEARNING_H
-#define SS_STUDY_LEARNING_H
+#pragma once
 
 #include "base/watcher.h"
 #include "learn/traces.h"
@@ -53,5 +52,3 @@ bool ss_learning_open(const struct ss_learning_source *source, struct ss_learnin
 bool ss_learning_run(struct ss_learning *learning, unsigned jobs, const struct ss_watcher *watcher,
                      struct ss_error *error) SS_MUST_CHECK;
 void ss_learning_close(struct ss_learning *learning);
-
-#endif

@@ -3,8 +3,7 @@
  * Whole tables go largest first to the rank that has least, by bytes that travel and by bytes that are held at once:
  * the greedy rule of TorchRec's planner (planner/partitioners.py, GreedyPerfPartitioner), Graham's LPT. What planners
  * take two constants for, how long a placement takes, is played. */
-#ifndef SS_STUDY_PLACING_H
-#define SS_STUDY_PLACING_H
+#pragma once
 
 #include "study/study.h"
 #include "trace/placement.h"
@@ -54,5 +53,3 @@ void ss_placing_close(struct ss_placing *placing);
  * memory is short. */
 struct cJSON *ss_placing_json(const struct ss_placing *placing, const char *scenario);
 struct cJSON *ss_placing_rows(const struct ss_placing *placing);
-
-#endif

@@ -1,6 +1,5 @@
 /* The cheapest scheme of each tensor in each cell, out of results that were computed. */
-#ifndef SS_STUDY_PLAN_H
-#define SS_STUDY_PLAN_H
+#pragma once
 
 #include "study/results.h"
 #include "study/window.h"
@@ -36,5 +35,3 @@ bool ss_study_plan(const struct ss_study *study, const struct ss_results *result
 
 /* The tree that `plan --format json` prints; the caller's, NULL when memory is short. */
 struct cJSON *ss_plan_json(const struct ss_plan *plan, const char *scenario);
-
-#endif

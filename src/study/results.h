@@ -1,7 +1,6 @@
 /* Results: what came of each point, that is of one scheme on one tensor in one cell of the scenario's grid
  * (docs/results.md). */
-#ifndef SS_STUDY_RESULTS_H
-#define SS_STUDY_RESULTS_H
+#pragma once
 
 #include "base/identity.h"
 #include "base/json.h"
@@ -136,5 +135,3 @@ bool ss_result_untouched(struct ss_node node, const struct ss_result *result);
  * error that names file and field, and the point is as it was. */
 bool ss_result_read(struct ss_node node, bool per_rank, bool per_iteration, struct ss_result *point,
                     struct ss_error *error) SS_MUST_CHECK;
-
-#endif

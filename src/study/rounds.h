@@ -1,6 +1,5 @@
 /* Who sends what to whom: the messages of one synchronisation, as they were played. */
-#ifndef SS_STUDY_ROUNDS_H
-#define SS_STUDY_ROUNDS_H
+#pragma once
 
 #include "study/study.h"
 
@@ -14,5 +13,3 @@ enum { SS_ROUNDS_RANKS = 16, SS_ROUNDS_RUNS = 6 };
  * scheme, ranks, servers, tensor, cluster, at, rounds, messages}]}, of which a message is {round, phase, from, to,
  * bytes} (sim/recorder.h), is the caller's. */
 bool ss_study_rounds(const struct ss_study *study, struct cJSON **out, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

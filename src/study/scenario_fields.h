@@ -1,6 +1,5 @@
 /* The fields of scenarios (base/fields.h): those of run, plan, check and exec here, those of train in trainings.c. */
-#ifndef SS_STUDY_SCENARIO_FIELDS_H
-#define SS_STUDY_SCENARIO_FIELDS_H
+#pragma once
 
 #include "base/fields.h"
 
@@ -19,5 +18,3 @@ struct ss_expectation {
 };
 extern const struct ss_object_spec ss_expectation_fields;
 extern const char *const ss_relations[]; /* by enum ss_relation; NULL-terminated */
-
-#endif

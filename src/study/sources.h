@@ -1,6 +1,5 @@
 /* The scenario's "trace": a file, {"uniform": ...} or {"synth": ...}; opened once, however often a sweep names it. */
-#ifndef SS_STUDY_SOURCES_H
-#define SS_STUDY_SOURCES_H
+#pragma once
 
 #include "base/fields.h"
 #include "schemes/input.h"
@@ -49,5 +48,3 @@ bool ss_iterations_read(struct ss_node node, uint64_t most, uint64_t *first, uin
  * node all. */
 bool ss_tensors_read(struct ss_node node, const struct ss_trace *trace, size_t *tensor, size_t *count,
                      struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A sweep edits the document once for each cell of its grid. What comes out is a flat list of points, each complete
  * in itself, in a fixed order; each point gives one result. */
-#ifndef SS_STUDY_STUDY_H
-#define SS_STUDY_STUDY_H
+#pragma once
 
 #include "base/json.h"
 #include "base/watcher.h"
@@ -164,5 +163,3 @@ bool ss_ranks_parse(const char *text, uint32_t *out, size_t capacity, size_t *co
 /* A scenario's "ranks": such a text, a number, or a list; absent: `available`, an error where that is 0. */
 bool ss_ranks_read(struct ss_node node, uint32_t available, uint32_t *out, size_t capacity, size_t *count,
                    struct ss_error *error) SS_MUST_CHECK;
-
-#endif

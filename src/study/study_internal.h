@@ -1,6 +1,5 @@
 /* A study: the document with its edits and sweeps (study.c), and the points of each cell (points.c). */
-#ifndef SS_STUDY_STUDY_INTERNAL_H
-#define SS_STUDY_STUDY_INTERNAL_H
+#pragma once
 
 #include "study/extrapolation.h"
 #include "study/sources.h"
@@ -35,5 +34,3 @@ bool ss_study_add_cell(struct ss_study *scenario, struct cJSON *at, struct ss_er
  * `hierarchies` all of them again behind shards and leaders. Simple ones first, so that they win ties. Whether one
  * can run somewhere is not asked here. */
 struct cJSON *ss_candidates(bool hierarchies);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a trace holds and what was measured on it, as the trees that `trace info` and `trace stats` print. */
-#ifndef SS_STUDY_TRACE_JSON_H
-#define SS_STUDY_TRACE_JSON_H
+#pragma once
 
 #include "trace/measure/stats.h"
 
@@ -12,5 +11,3 @@ struct cJSON *ss_trace_stats_json(const struct ss_trace *trace, const struct ss_
 
 /* "xxh64:0123456789abcdef" */
 const char *ss_trace_hash_text(const struct ss_trace *trace, char *buffer, size_t size);
-
-#endif

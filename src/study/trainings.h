@@ -1,6 +1,5 @@
 /* The scenarios of `sparsync train`: which workloads under which systems, where (docs/training.md). */
-#ifndef SS_STUDY_TRAININGS_H
-#define SS_STUDY_TRAININGS_H
+#pragma once
 
 #include "study/extrapolation.h"
 #include "study/sources.h"
@@ -70,5 +69,3 @@ bool ss_training_show(const struct ss_training_point *point, const struct ss_spa
 /* "forward of lstm", "Algorithm 1", "prior of embedding" */
 void ss_training_part_name(const struct ss_training_point *point, enum ss_span_kind kind, uint32_t what, char *out,
                            size_t size);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Few know their library's window: sendrecv has one message under way, receives posted ahead have all. A ranking that
  * holds under both does not depend on it; one that turns needs the window to be known. */
-#ifndef SS_STUDY_WINDOW_H
-#define SS_STUDY_WINDOW_H
+#pragma once
 
 #include "study/study.h"
 
@@ -34,5 +33,3 @@ void ss_turns_free(struct ss_turns *turns);
 /* "with window 1 a takes 1.2 ms and b 1.5 ms, with window all a 3 ms and b 2 ms"; returns `buffer`. */
 enum { SS_TURN_TEXT_SIZE = 320 };
 const char *ss_turn_text(const struct ss_turn *turn, char *buffer, size_t size);
-
-#endif

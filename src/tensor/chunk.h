@@ -6,8 +6,7 @@
  *
  * Proofs: what rank r contributes to row i is the integer ss_contribution(r, i, 0). They are summed mod 2^64, so any
  * order gives the same bits, and a lost, doubled or swapped row shows. */
-#ifndef SS_TENSOR_CHUNK_H
-#define SS_TENSOR_CHUNK_H
+#pragma once
 
 #include "base/error.h"
 #include "base/list.h"
@@ -155,5 +154,3 @@ double ss_chunk_energy(const struct ss_chunk *chunk);
  * some; the arrays are `arena`'s. */
 bool ss_chunk_add_dense(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena,
                         struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Lists that are strictly increasing already are only copied; dense ones pass through a bitset, sparse ones through
  * a radix sort. Reserving memory is apart from coalescing, so that the loop over ranks cannot fail in its middle. */
-#ifndef SS_TENSOR_COALESCE_H
-#define SS_TENSOR_COALESCE_H
+#pragma once
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -39,5 +38,3 @@ bool ss_rows_to_elements(const uint32_t **rows, uint64_t *count, uint32_t width,
 
 /* True when each id is above the one before: the list is its own coalesced form. */
 bool ss_increasing(const uint32_t *rows, uint64_t count);
-
-#endif

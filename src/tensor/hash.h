@@ -7,8 +7,7 @@
  * (Algorithm 3) that it is held against.
  *
  * Rows are distinct; every result is the same at any number of threads. */
-#ifndef SS_TENSOR_HASH_H
-#define SS_TENSOR_HASH_H
+#pragma once
 
 #include "base/error.h"
 #include "tensor/hash_row.h"
@@ -82,5 +81,3 @@ bool ss_hash_hierarchical(const struct ss_hash_memory *memory, const struct ss_h
  * looked at, nor is the rest of `memory`. */
 bool ss_hash_lossy(const struct ss_hash_memory *memory, const struct ss_hash_input *in,
                    const struct ss_hash_output *out, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

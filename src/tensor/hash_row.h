@@ -1,7 +1,6 @@
 /* Hashing rows: one, or many at once, with vectors of eight where the processor multiplies them (AVX-512), which
  * takes a quarter of the time. Both give the same bits. */
-#ifndef SS_TENSOR_HASH_ROW_H
-#define SS_TENSOR_HASH_ROW_H
+#pragma once
 
 #include "base/random.h"
 
@@ -28,5 +27,3 @@ void ss_hash_cells(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t
 /* The same without vectors, which tests hold against them. */
 void ss_hash_indices_plain(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *indices);
 void ss_hash_cells_plain(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *cells);
-
-#endif

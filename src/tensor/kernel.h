@@ -4,8 +4,7 @@
  * The work of a call is how many elements it goes through and how many bytes it reads and writes at the least; a
  * device's time is t0 + per_element * elements + per_byte * bytes. Elements are entries or rows, not multiplied by
  * their width; bytes are. (docs/model.md, "Kernels") */
-#ifndef SS_TENSOR_KERNEL_H
-#define SS_TENSOR_KERNEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -114,6 +113,4 @@ static inline void ss_kernel_span_cleanup(const struct ss_kernel_span *span) {
     0                                                                                                                \
   }
 #define SS_KERNEL_TIMED(kernel) SS_KERNEL_TIMED_IF(true, kernel)
-#endif
-
 #endif

@@ -1,8 +1,7 @@
 /* How a tensor is cut into parts: in even ranges, in ranges with given boundaries, or by hashing every row (ZEN's
  * h0).
  */
-#ifndef SS_TENSOR_PARTS_H
-#define SS_TENSOR_PARTS_H
+#pragma once
 
 #include "tensor/wire.h"
 
@@ -41,5 +40,3 @@ struct ss_chunk ss_parts_range(const struct ss_parts *parts, uint32_t part);
 /* What `own`, the chunk of `owner`, has of the part. */
 struct ss_chunk ss_parts_slice(const struct ss_parts *parts, const struct ss_chunk *own, uint32_t owner,
                                uint32_t part);
-
-#endif

@@ -1,8 +1,7 @@
 /* Bags whose rows lie with several owners: which bags of a rank have a row in an owner's range, what those rows add
  * up to (forward, an owner sends that), and what gradients of bags are as gradients of rows (backward, an owner sums
  * those). Sums are meant; a mean divides by numbers that the bag's rank has. */
-#ifndef SS_TENSOR_POOLING_H
-#define SS_TENSOR_POOLING_H
+#pragma once
 
 #include "tensor/chunk.h"
 
@@ -56,5 +55,3 @@ bool ss_pooling_gradients(uint32_t rank, const struct ss_pool_content *content, 
  * bags that are not there are left out. False: memory is short. */
 bool ss_pooling_spread(const struct ss_pooling *pooling, uint32_t rank, uint32_t range, const struct ss_chunk *bags,
                        struct ss_arena *arena, struct ss_chunk *out) SS_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* Rows as sets: what two chunks share, and what they do not.
  * (The intersection as a chunk is ss_chunk_select, the sum ss_chunk_sum.) */
-#ifndef SS_TENSOR_SETS_H
-#define SS_TENSOR_SETS_H
+#pragma once
 
 #include "tensor/chunk.h"
 
@@ -15,5 +14,3 @@ bool ss_chunk_select(const struct ss_chunk *from, const struct ss_chunk *other, 
                      struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
 bool ss_chunk_without(const struct ss_chunk *from, const struct ss_chunk *other, struct ss_arena *arena,
                       struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

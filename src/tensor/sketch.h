@@ -4,8 +4,7 @@
  * mulhi(xxh64(e, seed + 2j), buckets), with sign + when the lowest bit of xxh64(e, seed + 2j + 1) is 0; e as 8
  * little-endian bytes. Buckets are 64-bit integers (units of 2^-20) that wrap, so they can be summed in any order:
  * results are the same at any number of threads. */
-#ifndef SS_TENSOR_SKETCH_H
-#define SS_TENSOR_SKETCH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ void ss_sketch_add(const struct ss_sketch *shape, const struct ss_sketch_rows *r
  * number of them the mean of the middle two; into out[count * width]. */
 void ss_sketch_decode(const struct ss_sketch *shape, const struct ss_sketch_rows *rows, const int64_t *buckets,
                       double *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a count-sketch does with one number: the same on CPU and GPU. */
-#ifndef SS_TENSOR_SKETCH_CELL_H
-#define SS_TENSOR_SKETCH_CELL_H
+#pragma once
 
 #include "base/both.h"
 
@@ -24,5 +23,3 @@ SS_DEVICE static inline double ss_sketch_median(int64_t *values, uint64_t count)
   const double upper = (double)values[middle];
   return count % 2 ? upper : (double)values[middle - 1] / 2 + upper / 2;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * A value is a 64-bit signed integer in units of 2^-20; chunks here are SS_CHUNK_VALUES, with rows. One rule
  * everywhere: the larger magnitude first, ties to the lower index, zeros never; where fewer non-zeros than asked for
  * are there, all of them. (docs/model.md, "Selection") */
-#ifndef SS_TENSOR_TOPK_H
-#define SS_TENSOR_TOPK_H
+#pragma once
 
 #include "tensor/chunk.h"
 
@@ -49,5 +48,3 @@ bool ss_top_blocks(const int64_t *values, uint64_t n, struct ss_block_choice cho
  * that is an SS_BAD_INPUT error, which names the first. */
 bool ss_topk_floats(const float *values, uint64_t n, uint64_t k, struct ss_arena *scratch, struct ss_row_list *out,
                     struct ss_error *error) SS_MUST_CHECK;
-
-#endif

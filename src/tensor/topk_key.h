@@ -1,6 +1,5 @@
 /* How top-k of floats orders them, and what it guesses from a sample: the same on CPU and GPU. */
-#ifndef SS_TENSOR_TOPK_KEY_H
-#define SS_TENSOR_TOPK_KEY_H
+#pragma once
 
 #include "tensor/chunk.h"
 
@@ -43,5 +42,3 @@ SS_DEVICE static inline int32_t ss_topk_bound(uint64_t key) {
   if (key == 0) return 1;
   return key > SS_TOPK_INFINITE ? SS_TOPK_INFINITE + 1 : (int32_t)key;
 }
-
-#endif

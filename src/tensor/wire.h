@@ -1,8 +1,7 @@
 /* Wire formats: how many bytes a chunk takes on the wire, and the bytes themselves.
  * ss_wire_encode's length equals ss_wire_bytes; the receiver knows counts, ranges and parts beforehand ("sizes:
  * free"), so nothing but the stated content travels. (docs/model.md, "Wire formats") */
-#ifndef SS_TENSOR_WIRE_H
-#define SS_TENSOR_WIRE_H
+#pragma once
 
 #include "tensor/chunk.h"
 #include "tensor/kernel.h"
@@ -80,5 +79,3 @@ struct ss_encoded {
 };
 bool ss_wire_decode(const struct ss_wire *wire, const struct ss_chunk *known, struct ss_encoded bytes,
                     struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

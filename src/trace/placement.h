@@ -3,8 +3,7 @@
  * A table is cut by columns or by rows over some ranks, shard k of n being its k-th even share, or it lives whole on
  * one. These are the column-wise, row-wise and table-wise schemes of TorchRec's ShardingType (distributed/types.py);
  * DLRM (Naumov et al. 2019, section 4) places whole tables, EmbRace (section 4.1) cuts columns. */
-#ifndef SS_TRACE_PLACEMENT_H
-#define SS_TRACE_PLACEMENT_H
+#pragma once
 
 #include "base/fields.h"
 #include "base/memory.h"
@@ -41,5 +40,3 @@ bool ss_placement_match(const struct ss_placement *placement, const struct ss_te
                         uint32_t ranks, struct ss_shards *shards, struct ss_error *error) SS_MUST_CHECK;
 /* The object that ss_placement_read takes, the caller's; NULL when memory is short. */
 struct cJSON *ss_placement_json(const struct ss_placement *placement);
-
-#endif

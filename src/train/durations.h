@@ -1,7 +1,6 @@
 /* How long each task lasts: its scheme, simulated with the rows that it carries. Everything is simulated once,
  * however many systems ask it. */
-#ifndef SS_TRAIN_DURATIONS_H
-#define SS_TRAIN_DURATIONS_H
+#pragma once
 
 #include "base/identity.h"
 #include "base/work.h"
@@ -54,5 +53,3 @@ struct ss_durations_options {
 bool ss_durations_make(struct ss_durations *const *all, size_t count, const struct ss_durations_options *options,
                        struct ss_error *error) SS_MUST_CHECK;
 void ss_durations_free(struct ss_durations *durations);
-
-#endif

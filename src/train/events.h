@@ -6,8 +6,7 @@
  * were put on the agenda, and the channel chooses only when nothing else is left to happen at that instant: so the
  * same client always gives the same timeline. (Network models with events of their own can stand on the agenda
  * alone.) */
-#ifndef SS_TRAIN_EVENTS_H
-#define SS_TRAIN_EVENTS_H
+#pragma once
 
 #include "base/error.h"
 
@@ -70,5 +69,3 @@ bool ss_events_submit(struct ss_events *events, uint32_t task, double key, doubl
 /* Gives a task that still waits another key; false when it does not wait. */
 bool ss_events_rekey(struct ss_events *events, uint32_t task, double key);
 void ss_events_close(struct ss_events *events);
-
-#endif

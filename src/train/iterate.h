@@ -3,8 +3,7 @@
  * Iteration t is backward(t), [split(t)], forward(t+1); it ends with the last forward pass on the last rank. Time 0
  * is the start of the first backward pass, with nothing pending. Without jitter all ranks do the same at the same
  * time, and one stands for all. */
-#ifndef SS_TRAIN_ITERATE_H
-#define SS_TRAIN_ITERATE_H
+#pragma once
 
 #include "train/timetable.h"
 
@@ -70,5 +69,3 @@ bool ss_path_find(const struct ss_timetable *timetable, const struct ss_iterated
 
 /* exp(sigma z - sigma^2/2), z standard normal: of mean 1. */
 double ss_jitter(uint64_t seed, double sigma, uint64_t iteration, uint32_t rank);
-
-#endif

@@ -1,6 +1,5 @@
 /* The rows that each rank looks up in each iteration, of one embedding: what its gradients and exchanges carry. */
-#ifndef SS_TRAIN_LOOKUPS_H
-#define SS_TRAIN_LOOKUPS_H
+#pragma once
 
 #include "train/workloads.h"
 
@@ -66,5 +65,3 @@ void ss_lookups_split_work(const struct ss_lookups *lookups, uint64_t iteration,
                            struct ss_split_work *work);
 /* Lookups of the first `ranks` ranks. */
 uint64_t ss_lookups_gathered(const struct ss_lookups *lookups, uint64_t iteration, uint32_t ranks);
-
-#endif

@@ -1,6 +1,5 @@
 /* Factors on what somebody estimated, to see what follows from it: a scenario's "scale" (docs/training.md). */
-#ifndef SS_TRAIN_SCALE_H
-#define SS_TRAIN_SCALE_H
+#pragma once
 
 #include "machine/cluster.h"
 #include "machine/device.h"
@@ -32,5 +31,3 @@ void ss_scale_device(const struct ss_scale *scale, struct ss_device *device);
 /* All but the compute times, which ss_iterate_options scales. */
 void ss_scale_workload(const struct ss_scale *scale, struct ss_workload *workload);
 void ss_scale_system(const struct ss_scale *scale, struct ss_system *system);
-
-#endif

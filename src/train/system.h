@@ -1,7 +1,6 @@
 /* Training systems: which scheme synchronises sparse and dense gradients, and how their tasks are scheduled
  * (docs/training.md). Read from models/systems/. */
-#ifndef SS_TRAIN_SYSTEM_H
-#define SS_TRAIN_SYSTEM_H
+#pragma once
 
 #include "base/json.h"
 #include "schemes/select.h"
@@ -28,5 +27,3 @@ const char *ss_schedule_name(enum ss_schedule schedule);
 bool ss_setting_same(const struct ss_setting *a, const struct ss_setting *b);
 extern const struct ss_object_spec ss_system_fields;
 bool ss_system_read(struct ss_node node, struct ss_system *out, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -3,8 +3,7 @@
  * Backward passes run in reverse list order, forward passes in `forward` order; a task is made by the end of an
  * operation and gates later ones. How long tasks last is filled in by the caller, from simulations
  * (train/durations.h) or by hand. docs/training.md, "Schedules". */
-#ifndef SS_TRAIN_TIMETABLE_H
-#define SS_TRAIN_TIMETABLE_H
+#pragma once
 
 #include "train/system.h"
 #include "train/workloads.h"
@@ -75,5 +74,3 @@ bool ss_timetable_make(const struct ss_workload *workload, const struct ss_polic
 void ss_timetable_free(struct ss_timetable *timetable);
 /* "gradient of encoder-embedding", "gradient of lstm, 2 of 8", "gradient of softmax and 3 more" */
 void ss_task_name(const struct ss_timetable *timetable, const struct ss_task *task, char *out, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Training runs: every workload under every system at every rank count. */
-#ifndef SS_TRAIN_TRAINING_H
-#define SS_TRAIN_TRAINING_H
+#pragma once
 
 #include "train/durations.h"
 #include "train/iterate.h"
@@ -61,5 +60,3 @@ bool ss_training_prepare(struct ss_training *training, struct ss_error *error) S
 /* Plays all points, after ss_durations_make. With another `compute` it may be called again. */
 bool ss_training_play(struct ss_training *training, unsigned jobs, struct ss_error *error) SS_MUST_CHECK;
 void ss_training_free(struct ss_training *training);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A workload is a list of modules, read from models/workloads/. An embedding's gradient has the rows that were looked
  * up; where the lookups come from is its feed. */
-#ifndef SS_TRAIN_WORKLOADS_H
-#define SS_TRAIN_WORKLOADS_H
+#pragma once
 
 #include "base/json.h"
 #include "base/memory.h"
@@ -70,5 +69,3 @@ void ss_workload_free(struct ss_workload *workload);
  * order, then the rest so (EmbRace §4.2.1). A workload that was read has one. */
 bool ss_workload_order(const struct ss_workload *workload, bool embeddings_first, uint32_t *order,
                        struct ss_error *error) SS_MUST_CHECK;
-
-#endif

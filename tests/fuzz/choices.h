@@ -1,6 +1,5 @@
 /* Inputs of fuzz targets as lists of choices, and the odd numbers and words that they choose from. */
-#ifndef SS_TESTS_FUZZ_CHOICES_H
-#define SS_TESTS_FUZZ_CHOICES_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ __attribute__((format(printf, 2, 3))) static inline void put(struct written *w, 
   if (n < 0 || (size_t)n >= w->room - w->size) abort();
   w->size += (size_t)n;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Edits of fuzz targets' requests, as --set takes them. */
-#ifndef SS_TESTS_FUZZ_EDITS_H
-#define SS_TESTS_FUZZ_EDITS_H
+#pragma once
 
 #include "base/json.h"
 
@@ -17,5 +16,3 @@ static inline void add_edit(cJSON *edits, const char *text) {
   cJSON *value = ss_json_value("--set", path, equals + 1, NULL);
   if (value) cJSON_AddItemToObject(edits, path, value);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Inputs of fuzz targets as files that lie nowhere. */
-#ifndef SS_TESTS_FUZZ_IN_MEMORY_H
-#define SS_TESTS_FUZZ_IN_MEMORY_H
+#pragma once
 
 #include "base/file.h"
 
@@ -22,5 +21,3 @@ static inline void put_away(int file, const char *path) {
   ss_input_release(path);
   close(file);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What models that were taken keep: their headers' promises. */
-#ifndef SS_TESTS_FUZZ_MODEL_CHECKS_H
-#define SS_TESTS_FUZZ_MODEL_CHECKS_H
+#pragma once
 
 #include "train/workloads.h"
 
@@ -44,5 +43,3 @@ static inline void check_modules(const struct ss_workload *w) {
   check_order(w, false);
   if (!(w->tokens > 0 || isnan(w->tokens))) abort();
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The GPU's kernels as loops on this CPU (grid_loop.h), as a device of the table. */
-#ifndef SS_TESTS_CUDA_LOOP_H
-#define SS_TESTS_CUDA_LOOP_H
+#pragma once
 
 #include "kernels/kernel_table.h"
 
@@ -10,5 +9,3 @@ extern const struct ss_kernel_device cuda_loop;
 void cuda_loop_order(uint64_t seed);
 /* The hash of a row as the GPU's kernels have it. */
 uint64_t cuda_loop_hash(uint64_t row, uint64_t seed);
-
-#endif

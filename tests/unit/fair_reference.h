@@ -1,7 +1,6 @@
 /* A second way to the times of the model "fair", for small cases: everything is known beforehand, stands in plain
  * arrays, and all rates are worked out anew at every event. It shares nothing with the engine but the structs. */
-#ifndef SS_TESTS_FAIR_REFERENCE_H
-#define SS_TESTS_FAIR_REFERENCE_H
+#pragma once
 
 #include "machine/network.h"
 
@@ -20,5 +19,3 @@ void reference_share(const double *capacity, uint32_t links, struct reference_fl
 
 void reference_play(const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers,
                     const struct ss_network_round *rounds, uint32_t count, struct reference_times *out);
-
-#endif

@@ -2,8 +2,7 @@
  * other, in an order that is drawn anew for every launch and phase, so that whatever depends on the order shows. What
  * some threads set, others see only after a while, as when a GPU's threads meet: what one of them looked at, another
  * may have written since. Memory begins with other bytes than zeros. */
-#ifndef SS_TESTS_GRID_LOOP_H
-#define SS_TESTS_GRID_LOOP_H
+#pragma once
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -260,5 +259,3 @@ static inline uint32_t grid_ones(uint32_t word) {
 static inline uint32_t grid_lowest(uint32_t word) {
   return (uint32_t)__builtin_ctz(word);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* What the tests of schemes share: every setting of every scheme, enumerated from the option tables alone, and ragged
  * inputs. A scheme that registry.c comes to list is covered without a word here. */
-#ifndef SS_TESTS_SCHEME_CASES_H
-#define SS_TESTS_SCHEME_CASES_H
+#pragma once
 
 #include "support.h"
 
@@ -223,5 +222,3 @@ static inline struct ss_input ragged_input(const struct ss_trace *trace, uint32_
                                            const struct ss_setting *setting, bool verify, struct ss_arena *arena) {
   return iteration_input(trace, 0, merge, setting, verify, arena);
 }
-
-#endif

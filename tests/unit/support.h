@@ -1,6 +1,5 @@
 /* What several unit tests share: seeded random numbers, clusters, the headers that cmocka wants. */
-#ifndef SS_TESTS_SUPPORT_H
-#define SS_TESTS_SUPPORT_H
+#pragma once
 
 #include "listed.h"
 
@@ -38,5 +37,3 @@ struct ss_cluster flat_cluster(double alpha, double beta);
 
 /* |got - wanted| at most `relative` of the larger. */
 bool close_to(double got, double wanted, double relative);
-
-#endif

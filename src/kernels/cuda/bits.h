@@ -2,8 +2,7 @@
  *
  * A tile is what one block turns into rows: it counts the bits of all tiles, sums the counts, and writes each tile's
  * rows from its index on, by way of shared memory, so that threads side by side write side by side. */
-#ifndef SS_KERNELS_CUDA_BITS_H
-#define SS_KERNELS_CUDA_BITS_H
+#pragma once
 
 #include "kernels/cuda/grid.h"
 
@@ -232,5 +231,3 @@ static bool bitmap_decode(struct grid *g, const struct bitmap *b, uint32_t *tile
   head.values = values;
   return bits_to_rows(g, &bits, error) && GRID_RUN(g, tail_get, &head, b->count, NULL, error);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The blocks of OmniReduce's format: those that hold a listed row, each behind its number. */
-#ifndef SS_KERNELS_CUDA_BLOCKS_H
-#define SS_KERNELS_CUDA_BLOCKS_H
+#pragma once
 
 #include "kernels/cuda/grid.h"
 
@@ -115,5 +114,3 @@ GRID_KERNEL(unblock_word, struct unblock)
 static bool unblock_run(struct grid *g, const struct unblock *a, struct ss_error *error) {
   return grid_fill(g, a->wrong, 0, sizeof *a->wrong, error) && GRID_RUN(g, unblock_word, a, a->words, NULL, error);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Coalescing: by a bitmap where there are enough ids for its words, else by sorting (as tensor/coalesce.c). */
-#ifndef SS_KERNELS_CUDA_COALESCE_H
-#define SS_KERNELS_CUDA_COALESCE_H
+#pragma once
 
 #include "kernels/cuda/bits.h"
 
@@ -56,5 +55,3 @@ static bool coalesce_run(struct grid *g, const struct coalescing *c, struct ss_e
   if (c->count == 0) return grid_fill(g, c->found, 0, sizeof *c->found, error);
   return c->range / 64 <= c->count ? coalesce_by_bits(g, c, error) : coalesce_by_sorting(g, c, error);
 }
-
-#endif

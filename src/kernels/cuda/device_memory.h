@@ -1,6 +1,5 @@
 /* An input of the kernels in a device's memory, what they need beside it, and where they write. */
-#ifndef SS_KERNELS_CUDA_DEVICE_MEMORY_H
-#define SS_KERNELS_CUDA_DEVICE_MEMORY_H
+#pragma once
 
 #include "kernels/cuda/blocks.h"
 #include "kernels/cuda/merge.h"
@@ -221,5 +220,3 @@ static bool open_run(const struct ss_kernel_input *in, uint64_t flushed, struct 
   close_run(r);
   return false;
 }
-
-#endif

@@ -20,8 +20,7 @@
  * its_arguments, type) GRID_RUN_SELECT(grid, body, &arguments, n, out, count, error)
  *
  * Everything is enqueued; only grid_get and grid_put wait. All return false with an error that says what failed. */
-#ifndef SS_KERNELS_CUDA_GRID_H
-#define SS_KERNELS_CUDA_GRID_H
+#pragma once
 
 #include "base/both.h"
 
@@ -121,5 +120,3 @@ GRID_DEVICE static inline uint32_t block_sum_total(const struct block_sum *s) {
   for (uint32_t i = 0; i < BLOCK_GROUPS; i++) sum += s->group[i];
   return sum;
 }
-
-#endif

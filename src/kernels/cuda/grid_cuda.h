@@ -1,6 +1,5 @@
 /* The vocabulary of grid.h on a GPU: for nvcc alone. The primitives are CUB's. */
-#ifndef SS_KERNELS_CUDA_GRID_CUDA_H
-#define SS_KERNELS_CUDA_GRID_CUDA_H
+#pragma once
 
 #include <cooperative_groups.h>
 #include <cub/cub.cuh>
@@ -204,5 +203,3 @@ static __device__ inline uint32_t grid_ones(uint32_t word) {
 static __device__ inline uint32_t grid_lowest(uint32_t word) {
   return (uint32_t)__ffs((int)word) - 1;
 }
-
-#endif

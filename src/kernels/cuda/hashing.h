@@ -12,8 +12,7 @@
  *
  * A partition's memory is its parallel slots and then its serial ones; partitions follow each other, so that what is
  * extracted in the order of the memory is partitioned. */
-#ifndef SS_KERNELS_CUDA_HASHING_H
-#define SS_KERNELS_CUDA_HASHING_H
+#pragma once
 
 #include "kernels/cuda/coalesce.h"
 
@@ -201,5 +200,3 @@ static bool hierarchy_run(struct grid *g, const struct hierarchy *a, uint64_t sl
          GRID_RUN_SELECT(g, hierarchy_row, a, slots, a->out, a->found, error) &&
          GRID_RUN(g, partition_bound, &bounds, (uint64_t)a->parts + 1, NULL, error);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The table's kernels on a device: what each of them starts, and what it made. */
-#ifndef SS_KERNELS_CUDA_LAUNCHES_H
-#define SS_KERNELS_CUDA_LAUNCHES_H
+#pragma once
 
 #include "kernels/cuda/device_memory.h"
 
@@ -341,5 +340,3 @@ static bool fetch(struct ss_kernel_run *r, enum ss_kernel_kind kernel, struct ss
   default: return true;
   }
 }
-
-#endif

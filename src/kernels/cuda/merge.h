@@ -3,8 +3,7 @@
  * A tile is TILE_BITS rows, which one block sums: it marks the rows that any operand lists, counts the marks, and
  * adds one operand after the other to the indices that the counts say, so that every sum is taken in the order of the
  * operands, as on a CPU. A pass before that counts the rows of the tiles, so that they know where to write. */
-#ifndef SS_KERNELS_CUDA_MERGE_H
-#define SS_KERNELS_CUDA_MERGE_H
+#pragma once
 
 #include "kernels/cuda/bits.h"
 
@@ -199,5 +198,3 @@ GRID_KERNEL(dense_add, struct dense)
 static bool dense_run(struct grid *g, const struct dense *a, struct ss_error *error) {
   return GRID_RUN(g, dense_add, a, (a->n + DENSE_AT_ONCE - 1) / DENSE_AT_ONCE, NULL, error);
 }
-
-#endif

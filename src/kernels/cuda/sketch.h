@@ -1,6 +1,5 @@
 /* Count-sketches: sums of whole numbers, which come out the same in any order. */
-#ifndef SS_KERNELS_CUDA_SKETCH_H
-#define SS_KERNELS_CUDA_SKETCH_H
+#pragma once
 
 #include "kernels/cuda/hashing.h"
 
@@ -59,5 +58,3 @@ static bool sketch_add(struct grid *g, const struct sketch *a, struct ss_error *
 static bool sketch_decode(struct grid *g, const struct sketch *a, struct ss_error *error) {
   return GRID_RUN(g, sketch_look, a, a->count, NULL, error);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Top-k of floats, as tensor/topk.c: a sample gives a bound that a few more than k floats should reach, one pass
  * gathers those that do, in order, and among these the k-th is found, digit by digit. */
-#ifndef SS_KERNELS_CUDA_TOPK_H
-#define SS_KERNELS_CUDA_TOPK_H
+#pragma once
 
 #include "kernels/cuda/grid.h"
 
@@ -203,5 +202,3 @@ static bool topk_run(struct grid *g, const struct topk *a, struct ss_error *erro
   if (!now.all && !find_kth(g, &now.digit, CANDIDATE_BITS, error)) return false;
   return GRID_RUN_SELECT(g, topk_kept, &now, found, a->out, a->found, error);
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Each is for all ranks of a play (groups of them play at once by sim/groups.h), and for any number of them; one
  * alone sends nothing. */
-#ifndef SS_SIM_COLLECTIVES_COLLECTIVES_H
-#define SS_SIM_COLLECTIVES_COLLECTIVES_H
+#pragma once
 
 #include "sim/collectives/receipts.h"
 #include "sim/collectives/steps.h"
@@ -191,5 +190,3 @@ bool ss_allreduce_rabenseifner(struct ss_play *play, const struct ss_dense_sum *
  * and in the end whole[0] is the sum. */
 bool ss_reduce_binomial(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *whole,
                         struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* A tensor cut into parts, in ZEN's ways (§2.2, §3), for owners (owners.h) who sum them. */
-#ifndef SS_SIM_COLLECTIVES_CUT_H
-#define SS_SIM_COLLECTIVES_CUT_H
+#pragma once
 
 #include "sim/collectives/owners.h"
 #include "tensor/parts.h"
@@ -51,5 +50,3 @@ bool ss_cut_exchange(struct ss_cut *cut, struct ss_error *error) SS_MUST_CHECK;
  * which bits[(high - low + 63) / 64] has the others already. All processes call it (ss_play_pool). */
 bool ss_cut_add_rows(struct ss_play *play, const struct ss_operands *own, uint32_t first, uint64_t *bits,
                      struct ss_error *error) SS_MUST_CHECK;
-
-#endif

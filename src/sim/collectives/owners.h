@@ -3,8 +3,7 @@
  *
  * A tensor is cut into parts, in whatever way; part j is owned by rank j, or by server j. Every rank pushes what it
  * has of each part to its owner, who adds it up; then every rank gets every sum. */
-#ifndef SS_SIM_COLLECTIVES_OWNERS_H
-#define SS_SIM_COLLECTIVES_OWNERS_H
+#pragma once
 
 #include "sim/collectives/collectives.h"
 
@@ -60,5 +59,3 @@ bool ss_owners_got(struct ss_owners *owners, uint32_t rank, uint32_t part, const
 /* The sum of all parts that the rank holds, over rows [low, high). */
 bool ss_owners_whole(struct ss_owners *owners, uint32_t rank, uint64_t low, uint64_t high, struct ss_chunk *out,
                      struct ss_error *error) SS_MUST_CHECK;
-
-#endif

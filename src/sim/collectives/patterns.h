@@ -4,8 +4,7 @@
  * Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH" (2005), and of Open
  * MPI's coll/base, whose copies within memory are charged as well; the two trees are those of steps.h, which NCCL has
  * too. Schemes play the same steps with payloads (collectives.h). */
-#ifndef SS_SIM_COLLECTIVES_PATTERNS_H
-#define SS_SIM_COLLECTIVES_PATTERNS_H
+#pragma once
 
 #include "base/error.h"
 #include "machine/cluster.h"
@@ -74,5 +73,3 @@ double ss_pattern_messages(const struct ss_pattern_call *call, uint32_t gpus_per
 /* seconds[count]: how long the call takes on each of the clusters, which have the same nodes. */
 bool ss_pattern_times(const struct ss_cluster *const *clusters, uint32_t count, const struct ss_pattern_call *call,
                       double *seconds, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -3,8 +3,7 @@
  * In one process all ranks share the blocks they gather, so what rank r holds is one bit a block. Only a block that
  * arrives other than it was sent (in tests, which meddle; in exec, where it comes off the wire) is kept as such.
  * Adding, never overwriting: a block that arrives twice is a mismatch. */
-#ifndef SS_SIM_COLLECTIVES_RECEIPTS_H
-#define SS_SIM_COLLECTIVES_RECEIPTS_H
+#pragma once
 
 #include "sim/play.h"
 
@@ -54,5 +53,3 @@ struct ss_received {
 /* The sum of all blocks that `receiver` holds; blocks that never came are mismatches. */
 bool ss_receipts_sum(struct ss_play *play, const struct ss_received *received, uint32_t receiver,
                      struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Identical sums are computed once, by the identity of their operands, however many ranks make them; and given back
  * as soon as nobody needs them. */
-#ifndef SS_SIM_COLLECTIVES_RUNNING_H
-#define SS_SIM_COLLECTIVES_RUNNING_H
+#pragma once
 
 #include "sim/collectives/collectives.h"
 
@@ -32,5 +31,3 @@ void ss_running_close(struct ss_running *running);
 bool ss_running_doubling(struct ss_running *running, struct ss_error *error) SS_MUST_CHECK;
 /* Step s = 1..P-1: r sends the sum of the s tensors r, r-1, ... that it holds to r + 1, which adds its own to it. */
 bool ss_running_ring(struct ss_running *running, const struct ss_chunk *own, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

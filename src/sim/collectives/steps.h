@@ -2,8 +2,7 @@
  *
  * A member has a position, 0 to size - 1, and blocks are numbered as members are. What travels is the business of
  * others: payloads of gather.c, scatter.c, dense.c and running.c, or sizes alone of patterns.c. */
-#ifndef SS_SIM_COLLECTIVES_STEPS_H
-#define SS_SIM_COLLECTIVES_STEPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -90,5 +89,3 @@ struct ss_tree_pipeline {
 };
 bool ss_tree_sends(const struct ss_tree_pipeline *pipeline, const struct ss_tree_place *place, bool down,
                    uint32_t *chunk);
-
-#endif

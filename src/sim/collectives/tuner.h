@@ -1,7 +1,6 @@
 /* What NCCL takes for a call: rings or trees, in LL, LL128 or Simple, by its own beliefs (machine/library.h) and its
  * own formula (src/graph/tuning.cc of NCCL; docs/model.md, "NCCL's choice"). */
-#ifndef SS_SIM_COLLECTIVES_TUNER_H
-#define SS_SIM_COLLECTIVES_TUNER_H
+#pragma once
 
 #include "machine/cluster.h"
 #include "sim/collectives/patterns.h"
@@ -34,5 +33,3 @@ struct ss_cluster ss_choice_cluster(const struct ss_cluster *cluster, struct ss_
 /* How long that takes altogether (s). */
 bool ss_choice_time(const struct ss_cluster *cluster, struct ss_choice choice, enum ss_collective collective,
                     uint32_t ranks, uint64_t bytes, double *seconds, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

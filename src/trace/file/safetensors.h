@@ -1,7 +1,6 @@
 /* The .safetensors container: 8 bytes of header length (little-endian), a JSON header that gives each entry's dtype,
  * shape and offsets, then the data. Knows nothing of what a trace is. */
-#ifndef SS_TRACE_FILE_SAFETENSORS_H
-#define SS_TRACE_FILE_SAFETENSORS_H
+#pragma once
 
 #include "base/error.h"
 #include "base/json.h"
@@ -44,5 +43,3 @@ bool ss_safetensors_parse(const char *name, const unsigned char *bytes, size_t s
 void ss_safetensors_free(struct ss_safetensors *file);
 /* NULL when there is none. */
 struct ss_safetensors_entry *ss_safetensors_find(const struct ss_safetensors *file, const char *name);
-
-#endif

@@ -4,8 +4,7 @@
  * in memory. Segment (t, r) of a tensor lists the row ids that rank r looked up in iteration t, in lookup order,
  * duplicates kept. Every id of an opened trace is below the tensor's `rows`: readers need not check again. A tensor
  * may say which lookups of a segment make a bag, whose rows are pooled into one vector. */
-#ifndef SS_TRACE_FILE_TRACE_H
-#define SS_TRACE_FILE_TRACE_H
+#pragma once
 
 #include "base/watcher.h"
 
@@ -173,5 +172,3 @@ bool ss_trace_write(const char *path, const struct ss_trace_content *content, st
 /* The same for a trace; opened from a file with 64-bit ids, it is written with 32-bit ones. */
 SS_PUBLIC bool ss_trace_save(const char *path, const struct ss_trace *trace, struct ss_error *error) SS_MUST_CHECK;
 // NOLINTEND(readability-redundant-declaration)
-
-#endif

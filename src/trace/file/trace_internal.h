@@ -1,6 +1,5 @@
 /* What the files of this room share about a trace; others see trace.h. */
-#ifndef SS_TRACE_FILE_TRACE_INTERNAL_H
-#define SS_TRACE_FILE_TRACE_INTERNAL_H
+#pragma once
 
 #include "base/file.h"
 #include "base/json.h"
@@ -60,5 +59,3 @@ bool ss_trace_read_metadata(struct ss_trace *trace, struct ss_node metadata, str
  * offsets and every row id. */
 bool ss_trace_check_counts(const struct ss_trace *trace, struct ss_error *error) SS_MUST_CHECK;
 bool ss_trace_check_tensor(const struct ss_trace *trace, size_t tensor, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

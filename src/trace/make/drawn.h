@@ -1,8 +1,7 @@
 /* Synthetic lookups that were drawn already, for whoever draws the same again, or more of it. A longer or wider trace
  * begins like a shorter or narrower one (trace/make/synth.h), so what is kept is one beginning for each rank and
  * iteration of a law. Any thread may use it; what a trace holds does not depend on it. */
-#ifndef SS_TRACE_MAKE_DRAWN_H
-#define SS_TRACE_MAKE_DRAWN_H
+#pragma once
 
 #include "trace/make/synth.h"
 
@@ -30,5 +29,3 @@ uint64_t ss_drawn_take(struct ss_drawn_law *law, uint64_t iteration, uint32_t ra
 void ss_drawn_put(struct ss_drawn_law *law, uint64_t iteration, uint32_t rank, const uint32_t *rows, uint64_t count);
 /* `spared`: lookups that were taken from it. */
 void ss_drawn_close(struct ss_drawn_law *law, uint64_t spared);
-
-#endif

@@ -3,8 +3,7 @@
  * g(t, r, i) = scale * a_i * (rho * s(t, i) + sqrt(1 - rho^2) * n(t, r, i)): a_i = exp(sigma * z_layer), one standard
  * normal z a layer, the layers equal parts of the tensor; s is common to all ranks, n each rank's own, both normal or
  * Laplace of unit variance. (docs/model.md, "Traces") */
-#ifndef SS_TRACE_MAKE_GRADIENT_H
-#define SS_TRACE_MAKE_GRADIENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ void ss_gradient_make(const struct ss_gradient *gradient, uint64_t iteration, ui
 
 /* A value times 2^exponent in units, half to even, at most 2^10 in magnitude. */
 int64_t ss_value_units(double value, int exponent);
-
-#endif

@@ -1,6 +1,5 @@
 /* Traces from data: texts, tables of categories, ids of tokens, bags of ids. */
-#ifndef SS_TRACE_MAKE_IMPORT_H
-#define SS_TRACE_MAKE_IMPORT_H
+#pragma once
 
 #include "base/watcher.h"
 #include "trace/file/trace.h"
@@ -100,5 +99,3 @@ struct ss_any_import {
 /* Makes the trace; of all but texts, what is read is written without being held in memory. What says nothing of such
  * data is an error that names the option as the command has it. */
 bool ss_import_any(const struct ss_any_import *import, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* One trace out of several, such as one file per process of a captured run. */
-#ifndef SS_TRACE_MAKE_MERGE_TRACES_H
-#define SS_TRACE_MAKE_MERGE_TRACES_H
+#pragma once
 
 #include "trace/file/trace.h"
 
@@ -14,5 +13,3 @@ struct ss_merge_options {
  * differs. The parts stay the caller's. */
 bool ss_trace_merge(const struct ss_trace *const *parts, size_t count, const struct ss_merge_options *options,
                     struct ss_trace **out, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

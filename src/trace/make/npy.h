@@ -1,7 +1,6 @@
 /* Arrays of whole numbers in NumPy's .npy files (format 1 to 3: numpy.org, "A simple file format for NumPy arrays"),
  * in one or two dimensions, mapped and read in place. */
-#ifndef SS_TRACE_MAKE_NPY_H
-#define SS_TRACE_MAKE_NPY_H
+#pragma once
 
 #include "base/file.h"
 
@@ -29,5 +28,3 @@ void ss_npy_close(struct ss_npy *npy);
 int64_t ss_npy_get(const struct ss_npy *npy, uint64_t i);
 /* Numbers [first, first + count) as they are wanted of a trace: from 0 on and below 2^32 - 1, checked before. */
 void ss_npy_ids(const struct ss_npy *npy, uint64_t first, uint64_t count, uint32_t *out);
-
-#endif

@@ -5,8 +5,7 @@
  * ties by first occurrence, which is known once all values have been seen. Until then they bear numbers by first
  * occurrence. There a value is known by its 64-bit hash: of n distinct ones two are taken for one with a probability
  * of n^2 / 2^65, 3e-6 among ten million. It takes 20 to 40 bytes a distinct value. */
-#ifndef SS_TRACE_MAKE_NUMBERING_H
-#define SS_TRACE_MAKE_NUMBERING_H
+#pragma once
 
 #include "base/error.h"
 
@@ -36,5 +35,3 @@ bool ss_numbering_rank(struct ss_numbering *numbering, uint64_t most) __attribut
 static inline uint32_t ss_numbering_row(const struct ss_numbering *numbering, uint32_t number) {
   return numbering->row ? numbering->row[number] : number;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * Draws are independent of one another, so that a row is looked up a Poisson number of times, and the rows' means are
  * what is sought: a mixture of Poisson laws whose expected shares are those of the histogram, found by expectation
  * maximisation over means that lie a factor of sqrt(2) apart. The least mean is what makes the table's rows. */
-#ifndef SS_TRACE_MAKE_REUSE_H
-#define SS_TRACE_MAKE_REUSE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -47,5 +46,3 @@ bool ss_reuse_fit(const struct ss_reuse *reuse, uint64_t lookups, uint64_t rows,
                   struct ss_error *error) SS_MUST_CHECK;
 /* A row, 0 the most popular, from the stream of random numbers that `key` names. */
 uint64_t ss_reuse_draw(const struct ss_reuse_law *law, uint64_t key);
-
-#endif

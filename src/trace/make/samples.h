@@ -1,6 +1,5 @@
 /* What imports of samples share: numbers told by table, how many iterations there are, and the trace's file. */
-#ifndef SS_TRACE_MAKE_SAMPLES_H
-#define SS_TRACE_MAKE_SAMPLES_H
+#pragma once
 
 #include "trace/make/import.h"
 
@@ -49,5 +48,3 @@ bool ss_samples_tensors(const struct ss_any_import *import, const char *name, st
  */
 bool ss_samples_write(const struct ss_any_import *import, const struct ss_trace_content *content,
                       struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* Ids that come row by row and are wanted column by column: kept in blocks of a few MB, column after column within a
  * block, and beyond the first block in a nameless file. Memory does not grow with their number. */
-#ifndef SS_TRACE_MAKE_SPILL_H
-#define SS_TRACE_MAKE_SPILL_H
+#pragma once
 
 #include "base/error.h"
 
@@ -33,5 +32,3 @@ static inline void ss_spill_added(struct ss_spill *spill) {
 /* The ids of rows [first, first + count), which were added, into out[count]. */
 bool ss_spill_read(const struct ss_spill *spill, size_t column, uint64_t first, uint64_t count, uint32_t *out,
                    struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,8 +1,7 @@
 /* Synthetic traces: lookups that follow Zipf's law or a histogram of reuse, with a hot set that all ranks share if
  * wanted. Every lookup is a function of (seed, iteration, rank, draw) alone, so a trace is the same on every machine
  * and thread count, and a longer or wider one begins like a shorter or narrower one. */
-#ifndef SS_TRACE_MAKE_SYNTH_H
-#define SS_TRACE_MAKE_SYNTH_H
+#pragma once
 
 #include "base/fields.h"
 #include "trace/file/trace.h"
@@ -56,5 +55,3 @@ void ss_synth_defaults(struct ss_synth *out);
 
 /* A field out of range is an SS_BAD_INPUT error that names it. The trace's source says how it was made. */
 bool ss_trace_synth(const struct ss_synth *synth, struct ss_trace **out, struct ss_error *error) SS_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* Uniform tensors, the idealisation that closed forms describe: every rank has the same number of non-zero rows, and
  * so has every even partition whose number of parts divides the tensor's rows and its non-zero rows. */
-#ifndef SS_TRACE_MAKE_UNIFORM_H
-#define SS_TRACE_MAKE_UNIFORM_H
+#pragma once
 
 #include "base/error.h"
 
@@ -27,5 +26,3 @@ uint64_t ss_uniform_rows(uint64_t rows, double density, uint64_t parts);
 /* Checks that `parts` divides rows and nnz, and that `ranks` ranks without overlap find enough rows. */
 bool ss_uniform_divides(const struct ss_uniform *uniform, uint64_t parts, uint32_t ranks,
                         struct ss_error *error) SS_MUST_CHECK;
-
-#endif

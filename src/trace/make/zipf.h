@@ -1,7 +1,6 @@
 /* Zipf's law by rejection-inversion: W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates from
  * monotone discrete distributions", ACM TOMACS 6(3), 1996. Constant time a draw whatever the number of rows. */
-#ifndef SS_TRACE_MAKE_ZIPF_H
-#define SS_TRACE_MAKE_ZIPF_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ struct ss_zipf {
 struct ss_zipf ss_zipf_new(double s, uint64_t n);
 /* A variate in 0..n-1 (0 the most popular), from the stream of random numbers that `key` names. */
 uint64_t ss_zipf_draw(const struct ss_zipf *zipf, uint64_t key);
-
-#endif

@@ -4,8 +4,7 @@
  * A row of popularity q is looked up by a rank in an iteration with a probability that is the rank's own, Beta with
  * mean q and precision phi; popularities are a Poisson process of intensity mass q^(a-1) (1-q)^(b-1). Fitted by
  * maximum likelihood to how many ranks have a row in one iteration, and how many in any iteration. */
-#ifndef SS_TRACE_MEASURE_EXTRAPOLATE_H
-#define SS_TRACE_MEASURE_EXTRAPOLATE_H
+#pragma once
 
 #include "base/memory.h"
 #include "base/watcher.h"
@@ -69,5 +68,3 @@ bool ss_trace_fit(const struct ss_trace *trace, const struct ss_fit_options *opt
                   struct ss_error *error) SS_MUST_CHECK;
 /* NULL is allowed. */
 void ss_fit_free(struct ss_fit *fit);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A window is some neighbouring ranks. Of each window, once[j] counts the rows that exactly j of its ranks look up in
  * an iteration (mean over iterations), ever[j] those that exactly j of them look up in any of the iterations. */
-#ifndef SS_TRACE_MEASURE_INCIDENCE_H
-#define SS_TRACE_MEASURE_INCIDENCE_H
+#pragma once
 
 #include "trace/file/trace.h"
 
@@ -20,5 +19,3 @@ struct ss_incidence {
 bool ss_incidence_count(const struct ss_trace *trace, size_t tensor, uint64_t first, uint64_t end,
                         struct ss_incidence *windows, size_t count) SS_MUST_CHECK;
 void ss_incidence_free(struct ss_incidence *windows, size_t count);
-
-#endif

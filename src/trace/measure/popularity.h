@@ -5,8 +5,7 @@
  * stable-beta process for a <= 0 (rows without end, a power law), a table of beta-binomial rows for a > 0. A rank has
  * its own probability of looking a row up in an iteration, Beta(phi q, phi (1-q)): small phi is a rank that reads its
  * own book, infinite phi ranks that draw alike. */
-#ifndef SS_TRACE_MEASURE_POPULARITY_H
-#define SS_TRACE_MEASURE_POPULARITY_H
+#pragma once
 
 #include "trace/measure/incidence.h"
 
@@ -22,5 +21,3 @@ bool ss_popularity_fit(const struct ss_incidence *window, uint64_t iterations, c
 /* Rows in an iteration that ranks from..to-1 are expected to add to those of ranks 0..from-1. The table's end is not
  * known here: the caller's to mind. */
 double ss_popularity_more(const struct ss_popularity *popularity, double from, double to);
-
-#endif

@@ -1,6 +1,5 @@
 /* The row sets of one iteration: each rank's coalesced list, in place where the trace holds it sorted already. */
-#ifndef SS_TRACE_MEASURE_RANK_SETS_H
-#define SS_TRACE_MEASURE_RANK_SETS_H
+#pragma once
 
 #include "base/memory.h"
 #include "trace/file/trace.h"
@@ -42,5 +41,3 @@ struct ss_set_counts {
 /* Overwrites the counts. `before` may be NULL: then `again` is all 0. False when memory is short. */
 bool ss_set_counts_make(const struct ss_rank_sets *now, const struct ss_rank_sets *before, uint64_t rows,
                         const struct ss_set_counts *tally) SS_MUST_CHECK;
-
-#endif

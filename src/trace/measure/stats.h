@@ -1,6 +1,5 @@
 /* What a trace's sparsity is like: the quantities that decide which scheme wins (definitions: docs/traces.md). */
-#ifndef SS_TRACE_MEASURE_STATS_H
-#define SS_TRACE_MEASURE_STATS_H
+#pragma once
 
 #include "base/memory.h"
 #include "base/watcher.h"
@@ -44,5 +43,3 @@ bool ss_trace_stats(const struct ss_trace *trace, struct ss_stats_window window,
                     struct ss_error *error) SS_MUST_CHECK;
 /* NULL is allowed. */
 void ss_stats_free(struct ss_stats *stats);
-
-#endif
