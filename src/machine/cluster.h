@@ -3,6 +3,7 @@
 
 #include "base/fields.h"
 #include "base/notice.h"
+#include "machine/accuracy.h"
 #include "machine/host_memory.h"
 #include "machine/jitter.h"
 #include "machine/library.h"
@@ -53,6 +54,7 @@ struct ss_cluster {
   struct ss_jitter jitter;                      /* of messages between nodes */
   struct ss_host_memory memory;                 /* of its ranks, for collectives of MPI libraries */
   struct ss_library library;                    /* that calls collectives */
+  struct ss_accuracy accuracy;                  /* of its times; no time depends on it */
   char warning[256]; /* what a user should know of a cluster that can be read (ss_cluster_tell); "" nothing */
 };
 

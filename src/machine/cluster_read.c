@@ -298,6 +298,7 @@ static const struct ss_field_spec cluster_fields[] = {
     {"device", "of runs that name none: a name in models/devices, an object, or \"none\" (its memory)",
      SS_IS_EITHER(ss_device_forms)},
     {"library", NULL, SS_IS_OBJECT(&ss_library_fields)},
+    {"accuracy", NULL, SS_IS_OBJECT(&ss_accuracy_fields)},
     SS_SPEC_SOURCE,
     SS_SPEC_NOTES,
     {.name = NULL}};
@@ -326,7 +327,8 @@ bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_erro
         read_fabric(ss_node_get(node, "fabric"), out, error) &&
         ss_jitter_read(ss_node_get(node, "jitter"), &out->jitter, error) &&
         ss_host_memory_read(ss_node_get(node, "memory"), &out->memory, error) &&
-        ss_library_read(ss_node_get(node, "library"), &out->library, out->warning, error)))
+        ss_library_read(ss_node_get(node, "library"), &out->library, out->warning, error) &&
+        ss_accuracy_read(ss_node_get(node, "accuracy"), &out->accuracy, error)))
     return false;
   if (out->library.kind == SS_NCCL && !ss_cluster_fair(out) && !only_fair(node, "library", error)) return false;
   default_window(out);

@@ -15,6 +15,18 @@ struct ss_cluster;
 enum ss_library_kind { SS_NO_LIBRARY, SS_NCCL, SS_OPEN_MPI, SS_MPICH, SS_CRAY_MPICH, SS_GLOO };
 extern const char *const ss_library_names[]; /* "none", "nccl", ...; ended by NULL */
 
+/* What `bytes` of a call are: */
+enum ss_collective {
+  SS_ALLREDUCE,      /* the vector */
+  SS_ALLGATHER,      /* what each rank ends with */
+  SS_REDUCE_SCATTER, /* what each rank begins with */
+  SS_ALLTOALL,       /* what each rank holds for all */
+  SS_SENDRECV,       /* the message of every rank to the next one */
+  SS_PING_PONG,      /* the message of the first rank to the last */
+  SS_COLLECTIVES
+};
+extern const char *const ss_collective_names[]; /* "allreduce", ...; ended by NULL */
+
 enum ss_way { SS_WAY_RING, SS_WAY_TREE, SS_WAYS };
 enum ss_protocol { SS_LL, SS_LL128, SS_SIMPLE, SS_PROTOCOLS };
 extern const char *const ss_way_names[], *const ss_protocol_names[]; /* "ring", ...; "ll", "ll128", "simple" */

@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const ss_collective_names[] = {"allreduce", "allgather", "reduce_scatter", "alltoall", "sendrecv",
-                                           "ping_pong", NULL};
-
 /* A call while it is played. */
 struct ss_pattern_stage {
   const struct ss_pattern_call *call;

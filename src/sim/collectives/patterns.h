@@ -11,18 +11,6 @@
 
 #include <stdint.h>
 
-/* What `bytes` of a call are: */
-enum ss_collective {
-  SS_ALLREDUCE,      /* the vector */
-  SS_ALLGATHER,      /* what each rank ends with */
-  SS_REDUCE_SCATTER, /* what each rank begins with */
-  SS_ALLTOALL,       /* what each rank holds for all */
-  SS_SENDRECV,       /* the message of every rank to the next one */
-  SS_PING_PONG,      /* the message of the first rank to the last */
-  SS_COLLECTIVES
-};
-extern const char *const ss_collective_names[]; /* "allreduce", ...; ended by NULL */
-
 struct ss_pattern_stage;
 struct ss_pattern_phase;
 

@@ -1,0 +1,120 @@
+#include "machine/accuracy.h"
+
+#include "machine/library.h"
+
+#include <stddef.h>
+#include <string.h>
+
+const char *const ss_accuracy_names[] = {"measured", "collective", "kind", "doubling", "sizes", NULL};
+static const char *const kind_names[] = {"chain", "exchange", "inside", NULL};
+
+static bool read_spread(struct ss_node node, void *spread, struct ss_error *error);
+
+static const struct ss_field_spec spread_fields[] = {
+    {"half", "half of the errors are within this factor", SS_IS_ABOVE_0, .required = true,
+     SS_STORED(struct ss_spread, half)},
+    {"most", "90% are within this one", SS_IS_ABOVE_0, .required = true, SS_STORED(struct ss_spread, most)},
+    {"times", "that were judged", SS_IS_COUNT(0, UINT32_MAX)},
+    {"groups", "that were left out, one after the other, and share their errors", SS_IS_COUNT(0, UINT32_MAX)},
+    {.name = NULL}};
+static const struct ss_object_spec spread_spec = {
+    .name = "spread", .says = "how far off times are, as factors", .field = spread_fields};
+
+static bool read_spread(struct ss_node node, void *spread, struct ss_error *error) {
+  struct ss_spread *out = spread;
+  if (!ss_object_read(&spread_spec, node, out, error)) return false;
+  if (!(out->half >= 1 && out->half <= out->most && out->most <= 1e6))
+    return ss_node_fail(node, error, "expected factors, 1 <= \"half\" <= \"most\" <= 1e6, found %g and %g", out->half,
+                        out->most);
+  return true;
+}
+
+/* --- what was measured -------------------------------------------------------------------------------------- */
+
+static bool read_set(struct ss_node list, const char *const *names, uint32_t *bits, struct ss_error *error) {
+  size_t choice;
+  *bits = 0;
+  if (!ss_node_is_array(list)) return ss_node_fail(list, error, "expected a list of names");
+  for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n)) {
+    if (!ss_node_choice(n, names, &choice, error)) return false;
+    *bits |= UINT32_C(1) << choice;
+  }
+  return true;
+}
+
+static bool read_collectives(struct ss_node list, void *bits, struct ss_error *error) {
+  return read_set(list, ss_collective_names, bits, error);
+}
+
+static bool read_kinds(struct ss_node list, void *kinds, struct ss_error *error) {
+  uint32_t bits;
+  if (!read_set(list, kind_names, &bits, error)) return false;
+  for (int kind = 0; kind < SS_MESSAGE_KINDS; kind++) ((bool *)kinds)[kind] = bits >> kind & 1;
+  return true;
+}
+
+static bool fail_span(struct ss_node list, struct ss_error *error) {
+  return ss_node_fail(list, error, "expected a list of two, the least and the most that were measured");
+}
+
+static bool read_nodes(struct ss_node list, void *accuracy, struct ss_error *error) {
+  struct ss_accuracy *out = accuracy;
+  uint64_t span[2] = {0, 0};
+  if (!ss_node_is_array(list) || ss_node_size(list) != 2) return fail_span(list, error);
+  const struct ss_node least = ss_node_first(list);
+  if (!ss_node_count(least, 1, 1 << 20, &span[0], error) ||
+      !ss_node_count(ss_node_next(least), 1, 1 << 20, &span[1], error))
+    return false;
+  out->nodes_min = (uint32_t)span[0];
+  out->nodes_max = (uint32_t)span[1];
+  return span[0] <= span[1] || fail_span(list, error);
+}
+
+static bool read_bytes(struct ss_node list, void *accuracy, struct ss_error *error) {
+  struct ss_accuracy *out = accuracy;
+  double span[2] = {0, 0};
+  if (!ss_node_is_array(list) || ss_node_size(list) != 2) return fail_span(list, error);
+  const struct ss_node least = ss_node_first(list);
+  if (!ss_node_positive(least, SS_BYTES, &span[0], error) ||
+      !ss_node_positive(ss_node_next(least), SS_BYTES, &span[1], error))
+    return false;
+  if (!(span[0] >= 1 && span[0] <= span[1] && span[1] < 0x1p53)) return fail_span(list, error);
+  out->bytes_min = (uint64_t)span[0];
+  out->bytes_max = (uint64_t)span[1];
+  return true;
+}
+
+/* --- the whole ---------------------------------------------------------------------------------------------- */
+
+static const struct ss_field_spec a_kind = {NULL, NULL, SS_IS_CHOICE(kind_names)},
+                                  a_count = {NULL, NULL, SS_IS_COUNT(1, 1 << 20)},
+                                  a_size = {NULL, NULL, .kind = SS_SPEC_POSITIVE, .dimension = SS_BYTES};
+
+#define SPREAD(class) SS_IS_OBJECT(&spread_spec), .read = read_spread, SS_STORED(struct ss_accuracy, of[class])
+static const struct ss_field_spec accuracy_fields[] = {
+    {"collectives", "that were measured (\"allreduce\", ...)", SS_IS_LIST(&ss_name_field, 0, 0),
+     .read = read_collectives, SS_STORED(struct ss_accuracy, collectives)},
+    {"kinds", "of messages that these are made of", SS_IS_LIST(&a_kind, 0, 0), .read = read_kinds,
+     SS_STORED(struct ss_accuracy, kind)},
+    {"nodes", "the least and the most that were measured", SS_IS_LIST(&a_count, 2, 2), .read = read_nodes},
+    {"bytes", "of a call, the least and the most that were measured", SS_IS_LIST(&a_size, 2, 2), .read = read_bytes},
+    {"measured", "a collective that was measured", SPREAD(SS_AS_MEASURED)},
+    {"collective", "one that was not, of a kind of messages that was", SPREAD(SS_NEW_COLLECTIVE)},
+    {"kind", "of a kind of messages that was not", SPREAD(SS_NEW_KIND)},
+    {"doubling",
+     "in addition, for each doubling of nodes between what is asked and the nearest number that was measured",
+     SPREAD(SS_NODES_DOUBLED)},
+    {"sizes", "in addition, for each doubling of bytes beyond those that were measured", SPREAD(SS_SIZE_DOUBLED)},
+    {"pooled", "the errors are those of other machines: its own were not judged", SS_IS_FLAG, .usual = "false",
+     SS_STORED(struct ss_accuracy, pooled)},
+    {.name = NULL}};
+const struct ss_object_spec ss_accuracy_fields = {
+    .name = "accuracy",
+    .says = "how far off times may be, by what is asked; no answer depends on it but its range",
+    .field = accuracy_fields};
+
+bool ss_accuracy_read(struct ss_node node, struct ss_accuracy *out, struct ss_error *error) {
+  memset(out, 0, sizeof *out); /* what hashes it sees no rubbish between members */
+  out->known = ss_node_present(node);
+  return !out->known || ss_object_read(&ss_accuracy_fields, node, out, error);
+}

@@ -1,0 +1,46 @@
+/* How far off a cluster's times may be: its "accuracy", as `calibrate network` writes it (docs/calibration.md,
+ * "Accuracy").
+ *
+ * An error is |ln(predicted / measured)|, told as the factor whose logarithm it is. It depends on what is asked: a
+ * collective that was measured, another made of the same kind of messages, a kind that was not measured; and grows
+ * with the distance to what was. Point answers do not depend on any of it. */
+#ifndef SS_MACHINE_ACCURACY_H
+#define SS_MACHINE_ACCURACY_H
+
+#include "base/fields.h"
+
+#include <stdint.h>
+
+enum ss_accuracy_class {
+  SS_AS_MEASURED,    /* a collective that was measured */
+  SS_NEW_COLLECTIVE, /* one that was not, of a kind of messages that was */
+  SS_NEW_KIND,       /* of a kind of messages that was not */
+  SS_NODES_DOUBLED,  /* in addition, each doubling of nodes between what is asked and the nearest that was measured */
+  SS_SIZE_DOUBLED,   /* in addition, each doubling of bytes beyond the least and the most that were */
+  SS_ACCURACY_CLASSES
+};
+extern const char *const ss_accuracy_names[]; /* "measured", ..., as files call them; ended by NULL */
+
+/* Messages: of rings, trees, doublings and halvings between nodes; of exchanges between them; inside a node. */
+enum ss_message_kind { SS_CHAIN, SS_EXCHANGE, SS_INSIDE, SS_MESSAGE_KINDS };
+
+/* Half of the errors are within the one factor, 90% within the other. */
+struct ss_spread {
+  double half, most; /* at least 1; 0: not said */
+};
+
+struct ss_accuracy {
+  struct ss_spread of[SS_ACCURACY_CLASSES];
+  uint64_t bytes_min, bytes_max; /* that were measured, as enum ss_collective has them; max 0: not said */
+  uint32_t nodes_min, nodes_max; /* the same */
+  uint32_t collectives;          /* a bit (1 << enum ss_collective) each that was measured */
+  bool kind[SS_MESSAGE_KINDS];   /* was measured */
+  bool known;                    /* the cluster says something of all this */
+  bool pooled;                   /* errors are those of other machines: its own were not judged */
+};
+
+extern const struct ss_object_spec ss_accuracy_fields;
+/* An absent node says nothing. */
+bool ss_accuracy_read(struct ss_node node, struct ss_accuracy *out, struct ss_error *error) SS_MUST_CHECK;
+
+#endif
