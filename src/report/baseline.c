@@ -74,7 +74,7 @@ static void value_cell(struct ss_table *table, const char *field, double value) 
 }
 
 static void write_at(const void *context, FILE *stream) {
-  ss_at_print(context, true, stream);
+  ss_at_print(context, stream);
 }
 
 static void add_point(struct ss_table *table, const cJSON *change) {

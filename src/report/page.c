@@ -176,7 +176,8 @@ static void write_expectations(const struct ss_verdicts *verdicts, FILE *s) {
 /* --- figures ------------------------------------------------------------------------------------------------ */
 
 /* What is lacking is known only when the figures were tried, and is said before them. */
-static bool write_figures(const struct ss_page *page, struct ss_page_cells *cells, FILE *s, struct ss_error *error) {
+static bool write_figures(const struct ss_page *page, const struct ss_page_cells *cells, FILE *s,
+                          struct ss_error *error) {
   char *text = NULL;
   size_t size = 0;
   FILE *stream = open_memstream(&text, &size);
@@ -197,39 +198,40 @@ static bool write_figures(const struct ss_page *page, struct ss_page_cells *cell
 
 /* --- tables ------------------------------------------------------------------------------------------------- */
 
-static void words_of(const void *cell, FILE *stream) {
-  const struct ss_page_cell *p = cell;
-  ss_results_words(p->result, p->count, stream);
+static void words_of(const void *row, FILE *stream) {
+  const struct ss_plan_row *p = row;
+  ss_results_words(p->cell, p->candidates, stream);
 }
 
-static bool write_words(const struct ss_page_cell *cell, FILE *s) {
-  SS_AUTO_FREE char *text = ss_written(words_of, cell);
+static bool write_words(const struct ss_plan_row *row, FILE *s) {
+  SS_AUTO_FREE char *text = ss_written(words_of, row);
   if (text && *text) text[strlen(text) - 1] = '\0'; /* the line's end */
   ss_html_between("<p>", text ? text : "", "</p>\n", s);
   return text != NULL;
 }
 
-static void write_cell_name(const struct ss_page_cells *cells, const struct ss_page_cell *cell, FILE *s) {
-  const char *tensor = cell->result->tensor;
-  ss_html_text(cell->text[0] ? cell->text : cells->several_tensors ? "" : "All schemes", s);
+static void write_cell_name(const struct ss_page_cells *cells, const struct ss_page_row *row, FILE *s) {
+  const char *tensor = row->plan->cell->tensor;
+  ss_html_text(row->place[0] ? row->place : cells->several_tensors ? "" : "All schemes", s);
   if (!cells->several_tensors) return;
-  fputs(cell->text[0] ? ": " : "", s);
+  fputs(row->place[0] ? ": " : "", s);
   if (strcmp(tensor, "*") == 0) fputs("all tensors together", s);
   else ss_html_between("tensor ", tensor, "", s);
 }
 
-static bool write_cell(const struct ss_page_cells *cells, const struct ss_page_cell *cell, FILE *s,
+static bool write_cell(const struct ss_page_cells *cells, const struct ss_page_row *row, FILE *s,
                        struct ss_error *error) {
-  const bool folded = cells->count > OPEN_MAX;
+  const struct ss_result *all = row->plan->cell, *first, *next;
+  const bool folded = cells->plan.count > OPEN_MAX;
+  ss_results_rank(all, row->plan->candidates, &first, &next);
   fputs(folded ? "<details>\n<summary><h3 style=\"display:inline\">" : "<h3>", s);
-  write_cell_name(cells, cell, s);
+  write_cell_name(cells, row, s);
   fputs("</h3>", s);
-  if (folded) ss_html_between(": ", cell->best->setting.label, "</summary>", s);
+  if (folded) ss_html_between(": ", first->setting.label, "</summary>", s);
   fputc('\n', s);
-  const size_t best = (size_t)(cell->best - cell->result);
-  if (!write_words(cell, s)) return ss_fail_memory(error, "writing a table");
-  cJSON *records = ss_results_records(cell->result, cell->count);
-  bool ok = ss_table_html_free(ss_results_block(records), NULL, best, s, error);
+  if (!write_words(row->plan, s)) return ss_fail_memory(error, "writing a table");
+  cJSON *records = ss_results_records(all, row->plan->candidates);
+  bool ok = ss_table_html_free(ss_results_block(records), NULL, (size_t)(first - all), s, error);
   bool links = false;
   for (const cJSON *r = records ? records->child : NULL; r; r = r->next)
     links = links || ss_json_get(r, "links")->child;
@@ -242,24 +244,15 @@ static bool write_cell(const struct ss_page_cells *cells, const struct ss_page_c
   return ok;
 }
 
-static void time_note(const void *context, FILE *stream) {
-  const struct ss_results *results = context;
-  ss_print_time_note(ss_results_iterations(results), ss_results_counted(results->result, results->count), stream);
+static void write_note(const char *head, const char *text, FILE *s) {
+  fprintf(s, "<dt>%s</dt><dd>", head);
+  ss_html_lines(text, s);
+  fputs("</dd>\n", s);
 }
 
-static bool write_legend(const struct ss_results *results, FILE *s) {
-  SS_AUTO_FREE char *note = ss_written(time_note, results);
-  if (!note) return false;
+static bool write_legend(const struct ss_results *results, FILE *s, struct ss_error *error) {
   fputs("<h3>What the columns mean</h3>\n<dl class=\"facts\">\n", s);
-  ss_html_between("<dt>time</dt><dd>", note, "</dd>\n", s);
-  for (const struct ss_column_note *n = ss_column_notes; n->head; n++) {
-    fprintf(s, "<dt>%s</dt><dd>", n->head);
-    ss_html_text(n->text, s);
-    if (n->more) ss_html_between(" ", n->more, "", s);
-    fputs("</dd>\n", s);
-  }
-  if (ss_results_have_ranges(results))
-    fprintf(s, "<dt>low..high</dt><dd>%s</dd>\n<dt>by half</dt><dd>%s</dd>\n", ss_range_note, ss_half_note);
+  if (!ss_results_notes(results, write_note, s, error)) return false;
   fputs("<dt>egress, ingress</dt><dd>ports of ranks and servers: the share of the time in which bytes flow through "
         "them</dd>\n<dt>NIC, uplink, downlink, bus</dt><dd>the same of cards that ranks of a node share, of links of "
         "groups of nodes, of a node's bus: columns that are not there are not shared on this cluster</dd>\n",
@@ -271,12 +264,12 @@ static bool write_legend(const struct ss_results *results, FILE *s) {
 static bool write_tables(const struct ss_page *page, const struct ss_page_cells *cells, FILE *s,
                          struct ss_error *error) {
   fputs("<section id=\"tables\">\n<h2>All numbers</h2>\n", s);
-  for (size_t i = 0; i < cells->count && i < SHOWN_MAX; i++)
-    if (!write_cell(cells, &cells->cell[i], s, error)) return false;
-  if (cells->count > SHOWN_MAX)
+  for (size_t i = 0; i < cells->plan.count && i < SHOWN_MAX; i++)
+    if (!write_cell(cells, &cells->row[i], s, error)) return false;
+  if (cells->plan.count > SHOWN_MAX)
     fprintf(s, "<p>%zu more tables: <code>sparsync run</code> with <code>--format csv</code> writes them all.</p>\n",
-            cells->count - SHOWN_MAX);
-  if (!write_legend(page->results, s)) return ss_fail_memory(error, "writing a table");
+            cells->plan.count - SHOWN_MAX);
+  if (!write_legend(page->results, s, error)) return false;
   fputs("</section>\n", s);
   return true;
 }
@@ -284,9 +277,9 @@ static bool write_tables(const struct ss_page *page, const struct ss_page_cells 
 bool ss_page_print(const void *report, FILE *stream, struct ss_error *error) {
   const struct ss_page *page = report;
   struct ss_page_cells cells;
-  if (!ss_page_cells_make(page->results, &cells, error)) return false;
-  write_head(page, &cells, stream);
-  bool ok = ss_page_answer(page, &cells, stream, error);
+  bool ok = ss_page_cells_make(page->results, &cells, error);
+  if (ok) write_head(page, &cells, stream);
+  ok = ok && ss_page_answer(page, &cells, stream, error);
   if (ok) write_question(page, stream);
   ok = ok && write_figures(page, &cells, stream, error);
   if (ok) write_expectations(&page->expectations, stream);

@@ -1,77 +1,41 @@
 #include "report/page_parts.h"
 
 #include "base/file.h"
+#include "base/json_text.h"
+#include "base/memory.h"
+#include "report/columns.h"
 #include "report/html.h"
 #include "report/links.h"
-#include "report/results_table.h"
-#include "report/table.h"
+#include "report/tables.h"
 
+#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* More rows than these nobody reads. */
-enum { WINNERS_MAX = 1000 };
 /* Below it a margin is within what the model leaves out. */
 static const double CLOSE = 0.05;
 
-static const char *time_text(char text[32], double time) {
-  return isfinite(time) ? ss_units_format(text, 32, SS_TIME, time) : "-";
+/* --- in words ------------------------------------------------------------------------------------------------ */
+
+static void words(const void *context, FILE *stream) {
+  const struct ss_page_row *row = context;
+  const struct ss_result *best = row->plan->best;
+  ss_plan_words(row->json, stream);
+  if (best) ss_links_words(best, stream);
+  if (best) ss_range_words(best, row->plan->next, stream);
 }
 
-/* "1.3 times as long", or near 1 "4% longer". */
-static void write_times(double ratio, FILE *s) {
-  if (ratio < 1 + CLOSE) fprintf(s, "%.2g%% longer", 100 * (ratio - 1));
-  else fprintf(s, "%.2f times as long", ratio);
-}
-
-/* Does a tensor by itself have another winner than all together? */
-static bool tensors_differ(const struct ss_page_cells *cells) {
-  for (size_t i = 0, first = 0; i < cells->count; i++) {
-    if (!cells->cell[i].decides) continue;
-    for (; first < i; first++)
-      if (strcmp(cells->cell[first].best->setting.label, cells->cell[i].best->setting.label) != 0) return true;
-    first = i + 1;
-  }
-  return false;
-}
-
-static void why(const void *context, FILE *stream) {
-  const struct ss_page_cell *cell = context;
-  ss_links_words(cell->best, stream);
-  ss_range_words(cell->best, cell->next, stream);
-}
-
-static bool write_why(const struct ss_page_cell *cell, FILE *s) {
-  SS_AUTO_FREE char *text = ss_written(why, cell);
-  if (text && *text) ss_html_between("<p>", text, "</p>\n", s);
+static bool write_one_answer(const struct ss_page_row *row, FILE *s) {
+  char time[32];
+  SS_AUTO_FREE char *text = ss_written(words, row);
+  ss_html_between("<p><strong>", ss_plan_name(row->json, "label"), "</strong>", s);
+  fprintf(s, " %s <strong>%s</strong>%s.</p>\n<p>", isnan(row->plan->next_time) ? "takes" : "is fastest:",
+          ss_units_format(time, sizeof time, SS_TIME, row->plan->time),
+          ss_json_number(row->json, "margin") < CLOSE ? "; the next is too close to call" : "");
+  if (text) ss_html_lines(text, s);
+  fputs("</p>\n", s);
   return text != NULL;
-}
-
-static void write_one_answer(const struct ss_page_cell *cell, FILE *s) {
-  char text[32];
-  const struct ss_result *best = cell->best;
-  ss_html_between("<p><strong>", best->setting.label, "", s);
-  fprintf(s, "</strong> %s <strong>%s</strong>", cell->next ? "is fastest:" : "takes", time_text(text, best->time));
-  if (strcmp(best->tensor, "*") == 0) fputs(" for all tensors together", s);
-  if (cell->next && best->time > 0) {
-    ss_html_between(". The next, ", cell->next->setting.label, "", s);
-    if (cell->next->time == best->time) fputs(", takes as long", s);
-    else fputs(", takes ", s), write_times(cell->next->time / best->time, s);
-  }
-  if (cell->next && best->time > 0 && cell->next->time / best->time < 1 + CLOSE) fputs(": too close to call", s);
-  fputs(".</p>\n<p>", s);
-  if (isfinite(ss_vs_dense(cell->dense.seconds, best->time)) && strcmp(best->setting.scheme->name, "allreduce") != 0)
-    fprintf(s, "%.2f times as fast as a library's dense all-reduce%s%s%s. ", cell->dense.seconds / best->time,
-            cell->dense.name ? " (" : "", cell->dense.name ? cell->dense.name : "", cell->dense.name ? ")" : "");
-  fputs(best->lossless ? "Every rank ends with the exact sum" : "Lossy: ranks do not end with the exact sum", s);
-  if (best->lossless && best->exact == SS_YES) fputs(", compared with the brute-force sum in this run", s);
-  if (best->lossless && best->exact == SS_UNKNOWN) fputs(" by construction; this run did not compare it", s);
-  if (best->energy < 1) fprintf(s, "; %.1f%% of the energy of what ranks had is applied", 100 * best->energy);
-  fputs(ss_scheme_model_parallel(best->setting.scheme)
-            ? ". It needs the table cut over ranks (model parallelism).</p>\n"
-            : ".</p>\n",
-        s);
 }
 
 struct wins {
@@ -86,12 +50,12 @@ static int most_first(const void *a, const void *b) {
 
 static size_t count_wins(const struct ss_page_cells *cells, struct wins *wins) {
   size_t n = 0;
-  for (size_t i = 0; i < cells->count; i++) {
-    const struct ss_page_cell *cell = &cells->cell[i];
+  for (size_t i = 0; i < cells->plan.count; i++) {
+    const char *label = ss_plan_name(cells->row[i].json, "label");
     size_t k = 0;
-    if (!cell->decides) continue;
-    while (k < n && strcmp(wins[k].label, cell->best->setting.label) != 0) k++;
-    if (k == n) wins[n++] = (struct wins){cell->best->setting.label, 0};
+    if (!cells->row[i].decides) continue;
+    while (k < n && strcmp(wins[k].label, label) != 0) k++;
+    if (k == n) wins[n++] = (struct wins){label, 0};
     wins[k].count++;
   }
   qsort(wins, n, sizeof *wins, most_first);
@@ -102,32 +66,19 @@ static size_t count_wins(const struct ss_page_cells *cells, struct wins *wins) {
 static void write_range(const struct ss_page_cells *cells, FILE *s) {
   double low = INFINITY, high = 0;
   size_t close = 0;
-  for (size_t i = 0; i < cells->count; i++) {
-    const struct ss_page_cell *cell = &cells->cell[i];
-    if (!cell->decides || !cell->next || !(cell->best->time > 0)) continue;
-    const double ratio = cell->next->time / cell->best->time;
-    low = fmin(low, ratio);
-    high = fmax(high, ratio);
-    close += ratio < 1 + CLOSE;
+  for (size_t i = 0; i < cells->plan.count; i++) {
+    const double margin = ss_json_number(cells->row[i].json, "margin");
+    if (!cells->row[i].decides || isnan(margin)) continue;
+    low = fmin(low, margin);
+    high = fmax(high, margin);
+    close += margin < CLOSE;
   }
   if (!isfinite(low)) return;
-  if (high >= 2) fprintf(s, "<p>The next takes %.2f to %.2f times as long", low, high);
-  else if (high - low < 5e-4) fprintf(s, "<p>The next takes %.1f%% longer everywhere", 100 * (high - 1));
-  else fprintf(s, "<p>The next takes %.1f%% to %.1f%% longer", 100 * (low - 1), 100 * (high - 1));
+  if (high >= 1) fprintf(s, "<p>The next takes %.2f to %.2f times as long", 1 + low, 1 + high);
+  else if (high - low < 5e-4) fprintf(s, "<p>The next takes %.1f%% longer everywhere", 100 * high);
+  else fprintf(s, "<p>The next takes %.1f%% to %.1f%% longer", 100 * low, 100 * high);
   if (close) fprintf(s, "; at %zu of the places less than 5%%, which is too close to call", close);
   fputs(".</p>\n", s);
-}
-
-static void write_cell_wins(const struct ss_page_cells *cells, FILE *s) {
-  const char *between = "<p>";
-  for (size_t i = 0; i < cells->count; i++) {
-    const struct ss_page_cell *cell = &cells->cell[i];
-    if (!cell->decides) continue;
-    ss_html_between(between, cell->text, "", s);
-    ss_html_between(": <strong>", cell->best->setting.label, "</strong>", s);
-    between = "; ";
-  }
-  fputs(". The answer turns.</p>\n", s);
 }
 
 static void write_counts(const struct ss_page_cells *cells, const struct wins *wins, size_t n, FILE *s) {
@@ -140,100 +91,78 @@ static void write_counts(const struct ss_page_cells *cells, const struct wins *w
   fprintf(s, " of %zu places.</p>\n", cells->deciding);
 }
 
-/* A hierarchy is the reader's to choose, as a scheme is: where a sweep goes over them, the best of all. */
-static void write_best_of_hierarchies(const struct ss_page_cells *cells, FILE *s) {
-  char time[32];
-  for (size_t i = 0; i < cells->count; i++) {
-    const struct ss_page_cell *first = &cells->cell[i], *best = first;
-    bool told = !first->decides;
-    size_t others = 0;
-    for (size_t k = 0; k < cells->count && !told; k++) {
-      const struct ss_page_cell *other = &cells->cell[k];
-      if (k == i || !other->decides || other->result->ranks != first->result->ranks ||
-          !ss_at_same_but(first->result->at, other->result->at, "hierarchy"))
-        continue;
-      told = k < i;
-      others++;
-      if (other->best->time < best->best->time) best = other;
-    }
-    if (told || others == 0) continue;
-    ss_html_between("<p>Of all hierarchies <strong>", best->best->setting.label, "</strong>", s);
-    ss_html_between(" is fastest at ", best->text, "", s);
-    fprintf(s, ": %s.</p>\n", time_text(time, best->best->time));
-  }
+static void hierarchies(const void *rows, FILE *stream) {
+  (void)ss_plan_hierarchies(rows, stream);
 }
 
 static bool write_many_answers(const struct ss_page_cells *cells, FILE *s, struct ss_error *error) {
-  enum { FEW = 4 };
   SS_AUTO_FREE struct wins *wins = ss_alloc_zero(cells->deciding, sizeof *wins);
-  if (!wins) return ss_fail_memory(error, "writing the answer");
+  SS_AUTO_FREE char *best = ss_written(hierarchies, cells->json);
+  if (!wins || !best) return ss_fail_memory(error, "writing the answer");
   const size_t n = count_wins(cells, wins);
-  if (n > 1 && cells->deciding <= FEW) {
-    write_cell_wins(cells, s);
-  } else if (n > 1) {
-    write_counts(cells, wins, n, s);
-  } else {
-    ss_html_between("<p><strong>", wins->label, "", s);
-    fprintf(s, "</strong> is fastest at all %zu places.</p>\n", cells->deciding);
-  }
+  if (n > 1) write_counts(cells, wins, n, s);
+  else ss_html_between("<p><strong>", wins->label, "</strong> is fastest at all ", s);
+  if (n <= 1) fprintf(s, "%zu places.</p>\n", cells->deciding);
   write_range(cells, s);
-  write_best_of_hierarchies(cells, s);
+  if (*best) fputs("<p>", s), ss_html_lines(best, s), fputs("</p>\n", s);
   return true;
 }
 
-static void winner_row(struct ss_table *table, struct ss_page_cells *cells, const struct ss_page_cell *cell) {
-  char bound[2][SS_BOUND_TEXT_SIZE];
-  const struct ss_result *best = cell->best, *next = cell->next;
-  for (size_t i = 0; i < cells->axes; i++) {
-    const char *value = ss_page_value(cells, &cells->axis[i], cell->result);
-    ss_table_cell(table, "%s", value ? value : "");
-  }
-  ss_table_cell(table, "%s", best->setting.label);
-  ss_table_quantity(table, SS_TIME, best->time);
-  ss_table_cell(table, "%s", next ? next->setting.label : "-");
-  ss_table_number(table, "+%.1f%%", next && best->time > 0 ? 100 * (next->time / best->time - 1) : NAN);
-  ss_table_number(table, "%.2fx", ss_vs_dense(cell->dense.seconds, best->time));
-  ss_table_texts(table, best->lossless ? "yes" : "NO", ss_bound_text(best, bound[0]),
-                 ss_busiest_text(best, bound[1]));
+/* --- place by place ------------------------------------------------------------------------------------------- */
+
+/* Adds what the table shows besides the plan. */
+static void add_words(const struct ss_page_cells *cells, const struct ss_page_row *row) {
+  char bound[2][SS_BOUND_TEXT_SIZE], text[SS_AT_TEXT_SIZE];
+  const struct ss_result *best = row->plan->best;
+  cJSON *shown = cJSON_AddArrayToObject(row->json, "shown");
+  for (size_t i = 0; i < cells->axes; i++)
+    cJSON_AddItemToArray(shown, cJSON_CreateString(ss_at_text(
+                                    ss_json_get(ss_json_get(row->json, "axes"), cells->axis[i].name), text)));
+  ss_plan_add_words(row->json);
+  ss_json_add(row->json, SS_T("fastest", ss_plan_name(row->json, "label")),
+              SS_T("bottleneck", best ? ss_bound_text(best, bound[0]) : NULL),
+              SS_T("busiest", best ? ss_busiest_text(best, bound[1]) : NULL));
 }
 
-static bool write_winners(struct ss_page_cells *cells, FILE *s, struct ss_error *error) {
-  static const char *const rest[] = {"<fastest", "time",     "<next",       "margin",
-                                     "vs dense", "lossless", "<bottleneck", "<busiest kind"};
-  enum { REST = sizeof rest / sizeof *rest };
-  const char *heads[SS_PAGE_AXES + REST];
-  char words[SS_PAGE_AXES][80];
-  size_t columns = 0, rows = 0;
+static bool write_winners(const struct ss_page_cells *cells, FILE *s, struct ss_error *error) {
+  static const struct ss_column rest[] = {{"<fastest", "fastest", NULL},     {"time", "time_s", "s"},
+                                          {"?low..high", "range", NULL},     {"<next", "second", NULL},
+                                          {"margin", "margin", "%+.1f%%"},   {"vs dense", "vs_dense", "%.2fx"},
+                                          {"lossless", "lossless", NULL},    {"<bottleneck", "bottleneck", NULL},
+                                          {"<busiest kind", "busiest", NULL}};
+  enum { REST = sizeof rest / sizeof *rest, WINNERS_MAX = 1000 /* more rows nobody reads */ };
+  struct ss_column columns[SS_PAGE_AXES + REST];
+  char heads[SS_PAGE_AXES][80], fields[SS_PAGE_AXES][16];
+  size_t rows = 0;
   for (size_t i = 0; i < cells->axes; i++) {
-    snprintf(words[i], sizeof words[i], "%s%.70s", cells->axis[i].numeric ? "" : "<", cells->axis[i].word);
-    heads[columns++] = words[i];
+    snprintf(heads[i], sizeof heads[i], "%s%.70s", cells->axis[i].numeric ? "" : "<", cells->axis[i].word);
+    snprintf(fields[i], sizeof fields[i], "shown.%zu", i);
+    columns[i] = (struct ss_column){heads[i], fields[i], NULL};
   }
-  for (size_t i = 0; i < REST; i++) heads[columns++] = rest[i];
-  struct ss_table *table = ss_table_new(columns, heads);
-  for (size_t i = 0; i < cells->count && rows < WINNERS_MAX; i++)
-    if (cells->cell[i].decides) winner_row(table, cells, &cells->cell[i]), rows++;
+  memcpy(columns + cells->axes, rest, sizeof rest);
+  cJSON *records = cJSON_CreateArray();
+  for (size_t i = 0; i < cells->plan.count && rows < WINNERS_MAX; i++) {
+    if (!cells->row[i].decides) continue;
+    add_words(cells, &cells->row[i]);
+    if (cJSON_AddItemReferenceToArray(records, cells->row[i].json)) rows++;
+  }
   const char *caption = cells->several_tensors ? "All tensors together, place by place" : "Place by place";
-  const bool ok = ss_table_html_free(table, caption, SIZE_MAX, s, error);
+  const bool ok =
+      ss_table_html_free(ss_table_of_records(columns, cells->axes + REST, records), caption, SIZE_MAX, s, error);
+  cJSON_Delete(records);
   if (rows == WINNERS_MAX && cells->deciding > rows) fprintf(s, "<p>%zu more places.</p>\n", cells->deciding - rows);
   return ok;
 }
 
 /* --- the window ----------------------------------------------------------------------------------------------- */
 
-static const struct ss_page_cell *cell_of(const struct ss_page_cells *cells, const struct ss_result *result) {
-  for (size_t i = 0; i < cells->count; i++) {
-    const struct ss_page_cell *cell = &cells->cell[i];
-    if (result >= cell->result && result < cell->result + cell->count) return cell;
-  }
-  return NULL;
-}
-
 static void write_turn(const struct ss_page_cells *cells, const struct ss_turn *t, FILE *s) {
   char text[SS_TURN_TEXT_SIZE];
-  const struct ss_page_cell *cell = cell_of(cells, t->faster);
+  size_t i = cells->plan.count - 1; /* the last row that begins no later */
+  while (i > 0 && cells->plan.row[i].cell > t->faster) i--;
   fputs("<li>", s);
   if (t->winner) fputs("<strong>the fastest turns</strong>: ", s);
-  if (cell && cell->text[0]) ss_html_between("", cell->text, ": ", s);
+  if (cells->row[i].place[0]) ss_html_between("", cells->row[i].place, ": ", s);
   if (cells->several_tensors) ss_html_between("", t->faster->tensor, ": ", s);
   ss_html_between("", ss_turn_text(t, text, sizeof text), "</li>\n", s);
 }
@@ -274,19 +203,11 @@ static void write_uncounted(const struct ss_results *results, FILE *s) {
         s);
 }
 
-bool ss_page_answer(const struct ss_page *page, struct ss_page_cells *cells, FILE *s, struct ss_error *error) {
+bool ss_page_answer(const struct ss_page *page, const struct ss_page_cells *cells, FILE *s, struct ss_error *error) {
   fputs("<section id=\"answer\">\n<h2>The answer</h2>\n<div class=\"answer\">\n", s);
-  if (cells->deciding == 1) {
-    for (size_t i = 0; i < cells->count; i++)
-      if (cells->cell[i].decides) {
-        write_one_answer(&cells->cell[i], s);
-        if (!write_why(&cells->cell[i], s)) return ss_fail_memory(error, "writing the answer");
-      }
-  } else if (!write_many_answers(cells, s, error)) {
-    return false;
-  }
-  if (tensors_differ(cells))
-    fputs("<p>Single tensors have other winners: <code>sparsync plan</code> chooses for each.</p>\n", s);
+  if (cells->deciding > 1 && !write_many_answers(cells, s, error)) return false;
+  if (cells->deciding == 1 && !write_one_answer(&cells->row[cells->plan.count - 1], s))
+    return ss_fail_memory(error, "writing the answer");
   if (page->no_lossy || page->no_model_parallel)
     fprintf(s, "<p>Not considered:%s%s%s.</p>\n", page->no_lossy ? " lossy schemes (<code>--lossy</code>)" : "",
             page->no_lossy && page->no_model_parallel ? "," : "",

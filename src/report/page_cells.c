@@ -1,146 +1,114 @@
-#include "report/page_cells.h"
+#include "report/page_parts.h"
 
+#include "base/file.h"
 #include "base/json_text.h"
+#include "base/memory.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* --- axes --------------------------------------------------------------------------------------------------- */
-
-static bool is_ranks(const struct ss_page_axis *axis) {
-  return strcmp(axis->name, "ranks") == 0;
+/* A number, or a text: a cluster's name, anything else as JSON. */
+static cJSON *value_of(const cJSON *value, const struct ss_result *p) {
+  if (strcmp(value->string, "cluster") == 0) return cJSON_CreateString(p->cluster);
+  if (cJSON_IsNumber(value) || cJSON_IsString(value)) return cJSON_Duplicate(value, true);
+  SS_AUTO_FREE char *json = cJSON_PrintUnformatted(value);
+  return json ? cJSON_CreateString(json) : NULL;
 }
 
-static const cJSON *value_at(const struct ss_page_axis *axis, const struct ss_result *p) {
-  return p->at ? ss_json_get(p->at, axis->name) : NULL;
-}
-
-static bool same_value(const struct ss_page_axis *axis, const struct ss_result *a, const struct ss_result *b) {
-  return is_ranks(axis) ? a->ranks == b->ranks : cJSON_Compare(value_at(axis, a), value_at(axis, b), true);
-}
-
-double ss_page_number(const struct ss_page_axis *axis, const struct ss_result *result) {
-  if (is_ranks(axis)) return result->ranks;
-  const cJSON *value = value_at(axis, result);
-  return cJSON_IsNumber(value) ? value->valuedouble : NAN;
-}
-
-static void number_text(const struct ss_page_axis *axis, double value, char *text, size_t size) {
-  if (strstr(axis->name, "bandwidth")) ss_units_format(text, size, SS_RATE, value);
-  else if (strstr(axis->name, "latency")) ss_units_format(text, size, SS_TIME, value);
-  else snprintf(text, size, "%.6g", value);
-}
-
-const char *ss_page_value(struct ss_page_cells *cells, const struct ss_page_axis *axis,
-                          const struct ss_result *result) {
-  const cJSON *value = is_ranks(axis) ? NULL : value_at(axis, result);
-  const double number = ss_page_number(axis, result);
-  char text[64];
-  if (isfinite(number)) {
-    number_text(axis, number, text, sizeof text);
-    return ss_arena_text(&cells->arena, text);
-  }
-  if (strcmp(axis->name, "cluster") == 0) return result->cluster;
-  if (value && cJSON_IsString(value)) return value->valuestring;
-  SS_AUTO_FREE char *json = value ? cJSON_PrintUnformatted(value) : NULL;
-  return ss_arena_text(&cells->arena, json ? json : "-");
-}
-
-/* "ranks 16, bandwidth 10 Gbit/s" */
-static const char *where(struct ss_page_cells *cells, const struct ss_result *result) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *stream = open_memstream(&text, &size);
-  if (!stream) return NULL;
-  const char *between = "";
-  for (size_t i = 0; i < cells->axes; i++) {
-    const struct ss_page_axis *axis = &cells->axis[i];
-    const char *value = ss_page_value(cells, axis, result);
-    if (is_ranks(axis)) fprintf(stream, "%s%s ranks", between, value ? value : "");
-    else if (strcmp(axis->name, "cluster") == 0) fprintf(stream, "%s%s", between, value ? value : "");
-    else fprintf(stream, "%s%s %s", between, axis->word, value ? value : "");
-    between = ", ";
-  }
-  const bool ok = fclose(stream) == 0;
-  const char *kept = ok ? ss_arena_text(&cells->arena, text) : NULL;
-  free(text);
-  return kept;
-}
-
-static const char *last_word(const char *path) {
-  const char *dot = strrchr(path, '.');
-  return dot && dot[1] ? dot + 1 : path;
+static cJSON *position_of(const struct ss_result *p) {
+  cJSON *o = ss_json_object(SS_N("ranks", p->ranks));
+  for (const cJSON *a = p->at ? p->at->child : NULL; a; a = a->next)
+    if (strcmp(a->string, "ranks") != 0) cJSON_AddItemToObject(o, a->string, value_of(a, p));
+  return o;
 }
 
 /* Values along the axis, as far as they are worth counting. */
 static void measure_axis(const struct ss_page_cells *cells, struct ss_page_axis *axis) {
   enum { ENOUGH = 1000 };
-  const struct ss_result *seen[ENOUGH];
+  const cJSON *seen[ENOUGH];
   axis->numeric = true;
-  for (size_t i = 0; i < cells->count; i++) {
-    const struct ss_result *p = cells->cell[i].result;
+  for (size_t i = 0; i < cells->plan.count; i++) {
+    const cJSON *value = ss_json_get(ss_json_get(cells->row[i].json, "axes"), axis->name);
     size_t k = 0;
-    axis->numeric = axis->numeric && isfinite(ss_page_number(axis, p));
-    while (k < axis->values && !same_value(axis, seen[k], p)) k++;
-    if (k == axis->values && k < ENOUGH) seen[axis->values++] = p;
+    axis->numeric = axis->numeric && cJSON_IsNumber(value);
+    while (k < axis->values && !cJSON_Compare(seen[k], value, true)) k++;
+    if (k == axis->values && k < ENOUGH) seen[axis->values++] = value;
   }
-}
-
-static void add_axis(struct ss_page_cells *cells, const char *name) {
-  struct ss_page_axis axis = {.name = name, .word = last_word(name)};
-  if (cells->axes == SS_PAGE_AXES) return;
-  measure_axis(cells, &axis);
-  if (axis.values > 1) cells->axis[cells->axes++] = axis;
 }
 
 static void find_axes(struct ss_page_cells *cells) {
-  if (cells->count == 0) return;
-  add_axis(cells, "ranks");
-  const cJSON *at = cells->cell->result->at;
-  for (const cJSON *a = at ? at->child : NULL; a; a = a->next) add_axis(cells, a->string);
+  const cJSON *first = cells->plan.count ? ss_json_get(cells->row->json, "axes") : NULL;
+  for (const cJSON *a = first ? first->child : NULL; a && cells->axes < SS_PAGE_AXES; a = a->next) {
+    const char *dot = strrchr(a->string, '.');
+    struct ss_page_axis axis = {.name = a->string, .word = dot && dot[1] ? dot + 1 : a->string};
+    measure_axis(cells, &axis);
+    if (axis.values > 1) cells->axis[cells->axes++] = axis;
+  }
 }
 
-/* --- cells ------------------------------------------------------------------------------------------------- */
+/* What a row's place is named from. */
+struct naming {
+  const struct ss_page_cells *cells;
+  const cJSON *axes;
+};
+
+static void write_place(const void *context, FILE *stream) {
+  const struct naming *n = context;
+  char text[SS_AT_TEXT_SIZE];
+  for (size_t i = 0; i < n->cells->axes; i++) {
+    const struct ss_page_axis *axis = &n->cells->axis[i];
+    const char *value = ss_at_text(ss_json_get(n->axes, axis->name), text);
+    fputs(i ? ", " : "", stream);
+    if (strcmp(axis->name, "ranks") == 0) fprintf(stream, "%s ranks", value);
+    else
+      fprintf(stream, "%s%s%s", strcmp(axis->name, "cluster") == 0 ? "" : axis->word,
+              strcmp(axis->name, "cluster") == 0 ? "" : " ", value);
+  }
+}
+
+static bool name_rows(struct ss_page_cells *cells) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < cells->plan.count; i++) {
+    struct ss_page_row *row = &cells->row[i];
+    SS_AUTO_FREE char *place = ss_written(write_place, &(struct naming){cells, ss_json_get(row->json, "axes")});
+    if (place) ss_json_add_text(row->json, "place", place);
+    row->place = ss_json_word(row->json, "place");
+    ok = row->place != NULL;
+  }
+  return ok;
+}
 
 /* Of the tables of one cell and rank count the last decides: "*", or the only tensor. */
-static bool ends_cell(const struct ss_results *results, size_t end) {
-  if (end == results->count) return true;
-  const struct ss_result *p = &results->result[end - 1], *next = &results->result[end];
-  return p->ranks != next->ranks || p->at != next->at;
-}
-
-static bool name_cells(struct ss_page_cells *cells) {
-  for (size_t i = 0; i < cells->count; i++) {
-    struct ss_page_cell *cell = &cells->cell[i];
-    cell->text = where(cells, cell->result);
-    if (!cell->text) return false;
-  }
-  return true;
+static bool decides(const struct ss_plan *plan, size_t i) {
+  const struct ss_result *p = plan->row[i].cell, *next = i + 1 < plan->count ? plan->row[i + 1].cell : NULL;
+  return !next || p->ranks != next->ranks || p->at != next->at;
 }
 
 bool ss_page_cells_make(const struct ss_results *results, struct ss_page_cells *out, struct ss_error *error) {
-  *out = (struct ss_page_cells){.cell = ss_alloc_zero(results->count, sizeof *out->cell)};
-  if (!out->cell) return ss_fail_memory(error, "listing places");
-  for (size_t i = 0, n; i < results->count; i += n) {
-    const struct ss_result *p = &results->result[i];
-    struct ss_page_cell *cell = &out->cell[out->count++];
-    n = ss_results_in_cell(p, results->count - i);
-    *cell = (struct ss_page_cell){.result = p, .count = n, .decides = ends_cell(results, i + n)};
-    ss_results_rank(p, n, &cell->best, &cell->next);
-    cell->dense = ss_results_dense(p, n);
-    out->deciding += cell->decides;
-    out->several_tensors = out->several_tensors || strcmp(p->tensor, "*") == 0;
+  *out = (struct ss_page_cells){0};
+  if (!ss_plan_make(results, &out->plan, error)) return false;
+  cJSON *tree = ss_plan_json(&out->plan, "");
+  out->json = cJSON_DetachItemFromObjectCaseSensitive(tree, "plan");
+  cJSON_Delete(tree);
+  out->row = ss_alloc_zero(out->plan.count, sizeof *out->row);
+  if (!out->row || (size_t)cJSON_GetArraySize(out->json) != out->plan.count)
+    return ss_fail_memory(error, "listing places");
+  cJSON *json = out->json->child;
+  for (size_t i = 0; i < out->plan.count; i++, json = json->next) {
+    const struct ss_plan_row *plan = &out->plan.row[i];
+    out->row[i] = (struct ss_page_row){.plan = plan, .json = json, .decides = decides(&out->plan, i)};
+    ss_json_add(json, SS_J("axes", position_of(plan->cell)));
+    out->deciding += out->row[i].decides;
+    out->several_tensors = out->several_tensors || strcmp(plan->cell->tensor, "*") == 0;
   }
   find_axes(out);
-  if (name_cells(out)) return true;
-  ss_page_cells_free(out);
-  return ss_fail_memory(error, "listing places");
+  return name_rows(out) || ss_fail_memory(error, "listing places");
 }
 
 void ss_page_cells_free(struct ss_page_cells *cells) {
-  ss_arena_free(&cells->arena);
-  free(cells->cell);
+  ss_plan_free(&cells->plan);
+  cJSON_Delete(cells->json);
+  free(cells->row);
   *cells = (struct ss_page_cells){0};
 }

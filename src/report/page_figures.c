@@ -29,9 +29,9 @@ struct figure {
 };
 
 struct figures {
-  struct ss_page_cells *cells;
-  const struct ss_page_axis *x, *y;   /* numeric; NULL: none */
-  const struct ss_page_cell *traffic; /* of the ranks there; NULL: not known */
+  const struct ss_page_cells *cells;
+  const struct ss_page_axis *x, *y;  /* numeric; NULL: none */
+  const struct ss_page_row *traffic; /* of the ranks there; NULL: not known */
   FILE *stream;
   struct ss_error *lacking;
   unsigned count;
@@ -69,21 +69,21 @@ static void fit_scales(struct ss_plot *plot) {
 /* How far the label is from the winner where it comes nearest. */
 static double nearest(const struct ss_page_cells *cells, const char *label) {
   double best = INFINITY;
-  for (size_t i = 0; i < cells->count; i++)
-    for (size_t k = 0; cells->cell[i].decides && k < cells->cell[i].count; k++) {
-      const struct ss_result *p = &cells->cell[i].result[k];
-      if (strcmp(p->setting.label, label) == 0) best = fmin(best, p->time / cells->cell[i].best->time);
+  for (size_t i = 0; i < cells->plan.count; i++)
+    for (size_t k = 0; cells->row[i].decides && k < cells->plan.row[i].candidates; k++) {
+      const struct ss_result *p = &cells->plan.row[i].cell[k];
+      if (strcmp(p->setting.label, label) == 0) best = fmin(best, p->time / cells->plan.row[i].time);
     }
   return best;
 }
 
 /* Is the k-th scheme of the cell among those that come nearest to the winner somewhere? */
-static bool is_near(const struct ss_page_cells *cells, const struct ss_page_cell *cell, size_t k) {
+static bool is_near(const struct ss_page_cells *cells, const struct ss_plan_row *row, size_t k) {
   size_t before = 0;
-  if (cell->count <= LINES_MAX) return true;
-  const double mine = nearest(cells, cell->result[k].setting.label);
-  for (size_t i = 0; i < cell->count; i++) {
-    const double other = i == k ? INFINITY : nearest(cells, cell->result[i].setting.label);
+  if (row->candidates <= LINES_MAX) return true;
+  const double mine = nearest(cells, row->cell[k].setting.label);
+  for (size_t i = 0; i < row->candidates; i++) {
+    const double other = i == k ? INFINITY : nearest(cells, row->cell[i].setting.label);
     before += other < mine || (other == mine && i < k);
   }
   return before < LINES_MAX;
@@ -91,31 +91,24 @@ static bool is_near(const struct ss_page_cells *cells, const struct ss_page_cell
 
 /* What a figure takes from a result: who, how long, and where along the page's axes; without numeric ones, the cell
  * in words. */
-static cJSON *record_of(const struct figures *m, const struct ss_page_cell *cell, const struct ss_result *p) {
-  cJSON *o = cJSON_CreateObject(), *at = cJSON_AddObjectToObject(o, "at");
-  ss_json_add(o, SS_T("label", p->setting.label), SS_N("time_s", p->time));
-  if (!m->x) cJSON_AddStringToObject(o, "place", m->cells->deciding > 1 ? cell->text : "time");
-  for (size_t i = 0; m->x && i < m->cells->axes; i++) {
-    const struct ss_page_axis *axis = &m->cells->axis[i];
-    const char *text = axis->numeric ? NULL : ss_page_value(m->cells, axis, p);
-    if (axis->numeric)
-      cJSON_AddNumberToObject(strcmp(axis->name, "ranks") == 0 ? o : at, axis->name, ss_page_number(axis, p));
-    else cJSON_AddStringToObject(at, axis->name, text ? text : "");
-  }
-  return o;
+static cJSON *record_of(const struct figures *m, const struct ss_page_row *row, const struct ss_result *p) {
+  return m->x ? ss_json_object(SS_T("label", p->setting.label), SS_N("time_s", p->time),
+                               SS_J("at", cJSON_Duplicate(ss_json_get(row->json, "axes"), true)))
+              : ss_json_object(SS_T("label", p->setting.label), SS_N("time_s", p->time),
+                               SS_T("place", m->cells->deciding > 1 ? row->place : "time"));
 }
 
 /* The largest number of schemes of a cell, and the records of all that decide. */
 static cJSON *list_records(const struct figures *m, size_t *most) {
   cJSON *list = cJSON_CreateArray();
   *most = 0;
-  for (size_t i = 0; list && i < m->cells->count; i++) {
-    const struct ss_page_cell *cell = &m->cells->cell[i];
-    if (!cell->decides) continue;
-    if (cell->count > *most) *most = cell->count;
-    for (size_t k = 0; k < cell->count; k++)
-      if (m->y || (m->x ? is_near(m->cells, cell, k) : k < BARS_MAX))
-        cJSON_AddItemToArray(list, record_of(m, cell, &cell->result[k]));
+  for (size_t i = 0; list && i < m->cells->plan.count; i++) {
+    const struct ss_page_row *row = &m->cells->row[i];
+    if (!row->decides) continue;
+    if (row->plan->candidates > *most) *most = row->plan->candidates;
+    for (size_t k = 0; k < row->plan->candidates; k++)
+      if (m->y || (m->x ? is_near(m->cells, row->plan, k) : k < BARS_MAX))
+        cJSON_AddItemToArray(list, record_of(m, row, &row->plan->cell[k]));
   }
   return list;
 }
@@ -163,10 +156,10 @@ static bool fill_times(struct figures *m, struct figure *f, struct ss_error *err
 }
 
 static bool fill_traffic(struct figures *m, struct figure *f, struct ss_error *error) {
-  const struct ss_page_cell *cell = m->traffic;
+  const struct ss_plan_row *row = m->traffic->plan;
   cJSON *list = cJSON_CreateArray();
-  for (size_t k = 0; k < cell->count && k < LINES_MAX; k++) {
-    const struct ss_result *p = &cell->result[k];
+  for (size_t k = 0; k < row->candidates && k < LINES_MAX; k++) {
+    const struct ss_result *p = &row->cell[k];
     cJSON_AddItemToArray(
         list, ss_json_object(SS_T("label", p->setting.label),
                              SS_J("rank_bytes_sent", cJSON_CreateDoubleArray(p->rank_sent, (int)p->ranks)),
@@ -176,9 +169,10 @@ static bool fill_traffic(struct figures *m, struct figure *f, struct ss_error *e
   const bool ok = ss_figure_plot_results(&options, list, NULL, &f->plot, error);
   cJSON_Delete(list);
   fit_scales(&f->plot);
-  const bool all = strcmp(cell->result->tensor, "*") == 0;
+  const bool all = strcmp(row->cell->tensor, "*") == 0;
+  const char *place = m->traffic->place;
   snprintf(f->caption, sizeof f->caption, "Bytes of each rank, %s%.200s%s%.200s.", all ? "all tensors" : "tensor ",
-           all ? "" : cell->result->tensor, cell->text[0] ? ", " : "", cell->text);
+           all ? "" : row->cell->tensor, place[0] ? ", " : "", place);
   return ok;
 }
 
@@ -299,15 +293,16 @@ static bool make(struct figures *m, bool (*fill)(struct figures *, struct figure
 }
 
 /* Ranks have traffic in every cell; the figure shows the one with most of them. */
-static const struct ss_page_cell *busiest(const struct ss_page_cells *cells) {
-  const struct ss_page_cell *found = NULL;
-  for (size_t i = 0; i < cells->count; i++)
-    if (cells->cell[i].result->rank_sent && (!found || cells->cell[i].result->ranks > found->result->ranks))
-      found = &cells->cell[i];
+static const struct ss_page_row *busiest(const struct ss_page_cells *cells) {
+  const struct ss_page_row *found = NULL;
+  for (size_t i = 0; i < cells->plan.count; i++)
+    if (cells->plan.row[i].cell->rank_sent && (!found || cells->plan.row[i].cell->ranks > found->plan->cell->ranks))
+      found = &cells->row[i];
   return found;
 }
 
-bool ss_page_figures(struct ss_page_cells *cells, FILE *stream, struct ss_error *lacking, struct ss_error *error) {
+bool ss_page_figures(const struct ss_page_cells *cells, FILE *stream, struct ss_error *lacking,
+                     struct ss_error *error) {
   struct figures m = {.cells = cells, .traffic = busiest(cells), .stream = stream, .lacking = lacking};
   for (size_t i = 0; i < cells->axes; i++) {
     const struct ss_page_axis *axis = &cells->axis[i];

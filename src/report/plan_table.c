@@ -45,24 +45,23 @@ static const char *longer_text(const cJSON *row, char text[32]) {
   return text;
 }
 
-/* The label in the field; of all tensors, null is each with its own. */
-static const char *name_of(const cJSON *row, const char *field) {
+const char *ss_plan_name(const cJSON *row, const char *field) {
   const char *label = ss_json_word(row, field);
   return label ? label : is_sum(row) ? "each with its own" : "-";
 }
 
 static void print_sum_words(const cJSON *row, const char *time, FILE *stream) {
   char text[32];
-  const char *next = name_of(row, "next"), *longer = longer_text(row, text);
+  const char *next = ss_plan_name(row, "next"), *longer = longer_text(row, text);
   const char *for_all = ss_json_word(row, "next") ? " for all" : "";
-  fprintf(stream, "all tensors%s, %s: %s", ss_json_word(row, "label") ? " together" : "", name_of(row, "label"),
+  fprintf(stream, "all tensors%s, %s: %s", ss_json_word(row, "label") ? " together" : "", ss_plan_name(row, "label"),
           time);
   if (isnan(ss_json_number(row, "next_time_s"))) fputs(", the only candidate", stream);
   else if (longer) fprintf(stream, "; %s%s would take %s", next, for_all, longer);
   else fprintf(stream, "; %s%s does as well", next, for_all);
 }
 
-static void print_words(const cJSON *row, FILE *stream) {
+void ss_plan_words(const cJSON *row, FILE *stream) {
   char time[32], text[32];
   const char *next = ss_json_word(row, "next"), *longer = longer_text(row, text);
   ss_units_format(time, sizeof time, SS_TIME, ss_json_number(row, "time_s"));
@@ -79,12 +78,11 @@ static void print_words(const cJSON *row, FILE *stream) {
   print_loss(row, stream);
 }
 
-/* Adds what the table shows besides the row's JSON. */
-static void add_words(cJSON *row) {
+void ss_plan_add_words(cJSON *row) {
   const char *label = ss_json_word(row, "label");
   const double dense = ss_json_number(row, "dense_s"), time = ss_json_number(row, "time_s");
   ss_json_add(row, SS_T("chosen", label ? label : "as above"),
-              SS_T("second", isfinite(ss_json_number(row, "next_time_s")) ? name_of(row, "next") : NULL),
+              SS_T("second", isfinite(ss_json_number(row, "next_time_s")) ? ss_plan_name(row, "next") : NULL),
               SS_N("vs_dense", ss_vs_dense(dense, time)));
   ss_range_add(row, "range", ss_json_number(row, "time_low_s"), ss_json_number(row, "time_high_s"));
 }
@@ -94,13 +92,8 @@ static bool same_cell(const cJSON *a, const cJSON *b) {
          cJSON_Compare(ss_field_at(a, "at"), ss_field_at(b, "at"), true);
 }
 
-/* "16 ranks on CLUSTER, cluster.bandwidth = 10 Gbit/s" */
 static void print_heading(const cJSON *row, FILE *stream) {
-  const cJSON *at = ss_field_at(row, "at");
-  const double ranks = ss_json_number(row, "ranks");
-  fprintf(stream, "%.0f rank%s on %s%s", ranks, ranks == 1 ? "" : "s", ss_json_word(row, "cluster"),
-          ss_at_says_more(at) ? ", " : "");
-  ss_at_print(at, false, stream);
+  ss_cell_print(ss_json_number(row, "ranks"), ss_json_word(row, "cluster"), ss_json_get(row, "at"), NULL, stream);
   fputc('\n', stream);
 }
 
@@ -112,8 +105,8 @@ static bool print_cell(cJSON *rows, FILE *stream, struct ss_error *error) {
       {"lossless", "lossless", NULL},  {"energy", "energy", "%.1f%%"}};
   if (rows) print_heading(rows->child, stream);
   for (cJSON *r = rows ? rows->child : NULL; r; r = r->next) {
-    print_words(r, stream);
-    add_words(r);
+    ss_plan_words(r, stream);
+    ss_plan_add_words(r);
   }
   fputc('\n', stream);
   const bool ok = ss_records_print(columns, rows, false, stream, error);
@@ -123,9 +116,13 @@ static bool print_cell(cJSON *rows, FILE *stream, struct ss_error *error) {
 
 /* Rows of one tensor and place, but for the hierarchy of the sweep. */
 static bool is_rival(const cJSON *a, const cJSON *b) {
-  return a != b && ss_json_number(a, "ranks") == ss_json_number(b, "ranks") &&
-         strcmp(ss_json_word(a, "tensor"), ss_json_word(b, "tensor")) == 0 &&
-         ss_at_same_but(ss_field_at(a, "at"), ss_field_at(b, "at"), "hierarchy");
+  const cJSON *here = ss_json_get(a, "at"), *there = ss_json_get(b, "at");
+  bool same = a != b && ss_json_get(here, "hierarchy") && cJSON_GetArraySize(here) == cJSON_GetArraySize(there) &&
+              ss_json_number(a, "ranks") == ss_json_number(b, "ranks") &&
+              strcmp(ss_json_word(a, "tensor"), ss_json_word(b, "tensor")) == 0;
+  for (const cJSON *m = same ? here->child : NULL; m; m = m->next)
+    same = same && (strcmp(m->string, "hierarchy") == 0 || cJSON_Compare(m, ss_json_get(there, m->string), true));
+  return same;
 }
 
 /* The cheapest of the row and its rivals; NULL: it has none, or one before it, which told. */
@@ -142,20 +139,19 @@ static const cJSON *best_of_hierarchies(const cJSON *rows, const cJSON *row) {
   return rivals ? best : NULL;
 }
 
-/* Where a sweep goes over hierarchies, the best of all: they are the reader's to choose, as schemes are. */
-static void print_hierarchies(const cJSON *rows, FILE *stream) {
+bool ss_plan_hierarchies(const cJSON *rows, FILE *stream) {
   char time[32];
   bool any = false;
   for (const cJSON *r = rows->child; r; r = r->next) {
     const cJSON *best = best_of_hierarchies(rows, r);
     if (!best) continue;
-    fprintf(stream, "Of all hierarchies %s is the cheapest for %s, %s, on ", name_of(best, "label"),
+    fprintf(stream, "Of all hierarchies %s is the cheapest for %s, %s, on ", ss_plan_name(best, "label"),
             is_sum(best) ? "all tensors" : ss_json_word(best, "tensor"),
             ss_units_format(time, sizeof time, SS_TIME, ss_json_number(best, "time_s")));
     print_heading(best, stream);
     any = true;
   }
-  if (any) fputc('\n', stream);
+  return any;
 }
 
 static void print_notes(const cJSON *rows, struct ss_iterations_played iterations, bool estimated, FILE *stream) {
@@ -186,7 +182,7 @@ bool ss_plan_table(const cJSON *plan, struct ss_iterations_played iterations, bo
     ok = print_cell(ss_records_take(left, n), stream, error);
   }
   cJSON_Delete(left);
-  if (ok) print_hierarchies(rows, stream);
+  if (ok && ss_plan_hierarchies(rows, stream)) fputc('\n', stream);
   if (ok) print_notes(rows, iterations, estimated, stream);
   return ok;
 }

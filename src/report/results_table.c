@@ -14,49 +14,36 @@
 /* As in `check`. */
 static const double ROUNDING = 1e-9;
 
-static void print_at(const cJSON *a, FILE *stream) {
-  char text[64];
-  if (!cJSON_IsNumber(a)) snprintf(text, sizeof text, "...");
-  else if (strstr(a->string, "bandwidth")) ss_units_format(text, sizeof text, SS_RATE, a->valuedouble);
-  else if (strstr(a->string, "latency")) ss_units_format(text, sizeof text, SS_TIME, a->valuedouble);
-  else snprintf(text, sizeof text, "%g", a->valuedouble);
-  fprintf(stream, "%s = %s", a->string, cJSON_IsString(a) ? a->valuestring : text);
+const char *ss_at_text(const cJSON *a, char text[SS_AT_TEXT_SIZE]) {
+  if (cJSON_IsString(a)) return a->valuestring;
+  if (!cJSON_IsNumber(a)) snprintf(text, SS_AT_TEXT_SIZE, "...");
+  else if (strstr(a->string, "bandwidth")) ss_units_format(text, SS_AT_TEXT_SIZE, SS_RATE, a->valuedouble);
+  else if (strstr(a->string, "latency")) ss_units_format(text, SS_AT_TEXT_SIZE, SS_TIME, a->valuedouble);
+  else snprintf(text, SS_AT_TEXT_SIZE, "%g", a->valuedouble);
+  return text;
 }
 
-void ss_at_print(const cJSON *at, bool cluster_too, FILE *stream) {
+void ss_at_print(const cJSON *at, FILE *stream) {
+  char text[SS_AT_TEXT_SIZE];
   const char *between = "";
   for (const cJSON *a = at ? at->child : NULL; a; a = a->next) {
-    if (!cluster_too && strcmp(a->string, "cluster") == 0) continue;
-    fputs(between, stream);
-    print_at(a, stream);
+    fprintf(stream, "%s%s = %s", between, a->string, ss_at_text(a, text));
     between = ", ";
   }
 }
 
-bool ss_at_says_more(const cJSON *at) {
+void ss_cell_print(double ranks, const char *cluster, const cJSON *at, const char *tensor, FILE *stream) {
+  char text[SS_AT_TEXT_SIZE];
+  fprintf(stream, "%.0f rank%s on %s", ranks, ranks == 1 ? "" : "s", cluster);
   for (const cJSON *a = at ? at->child : NULL; a; a = a->next)
-    if (strcmp(a->string, "cluster") != 0) return true;
-  return false;
+    if (strcmp(a->string, "cluster") != 0) fprintf(stream, ", %s = %s", a->string, ss_at_text(a, text));
+  if (tensor && strcmp(tensor, "*") == 0) fputs(", all tensors together", stream);
+  else if (tensor) fprintf(stream, ", tensor %s", tensor);
 }
 
-bool ss_at_same_but(const cJSON *a, const cJSON *b, const char *path) {
-  if (!cJSON_GetObjectItemCaseSensitive(a, path) || cJSON_GetArraySize(a) != cJSON_GetArraySize(b)) return false;
-  for (const cJSON *m = a->child; m; m = m->next)
-    if (strcmp(m->string, path) != 0 && !cJSON_Compare(m, cJSON_GetObjectItemCaseSensitive(b, m->string), true))
-      return false;
-  return true;
-}
-
-void ss_result_print_cell(const struct ss_result *result, FILE *stream) {
-  fprintf(stream, "%u rank%s on %s%s", result->ranks, result->ranks == 1 ? "" : "s", result->cluster,
-          ss_at_says_more(result->at) ? ", " : "");
-  ss_at_print(result->at, false, stream);
-}
-
-static void print_cell(const struct ss_result *p, FILE *stream) {
-  ss_result_print_cell(p, stream);
-  fprintf(stream, ", %s%s", strcmp(p->tensor, "*") == 0 ? "all tensors together" : "tensor ",
-          strcmp(p->tensor, "*") == 0 ? "" : p->tensor);
+static void print_cell(const void *result, FILE *stream) {
+  const struct ss_result *p = result;
+  ss_cell_print(p->ranks, p->cluster, p->at, p->tensor, stream);
 }
 
 /* What ranks had and the winner leaves out: selected away by the scenario, or by the scheme. */
@@ -278,21 +265,6 @@ static bool print_block(const struct ss_result *results, size_t n, bool links, F
   return ok;
 }
 
-const struct ss_column_note ss_column_notes[] = {
-    {"vs dense", "how many times faster than the dense all-reduce that a library would take there", NULL},
-    {"imbalance", "ZEN's ratios of Push and Pull: the largest part against an even one, worst of an iteration", NULL},
-    {"exact", "every rank's result equals the brute-force sum, made in this run", NULL},
-    {"energy", "of what ranks had (gradients and old residuals), the share that was applied", NULL},
-    {"closed form",
-     "models/costs with this trace's mean nnz and gamma, on the cluster's nodes and cards where the form's",
-     "pattern tells what these make of it (>=: a bound), else on one flat class of links"},
-    {"off by", "simulated against closed form: the price of imbalance, and of order where the form is a bound;",
-     "or whether it lies within the bounds; - where ranks share links and the form knows only a flat class"},
-    {"as printed", "the paper's own form", NULL},
-    {"bottleneck", "the link or port that bounds the run, and the share of the time that what it has to carry takes",
-     NULL},
-    {NULL, NULL, NULL}};
-
 bool ss_results_count_kernels(const struct ss_results *results) {
   for (size_t i = 0; i < results->count; i++)
     if (strcmp(results->result[i].device, "none") != 0) return true;
@@ -342,32 +314,60 @@ void ss_print_time_note(struct ss_iterations_played iterations, struct ss_counte
 
 const char ss_range_note[] =
     "where time lies as far as the captured ranks can tell; the others play later iterations";
-const char ss_half_note[] = "time of the captured ranks, as half of them predict it, over what it is";
+static const char half_note[] = "time of the captured ranks, as half of them predict it, over what it is";
 
-bool ss_results_have_ranges(const struct ss_results *results) {
+static bool have_ranges(const struct ss_results *results) {
   for (size_t i = 0; i < results->count; i++)
     if (isfinite(results->result[i].time_low)) return true;
   return false;
 }
 
-static void print_notes(const struct ss_results *results, FILE *stream) {
-  fputs("time         ", stream);
+static void time_note(const void *context, FILE *stream) {
+  const struct ss_results *results = context;
   ss_print_time_note(ss_results_iterations(results), ss_results_counted(results->result, results->count), stream);
-  fputc('\n', stream);
+}
+
+bool ss_results_notes(const struct ss_results *results, ss_note_writer *note, FILE *stream, struct ss_error *error) {
+  static const char *const always[][2] = {
+      {"vs dense", "how many times faster than the dense all-reduce that a library would take there"},
+      {"imbalance", "ZEN's ratios of Push and Pull: the largest part against an even one, worst of an iteration"},
+      {"exact", "every rank's result equals the brute-force sum, made in this run"},
+      {"energy", "of what ranks had (gradients and old residuals), the share that was applied"},
+      {"closed form",
+       "models/costs with this trace's mean nnz and gamma, on the cluster's nodes and cards where the form's\n"
+       "pattern tells what these make of it (>=: a bound), else on one flat class of links"},
+      {"off by", "simulated against closed form: the price of imbalance, and of order where the form is a bound;\n"
+                 "or whether it lies within the bounds; - where ranks share links and the form knows only a flat "
+                 "class"},
+      {"as printed", "the paper's own form"},
+      {"bottleneck",
+       "the link or port that bounds the run, and the share of the time that what it has to carry takes"}};
+  SS_AUTO_FREE char *time = ss_written(time_note, results);
+  if (!time) return ss_fail_memory(error, "writing a table");
+  note("time", time, stream);
   if (fastest_drawn(results->result, results->count))
-    fputs("5%..95%      on the links of the cluster's \"jitter\": where 90% of its draws end, and their median; all "
-          "else "
-          "is\n             of even links\n",
-          stream);
-  if (ss_results_have_ranges(results))
-    fprintf(stream, "low..high    %s\nby half      %s\n", ss_range_note, ss_half_note);
-  if (ss_results_count_kernels(results))
-    fputs("kernels      of the rank or server that computes longest, mean over iterations; below, by kernel\n",
-          stream);
-  for (const struct ss_column_note *n = ss_column_notes; n->head; n++) {
-    fprintf(stream, "%-12s %s\n", n->head, n->text);
-    if (n->more) fprintf(stream, "%-12s %s\n", "", n->more);
+    note("5%..95%",
+         "on the links of the cluster's \"jitter\": where 90% of its draws end, and their median; all else is\n"
+         "of even links",
+         stream);
+  if (have_ranges(results)) {
+    note("low..high", ss_range_note, stream);
+    note("by half", half_note, stream);
   }
+  if (ss_results_count_kernels(results))
+    note("kernels", "of the rank or server that computes longest, mean over iterations; below, by kernel", stream);
+  for (size_t i = 0; i < sizeof always / sizeof *always; i++) note(always[i][0], always[i][1], stream);
+  return true;
+}
+
+static void print_note(const char *head, const char *text, FILE *stream) {
+  for (size_t n; *text; text += n + (text[n] != '\0'), head = "") {
+    n = strcspn(text, "\n");
+    fprintf(stream, "%-12s %.*s\n", head, (int)n, text);
+  }
+}
+
+static void print_errata(const struct ss_results *results, FILE *stream) {
   for (size_t i = 0; i < results->count; i++) {
     const struct ss_result *q = &results->result[i];
     bool seen = !q->erratum;
@@ -398,8 +398,9 @@ static bool links_more(struct ss_results_writer *w, const struct ss_result *resu
 }
 
 static bool table_end(struct ss_results_writer *w, const struct ss_results *results, struct ss_error *error) {
-  (void)error;
-  if (results->count > 0) print_notes(results, w->stream);
+  if (results->count == 0) return true;
+  if (!ss_results_notes(results, print_note, w->stream, error)) return false;
+  print_errata(results, w->stream);
   return true;
 }
 
@@ -419,10 +420,6 @@ const struct ss_results_form ss_results_with_links = {NULL, links_more, links_en
 
 enum { BAR_LETTERS = 24 };
 
-static void write_cell(const void *result, FILE *stream) {
-  print_cell(result, stream);
-}
-
 static double slowest(const struct ss_result *results, size_t n) {
   double most = 0;
   for (size_t i = 0; i < n; i++) most = fmax(most, results[i].time);
@@ -434,7 +431,7 @@ static double slowest(const struct ss_result *results, size_t n) {
 static void add_brief(cJSON *records, const struct ss_result *results, size_t n, bool several, bool energy) {
   static const char bar[BAR_LETTERS + 1] = "########################";
   const double most = slowest(results, n), dense = ss_results_dense(results, n).seconds;
-  SS_AUTO_FREE char *cell = ss_written(write_cell, results);
+  SS_AUTO_FREE char *cell = ss_written(print_cell, results);
   char text[SS_BOUND_TEXT_SIZE];
   for (const struct ss_result *p = results; p < results + n; p++) {
     const int length = most > 0 ? (int)fmax(1, BAR_LETTERS * p->time / most) : 0;
@@ -505,11 +502,10 @@ static bool brief_end(struct ss_results_writer *w, const struct ss_results *resu
   fputc('\n', w->stream);
   if (!ss_records_print(columns, all_brief_records(results), false, w->stream, error)) return false;
   fputs("\ntime: ", w->stream);
-  ss_print_time_note(ss_results_iterations(results), ss_results_counted(results->result, results->count), w->stream);
+  time_note(results, w->stream);
   print_dense(results, w->stream);
   fputc('\n', w->stream);
-  if (ss_results_have_ranges(results))
-    fprintf(w->stream, "low..high: %s\nby half: %s\n", ss_range_note, ss_half_note);
+  if (have_ranges(results)) fprintf(w->stream, "low..high: %s\nby half: %s\n", ss_range_note, half_note);
   fputs("--wide: closed forms beside the times, imbalance, and what every column means\n", w->stream);
   return true;
 }

@@ -8,14 +8,13 @@
 
 struct ss_table;
 
+/* "10 Gbit/s": the value of a path that is swept, in `text` where it is no text itself. */
+enum { SS_AT_TEXT_SIZE = 64 };
+const char *ss_at_text(const struct cJSON *value, char text[SS_AT_TEXT_SIZE]);
 /* "cluster.bandwidth = 10 Gbit/s, index_bytes = 4" of a cell in the sweep. */
-void ss_at_print(const struct cJSON *at, bool cluster_too, FILE *stream);
-/* Does it print anything but the cluster's name? */
-bool ss_at_says_more(const struct cJSON *at);
-/* Both have a value of the path, and differ in nothing else. */
-bool ss_at_same_but(const struct cJSON *a, const struct cJSON *b, const char *path);
-/* "16 ranks on CLUSTER, cluster.bandwidth = 10 Gbit/s" */
-void ss_result_print_cell(const struct ss_result *result, FILE *stream);
+void ss_at_print(const struct cJSON *at, FILE *stream);
+/* "16 ranks on CLUSTER, cluster.bandwidth = 10 Gbit/s, tensor NAME"; no `tensor` (NULL) ends it before. */
+void ss_cell_print(double ranks, const char *cluster, const struct cJSON *at, const char *tensor, FILE *stream);
 
 /* --- the table's parts, for other forms of it ------------------------------------------------------- */
 
@@ -34,11 +33,10 @@ struct cJSON *ss_results_records(const struct ss_result *results, size_t n);
 /* The table of such records, and how busy their links are: of each kind the busiest and the mean; the caller's. */
 struct ss_table *ss_results_block(const struct cJSON *records);
 struct ss_table *ss_results_links(const struct cJSON *records);
-/* What its columns mean, all but the first; ends with a NULL head. `more`: a second line, or NULL. */
-struct ss_column_note {
-  const char *head, *text, *more;
-};
-extern const struct ss_column_note ss_column_notes[];
+/* What its columns mean, one after the other; a text may have several lines. */
+typedef void ss_note_writer(const char *head, const char *text, FILE *stream);
+bool ss_results_notes(const struct ss_results *results, ss_note_writer *note, FILE *stream,
+                      struct ss_error *error) SS_MUST_CHECK;
 /* The least and the most that a result is a mean over. */
 struct ss_iterations_played {
   uint64_t least, most;
@@ -59,9 +57,8 @@ void ss_print_counted(struct ss_counted counted, FILE *stream);
 void ss_print_time_note(struct ss_iterations_played iterations, struct ss_counted counted, FILE *stream);
 struct ss_iterations_played ss_results_iterations(const struct ss_results *results);
 
-/* What "low..high" and "by half" mean, columns of results that have extrapolated ranks. */
-extern const char ss_range_note[], ss_half_note[];
-bool ss_results_have_ranges(const struct ss_results *results);
+/* What "low..high" means, a column of results that have extrapolated ranks. */
+extern const char ss_range_note[];
 
 /* Points written as they come, in the printed order. */
 struct ss_results_writer {

@@ -16,14 +16,9 @@ static const char *text_of(const cJSON *point, const char *key) {
 }
 
 static void print_miss(const struct ss_miss *miss, FILE *stream) {
-  const double ranks = ss_json_number(miss->record, "ranks");
-  const cJSON *at = ss_json_get(miss->record, "at");
-  const char *tensor = text_of(miss->record, "tensor");
-  fprintf(stream, "%.0f rank%s on %s", ranks, ranks == 1 ? "" : "s", text_of(miss->record, "cluster"));
-  if (ss_at_says_more(at)) fputs(", ", stream);
-  ss_at_print(at, false, stream);
-  fprintf(stream, ", %s%s: found %.9g against %.9g", strcmp(tensor, "*") == 0 ? "all tensors together" : "tensor ",
-          strcmp(tensor, "*") == 0 ? "" : tensor, miss->found, miss->against);
+  ss_cell_print(ss_json_number(miss->record, "ranks"), text_of(miss->record, "cluster"),
+                ss_json_get(miss->record, "at"), text_of(miss->record, "tensor"), stream);
+  fprintf(stream, ": found %.9g against %.9g", miss->found, miss->against);
 }
 
 void ss_misses_print(const struct ss_verdict *verdict, const char *margin, FILE *stream) {
