@@ -152,6 +152,10 @@ void ss_cleanup_doc(struct ss_doc **doc) {
   ss_doc_free(*doc);
 }
 
+void ss_cleanup_json(cJSON **tree) {
+  cJSON_Delete(*tree);
+}
+
 const char *ss_doc_name(const struct ss_doc *doc) {
   return doc->name;
 }

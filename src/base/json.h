@@ -36,6 +36,8 @@ bool ss_doc_empty(const char *name, struct ss_doc **out, struct ss_error *error)
 void ss_doc_free(struct ss_doc *doc);
 void ss_cleanup_doc(struct ss_doc **doc);
 #define SS_AUTO_DOC __attribute__((cleanup(ss_cleanup_doc)))
+void ss_cleanup_json(struct cJSON **tree);
+#define SS_AUTO_JSON __attribute__((cleanup(ss_cleanup_json)))
 
 const char *ss_doc_name(const struct ss_doc *doc);
 struct ss_node ss_doc_root(struct ss_doc *doc);

@@ -52,18 +52,13 @@ static bool write_device(const struct arguments *a, const struct ss_calibrated *
   return ss_model_write(a->device, root, root != NULL, error);
 }
 
-static bool write_cluster(const struct arguments *a, const struct ss_calibrated *c, struct ss_error *error) {
-  cJSON *root = ss_calibrated_cluster(c);
-  return ss_model_write(a->call.output, root, root != NULL, error);
-}
-
 static bool calibrate(const struct arguments *a, const struct ss_observations *all, struct ss_error *error) {
-  struct ss_calibration calibration;
-  if (!ss_calibrate(all, &a->wanted.fit, a->wanted.name, &calibration, error)) return false;
-  const bool ok = write_device(a, &calibration.is, error) && write_cluster(a, &calibration.is, error);
-  if (ok && !a->call.quiet) ss_calibrated_tell(&calibration.is, stderr);
-  ss_calibration_free(&calibration);
-  return ok;
+  SS_AUTO(ss_calibration_free) struct ss_calibration c = {0};
+  if (!ss_calibrate(all, &a->wanted.fit, a->wanted.name, &c, error) || !write_device(a, &c.is, error)) return false;
+  cJSON *root = ss_calibrated_cluster(&c.is);
+  if (!ss_model_write(a->call.output, root, root != NULL, error)) return false;
+  if (!a->call.quiet) ss_calibrated_tell(&c.is, stderr);
+  return true;
 }
 
 static bool draw(const struct arguments *a, const struct ss_validation_report *report, struct ss_error *error) {
@@ -219,13 +214,10 @@ static const struct ss_option_spec options[] = {
 
 static bool fit_logs(struct arguments *a, struct ss_error *error) {
   const struct ss_notice notice = {tell_notice, &a->call};
-  struct ss_observations all = {0};
-  const bool ok = check(a, error) && ss_output_has_folder(a->figure, error) &&
-                  ss_output_has_folder(a->device, error) &&
-                  ss_calibrate_request_observe(&a->wanted, &notice, &all, error) &&
-                  (a->wanted.validate ? validate(a, &all, error) : calibrate(a, &all, error));
-  ss_observations_free(&all);
-  return ok;
+  SS_AUTO(ss_observations_free) struct ss_observations all = {0};
+  return check(a, error) && ss_output_has_folder(a->figure, error) && ss_output_has_folder(a->device, error) &&
+         ss_calibrate_request_observe(&a->wanted, &notice, &all, error) &&
+         (a->wanted.validate ? validate(a, &all, error) : calibrate(a, &all, error));
 }
 
 /* Logs are fitted once, by rank 0. */

@@ -24,7 +24,7 @@ struct session {
 static bool judge(const struct session *s, struct ss_checked *out, struct ss_error *error) {
   char path[PATH_MAX];
   struct ss_request request = s->call->request;
-  struct ss_judged_study judged;
+  SS_AUTO(ss_judged_study_close) struct ss_judged_study judged = {0};
   request.file = path;
   request.costs = &s->all;
   if (!ss_data_scenario(out->file, path, sizeof path, error)) return false;
@@ -32,19 +32,16 @@ static bool judge(const struct session *s, struct ss_checked *out, struct ss_err
   out->points = judged.results.count;
   out->expectations = judged.expectations;
   judged.expectations = (struct ss_verdicts){0};
-  ss_judged_study_close(&judged);
   return ok;
 }
 
 /* A JSON file that has "schemes" or "trace" is a scenario; names of closed forms are none. */
 static bool is_scenario(const char *file) {
-  struct ss_doc *doc;
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
   char path[PATH_MAX];
   if (!ss_data_scenario(file, path, sizeof path, NULL) || !ss_doc_read(path, 16 << 20, &doc, NULL)) return false;
-  struct ss_node root = ss_doc_root(doc);
-  bool yes = ss_node_present(ss_node_get(root, "schemes")) || ss_node_present(ss_node_get(root, "trace"));
-  ss_doc_free(doc);
-  return yes;
+  const struct ss_node root = ss_doc_root(doc);
+  return ss_node_present(ss_node_get(root, "schemes")) || ss_node_present(ss_node_get(root, "trace"));
 }
 
 /* What becomes of the next file; NULL when memory is short. */
@@ -154,11 +151,9 @@ static void close_session(struct session *s) {
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {
-  struct session session = {.call = call};
-  const bool ok = check_scenarios(&session, error) && check_forms(&session, error) && answer(&session, error) &&
-                  conclude(&session, error);
-  close_session(&session);
-  return ok;
+  SS_AUTO(close_session) struct session session = {.call = call};
+  return check_scenarios(&session, error) && check_forms(&session, error) && answer(&session, error) &&
+         conclude(&session, error);
 }
 
 static const struct ss_option_spec options[] = {

@@ -54,19 +54,16 @@ static bool as_pinned(const struct ss_claims *claims, struct ss_error *error) {
 static bool run(struct ss_call *call, struct ss_error *error) {
   static ss_printer *const printers[] = {ss_claims_table, ss_claims_json, ss_claims_csv, ss_claims_markdown};
   const struct arguments *a = (const struct arguments *)call;
-  struct ss_claims_library library = {0};
-  struct ss_claims claims = {0};
+  SS_AUTO(ss_claims_library_close) struct ss_claims_library library = {0};
+  SS_AUTO(ss_claims_free) struct ss_claims claims = {0};
   if (a->list && a->format != TABLE)
     return ss_fail(error, SS_BAD_INPUT, "--list prints a table (sparsync list claims has --format)");
-  bool ok = open_library(&library, call, error) &&
-            ss_claims_choose(&library, call->operand, call->operands, &claims, error) &&
-            (a->list || ss_claims_judge(&claims, call->request.run.jobs, call->request.notice,
-                                        call->request.run.watcher, error)) &&
-            ss_output_write(call->output, a->list ? print_list : printers[a->format], &claims, error) &&
-            (a->list || as_pinned(&claims, error));
-  ss_claims_free(&claims);
-  ss_claims_library_close(&library);
-  return ok;
+  return open_library(&library, call, error) &&
+         ss_claims_choose(&library, call->operand, call->operands, &claims, error) &&
+         (a->list ||
+          ss_claims_judge(&claims, call->request.run.jobs, call->request.notice, call->request.run.watcher, error)) &&
+         ss_output_write(call->output, a->list ? print_list : printers[a->format], &claims, error) &&
+         (a->list || as_pinned(&claims, error));
 }
 
 static const struct ss_option_spec options[] = {

@@ -245,11 +245,10 @@ static bool run_session(struct session *s, struct ss_error *error) {
 static bool run(struct ss_call *call, struct ss_error *error) {
   struct session s = {
       .comm = call->request.run.comm, .call = call, .repeats = ((const struct arguments *)call)->repeats};
-  cJSON *usual = cJSON_Parse("{\"cluster\": \"p3.16xlarge-25g\"}");
+  SS_AUTO_JSON cJSON *usual = cJSON_Parse("{\"cluster\": \"p3.16xlarge-25g\"}");
   if (!call->request.file) call->request.document = usual;
   const bool good = run_session(&s, error);
   close_session(&s);
-  cJSON_Delete(usual);
   return good;
 }
 

@@ -32,20 +32,6 @@ static bool write_capture(const struct arguments *a, const struct ss_learning *l
   return ss_capture_write(&l->capture, a->capture, source, error);
 }
 
-static bool learn(const struct arguments *a, const struct ss_learning_source *source, struct ss_error *error) {
-  const struct ss_call *call = &a->call;
-  struct ss_learning l;
-  bool good = ss_learning_open(source, &l, error) &&
-              ss_learning_run(&l, call->request.run.jobs, call->request.run.watcher, error);
-  l.curves.every = a->every;
-  good = good && write_capture(a, &l, error) &&
-         (!a->plot_data || ss_output_write(a->plot_data, ss_curves_plot_data, &l.curves, error)) &&
-         ss_call_write(call, &l.curves, ss_curves_table, print_json, ss_curves_csv, error) &&
-         ss_curves_check(&l.curves, error);
-  ss_learning_close(&l);
-  return good;
-}
-
 static bool refuse_operand(void *arguments, const char *value, struct ss_error *error) {
   (void)arguments;
   return ss_fail(error, SS_BAD_INPUT, "a text is to be named with its option, not \"%s\" (say --text %s?)", value,
@@ -95,27 +81,29 @@ static const struct ss_option_spec options[] = {
     SS_OPTION_JOBS,
     {.name = NULL}};
 
-static bool read(const struct arguments *a, struct ss_doc **doc, struct ss_learn_request *wanted,
-                 struct ss_error *error) {
-  if (!ss_request_object(&a->call.request, "learn", doc, error) ||
-      !ss_learn_request_read(ss_doc_root(*doc), wanted, error))
-    return false;
-  return !a->capture || wanted->source.settings == 1 ||
-         ss_fail(error, SS_BAD_INPUT, "--capture writes the gradients of one training: name one scheme, not %zu",
-                 wanted->source.settings);
-}
-
 static bool run(struct ss_call *call, struct ss_error *error) {
   const struct arguments *a = (const struct arguments *)call;
   if (ss_launch_read().rank != 0) return true; /* started by mpirun: one process does it */
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   SS_AUTO_FREE struct ss_learn_request *wanted = ss_alloc(1, sizeof *wanted);
+  SS_AUTO(ss_learning_close) struct ss_learning l = {.trace = NULL};
   if (!wanted) return ss_fail_memory(error, "reading options");
-  if (!read(a, &doc, wanted, error) || !ss_output_has_folder(a->capture, error) ||
-      !ss_output_has_folder(a->plot_data, error))
+  if (!ss_request_object(&call->request, "learn", &doc, error) ||
+      !ss_learn_request_read(ss_doc_root(doc), wanted, error))
     return false;
+  if (a->capture && wanted->source.settings != 1)
+    return ss_fail(error, SS_BAD_INPUT, "--capture writes the gradients of one training: name one scheme, not %zu",
+                   wanted->source.settings);
   wanted->source.captures = a->capture != NULL;
-  return learn(a, &wanted->source, error);
+  if (!ss_output_has_folder(a->capture, error) || !ss_output_has_folder(a->plot_data, error) ||
+      !ss_learning_open(&wanted->source, &l, error) ||
+      !ss_learning_run(&l, call->request.run.jobs, call->request.run.watcher, error))
+    return false;
+  l.curves.every = a->every;
+  return write_capture(a, &l, error) &&
+         (!a->plot_data || ss_output_write(a->plot_data, ss_curves_plot_data, &l.curves, error)) &&
+         ss_call_write(call, &l.curves, ss_curves_table, print_json, ss_curves_csv, error) &&
+         ss_curves_check(&l.curves, error);
 }
 
 const struct ss_command ss_command_learn = {

@@ -67,41 +67,34 @@ static struct ss_node summary_of(struct ss_node root, bool cost) {
 }
 
 static bool list_models(cJSON *list, const char *kind, struct ss_error *error) {
-  char **names, path[PATH_MAX];
+  SS_AUTO_FREE char **names = NULL;
+  const bool figures = strcmp(kind, "figures") == 0;
   size_t count;
-  bool ok = true;
   if (!ss_data_list(kind, &names, &count, error)) return false;
-  for (size_t i = 0; ok && i < count; i++) {
-    struct ss_doc *doc;
-    const char *summary = "";
-    ok = ss_data_find(kind, names[i], path, sizeof path, error) && ss_doc_read(path, 1 << 20, &doc, error);
-    if (!ok) break;
-    struct ss_node node = summary_of(ss_doc_root(doc), strcmp(kind, "costs") == 0);
-    if (ss_node_is_text(node) && !ss_node_text(node, &summary, NULL)) summary = "";
-    cJSON *item = entry(list, names[i], summary);
+  for (size_t i = 0; i < count; i++) {
+    char path[PATH_MAX];
+    SS_AUTO_DOC struct ss_doc *doc = NULL;
+    if (!ss_data_find(kind, names[i], path, sizeof path, error) || !ss_doc_read(path, 1 << 20, &doc, error))
+      return false;
+    const struct ss_node summary = summary_of(ss_doc_root(doc), strcmp(kind, "costs") == 0);
     const struct ss_node source = ss_node_get(ss_doc_root(doc), "source");
-    if (strcmp(kind, "figures") == 0)
-      cJSON_AddStringToObject(item, "source", ss_node_is_text(source) ? source.at->valuestring : "");
-    ss_doc_free(doc);
+    cJSON *item = entry(list, names[i], cJSON_GetStringValue(summary.at));
+    if (figures) ss_json_add(item, SS_T("source", ss_node_is_text(source) ? source.at->valuestring : ""));
   }
-  free(names);
-  return ok;
+  return true;
 }
 
 static bool list_claims(cJSON *list, struct ss_error *error) {
-  struct ss_claims_library library = {0};
-  struct ss_claims claims = {0};
-  bool ok = ss_claims_library_shipped(&library, error);
-  if (ok && library.count > 0) ok = ss_claims_choose(&library, NULL, 0, &claims, error);
-  for (size_t i = 0; ok && i < claims.count; i++) {
+  SS_AUTO(ss_claims_library_close) struct ss_claims_library library = {0};
+  SS_AUTO(ss_claims_free) struct ss_claims claims = {0};
+  if (!ss_claims_library_shipped(&library, error)) return false;
+  if (library.count > 0 && !ss_claims_choose(&library, NULL, 0, &claims, error)) return false;
+  for (size_t i = 0; i < claims.count; i++) {
     const struct ss_claim *claim = &claims.claim[i];
-    cJSON *item = entry(list, claim->id, claim->claim);
-    ss_json_add(item, SS_T("paper", claim->paper), SS_T("source", claim->source), SS_T("class", claim->kind),
-                SS_T("verdict", ss_claim_verdicts[claim->pinned]));
+    ss_json_add(entry(list, claim->id, claim->claim), SS_T("paper", claim->paper), SS_T("source", claim->source),
+                SS_T("class", claim->kind), SS_T("verdict", ss_claim_verdicts[claim->pinned]));
   }
-  ss_claims_free(&claims);
-  ss_claims_library_close(&library);
-  return ok;
+  return true;
 }
 
 /* The i-th schema: of files of claims and figures, of requests, then of what scenarios and models say. */
@@ -117,10 +110,8 @@ static void list_schemas(cJSON *list) {
 }
 
 static bool print_schema(const void *context, FILE *stream, struct ss_error *error) {
-  cJSON *schema = ss_object_schema(context);
-  const bool ok = ss_json_print(schema, stream, error);
-  cJSON_Delete(schema);
-  return ok;
+  SS_AUTO_JSON cJSON *schema = ss_object_schema(context);
+  return ss_json_print(schema, stream, error);
 }
 
 /* One document's, as JSON whatever the format. */
@@ -178,15 +169,14 @@ static bool run(struct ss_call *call, struct ss_error *error) {
         "say what to list: schemes, costs, clusters, devices, libraries, workloads, systems, figures, claims, "
         "scenarios or schemas%s",
         ss_suggest(kind ? kind : "", things, NULL).text);
-  cJSON *root = cJSON_CreateObject(), *items = cJSON_AddArrayToObject(root, kind);
+  SS_AUTO_JSON cJSON *root = cJSON_CreateObject();
+  cJSON *items = cJSON_AddArrayToObject(root, kind);
   bool ok = true;
   if (strcmp(kind, "schemes") == 0) list_schemes(items);
   else if (strcmp(kind, "schemas") == 0) list_schemas(items);
   else if (strcmp(kind, "claims") == 0) ok = list_claims(items, error);
   else ok = list_models(items, kind, error);
-  ok = ok && ss_output_write(call->output, print, &(struct listing){kind, root, call->format}, error);
-  cJSON_Delete(root);
-  return ok;
+  return ok && ss_output_write(call->output, print, &(struct listing){kind, root, call->format}, error);
 }
 
 static const struct ss_option_spec options[] = {SS_OPTION_OPERANDS, SS_OPTIONS_OUTPUT, {.name = NULL}};

@@ -60,14 +60,10 @@ static bool print_placing(const void *context, FILE *stream, struct ss_error *er
 
 /* Where tables might live, instead of which scheme moves them. */
 static bool place(struct ss_call *call, struct ss_error *error) {
-  struct ss_placing placing;
-  bool ok = ss_placing_make(&call->request, &placing, error);
-  if (ok) {
-    const struct placing_answer answer = {call, ss_study_name(placing.study[SS_PLACINGS]), &placing};
-    ok = ss_output_write(call->output, print_placing, &answer, error);
-  }
-  ss_placing_close(&placing);
-  return ok;
+  SS_AUTO(ss_placing_close) struct ss_placing placing = {0};
+  if (!ss_placing_make(&call->request, &placing, error)) return false;
+  const struct placing_answer answer = {call, ss_study_name(placing.study[SS_PLACINGS]), &placing};
+  return ss_output_write(call->output, print_placing, &answer, error);
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {

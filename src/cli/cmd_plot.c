@@ -77,32 +77,36 @@ static bool adorn(const struct arguments *a, struct ss_plot *plot, struct ss_err
   return !a->title || plot->title ? true : ss_fail_memory(error, "drawing");
 }
 
-static bool figure_options(const struct arguments *a, struct ss_error *error) {
+/* What only result files have of options. */
+static const char *of_results(const struct arguments *a) {
   const struct ss_plot_options *r = &a->results;
-  const char *const mine[] = {r->kind, r->x, r->y, r->z, r->series, r->each, r->relative, r->log, r->log2};
-  for (size_t i = 0; i < sizeof mine / sizeof *mine; i++)
-    if (mine[i]) return ss_fail(error, SS_BAD_INPUT, "%s is a figure: \"%s\" is for result files", a->what, mine[i]);
-  return r->wheres == 0 || ss_fail(error, SS_BAD_INPUT, "%s is a figure: --where is for result files", a->what);
+  const char *const given[] = {r->x, r->y, r->z, r->series, r->each, r->relative, r->log, r->log2};
+  static const char *const names[] = {"--x", "--y", "--z", "--series", "--each", "--relative", "--log", "--log2"};
+  for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+    if (given[i]) return names[i];
+  return r->wheres > 0 ? "--where" : NULL;
+}
+
+static bool figure_options(const struct arguments *a, struct ss_error *error) {
+  const char *given = a->kind < KINDS ? "--kind" : of_results(a);
+  return !given || ss_fail(error, SS_BAD_INPUT, "%s is a figure: %s is for result files", a->what, given);
 }
 
 static bool make_plot(struct arguments *a, struct ss_error *error) {
   char path[PATH_MAX];
   enum ss_picture picture;
-  struct ss_doc *doc;
-  struct ss_plot plot = {0};
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  SS_AUTO(ss_plot_free) struct ss_plot plot = {0};
   /* a wrong ending is better known before minutes of computing */
   if (!picture_of(a->call.output, &picture, error) || !ss_data_find("figures", a->what, path, sizeof path, error) ||
       !ss_doc_read(path, 1 << 30, &doc, error))
     return false;
   a->results.file = path;
-  bool ok = ss_is_figure(doc)
-                ? figure_options(a, error) &&
-                      ss_figure_plot(doc, a->call.request.notice, a->call.request.run.watcher, &plot, error)
-                : ss_figure_plot_results(&a->results, ss_doc_root(doc).at, a->call.request.notice, &plot, error);
-  ok = ok && adorn(a, &plot, error) && draw(a, &plot, error);
-  ss_plot_free(&plot);
-  ss_doc_free(doc);
-  return ok;
+  return (ss_is_figure(doc)
+              ? figure_options(a, error) &&
+                    ss_figure_plot(doc, a->call.request.notice, a->call.request.run.watcher, &plot, error)
+              : ss_figure_plot_results(&a->results, ss_doc_root(doc).at, a->call.request.notice, &plot, error)) &&
+         adorn(a, &plot, error) && draw(a, &plot, error);
 }
 
 /* Which scheme, on how many ranks: of a scenario alone. */
@@ -112,31 +116,20 @@ static bool scenario_options(const struct arguments *a, struct ss_error *error) 
   return !given || ss_fail(error, SS_BAD_INPUT, "%s is for the scenario that --kind rounds plays", given);
 }
 
-static bool results_options(const struct arguments *a, struct ss_error *error) {
-  const struct ss_plot_options *r = &a->results;
-  const char *const mine[] = {r->x, r->y, r->z, r->series, r->each, r->relative, r->log, r->log2};
-  static const char *const names[] = {"--x", "--y", "--z", "--series", "--each", "--relative", "--log", "--log2"};
-  for (size_t i = 0; i < sizeof mine / sizeof *mine; i++)
-    if (mine[i]) return ss_fail(error, SS_BAD_INPUT, "%s is for result files, not for --kind rounds", names[i]);
-  return r->wheres == 0 || ss_fail(error, SS_BAD_INPUT, "--where is for result files, not for --kind rounds");
-}
-
 /* A scenario, of whose runs nothing but the messages is drawn. */
 static bool plot_rounds(struct arguments *a, struct ss_error *error) {
   enum ss_picture picture;
-  struct ss_study *study = NULL;
-  struct ss_plot plot = {0};
-  cJSON *tree = NULL;
-  if (!results_options(a, error) || !picture_of(a->call.output, &picture, error) ||
+  SS_AUTO_STUDY struct ss_study *study = NULL;
+  SS_AUTO(ss_plot_free) struct ss_plot plot = {0};
+  SS_AUTO_JSON cJSON *tree = NULL;
+  const char *given = of_results(a);
+  if (given) return ss_fail(error, SS_BAD_INPUT, "%s is for result files, not for --kind rounds", given);
+  if (!picture_of(a->call.output, &picture, error) ||
       !ss_data_scenario(a->what, a->call.path, sizeof a->call.path, error))
     return false;
   a->call.request.file = a->call.path;
-  const bool ok = ss_study_open(&a->call.request, &study, error) && ss_study_rounds(study, &tree, error) &&
-                  ss_rounds_plot(&plot, tree, error) && adorn(a, &plot, error) && draw(a, &plot, error);
-  ss_study_close(study);
-  ss_plot_free(&plot);
-  cJSON_Delete(tree);
-  return ok;
+  return ss_study_open(&a->call.request, &study, error) && ss_study_rounds(study, &tree, error) &&
+         ss_rounds_plot(&plot, tree, error) && adorn(a, &plot, error) && draw(a, &plot, error);
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {

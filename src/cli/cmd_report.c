@@ -107,11 +107,9 @@ static bool check_output(const struct ss_call *call, struct ss_error *error) {
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {
-  struct session session = {0};
+  SS_AUTO(close_session) struct session session = {0};
   call->request.candidates = true;
-  const bool ok = check_output(call, error) && run_session(&session, call, error);
-  close_session(&session);
-  return ok;
+  return check_output(call, error) && run_session(&session, call, error);
 }
 
 static const struct ss_option_spec options[] = {

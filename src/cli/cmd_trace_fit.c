@@ -196,24 +196,17 @@ static void default_targets(struct arguments *a, uint32_t ranks) {
   for (uint32_t times = 1; times <= 8; times *= 2) a->target[a->options.targets++] = times * ranks;
 }
 
-static bool fit_trace(struct arguments *a, const struct ss_trace *trace, struct ss_error *error) {
-  struct ss_fit *fit;
-  default_targets(a, a->options.ranks ? a->options.ranks : ss_trace_ranks(trace));
-  a->options.watcher = a->call.request.run.watcher;
-  if (!ss_trace_fit(trace, &a->options, &fit, error)) return false;
-  const struct result result = {trace, fit};
-  const bool good = ss_call_write(&a->call, &result, print_table, print_json, print_csv, error);
-  ss_fit_free(fit);
-  return good;
-}
-
 static bool run(struct ss_call *call, struct ss_error *error) {
   struct arguments *a = (struct arguments *)call;
-  struct ss_trace *trace;
+  SS_AUTO_TRACE struct ss_trace *trace = NULL;
+  struct ss_fit *fit;
   if (!a->file) return ss_fail(error, SS_BAD_INPUT, "name a trace");
-  if (!ss_trace_open(a->file, &trace, error)) return false;
-  const bool good = ss_trace_keep(trace, a->tensor, a->tensors, error) && fit_trace(a, trace, error);
-  ss_trace_close(trace);
+  if (!ss_trace_open(a->file, &trace, error) || !ss_trace_keep(trace, a->tensor, a->tensors, error)) return false;
+  default_targets(a, a->options.ranks ? a->options.ranks : ss_trace_ranks(trace));
+  a->options.watcher = call->request.run.watcher;
+  if (!ss_trace_fit(trace, &a->options, &fit, error)) return false;
+  const bool good = ss_call_write(call, &(struct result){trace, fit}, print_table, print_json, print_csv, error);
+  ss_fit_free(fit);
   return good;
 }
 

@@ -89,16 +89,14 @@ static bool check_values(const struct ss_trace *trace, struct ss_error *error) {
 
 static bool run(struct ss_call *call, struct ss_error *error) {
   const struct arguments *a = (const struct arguments *)call;
-  struct ss_trace *trace;
+  SS_AUTO_TRACE struct ss_trace *trace = NULL;
   if (!a->file) return ss_fail(error, SS_BAD_INPUT, "name a trace");
-  if (!ss_trace_open(a->file, &trace, error)) return false;
-  bool good = ss_trace_keep(trace, a->tensor, a->tensors, error) && check_values(trace, error);
-  cJSON *info = good ? ss_trace_info_json(trace) : NULL;
-  good = good && (info || ss_fail_memory(error, "telling of a trace")) &&
+  if (!ss_trace_open(a->file, &trace, error) || !ss_trace_keep(trace, a->tensor, a->tensors, error) ||
+      !check_values(trace, error))
+    return false;
+  SS_AUTO_JSON cJSON *info = ss_trace_info_json(trace);
+  return (info || ss_fail_memory(error, "telling of a trace")) &&
          ss_call_write(call, info, print_tables, print_json, print_csv, error);
-  cJSON_Delete(info);
-  ss_trace_close(trace);
-  return good;
 }
 
 static const struct ss_option_spec options[] = {{"", SS_TEXT(struct arguments, file), .value = "file"},

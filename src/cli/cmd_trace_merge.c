@@ -10,28 +10,23 @@ struct arguments {
 };
 
 static bool merge(const struct arguments *a, const struct ss_trace **traces, struct ss_error *error) {
-  struct ss_trace *merged;
+  SS_AUTO_TRACE struct ss_trace *merged = NULL;
   const struct ss_merge_options options = {.source = a->source, .tensor = a->tensor, .tensors = a->tensors};
-  if (!ss_trace_merge(traces, a->call.operands, &options, &merged, error)) return false;
-  const bool good = ss_trace_save(a->call.output, merged, error);
-  ss_trace_close(merged);
-  return good;
-}
-
-static bool open_and_merge(const struct arguments *a, struct ss_error *error) {
-  SS_AUTO_FREE struct ss_trace **traces = ss_alloc_zero(a->call.operands, sizeof *traces);
-  if (!traces) return ss_fail_memory(error, "merging traces");
-  size_t opened = 0;
-  while (opened < a->call.operands && ss_trace_open(a->call.operand[opened], &traces[opened], error)) opened++;
-  const bool good = opened == a->call.operands && merge(a, (const struct ss_trace **)traces, error);
-  while (opened > 0) ss_trace_close(traces[--opened]);
-  return good;
+  return ss_trace_merge(traces, a->call.operands, &options, &merged, error) &&
+         ss_trace_save(a->call.output, merged, error);
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {
+  size_t opened = 0;
   if (call->operands == 0) return ss_fail(error, SS_BAD_INPUT, "name the traces to join");
   if (!call->output) return ss_fail(error, SS_BAD_INPUT, "say where to write the trace with -o FILE");
-  return open_and_merge((const struct arguments *)call, error);
+  SS_AUTO_FREE struct ss_trace **traces = ss_alloc_zero(call->operands, sizeof *traces);
+  if (!traces) return ss_fail_memory(error, "merging traces");
+  while (opened < call->operands && ss_trace_open(call->operand[opened], &traces[opened], error)) opened++;
+  const bool good =
+      opened == call->operands && merge((const struct arguments *)call, (const struct ss_trace **)traces, error);
+  while (opened > 0) ss_trace_close(traces[--opened]);
+  return good;
 }
 
 static const struct ss_option_spec options[] = {

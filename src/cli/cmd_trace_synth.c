@@ -11,16 +11,13 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   const struct arguments *a = (const struct arguments *)call;
   struct ss_synth synth = a->synth;
   struct ss_reuse reuse;
-  struct ss_trace *trace;
+  SS_AUTO_TRACE struct ss_trace *trace = NULL;
   if (!call->output) return ss_fail(error, SS_BAD_INPUT, "say where to write the trace with -o FILE");
   if ((synth.hot > 0) != (synth.hot_rows > 0))
     return ss_fail(error, SS_BAD_INPUT, "--hot and --hot-rows go together");
   if (a->reuse && !ss_reuse_read(a->reuse, &reuse, error)) return false;
   if (a->reuse) synth.reuse = &reuse;
-  if (!ss_trace_synth(&synth, &trace, error)) return false;
-  const bool good = ss_trace_save(call->output, trace, error);
-  ss_trace_close(trace);
-  return good;
+  return ss_trace_synth(&synth, &trace, error) && ss_trace_save(call->output, trace, error);
 }
 
 static bool refuse_operand(void *arguments, const char *value, struct ss_error *error) {

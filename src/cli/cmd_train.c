@@ -33,19 +33,14 @@ static bool check_folders(const struct arguments *a, struct ss_error *error) {
          (!a->gantt || ss_picture_of(a->gantt, &kind, error) || ss_fail_prefix(error, "--gantt"));
 }
 
-static bool run_study(const struct arguments *a, struct ss_train_study *s, struct ss_error *error) {
-  const struct ss_communicator *comm = a->call.request.run.comm;
-  return ss_communicator_agree(comm, check_folders(a, error) && ss_train_study_open(&a->call.request, NULL, s, error),
-                               error) &&
-         ss_train_studies_run(s, 1, &a->call.request.run, a->sensitivity, error) &&
-         (!ss_processes_first(comm) || write_all(a, s, error));
-}
-
 static bool run(struct ss_call *call, struct ss_error *error) {
-  struct ss_train_study study = {0};
-  const bool ok = run_study((const struct arguments *)call, &study, error);
-  ss_train_study_close(&study);
-  return ok;
+  const struct arguments *a = (const struct arguments *)call;
+  const struct ss_communicator *comm = call->request.run.comm;
+  SS_AUTO(ss_train_study_close) struct ss_train_study s = {0};
+  return ss_communicator_agree(comm, check_folders(a, error) && ss_train_study_open(&call->request, NULL, &s, error),
+                               error) &&
+         ss_train_studies_run(&s, 1, &call->request.run, a->sensitivity, error) &&
+         (!ss_processes_first(comm) || write_all(a, &s, error));
 }
 
 static const struct ss_option_spec options[] = {

@@ -53,13 +53,10 @@ static bool answer(const struct ss_request *request, const struct task *task, st
 
 static bool export(const struct ss_request *request, const struct task *task, struct ss_error *error) {
   const struct ss_export_format *format = ss_export_format_find(task->format, error);
-  struct ss_study *study = NULL;
+  SS_AUTO_STUDY struct ss_study *study = NULL;
   const struct ss_point *job;
-  const bool ok = format && ss_export_path_check(format, task->path, error) &&
-                  ss_study_open(request, &study, error) && ss_export_point(study, &job, error) &&
-                  ss_export(job, format, task->path, request->run.watcher, error);
-  ss_study_close(study);
-  return ok;
+  return format && ss_export_path_check(format, task->path, error) && ss_study_open(request, &study, error) &&
+         ss_export_point(study, &job, error) && ss_export(job, format, task->path, request->run.watcher, error);
 }
 
 static bool import(const struct ss_request *request, const struct task *task, struct ss_error *error) {

@@ -26,37 +26,28 @@ static bool read_schemes(struct ss_node list, struct ss_arena *arena, const char
   return true;
 }
 
-static bool evaluate(struct ss_node object, struct ss_arena *texts, struct ss_request *request,
-                     struct ss_error *error) {
+bool ss_answer_cost(struct ss_node object, struct ss_request *request, struct ss_error *error) {
+  SS_AUTO(ss_arena_free) struct ss_arena texts = {0};
+  SS_AUTO(ss_costs_close) struct ss_costs costs = {0};
   SS_AUTO_FREE struct ss_supposition *with = ss_alloc(1, sizeof *with);
   const struct ss_node counts = ss_node_get(object, "ranks");
   const char *names[SCHEMES_MAX];
   uint32_t ranks[RANKS_MAX];
   struct ss_texts files;
   struct ss_cluster cluster;
-  struct ss_costs costs;
   struct ss_costs_request wanted = {.with = with, .cluster = &cluster, .ranks = ranks, .scheme = names};
   if (!with) return ss_fail_memory(error, "evaluating costs");
   *with = (struct ss_supposition)SS_SUPPOSITION_DEFAULTS;
-  if (!read_schemes(ss_node_get(object, "schemes"), texts, names, &wanted.schemes, error) ||
+  if (!ss_object_check_keys(&ss_cost_request_fields, object, error) ||
+      !read_schemes(ss_node_get(object, "schemes"), &texts, names, &wanted.schemes, error) ||
       !ss_supposed_read(object, true, true, with, error) ||
-      !ss_node_texts(ss_node_get(object, "files"), texts, &files, error) ||
-      !ss_supposed_cluster(object, request, &cluster, error))
+      !ss_node_texts(ss_node_get(object, "files"), &texts, &files, error) ||
+      !ss_supposed_cluster(object, request, &cluster, error) ||
+      !(ss_node_present(counts) ? ss_ranks_read(counts, 0, ranks, RANKS_MAX, &wanted.rank_counts, error)
+                                : ss_ranks_parse("4..64", ranks, RANKS_MAX, &wanted.rank_counts, error)) ||
+      !ss_costs_open(files.text, files.count, &costs, error))
     return false;
-  const bool counted = ss_node_present(counts)
-                           ? ss_ranks_read(counts, 0, ranks, RANKS_MAX, &wanted.rank_counts, error)
-                           : ss_ranks_parse("4..64", ranks, RANKS_MAX, &wanted.rank_counts, error);
   wanted.design = files.count > 0;
-  if (!counted || !ss_costs_open(files.text, files.count, &costs, error)) return false;
   request->answer = ss_costs_json(&costs, &wanted, error);
-  ss_costs_close(&costs);
   return request->answer;
-}
-
-bool ss_answer_cost(struct ss_node object, struct ss_request *request, struct ss_error *error) {
-  struct ss_arena texts = {0};
-  const bool ok =
-      ss_object_check_keys(&ss_cost_request_fields, object, error) && evaluate(object, &texts, request, error);
-  ss_arena_free(&texts);
-  return ok;
 }

@@ -5,8 +5,6 @@
 #include "study/trace_json.h"
 
 #include <cjson/cJSON.h>
-#include <limits.h>
-#include <stdlib.h>
 
 bool ss_request_trace(struct ss_node object, const struct ss_request *request, struct ss_sources *sources,
                       const struct ss_trace **out, struct ss_error *error) {
@@ -28,30 +26,24 @@ static const struct ss_field_spec fields[] = {
     {.name = NULL}};
 const struct ss_object_spec ss_stats_fields = {.name = "stats", .says = "statistics of a trace", .field = fields};
 
-/* Which part of the trace; the list of tensors is to be freed. */
-static bool read_window(struct ss_node object, const struct ss_trace *trace, struct ss_stats_window *window,
-                        struct ss_error *error) {
-  size_t *tensor = ss_alloc(ss_trace_tensors(trace), sizeof *tensor);
-  window->tensor = tensor;
-  if (!tensor) return ss_fail_memory(error, "measuring a trace");
-  if (!ss_object_read_known(&ss_stats_fields, object, window, error)) return false;
-  window->end = ss_trace_iterations(trace);
-  return ss_iterations_read(ss_node_get(object, "iterations"), ss_trace_iterations(trace), &window->first,
-                            &window->end, error) &&
-         ss_tensors_read(ss_node_get(object, "tensors"), trace, tensor, &window->tensors, error);
-}
-
 bool ss_answer_stats(struct ss_node object, struct ss_request *request, struct ss_error *error) {
-  struct ss_sources sources = {0};
+  SS_AUTO(ss_sources_close) struct ss_sources sources = {0};
   struct ss_stats_window window = {.watcher = request->run.watcher};
   const struct ss_trace *trace;
-  struct ss_stats *stats = NULL;
-  const bool ok = ss_object_check_keys(&ss_stats_fields, object, error) &&
-                  ss_request_trace(object, request, &sources, &trace, error) &&
-                  read_window(object, trace, &window, error) && ss_trace_stats(trace, window, &stats, error);
-  if (ok) request->answer = ss_trace_stats_json(trace, stats);
+  struct ss_stats *stats;
+  if (!ss_object_check_keys(&ss_stats_fields, object, error) ||
+      !ss_request_trace(object, request, &sources, &trace, error) ||
+      !ss_object_read_known(&ss_stats_fields, object, &window, error))
+    return false;
+  SS_AUTO_FREE size_t *tensor = ss_alloc(ss_trace_tensors(trace), sizeof *tensor);
+  window.tensor = tensor;
+  window.end = ss_trace_iterations(trace);
+  if (!tensor) return ss_fail_memory(error, "measuring a trace");
+  if (!ss_iterations_read(ss_node_get(object, "iterations"), window.end, &window.first, &window.end, error) ||
+      !ss_tensors_read(ss_node_get(object, "tensors"), trace, tensor, &window.tensors, error) ||
+      !ss_trace_stats(trace, window, &stats, error))
+    return false;
+  request->answer = ss_trace_stats_json(trace, stats);
   ss_stats_free(stats);
-  free((void *)window.tensor);
-  ss_sources_close(&sources);
-  return ok && (request->answer || ss_fail_memory(error, "measuring a trace"));
+  return true;
 }

@@ -39,11 +39,10 @@ static bool open_studies(struct ss_request *const *request, size_t count, bool p
 
 static bool tell_plan(struct ss_request *request, const struct ss_results *results, const struct ss_study *study,
                       struct ss_error *error) {
-  struct ss_plan plan = {0};
-  const bool ok = ss_study_plan(study, results, &plan, error);
-  if (ok) request->answer = ss_plan_json(&plan, ss_study_name(study));
-  ss_plan_free(&plan);
-  return ok;
+  SS_AUTO(ss_plan_free) struct ss_plan plan = {0};
+  if (!ss_study_plan(study, results, &plan, error)) return false;
+  request->answer = ss_plan_json(&plan, ss_study_name(study));
+  return true;
 }
 
 /* All at once: most of what they send is the same. */
@@ -70,19 +69,16 @@ static bool answer_plan(struct ss_request *const *request, size_t count, struct 
 }
 
 static bool answer_rounds(struct ss_request *request, struct ss_error *error) {
-  struct ss_study *study = NULL;
-  const bool ok = ss_study_open(request, &study, error) && ss_study_rounds(study, &request->answer, error);
-  ss_study_close(study);
-  return ok;
+  SS_AUTO_STUDY struct ss_study *study = NULL;
+  return ss_study_open(request, &study, error) && ss_study_rounds(study, &request->answer, error);
 }
 
 /* Where its tables might live. */
 static bool answer_place(struct ss_request *request, struct ss_error *error) {
-  struct ss_placing placing;
-  const bool ok = ss_placing_make(request, &placing, error);
-  if (ok) request->answer = ss_placing_json(&placing, ss_study_name(placing.study[SS_PLACINGS]));
-  ss_placing_close(&placing);
-  return ok;
+  SS_AUTO(ss_placing_close) struct ss_placing placing = {0};
+  if (!ss_placing_make(request, &placing, error)) return false;
+  request->answer = ss_placing_json(&placing, ss_study_name(placing.study[SS_PLACINGS]));
+  return true;
 }
 
 bool ss_judged_study_make(const struct ss_request *request, struct ss_judged_study *out, struct ss_error *error) {
@@ -105,16 +101,12 @@ void ss_judged_study_close(struct ss_judged_study *judged) {
 }
 
 static bool answer_check(struct ss_request *request, struct ss_error *error) {
-  struct ss_judged_study judged;
-  const bool ok = ss_judged_study_make(request, &judged, error);
-  if (ok) {
-    cJSON *root = ss_results_json(&judged.results, ss_study_name(judged.study));
-    request->answer = ss_expectations_json(ss_study_name(judged.study), &judged.expectations);
-    cJSON_AddItemToObject(request->answer, "points", cJSON_DetachItemFromObjectCaseSensitive(root, "points"));
-    cJSON_Delete(root);
-  }
-  ss_judged_study_close(&judged);
-  return ok;
+  SS_AUTO(ss_judged_study_close) struct ss_judged_study judged = {0};
+  if (!ss_judged_study_make(request, &judged, error)) return false;
+  SS_AUTO_JSON cJSON *root = ss_results_json(&judged.results, ss_study_name(judged.study));
+  request->answer = ss_expectations_json(ss_study_name(judged.study), &judged.expectations);
+  cJSON_AddItemToObject(request->answer, "points", cJSON_DetachItemFromObjectCaseSensitive(root, "points"));
+  return true;
 }
 
 /* --- trainings ---------------------------------------------------------------------------------------------- */

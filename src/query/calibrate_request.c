@@ -256,12 +256,11 @@ static bool check_logs(const struct ss_calibrate_request *q, struct ss_node obje
   return true;
 }
 
-static bool fit(struct ss_calibrate_request *q, const struct ss_observations *all, struct cJSON **out,
+static bool fit(const struct ss_calibrate_request *q, const struct ss_observations *all, struct cJSON **out,
                 struct ss_error *error) {
-  struct ss_calibration calibration;
+  SS_AUTO(ss_calibration_free) struct ss_calibration calibration = {0};
   if (!ss_calibrate(all, &q->fit, q->name, &calibration, error)) return false;
   *out = ss_calibrated_cluster(&calibration.is);
-  ss_calibration_free(&calibration);
   return true;
 }
 
@@ -273,19 +272,11 @@ static bool validate(const struct ss_calibrate_request *q, const struct ss_obser
   return ok;
 }
 
-static bool answer(struct ss_calibrate_request *q, struct ss_request *request, struct ss_error *error) {
-  struct ss_observations all;
-  const bool ok = ss_calibrate_request_observe(q, request->notice, &all, error) &&
-                  ss_watcher_goes_on(request->run.watcher, error) &&
-                  (q->validate ? validate(q, &all, &request->answer, error) : fit(q, &all, &request->answer, error));
-  ss_observations_free(&all);
-  return ok;
-}
-
 bool ss_answer_calibrate(struct ss_node object, struct ss_request *request, struct ss_error *error) {
-  struct ss_calibrate_request q;
-  const bool ok =
-      ss_calibrate_request_read(object, &q, error) && check_logs(&q, object, error) && answer(&q, request, error);
-  ss_calibrate_request_close(&q);
-  return ok;
+  SS_AUTO(ss_calibrate_request_close) struct ss_calibrate_request q = {.name = NULL};
+  SS_AUTO(ss_observations_free) struct ss_observations all = {0};
+  return ss_calibrate_request_read(object, &q, error) && check_logs(&q, object, error) &&
+         ss_calibrate_request_observe(&q, request->notice, &all, error) &&
+         ss_watcher_goes_on(request->run.watcher, error) &&
+         (q.validate ? validate(&q, &all, &request->answer, error) : fit(&q, &all, &request->answer, error));
 }

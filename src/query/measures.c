@@ -10,7 +10,6 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
-#include <stdlib.h>
 #include <time.h>
 
 enum { OVERLAPS, SHARES, FORMATS, HASHING };
@@ -92,23 +91,20 @@ static bool count_iterations(const struct ss_trace *trace, bool pairs, struct hi
 static bool of_trace(struct ss_node node, const struct ss_request *request, const struct measure *m, cJSON *list,
                      struct ss_error *error) {
   const bool pairs = m->kind == OVERLAPS;
-  struct ss_sources sources = {0};
-  struct histogram h = {.bins = pairs ? m->bins : m->parts};
+  const uint64_t bins = pairs ? m->bins : m->parts;
+  SS_AUTO(ss_sources_close) struct ss_sources sources = {0};
+  SS_AUTO_FREE uint64_t *count = ss_alloc_zero(bins, sizeof *count);
+  struct histogram h = {.count = count, .bins = bins};
   const struct ss_trace *trace;
-  bool ok = ss_request_trace(node, request, &sources, &trace, error);
-  if (ok) {
-    h.count = ss_alloc_zero(h.bins, sizeof *h.count);
-    ok = (h.count && count_iterations(trace, pairs, &h)) || ss_fail_memory(error, "measuring a trace");
-  }
-  for (uint64_t i = 0; ok && h.all && i < h.bins; i++) {
-    const double share = (double)h.count[i] / (double)h.all;
+  if (!ss_request_trace(node, request, &sources, &trace, error)) return false;
+  if (!count || !count_iterations(trace, pairs, &h)) return ss_fail_memory(error, "measuring a trace");
+  for (uint64_t i = 0; h.all && i < bins; i++) {
+    const double share = (double)count[i] / (double)h.all;
     cJSON *item = add_object(list);
-    ss_json_add(item, SS_N(pairs ? "overlap" : "part", pairs ? ((double)i + 0.5) / (double)h.bins : (double)i + 1),
-                SS_N(pairs ? "density" : "share", pairs ? share * (double)h.bins : share));
+    ss_json_add(item, SS_N(pairs ? "overlap" : "part", pairs ? ((double)i + 0.5) / (double)bins : (double)i + 1),
+                SS_N(pairs ? "density" : "share", pairs ? share * (double)bins : share));
   }
-  free(h.count);
-  ss_sources_close(&sources);
-  return ok;
+  return true;
 }
 
 /* --- rows at random ----------------------------------------------------------------------------------------- */
@@ -330,14 +326,13 @@ bool ss_answer_measure(struct ss_node measure, struct ss_request *request, struc
   if (!ss_object_read(&ss_measure_fields, measure, &m, error)) return false;
   for (size_t i = 0; needed[m.kind][i]; i++)
     if (!ss_node_need(measure, needed[m.kind][i], &field, error)) return false;
-  cJSON *list = cJSON_CreateArray();
-  const bool ok = m.kind <= SHARES    ? of_trace(measure, request, &m, list, error)
-                  : m.kind == FORMATS ? formats(&m, list, error)
-                                      : draw_each(&(struct drawing){.of = &m, .run = 1}, time_settings, list, error);
-  if (ok && list && list->child) {
-    request->answer = list;
-    return true;
-  }
-  cJSON_Delete(list);
-  return ok ? ss_node_fail(measure, error, "measures nothing") : false;
+  SS_AUTO_JSON cJSON *list = cJSON_CreateArray();
+  if (!(m.kind <= SHARES    ? of_trace(measure, request, &m, list, error)
+        : m.kind == FORMATS ? formats(&m, list, error)
+                            : draw_each(&(struct drawing){.of = &m, .run = 1}, time_settings, list, error)))
+    return false;
+  if (!list || !list->child) return ss_node_fail(measure, error, "measures nothing");
+  request->answer = list;
+  list = NULL;
+  return true;
 }

@@ -112,6 +112,10 @@ struct ss_request {
 bool ss_study_open(const struct ss_request *request, struct ss_study **out, struct ss_error *error) SS_MUST_CHECK;
 /* NULL is nothing. */
 void ss_study_close(struct ss_study *study);
+static inline void ss_cleanup_study(struct ss_study **study) {
+  ss_study_close(*study);
+}
+#define SS_AUTO_STUDY __attribute__((cleanup(ss_cleanup_study)))
 
 /* The document alone: the request's, with its edits, "cluster" and "device" replaced by what their names stand for.
  * For commands whose scenarios say other things beside; to be freed. */

@@ -640,7 +640,7 @@ MUTANTS = [
            "return option->kind == SS_OPTION_CHOICE &&",
            "return option->kind == SS_OPTION_CHOICE && false &&", cli="plan"),
     Mutant("a density of overlaps is a share", "src/query/measures.c",
-           "pairs ? share * (double)h.bins : share",
+           "pairs ? share * (double)bins : share",
            "share", cli="plot"),
     # --- what a test of its own had to see: words, units, choices
     Mutant("1000 us are no millisecond on an axis", "src/figures/plot_drawing.c",

@@ -50,6 +50,10 @@ bool ss_trace_open_memory(const char *name, const void *bytes, size_t size, stru
                           struct ss_error *error) SS_MUST_CHECK;
 /* NULL is allowed. */
 SS_PUBLIC void ss_trace_close(struct ss_trace *trace);
+static inline void ss_cleanup_trace(struct ss_trace **trace) {
+  ss_trace_close(*trace);
+}
+#define SS_AUTO_TRACE __attribute__((cleanup(ss_cleanup_trace)))
 
 const char *ss_trace_name(const struct ss_trace *trace); /* the path, or what made it */
 const char *ss_trace_source(const struct ss_trace *trace);
