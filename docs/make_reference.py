@@ -12,11 +12,14 @@ import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-HEAD = """# Reference: schemes and their closed forms
+HEAD = """# Reference: what papers print of costs, and what is exact
 
 Written by `docs/make_reference.py` from `sparsync list schemes` and `models/costs/*.json`; a test holds it against both.
 [model.md](model.md#schemes) defines the schemes, their options and the [symbols](model.md#symbols), and tells
 [how forms are evaluated](model.md#closed-forms). `sparsync list schemes` lists the options with their values, defaults first.
+
+Here are the forms that a paper prints, or that have an erratum. `sparsync list costs` names all COUNT; `sparsync cost SCHEME
+--format json` has the formula of each and what it assumes.
 
 *Exact* is what the schedule gives under the assumptions, on one flat class of links, or the bounds between which it lies:
 `sparsync check` plays them to 1e-9. *As printed* is the paper's own. Below a table stand the assumptions and errata of its
@@ -85,8 +88,8 @@ def notes(forms, key):
 
 def closed_forms(forms):
     if not forms:
-        return ["No closed form."]
-    lines = [row("", "form", "and holds for", "exact, in seconds", "as printed"), row(*["---"] * 5)]
+        return ["No paper prints its cost."]
+    lines = [row("", "form", "holds for", "exact, in seconds", "as printed"), row(*["---"] * 5)]
     for number, (name, form) in enumerate(forms, 1):
         lines.append(row(str(number), code(name), holds_for(name, form), formula(form, "exact"), printed(form)))
     for title, key in (("Assumed:", "assumes"), ("Errata, and notes on the printed form:", "erratum")):
@@ -100,9 +103,10 @@ def main(program):
                             env={**os.environ, "SPARSYNC_DATA": str(ROOT)})
     schemes = json.loads(listed.stdout)["schemes"]
     forms = [(path.stem, json.loads(path.read_text())) for path in sorted((ROOT / "models" / "costs").glob("*.json"))]
-    lines = [HEAD, wrapped(", ".join(f"[`{scheme['name']}`](#{scheme['name']})" for scheme in schemes) + ".")]
+    shown = [(name, form) for name, form in forms if any(form.get(key) for key in ("paper", "paper_low", "erratum"))]
+    lines = [HEAD.replace("COUNT", str(len(forms))), wrapped(", ".join(f"[`{scheme['name']}`](#{scheme['name']})" for scheme in schemes) + ".")]
     for scheme in schemes:
-        own = [(name, form) for name, form in forms if form["scheme"] == scheme["name"]]
+        own = [(name, form) for name, form in shown if form["scheme"] == scheme["name"]]
         ends = "the exact sum" if scheme["lossless"] else "a part of the sum, or an estimate of it"
         ends += ", each rank of its slice of the table" if scheme["model_parallel"] else ""
         lines += ["", f"## {scheme['name']}", "", wrapped(f"{scheme['summary']} ({scheme['source']}). Ends with {ends}."), "",

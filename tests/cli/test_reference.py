@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""docs/reference.md says what the program and models/costs say. Arguments: the program, the source tree. Prints TAP."""
+"""docs/reference.md says what the program and models/costs say of the forms that papers print. Arguments: the program, the source tree. Prints TAP."""
 import difflib
 import json
 import os
@@ -20,14 +20,17 @@ def reference_is_up_to_date(folder):
     assert not changed, "write it anew: docs/make_reference.py build/sparsync > docs/reference.md\n" + "\n".join(changed)
 
 
-def reference_holds_everything(folder):
-    """Independently of how the page is laid out: every formula, source, assumption and erratum is on it."""
+def reference_holds_what_papers_print(folder):
+    """Independently of how the page is laid out: of each form that is printed, or is wrong, all is on it."""
     page = " ".join(REFERENCE.replace("\\|", "|").split())
     for path in sorted((ROOT / "models" / "costs").glob("*.json")):
         form = json.loads(path.read_text())
+        assert f"\n## {form['scheme']}\n" in REFERENCE
+        if not any(form.get(key) for key in ("paper", "paper_low", "erratum")):
+            continue
         for key in ("exact", "exact_low", "exact_high", "paper", "paper_low", "paper_high", "printed_in", "assumes", "erratum"):
             assert not form.get(key) or " ".join(form[key].split()) in page, f"{path.name}: {key}"
-        assert f"`{path.stem}`" in page and f"\n## {form['scheme']}\n" in REFERENCE
+        assert f"`{path.stem}`" in page
 
 
-sys.exit(tap.run([reference_is_up_to_date, reference_holds_everything]))
+sys.exit(tap.run([reference_is_up_to_date, reference_holds_what_papers_print]))
