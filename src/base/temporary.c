@@ -1,8 +1,5 @@
 #include "base/temporary.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,7 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* A handler may neither lock nor allocate: slots are fixed, and are read only while their flag stands. */
@@ -42,29 +38,9 @@ void ss_temporary_forget(const char *path) {
 
 /* --- in the handler ---------------------------------------------------------------------------------------- */
 
-/* opendir would allocate. */
-static void empty_folder(int folder) {
-  _Alignas(struct dirent64) char entries[4096];
-  for (long size; (size = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0;)
-    for (long at = 0; at < size;) {
-      const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
-      (void)unlinkat(folder, entry->d_name, 0);
-      at += entry->d_reclen;
-    }
-}
-
-static void remove_path(const char *path) {
-  if (unlink(path) == 0) return;
-  const int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (folder < 0) return;
-  empty_folder(folder);
-  (void)close(folder);
-  (void)rmdir(path);
-}
-
 static void end(int number) {
   for (int i = 0; i < SLOTS; i++)
-    if (atomic_load(&slots[i].taken)) remove_path(slots[i].path);
+    if (atomic_load(&slots[i].taken)) (void)unlink(slots[i].path);
   (void)raise(number); /* SA_RESETHAND: as if nobody had listened */
 }
 

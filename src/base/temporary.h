@@ -1,7 +1,7 @@
-/* Files and folders of this process that go with it, also when a signal ends it. */
+/* Files of this process that go with it, also when a signal ends it. */
 #pragma once
 
-/* Remembers a file, or a folder of files, which is the caller's to remove and to forget. Beyond a few at a time, or
+/* Remembers a file, which is the caller's to remove and to forget. Beyond a few at a time, or
  * with a path that is too long, nothing is remembered: a signal then leaves it behind. */
 void ss_temporary_add(const char *path);
 void ss_temporary_forget(const char *path);

@@ -3,12 +3,8 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/list.h"
-#include "base/temporary.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <math.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -98,103 +94,74 @@ void ss_plot_data(const struct ss_plot *plot, bool tabs, FILE *stream) {
 
 /* --- gnuplot ----------------------------------------------------------------------------------------------- */
 
-static bool in_folder(char *path, size_t size, const char *folder, const char *name, struct ss_error *error) {
-  const int n = snprintf(path, size, "%s/%s", folder, name);
-  return (n > 0 && (size_t)n < size) || ss_fail(error, SS_MACHINE, "%.80s...: the path is too long", folder);
-}
-
-static void remove_folder(const char *folder) {
-  DIR *dir = opendir(folder);
-  for (struct dirent *entry; dir && (entry = readdir(dir));)
-    if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-      (void)unlinkat(dirfd(dir), entry->d_name, 0);
-  if (dir) closedir(dir);
-  (void)rmdir(folder);
-  ss_temporary_forget(folder);
-}
-
-static bool make_folder(char *folder, size_t size, struct ss_error *error) {
-  const char *parent = getenv("TMPDIR");
-  if (!parent || !parent[0]) parent = "/tmp";
-  const int n = snprintf(folder, size, "%s/sparsync-plot-XXXXXX", parent);
-  if (n > 0 && (size_t)n < size && mkdtemp(folder)) {
-    ss_temporary_add(folder);
-    return true;
-  }
-  return ss_fail(error, SS_MACHINE, "cannot make a temporary folder in %.200s: %s (TMPDIR says where)", parent,
-                 strerror(errno));
-}
-
 static bool not_there(struct ss_error *error) {
   return ss_fail(error, SS_MACHINE,
                  "gnuplot is not on the PATH: figures need it (Debian, Ubuntu: apt-get install gnuplot-nox)");
 }
 
-/* Standard output goes to where it does no harm, messages into FOLDER/messages. */
-static bool spawn(const char *folder, pid_t *child, struct ss_error *error) {
+/* Its standard streams: the script, the picture, its complaints. They ascend, so that none is overwritten early. */
+static bool spawn(const int file[3], pid_t *child, struct ss_error *error) {
   /* -d: no .gnuplot of the user's, which may define what it likes */
-  static char program[] = "gnuplot", plain[] = "-d", script[] = "figure.gp";
+  static char program[] = "gnuplot", plain[] = "-d", script[] = "/dev/stdin";
   char *const arguments[] = {program, plain, script, NULL};
   posix_spawn_file_actions_t actions;
-  if (posix_spawn_file_actions_init(&actions) != 0) return ss_fail_memory(error, "starting gnuplot");
-  int number = posix_spawn_file_actions_addchdir_np(&actions, folder);
-  if (number == 0) number = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  if (number == 0) number = posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-  if (number == 0)
-    number = posix_spawn_file_actions_addopen(&actions, 2, "messages", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  int number = posix_spawn_file_actions_init(&actions);
+  if (number != 0) return ss_fail_memory(error, "starting gnuplot");
+  for (int i = 0; i < 3 && number == 0; i++) number = posix_spawn_file_actions_adddup2(&actions, file[i], i);
   if (number == 0) number = posix_spawnp(child, program, &actions, NULL, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
   if (number == ENOENT) return not_there(error);
   return number == 0 || ss_fail(error, SS_MACHINE, "cannot start gnuplot: %s", strerror(number));
 }
 
-static bool fail_gnuplot(const char *folder, int status, struct ss_error *error) {
-  char path[PATH_MAX], text[600] = "";
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) return not_there(error);
-  if (in_folder(path, sizeof path, folder, "messages", NULL)) {
-    FILE *stream = fopen(path, "r");
-    const size_t n = stream ? fread(text, 1, sizeof text - 1, stream) : 0;
-    text[n] = '\0';
-    if (stream) fclose(stream);
-  }
-  for (char *c = text; *c; c++)
-    if (*c == '\n') *c = ' ';
-  return ss_fail(error, SS_MACHINE, "gnuplot failed: %s", text[0] ? text : "without a message");
+/* All of the file, and behind it a zero; the caller's, NULL: an error. */
+static char *contents(int file, size_t *size, struct ss_error *error) {
+  const off_t end = lseek(file, 0, SEEK_END);
+  char *bytes = end < 0 ? NULL : ss_alloc_zero((size_t)end + 1, 1);
+  *size = bytes ? (size_t)end : 0;
+  if (!bytes) (void)ss_fail_memory(error, "reading a picture");
+  if (!bytes || ss_scratch_read(file, bytes, *size, 0, error)) return bytes;
+  free(bytes);
+  return NULL;
 }
 
-static bool run_gnuplot(const char *folder, struct ss_error *error) {
+static bool fail_gnuplot(int messages, struct ss_error *error) {
+  size_t size;
+  SS_AUTO_FREE char *text = contents(messages, &size, NULL);
+  for (char *c = text; c && *c; c++)
+    if (*c == '\n') *c = ' ';
+  return ss_fail(error, SS_MACHINE, "gnuplot failed: %.600s", text && *text ? text : "without a message");
+}
+
+static bool run_gnuplot(const int file[3], struct ss_picture_bytes *out, struct ss_error *error) {
   pid_t child;
   int status;
-  if (!spawn(folder, &child, error)) return false;
+  if (!spawn(file, &child, error)) return false;
   while (waitpid(child, &status, 0) < 0)
     if (errno != EINTR) return ss_fail(error, SS_MACHINE, "lost sight of gnuplot: %s", strerror(errno));
-  return (WIFEXITED(status) && WEXITSTATUS(status) == 0) || fail_gnuplot(folder, status, error);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) return not_there(error);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || lseek(file[1], 0, SEEK_END) <= 0)
+    return fail_gnuplot(file[2], error);
+  out->bytes = contents(file[1], &out->size, error);
+  return out->bytes != NULL;
 }
 
-static bool take_picture(const char *folder, struct ss_picture_bytes *out, struct ss_error *error) {
-  char path[PATH_MAX];
-  struct ss_mapping mapping;
-  if (!in_folder(path, sizeof path, folder, "picture", error)) return false;
-  if (!ss_map_file(path, &mapping, NULL) || mapping.size == 0) return fail_gnuplot(folder, 0, error);
-  char *copy = ss_alloc(mapping.size + 1, 1);
-  if (copy) {
-    memcpy(copy, mapping.data, mapping.size);
-    copy[mapping.size] = '\0';
-    *out = (struct ss_picture_bytes){copy, mapping.size};
+bool ss_plot_draw_script(ss_plot_writer *script, const void *context, enum ss_picture picture,
+                         struct ss_picture_bytes *out, struct ss_error *error) {
+  int file[3] = {-1, -1, -1};
+  SS_AUTO_FREE char *text = NULL;
+  size_t size = 0;
+  FILE *stream = open_memstream(&text, &size);
+  if (!stream) return ss_fail_memory(error, "drawing");
+  bool ok = script(context, picture, stream, error);
+  if (fclose(stream) != 0 && ok) ok = ss_fail_memory(error, "drawing");
+  for (int i = 0; ok && i < 3; i++) {
+    file[i] = ss_scratch_open(NULL, error);
+    ok = file[i] >= 0;
   }
-  ss_unmap_file(&mapping);
-  ss_input_release(path); /* its number may soon be another file's */
-  return copy ? true : ss_fail_memory(error, "reading a picture");
-}
-
-bool ss_plot_draw_script(bool (*script)(const void *, enum ss_picture, const char *, struct ss_error *),
-                         const void *context, enum ss_picture picture, struct ss_picture_bytes *out,
-                         struct ss_error *error) {
-  char folder[PATH_MAX / 2];
-  if (!make_folder(folder, sizeof folder, error)) return false;
-  const bool ok =
-      script(context, picture, folder, error) && run_gnuplot(folder, error) && take_picture(folder, out, error);
-  remove_folder(folder);
+  ok = ok && ss_scratch_write(file[0], text, size, 0, error) && run_gnuplot(file, out, error);
+  for (int i = 0; i < 3; i++)
+    if (file[i] >= 0) (void)close(file[i]);
   return ok;
 }
 

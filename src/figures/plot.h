@@ -1,7 +1,7 @@
 /* Figures: rows of a table become panels of lines, bars or cells, drawn by gnuplot with the templates of plots/.
  *
  * Values are in SI base units; an axis that has a unit is drawn in the multiple that fits. Texts may come from
- * anywhere: they reach gnuplot as quoted data in a folder of their own, never as commands, and no shell is involved.
+ * anywhere: they reach gnuplot quoted, never as commands, and no shell is involved.
  * Without gnuplot the table can still be written. */
 #pragma once
 
@@ -84,17 +84,16 @@ bool ss_picture_write(struct ss_picture_bytes *picture, const char *path, struct
 
 /* --- for drawing: how a plot is said to gnuplot (plot_script.c) ------------------------------------------------ */
 
-/* Writes FOLDER/figure.gp and the data it reads of a struct ss_plot; the picture will be FOLDER/picture. */
-bool ss_plot_script(const void *plot, enum ss_picture picture, const char *folder,
-                    struct ss_error *error) SS_MUST_CHECK;
-/* Begins a script: the terminal of the kind, `width` by `height` points of 1/96 inch, and FOLDER/picture; sets `big`
- * and `small`, fonts, and the spacing of keys. */
+/* Writes all that gnuplot is told: it reads nothing else, and prints the picture. */
+typedef bool ss_plot_writer(const void *context, enum ss_picture picture, FILE *stream, struct ss_error *error);
+/* Of a struct ss_plot. */
+ss_plot_writer ss_plot_script;
+/* Begins a script: the terminal of the kind, `width` by `height` points of 1/96 inch; sets `big` and `small`, fonts,
+ * and the spacing of keys. */
 void ss_plot_terminal(enum ss_picture picture, double width, double height, FILE *stream);
-/* Draws what is no plot of the above: `script` writes FOLDER/figure.gp and all that it reads. */
-bool ss_plot_draw_script(bool (*script)(const void *context, enum ss_picture picture, const char *folder,
-                                        struct ss_error *error),
-                         const void *context, enum ss_picture picture, struct ss_picture_bytes *out,
-                         struct ss_error *error) SS_MUST_CHECK;
+/* Draws what is no plot of the above. */
+bool ss_plot_draw_script(ss_plot_writer *script, const void *context, enum ss_picture picture,
+                         struct ss_picture_bytes *out, struct ss_error *error) SS_MUST_CHECK;
 /* What a picture's name ends in: .svg, .pdf or .png. */
 bool ss_picture_of(const char *path, enum ss_picture *out, struct ss_error *error) SS_MUST_CHECK;
 /* `text` as a single-quoted string of gnuplot, in which nothing is special but the quote: that becomes an apostrophe

@@ -1,13 +1,14 @@
-/* A plot as gnuplot takes it: a script that sets names, axes and positions and loads a template of plots/ for each
- * panel, and data files of nothing but numbers. Lengths are in 1/96 inch. */
+/* A plot as gnuplot takes it: a script of blocks of data, nothing but numbers, and for each panel of names, axes,
+ * positions, and the template of plots/. Lengths are in 1/96 inch. */
 #include "figures/plot_drawing.h"
 #include "figures/plot_palette.h"
 #include "figures/rounds_drawing.h"
 
 #include "base/data.h"
+#include "base/file.h"
+#include "base/memory.h"
 #include "figures/plot_text.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -146,11 +147,23 @@ static size_t marks_apart(const struct ss_drawing *d) {
   return each > 30 ? each / 25 : 1;
 }
 
-static void write_panel(const struct ss_drawing *d, size_t number, double width, double height, FILE *s) {
+static bool put_template(const char *name, FILE *s, struct ss_error *error) {
+  char relative[64], path[PATH_MAX];
+  struct ss_mapping text;
+  snprintf(relative, sizeof relative, "plots/%s", name);
+  if (!ss_data_file(relative, path, sizeof path, error) || !ss_map_file(path, &text, error)) return false;
+  fwrite(text.data, 1, text.size, s);
+  ss_unmap_file(&text);
+  return true;
+}
+
+static bool write_panel(const struct ss_drawing *d, size_t number, double width, double height, FILE *s,
+                        struct ss_error *error) {
   bool ranges = false;
   for (size_t i = 0; i < d->panel->rows; i++) ranges = ranges || isfinite(d->panel->row[i].low);
-  fprintf(s, "reset\nload 'style.gp'\ndata = 'panel-%zu.dat'\nranges = %d\nprinted = %d\n", number, ranges,
-          d->printed);
+  fputs("reset\n", s);
+  if (!put_template("style.gp", s, error)) return false;
+  fprintf(s, "data = '$panel%zu'\nranges = %d\nprinted = %d\n", number, ranges, d->printed);
   const double most = isnan(d->panel->z.high) ? ss_panel_largest(d->panel, 'z') : d->panel->z.high;
   fprintf(s, "tip = %.6f\n", 5 / width);
   fprintf(s, "most = %.17g\nroom = %d\nthin = %zu\n", most * d->z.factor,
@@ -174,7 +187,7 @@ static void write_panel(const struct ss_drawing *d, size_t number, double width,
   set_axes(d, s);
   if (d->panel->kind == SS_PLOT_SPANS) set_span_names(d, s);
   if (d->panel->kind == SS_PLOT_HEAT) set_label("cb", &d->panel->z, d->z.unit, s);
-  fprintf(s, "load '%s'\n", templates[d->panel->kind]);
+  return put_template(templates[d->panel->kind], s, error);
 }
 
 /* --- data --------------------------------------------------------------------------------------------------- */
@@ -234,25 +247,16 @@ static void write_block(const struct ss_drawing *d, size_t series, bool printed,
   fputs("\n\n", s);
 }
 
-/* In the drawing's temporary folder. */
-static bool fail_write(const char *path, struct ss_error *error) {
-  return ss_fail(error, SS_MACHINE, "%s: cannot write: %s (TMPDIR says where)", path, strerror(errno ? errno : EIO));
-}
-
 /* A block a series, two empty lines between; behind them likewise what is printed. */
-static bool write_data(const struct ss_drawing *d, const char *folder, size_t index, struct ss_error *error) {
-  char path[PATH_MAX];
-  snprintf(path, sizeof path, "%s/panel-%zu.dat", folder, index);
-  FILE *s = fopen(path, "w");
-  const struct ss_plot_row **list = ss_alloc(d->panel->rows, sizeof *list);
-  const bool rounds = d->panel->kind == SS_PLOT_ROUNDS;
-  if (s && rounds) ss_rounds_data(d->panel, largest_message(d->plot), s);
-  for (size_t i = 0; s && list && !rounds && i < d->count; i++) write_block(d, i, false, list, s);
-  for (size_t i = 0; s && list && d->printed && i < d->count; i++) write_block(d, i, true, list, s);
-  free(list);
-  const bool ok = s && !ferror(s) && list;
-  if (s && fclose(s) != 0) return fail_write(path, error);
-  return ok || fail_write(path, error);
+static bool write_data(const struct ss_drawing *d, size_t number, FILE *s, struct ss_error *error) {
+  SS_AUTO_FREE const struct ss_plot_row **list = ss_alloc(d->panel->rows, sizeof *list);
+  if (!list) return ss_fail_memory(error, "drawing");
+  fprintf(s, "$panel%zu << EOD\n", number);
+  if (d->panel->kind == SS_PLOT_ROUNDS) ss_rounds_data(d->panel, largest_message(d->plot), s);
+  for (size_t i = 0; d->panel->kind != SS_PLOT_ROUNDS && i < d->count; i++) write_block(d, i, false, list, s);
+  for (size_t i = 0; d->printed && i < d->count; i++) write_block(d, i, true, list, s);
+  fputs("EOD\n", s);
+  return true;
 }
 
 /* --- the figure --------------------------------------------------------------------------------------------- */
@@ -297,7 +301,6 @@ void ss_plot_terminal(enum ss_picture picture, double width, double height, FILE
     fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = 0.02\n", s);
     break;
   }
-  fputs("set output 'picture'\n", s);
 }
 
 struct frame {
@@ -348,7 +351,8 @@ static struct frame place_panels(const struct ss_plot *plot, struct ss_drawing *
   return f;
 }
 
-static void write_figure(const struct ss_plot *plot, enum ss_picture picture, struct ss_drawing *d, FILE *s) {
+static bool write_figure(const struct ss_plot *plot, enum ss_picture picture, struct ss_drawing *d, FILE *s,
+                         struct ss_error *error) {
   const struct frame f = place_panels(plot, d);
   ss_plot_terminal(picture, f.width, f.height, s);
   fputs("set multiplot\n", s);
@@ -357,51 +361,21 @@ static void write_figure(const struct ss_plot *plot, enum ss_picture picture, st
   ss_paragraph_write(&f.title, 4, f.height, s);
   ss_paragraph_write(&f.note, f.height - ss_paragraph_height(&f.note) + 4, f.height, s);
   fputs("set xrange [0:1]\nset yrange [0:1]\nplot NaN notitle\n", s);
-  for (size_t i = 0; i < plot->panels; i++) write_panel(&d[i], i, f.width, f.height, s);
-  fputs("unset multiplot\nset output\n", s);
+  for (size_t i = 0; i < plot->panels; i++)
+    if (!write_panel(&d[i], i, f.width, f.height, s, error)) return false;
+  fputs("unset multiplot\n", s);
+  return true;
 }
 
-/* Templates are copied beside the script: its folder is all that gnuplot is told of, and no path needs quoting. */
-static bool copy_template(const char *name, const char *folder, struct ss_error *error) {
-  char relative[64], from[PATH_MAX], to[PATH_MAX], text[4096];
-  snprintf(relative, sizeof relative, "plots/%s", name);
-  if (!ss_data_file(relative, from, sizeof from, error)) return false;
-  snprintf(to, sizeof to, "%s/%s", folder, name);
-  FILE *in = fopen(from, "r"), *out = fopen(to, "w");
-  for (size_t n; in && out && (n = fread(text, 1, sizeof text, in)) > 0;) fwrite(text, 1, n, out);
-  const bool ok = in && out && !ferror(in) && !ferror(out);
-  if (in) fclose(in);
-  if (out && fclose(out) != 0) return fail_write(to, error);
-  return ok || ss_fail(error, SS_MACHINE, "cannot copy %s to %s", from, to);
-}
-
-static bool copy_templates(const char *folder, struct ss_error *error) {
-  for (size_t i = 0; i < sizeof templates / sizeof *templates; i++)
-    if (!copy_template(templates[i], folder, error)) return false;
-  return copy_template("style.gp", folder, error);
-}
-
-static bool write_all(const struct ss_plot *plot, enum ss_picture picture, struct ss_drawing *d, const char *folder,
-                      struct ss_error *error) {
-  char path[PATH_MAX];
-  snprintf(path, sizeof path, "%s/figure.gp", folder);
-  FILE *s = fopen(path, "w");
-  if (!s) return fail_write(path, error);
-  write_figure(plot, picture, d, s);
-  bool ok = !ferror(s);
-  if (fclose(s) != 0 || !ok) return fail_write(path, error);
-  for (size_t i = 0; ok && i < plot->panels; i++) ok = write_data(&d[i], folder, i, error);
-  return ok && copy_templates(folder, error);
-}
-
-bool ss_plot_script(const void *drawn, enum ss_picture picture, const char *folder, struct ss_error *error) {
+bool ss_plot_script(const void *drawn, enum ss_picture picture, FILE *s, struct ss_error *error) {
   const struct ss_plot *plot = drawn;
   struct ss_drawing d[SS_PLOT_PANELS] = {0};
   const char *series[SS_PLOT_SERIES_MAX];
   size_t all = 0;
   bool ok = series_of(plot, series, &all, error);
-  for (size_t i = 0; ok && i < plot->panels; i++) ok = ss_drawing_open(plot, i, series, all, &d[i], error);
-  ok = ok && write_all(plot, picture, d, folder, error);
+  for (size_t i = 0; ok && i < plot->panels; i++)
+    ok = ss_drawing_open(plot, i, series, all, &d[i], error) && write_data(&d[i], i, s, error);
+  ok = ok && write_figure(plot, picture, d, s, error);
   for (size_t i = 0; i < plot->panels; i++) ss_drawing_close(&d[i]);
   return ok;
 }

@@ -457,17 +457,17 @@ def nothing_is_left_when_a_signal_ends_the_program(folder):
 
 @test
 def nothing_is_left_when_a_signal_ends_a_drawing(folder):
-    """A gnuplot that ends who called it: the folder that it was given goes, with all that is in it."""
+    """A gnuplot that ends who called it: what it was given has no name that could be left."""
     for name in ("bin", "temporary"):
         (folder / name).mkdir()
     fake = folder / "bin" / "gnuplot"
-    fake.write_text(f"#!/bin/sh\nls > {folder}/seen\nkill -TERM $PPID\n")
+    fake.write_text(f"#!/bin/sh\ncat > {folder}/seen\nkill -TERM $PPID\n")
     fake.chmod(0o755)
     results = write(folder, "r.json", {"points": [{"label": "a", "ranks": r, "time_s": r} for r in (2, 4)]})
     done = subprocess.run([PROGRAM, "plot", results, "-o", folder / "out.svg"], capture_output=True, timeout=tap.HANG,
                           env={**ENVIRONMENT, "PATH": f"{folder}/bin:{os.environ['PATH']}", "TMPDIR": str(folder / "temporary")})
     assert done.returncode == -signal.SIGTERM, (done.returncode, done.stderr)
-    assert "figure.gp" in (folder / "seen").read_text()
+    assert "set multiplot" in (folder / "seen").read_text()
     assert not list((folder / "temporary").iterdir()) and not (folder / "out.svg").exists()
 
 
