@@ -256,10 +256,10 @@ const struct ss_command ss_command_calibrate_kernels = {
              "Times the tensor kernels on this machine, on all threads of its CPU or on a GPU, over sizes and "
              "densities (1%, 10% and 50%), inputs out of cache, the median after a warm-up; fits t0 + bytes*per_byte "
              "to each by robust regression, with a cost for each element where bytes alone do not tell; and writes a "
-             "device file. Residuals and valid sizes go with it. All of them are what schemes charge. Beside it, for "
-             "the largest tensor: the time that the memory traffic alone would take (the floor), at the speed of a "
-             "large copy, and the ratio. On a GPU also of ZEN's case, 11 million indices of 214 million. Nothing "
-             "else should run meanwhile; it takes minutes.\n",
+             "device file, with residuals and valid sizes. For the largest tensor it also has the floor, the time "
+             "that the "
+             "memory traffic alone would take at the speed of a large copy, and the ratio to it; on a GPU for ZEN's "
+             "case, 11 million indices of 214 million, too. Nothing else should run meanwhile; it takes minutes.\n",
     .examples = "  sparsync calibrate kernels --device cpu -o here.json\n"
                 "  sparsync calibrate kernels --device cpu --max 4MiB --repeats 3\n"
                 "  sparsync calibrate kernels --device cuda --max 1GiB -o gpu.json\n",

@@ -12,9 +12,9 @@ static const struct ss_option_spec options[] = {
     {"--over", SS_FIELD, .choices = overs, .help = "what varies"},
     {"--range", SS_FIELD, .value = "LOW..HIGH",
      .help = "within (density 0.01%..100%, ranks 2..256, bandwidth 1Gbps..1Tbps, latency 100ns..1ms, M 1MB..10GB). "
-             "Of ranks, the first count is told from which the other is cheaper"},
+             "Over ranks, a crossover is the first count from which the other is cheaper"},
     {"--probes", SS_FIELD, .value = "N",
-     .help = "places of the grid that is searched for changes (257; simulated 17): two changes between neighbours "
+     .help = "values of the grid that is searched for changes (257; simulated 17): two changes between neighbours "
              "are not seen"},
     {"--form", SS_FIELD, .choices = ss_form_names,
      .help = "what the schedule gives (default), what the paper prints, a bound of schemes that have only bounds; or "
@@ -25,10 +25,9 @@ static const struct ss_option_spec options[] = {
              "between nodes"},
     SS_OPTION_JOBS,
     SS_OPTIONS_OUTPUT,
-    {"", SS_HEADING,
-     .help = "the same as of `sparsync cost`, of what does not vary (--M and --density are required):"},
+    {"", SS_HEADING, .help = "as in `sparsync cost`, for what does not vary (--M and --density are required):"},
     SS_FORMS_OPTIONS("rank count (16)"),
-    {"", SS_HEADING, .help = "the same, of closed forms only:"},
+    {"", SS_HEADING, .help = "the same, for closed forms only:"},
     SS_FORMS_ONLY_OPTIONS,
     {"--scheme", SS_REFUSED, .help = "name the two schemes as they are: sparsync crossover allgather zen"},
     {"--trace", SS_REFUSED, .help = "tensors are uniform (sparsync run compares schemes on a trace)"},
@@ -44,11 +43,12 @@ static bool run(struct ss_call *call, struct ss_error *error) {
 const struct ss_command ss_command_crossover = {
     .name = "crossover",
     .summary = "where two schemes cost the same, over one quantity",
-    .usage = "usage: sparsync crossover A B --over density|ranks|bandwidth|latency|M [OPTION...]\n\n"
-             "Where schemes A and B cost the same: every place in the range at which the cheaper changes, or that "
-             "one always wins and by how much. A and B are schemes (zen), closed forms as `cost` names them "
-             "(zen-coo), either with options (zen:format=coo,balance=even), or JSON objects as in a scenario. By "
-             "closed forms; a form that holds only for some rank counts is left out elsewhere, with a note.\n",
+    .usage =
+        "usage: sparsync crossover A B --over density|ranks|bandwidth|latency|M [OPTION...]\n\n"
+        "Where schemes A and B cost the same: every value in the range at which the cheaper changes, or that one "
+        "always wins and by how much. A and B are schemes (zen), closed forms as `cost` names them (zen-coo), "
+        "either with options (zen:format=coo,balance=even), or JSON objects as in a scenario. Costs are those "
+        "of closed forms; rank counts for which a form does not hold are left out, with a note.\n",
     .examples =
         "  sparsync crossover allreduce sparcml-rd --over ranks --M 856MB --density 2.8% --row-width 64\n"
         "  sparsync crossover zen:format=coo allreduce --over density --M 856MB --ranks 16 --simulate\n"

@@ -287,16 +287,17 @@ static const struct ss_option_spec options[] = {
 const struct ss_command ss_command_exec = {
     .name = "exec",
     .summary = "run schemes for real, over MPI",
-    .usage = "usage: mpirun -n RANKS sparsync exec [SCENARIO] [--trace FILE] [--scheme NAME,...] [OPTION...]\n\n"
-             "Runs schemes for real, one rank a process: the same source that `run` simulates sends single-precision "
-             "values over MPI. What every rank ends with is compared, bit by bit, with MPI_Allreduce of the dense "
-             "tensor, and the bytes that each rank and server sent and received with those of the simulation. Of "
-             "schemes that do not apply all at once, what ranks had is compared with what was applied and what they "
-             "keep, likewise. SCENARIO is as for `run`, its ranks replaced by those of mpirun; a trace is used for "
-             "its first RANKS ranks.\n\n"
-             "The measured time is that of processes on this machine, or wherever mpirun puts them: it says nothing "
-             "of the cluster. Servers live in the ranks' processes. Exit status 1 when a result is not exact or "
-             "bytes differ.\n",
+    .usage =
+        "usage: mpirun -n RANKS sparsync exec [SCENARIO] [--trace FILE] [--scheme NAME,...] [OPTION...]\n\n"
+        "Runs schemes for real, one rank a process: the same source that `run` simulates sends single-precision "
+        "values over MPI. What every rank ends with is compared, bit by bit, with MPI_Allreduce of the dense "
+        "tensor, and the bytes that each rank and server sent and received with those of the simulation. Where a "
+        "scheme keeps part of the gradients for later, what was applied and what is kept must be, bit by bit, "
+        "what ranks had. SCENARIO is as for `run`, its ranks replaced by those of mpirun; a trace is used for "
+        "its first RANKS ranks.\n\n"
+        "The measured time is that of processes on this machine, or wherever mpirun puts them: it says nothing "
+        "of the cluster. Servers live in the ranks' processes. Exit status 1 when a result is not exact or "
+        "bytes differ.\n",
     .examples =
         "  mpirun -n 4 sparsync exec --trace traces/bible-kjv-16.safetensors --scheme "
         "allreduce,allgather,ps,alltoall\n"

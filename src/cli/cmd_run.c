@@ -317,7 +317,8 @@ static const struct ss_option_spec options[] = {
      .help = "as --wide, and below each table one more: how busy the links of each kind are, and what they carry "
              "(JSON has it always)"},
     {"--wide", SS_FLAG(struct arguments, wide),
-     .help = "a table a place, with closed forms beside the times, imbalance, and what every column means"},
+     .help =
+         "a table below each sentence, with closed forms beside the times, imbalance, and what every column means"},
     SS_OPTION_PATIENCE,
     SS_OPTIONS_SCENARIO(SS_ITERATIONS_OF_TRACE, ", or several: A,B"),
     SS_OPTION_TENSOR,
@@ -336,8 +337,8 @@ const struct ss_command ss_command_run = {
     .usage = "usage: sparsync run [SCENARIO.json] [OPTION...]\n"
              "       mpirun -n N sparsync run ...          N processes share the points, rank 0 writes\n\n"
              "Simulates every scheme of the scenario at every point of its grid, and proves each result against the "
-             "brute-force sum. Prints a sentence a place as each is known (what is fastest, by how much, what bounds "
-             "it), then one table of what decides; closed forms with --wide.\n",
+             "brute-force sum. Prints a sentence for each cell, rank count and tensor as it is known (what is "
+             "fastest, by how much, what bounds it), then one table of what decides; closed forms with --wide.\n",
     .examples = "  sparsync run scenarios/demo.json\n"
                 "  sparsync run demo --wide\n"
                 "  sparsync run --trace traces/bible-kjv-16.safetensors --cluster p3.16xlarge-25g --ranks 4..16\n"

@@ -38,7 +38,7 @@ static const struct ss_option_spec options[] = {
     {"--hash-rows", SS_FIELDS("hash_rows"), .value = "N|TABLE=N",
      .help = "number values by hashing them into N rows, in one pass that takes no memory (repeatable; default by "
              "frequency)"},
-    {"--tables", SS_FIELD, .value = "T", .help = "of how many tables bags are (required for them)"},
+    {"--tables", SS_FIELD, .value = "T", .help = "how many tables the bags are of (required for bags)"},
     {"", SS_HEADING, .help = "all:"},
     {"--source", SS_FIELD, .value = "TEXT",
      .help = "what to record as the trace's origin (default: the file's name)"},
