@@ -85,11 +85,13 @@ def pinned_verdicts_hold(folder):
 
 
 @test
-def files_fit_their_schema(folder):
+def spoilt_files_do_not_fit_their_schema(folder):
+    """That those that are shipped do is for test_schemas.py."""
     if not jsonschema:
         raise tap.Skip("python3-jsonschema is not installed")
     for path in SHIPPED:
-        document = json.loads(path.read_text())
+        whole = json.loads(path.read_text())
+        document = {**whole, "inputs": {}, "claims": whole["claims"][:1]}
         fits("claims-file", document)
         for spoil in (lambda d: d["claims"][0].pop("why"), lambda d: d["claims"][0].update(verdict="maybe"),
                       lambda d: d.update(papers=1), lambda d: d["claims"][0].update({"class": "D"})):

@@ -180,13 +180,12 @@ static void compare_once(const struct ss_kernel_device *device, uint64_t seed, s
 }
 
 void compare_with_cpu(const struct ss_kernel_device *device, uint64_t seeds, void (*begin)(uint64_t seed)) {
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   for (uint64_t seed = 1; seed <= seeds; seed++) {
     if (begin) begin(seed);
     compare_once(device, seed, &arena);
     ss_arena_reset(&arena);
   }
-  ss_arena_free(&arena);
 }
 
 /* --- what cannot be had ------------------------------------------------------------------------------------- */
@@ -268,10 +267,9 @@ static void refuse_contents(const struct ss_kernel_device *device, struct ss_ker
 }
 
 void refuse_what_cannot_be(const struct ss_kernel_device *device) {
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   const struct ss_kernel_input in = small_input(&arena);
   refuse_sizes(device, in);
   refuse_blocks(device, &in, &arena);
   refuse_contents(device, in, &arena);
-  ss_arena_free(&arena);
 }

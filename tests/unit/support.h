@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* AUTO(ss_thing_free) struct ss_thing t = {0}; is freed where its block ends. */
+#define AUTO(free) __attribute__((cleanup(free)))
+
 #define COUNT(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
 
 /* Random cases, of so many in the plain build, which judges what comes out of them. Sanitizers, which look at memory

@@ -126,19 +126,17 @@ static void sum_once(uint64_t seed, struct ss_arena *arena, struct ss_sum_scratc
 }
 
 TEST(sums_equal_the_table_of_all_rows) {
-  struct ss_arena arena = {0};
-  struct ss_sum_scratch scratch = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
+  AUTO(ss_sum_scratch_free) struct ss_sum_scratch scratch = {0};
   for (uint64_t seed = 1; seed <= 600; seed++) {
     sum_once(seed, &arena, &scratch);
     ss_arena_reset(&arena);
   }
-  ss_arena_free(&arena);
-  ss_sum_scratch_free(&scratch);
 }
 
 TEST(sums_of_nothing_are_empty) {
-  struct ss_arena arena = {0};
-  struct ss_sum_scratch scratch = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
+  AUTO(ss_sum_scratch_free) struct ss_sum_scratch scratch = {0};
   struct ss_error error;
   struct ss_chunk sum, empty[2] = {{.low = 5, .high = 9, .width = 2}, {.low = 5, .high = 9, .width = 2}};
   assert_true(ss_chunk_sum(&(struct ss_operands){NULL, 0, 7, 7}, &arena, &scratch, &sum, &error));
@@ -148,14 +146,12 @@ TEST(sums_of_nothing_are_empty) {
   assert_true(ss_chunk_sum(&(struct ss_operands){empty, 2, 5, 9}, &arena, &scratch, &sum, &error));
   assert_int_equal(sum.count, 0);
   assert_true(ss_chunk_equal(&sum, &empty[0]));
-  ss_arena_free(&arena);
-  ss_sum_scratch_free(&scratch);
 }
 
 /* One operand without marks, or without values: the sum has none. */
 TEST(sums_have_what_every_operand_has) {
-  struct ss_arena arena = {0};
-  struct ss_sum_scratch scratch = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
+  AUTO(ss_sum_scratch_free) struct ss_sum_scratch scratch = {0};
   struct ss_error error;
   struct dice d = {.seed = 11};
   const struct ss_chunk like = {.count = 20, .high = 100, .width = 2};
@@ -168,14 +164,12 @@ TEST(sums_have_what_every_operand_has) {
   assert_true(ss_chunk_sum(&(struct ss_operands){operands, 3, 0, 100}, &arena, &scratch, &sum, &error));
   assert_non_null(sum.marks);
   assert_null(sum.values);
-  ss_arena_free(&arena);
-  ss_sum_scratch_free(&scratch);
 }
 
 /* Contributions need no memory, and add up as proofs do; values are added to values alone. */
 TEST(sums_are_of_one_kind) {
-  struct ss_arena arena = {0};
-  struct ss_sum_scratch scratch = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
+  AUTO(ss_sum_scratch_free) struct ss_sum_scratch scratch = {0};
   struct ss_error error;
   const uint32_t rows[2][2] = {{3, 5}, {5, 8}};
   const uint64_t proofs[] = {10, 20};
@@ -198,12 +192,10 @@ TEST(sums_are_of_one_kind) {
     assert_true(ss_sum_rows(&(struct ss_operands){alike, n, 0, 9}, &arena, &scratch, &sum, &error));
     assert_true(sum.kind == SS_CHUNK_BARE && sum.count == 3 && sum.rows[1] == 5 && !sum.marks);
   }
-  ss_arena_free(&arena);
-  ss_sum_scratch_free(&scratch);
 }
 
 TEST(dense_sums_add_all) {
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct ss_error error;
   struct ss_chunk sum;
   const uint64_t marks[2][2] = {{1, UINT64_MAX}, {10, 2}};
@@ -232,13 +224,12 @@ TEST(dense_sums_add_all) {
   a.values = NULL;
   assert_true(ss_chunk_add_dense(&a, &b, &arena, &a, &error)); /* in place */
   assert_true(!a.marks && !a.values && a.count == 2);
-  ss_arena_free(&arena);
 }
 
 /* --- views ----------------------------------------------------------------------------------------------- */
 
 TEST(slices_are_the_rows_of_a_range) {
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   for (uint64_t seed = 1; seed <= 300; seed++) {
     struct dice d = {.seed = seed};
     uint64_t low = dice_below(&d, 50), high = low + 1 + dice_below(&d, 200);
@@ -260,7 +251,6 @@ TEST(slices_are_the_rows_of_a_range) {
     assert_true(entries.count == count && entries.low == low && entries.high == high);
     ss_arena_reset(&arena);
   }
-  ss_arena_free(&arena);
 }
 
 TEST(counts_are_spread_evenly_over_slices) {
@@ -281,13 +271,12 @@ TEST(counts_are_spread_evenly_over_slices) {
 }
 
 TEST(columns_are_the_same_rows_elsewhere) {
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct dice d = {.seed = 1};
   const struct ss_chunk like = {.count = 10, .high = 50, .width = 5};
   struct ss_chunk c = random_chunk(&d, &arena, &like, false, BOTH), view = ss_chunk_columns(&c, 2, 3);
   assert_true(view.rows == c.rows && view.marks == c.marks && view.count == 10 && view.width == 3);
   for (uint64_t i = 0; i < 10; i++) assert_true(&view.values[i * view.stride] == &c.values[i * c.stride + 2]);
-  ss_arena_free(&arena);
 }
 
 TEST(shares_are_even_and_complete) {
@@ -326,7 +315,7 @@ TEST(chunks_are_equal_by_rows_and_marks) {
 }
 
 TEST(selections_are_intersections) {
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct ss_error error;
   for (uint64_t seed = 1; seed <= 300; seed++) {
     struct dice d = {.seed = seed};
@@ -353,7 +342,6 @@ TEST(selections_are_intersections) {
     assert_true(got.low == 0 && got.high == range && got.width == 2 && got.origin == 5 && got.part == 6);
     ss_arena_reset(&arena);
   }
-  ss_arena_free(&arena);
 }
 
 /* --- wire ------------------------------------------------------------------------------------------------ */
@@ -416,7 +404,7 @@ static void check_decoded(const struct ss_chunk *got, const struct ss_chunk *sen
 }
 
 TEST(wire_goes_there_and_back) {
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct ss_error error;
   for (uint64_t seed = 1; seed <= 2000; seed++) {
     struct dice d = {.seed = seed};
@@ -440,11 +428,10 @@ TEST(wire_goes_there_and_back) {
     free(bytes);
     ss_arena_reset(&arena);
   }
-  ss_arena_free(&arena);
 }
 
 static bool decodes(const uint64_t *rows, uint64_t count, uint32_t index_bytes, uint64_t low, uint64_t high) {
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct ss_error error = {0};
   struct ss_wire wire = {.format = SS_WIRE_INDICES, .value_bytes = 4, .index_bytes = index_bytes};
   struct ss_chunk known = {.count = count, .low = low, .high = high, .width = 2}, got;
@@ -453,7 +440,6 @@ static bool decodes(const uint64_t *rows, uint64_t count, uint32_t index_bytes, 
   bool good =
       ss_wire_decode(&wire, &known, (struct ss_encoded){bytes, count * index_bytes, false}, &arena, &got, &error);
   if (!good) assert_non_null(strstr(error.text, "received row"));
-  ss_arena_free(&arena);
   return good;
 }
 

@@ -264,18 +264,7 @@ static const struct wrong {
     {"", "form.json"},
     {"[]", "form.json"},
     {"{}", "scheme"},
-    {"{\"scheme\": 3}", "scheme"},
     {"{\"scheme\": \"allgathr\"}", "allgathr"},
-    {"{\"scheme\": \"ps\", \"exact\": 3}", "exact"},
-    {"{\"scheme\": \"ps\", \"paper\": [\"x\"]}", "paper"},
-    {"{\"scheme\": \"ps\", \"paper_low\": true}", "paper_low"},
-    {"{\"scheme\": \"ps\", \"paper_high\": {}}", "paper_high"},
-    {"{\"scheme\": \"ps\", \"printed_in\": 1}", "printed_in"},
-    {"{\"scheme\": \"ps\", \"assumes\": 1}", "assumes"},
-    {"{\"scheme\": \"ps\", \"erratum\": 1}", "erratum"},
-    {"{\"scheme\": \"ps\", \"exakt\": \"x\"}", "exact"},
-    {"{\"scheme\": \"ps\", \"scheme\": \"ps\"}", "scheme"},
-    {"{\"scheme\": \"ps\", \"when\": [\"pull\"]}", "when"},
     {"{\"scheme\": \"ps\", \"when\": {\"pul\": \"rows\"}}", "pul"},
     {"{\"scheme\": \"allgather\", \"when\": {\"pull\": \"rows\"}}", "pull"},
     {"{\"scheme\": \"allgather\", \"when\": {\"algorithm\": \"rings\"}}", "algorithm"},
@@ -287,11 +276,8 @@ static const struct wrong {
     {"{\"scheme\": \"ps\", \"when\": {\"pull\": [\"rows\", \"row\"]}}", "pull"},
     {"{\"scheme\": \"ps\", \"when\": {\"pull\": [\"rows\", [\"union\"]]}}", "pull"},
     {"{\"scheme\": \"ps\", \"when\": {\"dense\": [false, true, 2]}}", "dense"},
-    {"{\"scheme\": \"ps\", \"where\": 1}", "where"},
-    {"{\"scheme\": \"ps\", \"exact_low\": 1, \"exact_high\": \"2\"}", "exact_low"},
     {"{\"scheme\": \"ps\", \"exact_low\": \"1\"}", "exact_high"},
     {"{\"scheme\": \"ps\", \"exact_high\": \"1\"}", "exact_low"},
-    {"{\"scheme\": \"ps\", \"exact_lo\": \"1\"}", "exact_low"},
 };
 
 TEST(wrong_files_are_refused) {
@@ -505,7 +491,7 @@ static void check_measure(const struct ss_measure *m, const struct counted *of, 
 TEST(measures_are_what_counting_gives) {
   static const uint32_t widths[] = {1, 3, 8, 20}, blocks[] = {1, 4, 7, 64};
   struct ss_setting s = {.scheme = ss_scheme_find("allgather"), .value = {0, 0, 1}, .index_bytes = 4};
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct ss_measures measures = {0}; /* one for all: nothing of the point before may stay */
   for (uint32_t seed = 1; seed <= 300; seed++) {
     struct dice dice = {.seed = seed};
@@ -526,7 +512,6 @@ TEST(measures_are_what_counting_gives) {
     check_measure(ss_measure_mean(&measures), counted, iterations, P, rows, seed);
   }
   ss_measure_free(&measures);
-  ss_arena_free(&arena);
 }
 
 /* 10/3 + 25/3 + 1/3 is 12.000000000000002: a bucket more for a sketch. Counts are added up before they are divided.
@@ -538,14 +523,13 @@ TEST(means_of_counts_are_exact) {
   const struct ss_origin origin = {.merge = 1, .uniform = {512, 12, 1, 4, SS_OVERLAP_FULL, 1}};
   const struct ss_setting s2 = {.scheme = ss_scheme_find("s2"), .real = {1}, .value = {0, 1}, .index_bytes = 4};
   struct ss_symbols symbols = {.S = 1};
-  struct ss_measures measures = {0};
+  AUTO(ss_measure_free) struct ss_measures measures = {0};
   struct ss_error error;
   assert_true(ss_measure_begin(&measures, 3, 0, &error));
   for (int i = 0; i < 2; i++) assert_true(ss_measure_add(&measures, &in, &origin, &error));
   ss_measure_symbols(ss_measure_mean(&measures), &in, &s2, &symbols);
   assert_true(symbols.nnz >= 12 && symbols.nnz <= 12 && symbols.lookups <= 12);
   assert_true(symbols.c >= 12 && symbols.c <= 12);
-  ss_measure_free(&measures);
 }
 
 TEST(counts_alone_tell_what_uniform_inputs_are) {
@@ -560,7 +544,7 @@ TEST(counts_alone_tell_what_uniform_inputs_are) {
                         .count = counts,
                         .lookups = counts};
   const struct ss_setting s = {.scheme = ss_scheme_find("allgather"), .value = {0, 0, 1}, .index_bytes = 8};
-  struct ss_measures measures = {0};
+  AUTO(ss_measure_free) struct ss_measures measures = {0};
   for (int overlap = SS_OVERLAP_FULL; overlap <= SS_OVERLAP_RANDOM; overlap++) {
     struct ss_origin origin = {.merge = 1, .uniform = {512, 32, 3, 2, (enum ss_overlap)overlap, 1}};
     struct ss_symbols symbols = {.alpha = 5, .beta = 6, .S = 7};
@@ -587,7 +571,6 @@ TEST(counts_alone_tell_what_uniform_inputs_are) {
     check_value("gamma(9) + gamma(0)", &symbols, 3.5);
     check_value("B_1 + 100*B_P + 10000*blocks(3)", &symbols, 10 + 1400 + 130000);
   }
-  ss_measure_free(&measures);
 }
 
 TEST(settings_say_some_symbols) {
@@ -773,44 +756,23 @@ static const struct wrong wrong_grids[] = {
     {"{\"scheme\": \"allgather\", \"exact\": \"P\"}", "grid"},
     {"{\"scheme\": \"allgather\", \"exact\": \"P\", \"grid\": {}}", "P"},
     {"{\"scheme\": \"allgather\", \"exact\": \"P\", \"grid\": []}", "grid"},
-    {GRID("[]", "[1]", "[\"1kB\"]", "\"row_width\": 4"), "P"},
-    {GRID("4", "[1]", "[\"1kB\"]", "\"row_width\": 4"), "P"},
     {GRID("[1]", "[1]", "[\"1kB\"]", "\"row_width\": 4"), "2 to 65536"},
-    {GRID("[2.5]", "[1]", "[\"1kB\"]", "\"row_width\": 4"), "2 to 65536"},
-    {GRID("[65537]", "[1]", "[\"1kB\"]", "\"row_width\": 4"), "2 to 65536"},
-    {GRID("[-2]", "[1]", "[\"1kB\"]", "\"row_width\": 4"), "P"},
-    {GRID("[2]", "[0]", "[\"1kB\"]", "\"row_width\": 4"), "d"},
     {GRID("[2]", "[1.5]", "[\"1kB\"]", "\"row_width\": 4"), "density"},
     {GRID("[2]", "[0.123456789012345]", "[\"1kB\"]", "\"row_width\": 4"), "density"},
-    {GRID("[2]", "[1]", "[\"1 parsec\"]", "\"row_width\": 4"), "M"},
-    {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 0"), "row_width"},
     {GRID("[2]", "[1]", "[\"1kB\"]", "\"overlap\": [\"full\"]"), "row_width"},
-    {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"overlap\": [\"half\"]"), "overlap"},
-    {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"overlap\": []"), "overlap"},
     {GRID("[4]", "[\"1/2\"]", "[\"1kB\"]", "\"row_width\": 4, \"overlap\": [\"none\"]"), "overlap"},
     {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"options\": [{\"algoritm\": \"ring\"}]"), "algorithm"},
     {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"options\": [{\"algorithm\": \"rings\"}]"), "ring"},
-    {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"depth\": 3"), "depth"},
     {GRID_OF("[2]", "[1]", "[\"1kB\"]", "[0]", "[1e-9]", "\"row_width\": 4"), "alpha"},
     {GRID_OF("[2]", "[1]", "[\"1kB\"]", "[\"1us\"]", "[-1]", "\"row_width\": 4"), "beta"},
     {"{\"scheme\": \"topka\", \"exact_low\": \"1\", \"exact_high\": \"P\"}", "grid"},
-    {"{\"scheme\": \"topka\", \"exact\": \"P\", \"grid\": [[]]}", "grid"},
     {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"overlap\": [\"random\"]"), "overlap"},
     {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"touches\": \"low\""), "exact_low"},
-    {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"multiple\": 0"), "multiple"},
-    {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"iterations\": 0"), "iterations"},
     {GRID("[2]", "[1]", "[\"1kB\"]", "\"row_width\": 4, \"n\": [4]"), "gradient"},
-    {TOPKA("\"n\": [64], \"gradient\": []"), "gradient"},
-    {TOPKA("\"n\": [64], \"gradient\": {\"rho\": 1}"), "gradient"},
     {TOPKA("\"n\": [64], \"gradient\": [{\"rho\": 1.5}]"), "rho"},
-    {TOPKA("\"n\": [64], \"gradient\": [{\"row\": 1}]"), "rho"},
-    {TOPKA("\"n\": [64], \"gradient\": [{\"layers\": 0}]"), "layers"},
-    {TOPKA("\"n\": [64.5], \"gradient\": [{}]"), "whole"},
-    {TOPKA("\"n\": [5e9], \"gradient\": [{}]"), "1 to 4294967295"},
     {TOPKA("\"gradient\": [{}]"), "n"},
     {TOPKA("\"n\": [64], \"gradient\": [{}], \"d\": [1]"), "uniform"},
     {TOPKA("\"n\": [64], \"gradient\": [{}], \"overlap\": [\"full\"]"), "uniform"},
-    {TOPKA("\"n\": [64], \"gradient\": [{}], \"touches\": \"middle\""), "low"},
     {"{\"scheme\": \"topka\", \"where\": \"P > 3\", \"exact\": \"P\", \"grid\": {\"P\": [2], \"alpha\": [1], "
      "\"beta\": [1], "
      "\"n\": [64], \"gradient\": [{}]}}",
@@ -840,7 +802,7 @@ TEST(grids_that_cannot_be_played_are_refused) {
 
 /* Plays all points; returns how many agree with the form. */
 static uint32_t play_grid(const struct ss_grid *grid) {
-  struct ss_grid_scratch scratch = {0};
+  AUTO(ss_grid_scratch_free) struct ss_grid_scratch scratch = {0};
   uint32_t agree = 0;
   for (size_t i = 0; i < grid->count; i++) {
     struct ss_grid_result r;
@@ -850,7 +812,6 @@ static uint32_t play_grid(const struct ss_grid *grid) {
     if (isfinite(r.exact)) assert_true(close_to(r.relative, fabs(r.simulated - r.exact) / r.exact, 1e-12));
     agree += r.ok;
   }
-  ss_grid_scratch_free(&scratch);
   return agree;
 }
 
@@ -936,7 +897,7 @@ TEST(bounds_hold_the_time_and_are_touched) {
 
 /* Oktopk's first iteration, which evaluates thresholds, takes longer than its second. */
 static struct ss_grid_result play_oktopk(uint32_t iterations, double high) {
-  struct ss_grid_scratch scratch = {0};
+  AUTO(ss_grid_scratch_free) struct ss_grid_scratch scratch = {0};
   struct ss_grid_result r = {0};
   struct ss_error error;
   struct ss_grid grid;
@@ -951,7 +912,6 @@ static struct ss_grid_result play_oktopk(uint32_t iterations, double high) {
     fail_msg("%s", error.text);
   ss_grid_free(&grid);
   ss_costs_close(&costs);
-  ss_grid_scratch_free(&scratch);
   return r;
 }
 
@@ -994,7 +954,7 @@ TEST(networks_at_once) {
       "{\"scheme\": \"oktopk\", \"exact_low\": \"1e-9\", \"exact_high\": \"1\", \"grid\": {\"P\": [4, 6], "
       "\"alpha\": [1e-6, 3e-6, 1e-5, 2e-4, 7e-3], \"beta\": [1e-9, 2e-9, 3e-9, 5e-9, 1e-8, 7e-8, 1e-7], "
       "\"n\": [1000], \"gradient\": [{}], \"iterations\": 2}}";
-  struct ss_grid_scratch scratch = {0};
+  AUTO(ss_grid_scratch_free) struct ss_grid_scratch scratch = {0};
   struct ss_error error;
   struct ss_grid grid;
   struct ss_costs costs;
@@ -1015,7 +975,6 @@ TEST(networks_at_once) {
   }
   ss_grid_free(&grid);
   ss_costs_close(&costs);
-  ss_grid_scratch_free(&scratch);
 }
 
 int main(int argc, char **argv) {

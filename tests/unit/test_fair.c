@@ -295,12 +295,11 @@ static void compare(uint64_t seed, struct ss_arena *arena) {
 }
 
 static void for_each_seed(void (*compare_case)(uint64_t seed, struct ss_arena *arena)) {
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   for (uint64_t seed = 1; seed <= CASES(4000); seed++) {
     compare_case(seed, &arena);
     ss_arena_reset(&arena);
   }
-  ss_arena_free(&arena);
 }
 
 TEST(random_cases_agree_with_a_second_calculation) {
@@ -489,7 +488,7 @@ static void compare_input(struct both *both, const struct ss_setting *setting, c
 /* Gradients of which each rank has its own; the schemes' states go on from one to the next. */
 static void compare_gradients(struct both *both, const struct ss_setting *setting) {
   struct ss_gradient gradient;
-  struct ss_coalesce_scratch scratch = {0};
+  AUTO(ss_coalesce_free) struct ss_coalesce_scratch scratch = {0};
   struct ss_error error;
   ss_gradient_defaults(&gradient);
   gradient.elements = 80 + both->ranks;
@@ -502,7 +501,6 @@ static void compare_gradients(struct both *both, const struct ss_setting *settin
     compare_input(both, setting, &input);
     ss_arena_reset(&both->arena);
   }
-  ss_coalesce_free(&scratch);
 }
 
 static void compare_setting(struct both *both, const struct ss_setting *setting, const struct ss_trace *trace) {

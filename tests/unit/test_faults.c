@@ -275,15 +275,15 @@ static struct ss_outcome run(struct bench *b, struct meddler *m, bool *ended) {
 
 static uint64_t survivors, meddled;
 
-/* On many ranks every third or sixth message is enough, others for the next setting: the rest play the same parts
- * among fewer ranks, where every message is tried. Sanitizers, which look at memory and not at what shows, slow all
- * of it down. */
+/* On many ranks some messages are enough, others for the next setting: the rest play the same parts among fewer
+ * ranks, where every message is tried. Sanitizers, which look at memory and not at what shows, slow all of it down.
+ */
 static uint64_t stride_of(uint32_t ranks) {
 #if defined(__SANITIZE_ADDRESS__)
   (void)ranks;
   return 11;
 #else
-  return ranks > 5 ? 6 : ranks > 4 ? 3 : 1;
+  return ranks > 5 ? 11 : ranks > 3 ? 5 : ranks > 2 ? 2 : 1;
 #endif
 }
 

@@ -160,7 +160,7 @@ static void topk_once(uint64_t seed, uint64_t least, struct ss_arena *arena) {
 }
 
 TEST(topk_is_the_front_of_the_sorted_list) {
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   for (uint64_t seed = 1; seed <= CASES(1200); seed++) {
     topk_once(seed, 0, &arena);
     ss_arena_reset(&arena);
@@ -169,14 +169,13 @@ TEST(topk_is_the_front_of_the_sorted_list) {
     topk_once(seed, 8000, &arena);
     ss_arena_reset(&arena);
   }
-  ss_arena_free(&arena);
 }
 
 /* The entries that the sample sees are the largest, and fewer than k: they say nothing of the k-th. */
 TEST(topk_survives_a_sample_that_misleads) {
   enum { N = 20000, K = 2000, SAMPLED = 1 << 10 };
   struct dice d = {.seed = 1};
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct ss_error error;
   struct ss_chunk from = value_chunk(&d, &arena, 0, N, SMALL_NUMBERS, false), got;
   int64_t *units = (int64_t *)(uintptr_t)from.units;
@@ -186,7 +185,6 @@ TEST(topk_survives_a_sample_that_misleads) {
   assert_true(ss_topk(&from, K, &arena, &got, &error));
   check_entries(&got, &from, entries, kept, 1);
   free(entries);
-  ss_arena_free(&arena);
 }
 
 static void parts_once(uint64_t seed, uint64_t least, struct ss_arena *arena) {
@@ -215,12 +213,11 @@ static void parts_once(uint64_t seed, uint64_t least, struct ss_arena *arena) {
 }
 
 TEST(parts_keep_their_own_topk) {
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   for (uint64_t seed = 1; seed <= CASES(900); seed++) {
     parts_once(seed, seed % 10 == 0 ? 8192 : 0, &arena);
     ss_arena_reset(&arena);
   }
-  ss_arena_free(&arena);
 }
 
 /* --- blocks ---------------------------------------------------------------------------------------------- */
@@ -272,18 +269,17 @@ static void blocks_once(uint64_t seed, struct ss_arena *arena) {
 }
 
 TEST(blocks_of_largest_norm_are_kept) {
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   for (uint64_t seed = 1; seed <= CASES(600); seed++) {
     use_threads(seed / KINDS);
     blocks_once(seed, &arena);
     ss_arena_reset(&arena);
   }
-  ss_arena_free(&arena);
 }
 
 /* Norms that differ in their last bit only, far beyond what a double could tell apart. */
 TEST(norms_are_compared_exactly) {
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct ss_error error;
   const int64_t big = INT64_C(1) << 59;
   const int64_t values[] = {big, 1, 0, -big, 1, 1, big, 0, 0, big, -1, 0};
@@ -292,7 +288,6 @@ TEST(norms_are_compared_exactly) {
   assert_true(got.count == 3 && got.rows[0] == 0 && got.rows[1] == 1 && got.rows[2] == 3);
   assert_true(ss_top_blocks(values, COUNT(values), (struct ss_block_choice){3, 2}, &arena, &got, &error));
   assert_true(got.count == 2 && got.rows[0] == 0 && got.rows[1] == 1); /* blocks 0 and 3 tie */
-  ss_arena_free(&arena);
 }
 
 /* --- floats ---------------------------------------------------------------------------------------------- */
@@ -355,7 +350,7 @@ static void floats_once(uint64_t seed, uint64_t n, uint64_t k, struct ss_arena *
 }
 
 TEST(floats_are_selected_by_the_same_rule) {
-  struct ss_arena scratch = {0};
+  AUTO(ss_arena_free) struct ss_arena scratch = {0};
   for (uint64_t seed = 1; seed <= CASES(200); seed++) {
     struct dice d = {.seed = seed + 1000};
     const uint64_t n = random_count(&d);
@@ -366,12 +361,11 @@ TEST(floats_are_selected_by_the_same_rule) {
     const uint64_t n = sizes[seed % COUNT(sizes)], part[] = {100, 1000, 3};
     floats_once(seed, n, n / part[seed / FLOAT_KINDS % 3], &scratch);
   }
-  ss_arena_free(&scratch);
 }
 
 TEST(floats_that_are_no_numbers_are_refused) {
   enum { N = 300000 };
-  struct ss_arena scratch = {0};
+  AUTO(ss_arena_free) struct ss_arena scratch = {0};
   struct ss_error error;
   float *values = calloc(N, sizeof *values);
   uint32_t rows[10];
@@ -393,7 +387,6 @@ TEST(floats_that_are_no_numbers_are_refused) {
   assert_string_equal(error.text, "element 0 is not a number: there is no top-k with it");
   assert_true(ss_topk_floats(values, N, 0, &scratch, &got, &error));
   assert_int_equal(got.count, 0);
-  ss_arena_free(&scratch);
   free(values);
 }
 
@@ -818,12 +811,11 @@ static void sets_once(uint64_t seed, struct ss_arena *arena) {
 }
 
 TEST(sets_equal_those_of_a_plain_loop) {
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   for (uint64_t seed = 1; seed <= CASES(1500); seed++) {
     sets_once(seed, &arena);
     ss_arena_reset(&arena);
   }
-  ss_arena_free(&arena);
 }
 
 /* What is timed lists each row in each operand with the density, on its own: of 4 operands with a tenth each the sum

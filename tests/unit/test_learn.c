@@ -102,7 +102,7 @@ static double element_of(const struct ss_model_gradient *g, uint32_t row, uint32
 
 /* Central differences, h = 1e-5: their error is h^2 times a third derivative, and 1e-16 / h of rounding. */
 TEST(gradient_by_differences) {
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct ss_model model;
   struct ss_error error;
   struct ss_model_gradient gradient[SS_TABLES], other[SS_TABLES];
@@ -122,7 +122,6 @@ TEST(gradient_by_differences) {
         fail_msg("table %d, element %u: %.12g, differences say %.12g", table, e, got, slope);
     }
   ss_model_close(&model);
-  ss_arena_free(&arena);
 }
 
 static double score(const struct ss_model *model, const double *mean, uint32_t word) {
@@ -155,7 +154,7 @@ static double loss_written_out(const struct ss_model *model, const struct ss_row
 /* With the first values, and with larger ones: scores that are hundreds and thousands apart. */
 TEST(loss_by_definition) {
   static const double factors[] = {1, 15, 10};
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct ss_model model;
   struct ss_error error;
   struct ss_model_gradient gradient[SS_TABLES];
@@ -174,7 +173,6 @@ TEST(loss_by_definition) {
   assert_int_equal(reads.count, examples + tiny.samples);
   assert_int_equal(ss_batch_examples(&tiny, &small), examples);
   ss_model_close(&model);
-  ss_arena_free(&arena);
 }
 
 /* The header's log(K q(id)), of K = 6 samples. */
@@ -195,7 +193,7 @@ TEST(samples_are_expected_as_often_as_drawn) {
 /* q(id) = log((id+1)/id) / log V, each id's share of 6 x 25,000 draws within 5 sigma. */
 TEST(samples_are_log_uniform) {
   enum { BATCHES = 25000 };
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   uint32_t drawn[8] = {0};
   for (uint32_t i = 0; i < BATCHES; i++) {
     const struct ss_batch batch = {tokens, 2, 2, i, i % 3};
@@ -211,7 +209,6 @@ TEST(samples_are_log_uniform) {
     const double q = log((id + 1.0) / id) / log(8), all = tiny.samples * (double)BATCHES;
     if (fabs(drawn[id] - all * q) > 5 * sqrt(all * q * (1 - q))) fail_msg("id %u: %u draws", id, drawn[id]);
   }
-  ss_arena_free(&arena);
 }
 
 /* --- optimisers ----------------------------------------------------------------------------------------- */

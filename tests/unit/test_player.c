@@ -354,13 +354,12 @@ static void compare(const struct schedule *s, uint64_t seed) {
 }
 
 TEST(engine_agrees_with_the_second_player) {
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   for (uint64_t seed = 1; seed <= CASES(10000); seed++) {
     struct schedule s = random_schedule(seed, &arena);
     compare(&s, seed);
     ss_arena_reset(&arena);
   }
-  ss_arena_free(&arena);
 }
 
 /* The rounds that schemes emit most: all in shift form, long runs of independent ones, per-node NICs. */

@@ -273,8 +273,8 @@ static void check_rank(const struct truth *t, const struct ss_input *in, uint32_
 }
 
 TEST(inputs_are_the_sorted_rows_of_merged_ranks) {
-  struct ss_coalesce_scratch scratch = {0};
-  struct ss_arena arena = {0};
+  AUTO(ss_coalesce_free) struct ss_coalesce_scratch scratch = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct ss_error error;
   for (uint32_t seed = 1; seed <= 120; seed++) {
     struct dice dice = {.seed = seed};
@@ -295,8 +295,6 @@ TEST(inputs_are_the_sorted_rows_of_merged_ranks) {
     free(truth.n);
     ss_trace_close(trace);
   }
-  ss_coalesce_free(&scratch);
-  ss_arena_free(&arena);
 }
 
 /* Rows of the input in [low, high), summed over the ranks' lists or over their union. */
@@ -326,8 +324,8 @@ static uint32_t union_of(const struct ss_input *in) {
 
 TEST(uniform_inputs_hold_the_same_everywhere) {
   static const uint32_t least[] = {32, 8 * 32, 100}, largest[] = {32, 8 * 32, 8 * 32 - 1};
-  struct ss_coalesce_scratch scratch = {0};
-  struct ss_arena arena = {0};
+  AUTO(ss_coalesce_free) struct ss_coalesce_scratch scratch = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct ss_error error;
   for (int overlap = SS_OVERLAP_FULL; overlap <= SS_OVERLAP_RANDOM; overlap++)
     for (uint32_t parts = 1; parts <= 8; parts *= 2) {
@@ -345,8 +343,6 @@ TEST(uniform_inputs_hold_the_same_everywhere) {
       check_even(&in, parts);
       ss_arena_reset(&arena);
     }
-  ss_coalesce_free(&scratch);
-  ss_arena_free(&arena);
 }
 
 TEST(uniform_inputs_that_do_not_divide_are_refused) {
@@ -490,7 +486,7 @@ static bool chosen_rows(const struct ss_setting *s) {
 /* One wrong proof integer among what one rank contributes. */
 TEST(a_tampered_mark_shows) {
   struct ss_input input = small_input(3, three, threes);
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct ss_error error;
   for (size_t i = 0; ss_schemes()[i]; i++) {
     if (!ss_scheme_lossless(ss_schemes()[i])) continue;
@@ -517,7 +513,6 @@ TEST(a_tampered_mark_shows) {
         ss_reference_close(proof);
       }
   }
-  ss_arena_free(&arena);
 }
 
 /* So that one lookup of a row cannot stand for another. */
@@ -526,7 +521,7 @@ TEST(every_occurrence_contributes_another_integer) {
   const uint64_t fours[] = {4, 4};
   struct ss_input input = small_input(2, lists, fours);
   struct ss_setting setting = {.scheme = ss_scheme_find("allgather")}; /* coalesce: false */
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   const struct ss_chunk *own;
   struct ss_error error;
   uint64_t marks[8];
@@ -537,7 +532,6 @@ TEST(every_occurrence_contributes_another_integer) {
     assert_true(marks[i] == ss_contribution(i / 4, lookups[i % 4], i % 4 % 3));
     for (uint32_t k = 0; k < i; k++) assert_true(marks[i] != marks[k]);
   }
-  ss_arena_free(&arena);
 }
 
 /* The sum over three ranks, by plain loops, and the reference, which judges it. */
@@ -617,7 +611,7 @@ TEST(the_reference_refuses_what_is_not_the_dense_sum) {
 
 /* ZEN Def. 8: n times the largest share of one part, of a rank's rows in the push and of the union's in the pull. */
 TEST(ps_tells_how_uneven_its_parts_are) {
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   for (uint32_t seed = 1; seed <= 20; seed++) {
     struct dice dice = {.seed = seed};
     uint32_t P = dice_between(&dice, 2, 9);
@@ -653,7 +647,6 @@ TEST(ps_tells_how_uneven_its_parts_are) {
     free(t.n);
     ss_trace_close(trace);
   }
-  ss_arena_free(&arena);
 }
 
 /* --- settings --------------------------------------------------------------------------------------------- */

@@ -163,7 +163,7 @@ enum { K = 5 };
 TEST(shards_share_k_out) {
   struct ss_cluster cluster = flat;
   struct dice dice = {.seed = 21};
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   for (uint32_t per_node = 1; per_node <= 8; per_node++) {
     const uint32_t P = 2 * per_node;
     const struct ss_setting setting = {.scheme = &ss_scheme_topka,
@@ -181,7 +181,6 @@ TEST(shards_share_k_out) {
     ss_state_free(&memory);
     free(g);
   }
-  ss_arena_free(&arena);
 }
 
 /* --- faults --------------------------------------------------------------------------------------------- */

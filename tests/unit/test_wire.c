@@ -211,7 +211,7 @@ TEST(what_stays_is_not_copied) {
   const struct ss_wire wire = {.format = SS_WIRE_COO, .value_bytes = 4, .index_bytes = 4};
   const struct ss_chunk c = {.rows = rows, .values = values, .count = 2, .high = 9, .width = 2, .stride = 2};
   struct ss_chunk got;
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct ss_error error;
   _Alignas(uint32_t) unsigned char bytes[25];
   for (size_t shift = 0; shift < 2; shift++) {
@@ -224,7 +224,6 @@ TEST(what_stays_is_not_copied) {
     assert_memory_equal(got.rows, rows, sizeof rows);
     assert_memory_equal(got.values, values, sizeof values);
   }
-  ss_arena_free(&arena);
 }
 
 /* Dense floats side by side need no bytes to be made; floats with gaps, lists and whole numbers do. */
@@ -346,7 +345,7 @@ TEST(what_floats_cannot_hold_is_noticed) {
   struct ss_chunk
       c = {.rows = rows, .marks = marks, .kind = SS_CHUNK_VALUES, .count = 2, .high = 9, .width = 1, .stride = 1},
       got;
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct ss_error error;
   unsigned char bytes[16] = {2, 0, 0, 0, 3};
   assert_false(ss_wire_exact(&wire, &c));
@@ -361,7 +360,6 @@ TEST(what_floats_cannot_hold_is_noticed) {
     assert_false(ss_wire_decode(&wire, &c, (struct ss_encoded){bytes, sizeof bytes, false}, &arena, &got, &error));
     assert_int_equal(error.status, SS_UNPROVEN);
   }
-  ss_arena_free(&arena);
 }
 
 /* Numbers of 8 bytes; an empty range has none, though it counts one (Ok-Topk's cut 0). */
@@ -376,7 +374,7 @@ TEST(numbers_go_there_and_back) {
                        .stride = 1,
                        .dense = true},
                   got;
-  struct ss_arena arena = {0};
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct ss_error error;
   unsigned char bytes[16];
   assert_int_equal(ss_wire_bytes(&wire, &c), 16);
@@ -390,7 +388,6 @@ TEST(numbers_go_there_and_back) {
   ss_wire_encode(&wire, &c, bytes);
   assert_true(ss_wire_decode(&wire, &c, (struct ss_encoded){bytes, 0, false}, &arena, &got, &error));
   assert_true(got.count == 1 && got.numbers[0] == 0);
-  ss_arena_free(&arena);
 }
 
 /* --- hostile bytes ---------------------------------------------------------------------------------------- */
