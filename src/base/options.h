@@ -52,6 +52,10 @@ struct ss_said {
 /* The offset of a member of `owner`, which the compiler holds against the type. */
 #define SS_OFFSET(type, owner, member) (offsetof(owner, member) + 0 * sizeof(&((owner *)0)->member == (type *)0))
 
+/* An entry of a table, for macros that stand for some. */
+#define SS_OPTION(...)                                                                                               \
+  { __VA_ARGS__ }
+
 /* Kind and offset, to stand behind the name in a table: {"--seed", SS_COUNT(struct arguments, seed, 0, 100)}. */
 #define SS_FLAG(owner, member) SS_TAKES_NOTHING, .offset = SS_OFFSET(bool, owner, member)
 #define SS_TEXT(owner, member) SS_TAKES_TEXT, .offset = SS_OFFSET(const char *, owner, member)

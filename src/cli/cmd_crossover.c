@@ -10,12 +10,12 @@ static const char *const overs[] = {"density", "ranks", "bandwidth", "latency", 
 static const struct ss_option_spec options[] = {
     SS_OPTION_OPERANDS,
     {"--over", SS_FIELD, .choices = overs, .help = "what varies"},
-    {"--range", SS_FIELD, .value = "LOW..HIGH",
-     .help = "within (density 0.01%..100%, ranks 2..256, bandwidth 1Gbps..1Tbps, latency 100ns..1ms, M 1MB..10GB). "
-             "Over ranks, a crossover is the first count from which the other is cheaper"},
-    {"--probes", SS_FIELD, .value = "N",
-     .help = "values of the grid that is searched for changes (257; simulated 17): two changes between neighbours "
-             "are not seen"},
+    SS_ASKS("--range", "LOW..HIGH",
+            "within (density 0.01%..100%, ranks 2..256, bandwidth 1Gbps..1Tbps, latency 100ns..1ms, M 1MB..10GB). "
+            "Over ranks, a crossover is the first count from which the other is cheaper"),
+    SS_ASKS("--probes", "N",
+            "values of the grid that is searched for changes (257; simulated 17): two changes between neighbours are "
+            "not seen"),
     {"--form", SS_FIELD, .choices = ss_form_names,
      .help = "what the schedule gives (default), what the paper prints, a bound of schemes that have only bounds; or "
              "what the schedule gives on the cluster's nodes and cards, where that is known exactly"},

@@ -6,7 +6,7 @@
 #include "query/answers.h"
 #include "query/learn_request.h"
 #include "report/tables.h"
-#include "study/curves.h"
+#include "study/learning.h"
 #include "trace/make/import.h"
 
 enum { STEPS_MAX = 10000000 };
@@ -41,38 +41,36 @@ static bool refuse_operand(void *arguments, const char *value, struct ss_error *
 static const struct ss_option_spec options[] = {
     {"", SS_OTHER(refuse_operand)},
     {"--learn", SS_FLAG(struct arguments, older_spelling)},
-    {"--text", SS_FIELD, .value = "FILE",
-     .help = "what to read (- for standard input); words as in `sparsync trace import`"},
-    {"--trace", SS_FIELD, .value = "FILE",
-     .help = "what to read, as trace import has written it; say its --batch. --ranks: its first ones (all)"},
+    SS_ASKS("--text", "FILE", "what to read (- for standard input); words as in `sparsync trace import`"),
+    SS_ASKS("--trace", "FILE",
+            "what to read, as trace import has written it; say its --batch. --ranks: its first ones (all)"),
     {"--scheme", SS_FIELDS("schemes"), .value = "A,B",
      .help = "schemes, with options (zen:format=coo), or a JSON object or list of them (repeatable; default "
              "allreduce); \"lossless\" stands for all lossless ones"},
-    {"--ranks", SS_FIELD, .value = "N", .help = "workers (8)"},
+    SS_ASKS("--ranks", "N", "workers (8)"),
     {"--layout", SS_FIELD, .choices = ss_text_layout_names,
      .help = "the text is one stream, batch x seq words of a rank in a step (default); or a line is a sentence, and "
              "batches are padded to their longest"},
-    {"--batch", SS_FIELD, .value = "N", .help = "sequences or sentences (8)"},
-    {"--seq", SS_FIELD, .value = "N", .help = "words of a sequence (32)"},
-    {"--steps", SS_FIELD, .value = "N", .help = "(200; the text is read again when it ends)"},
-    {"--vocab", SS_FIELD, .value = "N", .help = "rows of each table, rarer words become unknown (2000)"},
-    {"--width", SS_FIELD, .value = "N", .help = "elements a row (16)"},
-    {"--context", SS_FIELD, .value = "N", .help = "words that predict the next (4)"},
-    {"--samples", SS_FIELD, .value = "N", .help = "of the sampled softmax, a rank and step (32)"},
+    SS_ASKS("--batch", "N", "sequences or sentences (8)"),
+    SS_ASKS("--seq", "N", "words of a sequence (32)"),
+    SS_ASKS("--steps", "N", "(200; the text is read again when it ends)"),
+    SS_ASKS("--vocab", "N", "rows of each table, rarer words become unknown (2000)"),
+    SS_ASKS("--width", "N", "elements a row (16)"),
+    SS_ASKS("--context", "N", "words that predict the next (4)"),
+    SS_ASKS("--samples", "N", "of the sampled softmax, a rank and step (32)"),
     {"--optimizer", SS_FIELD, .choices = ss_optimizer_names,
      .help = "adagrad by default; adam is EmbRace's sparse Adam"},
-    {"--lr", SS_FIELD, .value = "RATE", .help = "learning rate (sgd 1, adagrad 0.1, adam 0.001)"},
-    {"--select", SS_FIELD, .value = "SHARE",
-     .help = "what ranks send of each table: its largest entries; the rest is added to the next step's gradient "
-             "(Deep Gradient Compression); for lossless schemes and s2"},
+    SS_ASKS("--lr", "RATE", "learning rate (sgd 1, adagrad 0.1, adam 0.001)"),
+    SS_ASKS("--select", "SHARE",
+            "what ranks send of each table: its largest entries; the rest is added to the next step's gradient (Deep "
+            "Gradient Compression); for lossless schemes and s2"),
     {"--split", SS_FIELD,
      .help = "update in two parts, what the next step needs first (EmbRace's vertical scheduling)"},
-    {"--seed", SS_FIELD, .value = "N", .help = "of first values and samples (1)"},
-    {"--gpus-per-node", SS_FIELD, .value = "N", .help = "for schemes with a hierarchy (1)"},
+    SS_ASKS("--seed", "N", "of first values and samples (1)"),
+    SS_ASKS("--gpus-per-node", "N", "for schemes with a hierarchy (1)"),
     {"--capture", SS_TEXT(struct arguments, capture), .value = "FILE",
      .help = "write the gradients as a trace with values; needs a single scheme"},
-    {"--source", SS_FIELD, .value = "TEXT",
-     .help = "what to call the text in results and captures (the file's name)"},
+    SS_ASKS("--source", "TEXT", "what to call the text in results and captures (the file's name)"),
     {"--plot-data", SS_TEXT(struct arguments, plot_data), .value = "FILE",
      .help = "write the curves for gnuplot: gnuplot -e \"data='FILE'\" plots/learn.gp >curves.svg"},
     {"--every", SS_COUNT(struct arguments, every, 1, STEPS_MAX), .value = "N",

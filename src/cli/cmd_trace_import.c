@@ -9,10 +9,10 @@ static const struct ss_option_spec options[] = {
     {"", SS_FIELDS("files")},
     {"--from", SS_FIELD, .choices = ss_data_names,
      .help = "what the file holds (auto: csv, tsv or, of .npy, tokens by the name's ending, else words)"},
-    {"--ranks", SS_FIELD, .value = "P", .help = "number of ranks (required)"},
-    {"--batch", SS_FIELD, .value = "B",
-     .help = "samples of a rank in an iteration: sequences or sentences (default 32), records or bags (2048)"},
-    {"--iterations", SS_FIELD, .value = "N", .help = "at most N (default: as many as all ranks have in full)"},
+    SS_ASKS("--ranks", "P", "number of ranks (required)"),
+    SS_ASKS("--batch", "B",
+            "samples of a rank in an iteration: sequences or sentences (default 32), records or bags (2048)"),
+    SS_ASKS("--iterations", "N", "at most N (default: as many as all ranks have in full)"),
     {"--vocab", SS_FIELDS("vocab"), .value = "N|TABLE=N",
      .help = "rows of a table (repeatable). Of words and categories those most frequent get one: of words padding "
              "and unknown are two of them, of categories row 0 is missing or rarer. Of ids, which are rows already, "
@@ -24,13 +24,12 @@ static const struct ss_option_spec options[] = {
     {"--layout", SS_FIELD, .choices = ss_text_layout_names,
      .help = "the text is one stream of words, batch x seq of them an iteration (default); or a line is a sentence, "
              "and batches are padded to their longest"},
-    {"--seq", SS_FIELD, .value = "S",
-     .help = "words or ids of a sequence (default 64; of an array of two dimensions a row)"},
-    {"--pad", SS_FIELD, .value = "ID", .help = "the id of padding, which is no token"},
-    {"--tensor", SS_FIELD, .value = "NAME", .help = "(default embedding)"},
+    SS_ASKS("--seq", "S", "words or ids of a sequence (default 64; of an array of two dimensions a row)"),
+    SS_ASKS("--pad", "ID", "the id of padding, which is no token"),
+    SS_ASKS("--tensor", "NAME", "(default embedding)"),
     {"", SS_HEADING, .help = "tables (csv, tsv, criteo) and bags:"},
-    {"--columns", SS_FIELD, .value = "A,15-40",
-     .help = "those that become tables: names of the first line, or numbers from 1 (default all; of criteo 15-40)"},
+    SS_ASKS("--columns", "A,15-40",
+            "those that become tables: names of the first line, or numbers from 1 (default all; of criteo 15-40)"),
     {"--no-header", SS_FIELD, .field = "header", .json = "false",
      .help = "the first line has values, and columns are called c1, c2, ..."},
     {"--missing", SS_FIELDS("missing"), .value = "TEXT",
@@ -38,10 +37,9 @@ static const struct ss_option_spec options[] = {
     {"--hash-rows", SS_FIELDS("hash_rows"), .value = "N|TABLE=N",
      .help = "number values by hashing them into N rows, in one pass that takes no memory (repeatable; default by "
              "frequency)"},
-    {"--tables", SS_FIELD, .value = "T", .help = "how many tables the bags are of (required for bags)"},
+    SS_ASKS("--tables", "T", "how many tables the bags are of (required for bags)"),
     {"", SS_HEADING, .help = "all:"},
-    {"--source", SS_FIELD, .value = "TEXT",
-     .help = "what to record as the trace's origin (default: the file's name)"},
+    SS_ASKS("--source", "TEXT", "what to record as the trace's origin (default: the file's name)"),
     SS_OPTIONS_OUTPUT_TRACE,
     {.name = NULL}};
 

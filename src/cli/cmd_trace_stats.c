@@ -6,8 +6,8 @@
 
 static const struct ss_option_spec options[] = {
     {"", SS_FIELD, .field = "trace", .value = "file"},
-    {"--iterations", SS_FIELD, .value = "A:B", .help = "only iterations A to B-1 (default all; N: the first N)"},
-    {"--ranks", SS_FIELD, .value = "N", .help = "only the first N ranks (default all)"},
+    SS_ASKS("--iterations", "A:B", "only iterations A to B-1 (default all; N: the first N)"),
+    SS_ASKS("--ranks", "N", "only the first N ranks (default all)"),
     SS_OPTION_TENSOR,
     SS_OPTIONS_OUTPUT,
     SS_OPTION_MEMORY,

@@ -199,23 +199,15 @@ static bool execute_subcommand(const struct ss_command *command, int argc, char 
 /* What was told on standard error: each text once, however many cells of a sweep it is true of. */
 struct warnings {
   const char *command;
-  char **text;
-  size_t count;
+  cJSON *texts;
 };
 
 static void warn(void *context, const char *text) {
-  struct warnings *w = context;
-  for (size_t i = 0; i < w->count; i++)
-    if (strcmp(w->text[i], text) == 0) return;
+  const struct warnings *w = context;
+  for (const cJSON *t = w->texts ? w->texts->child : NULL; t; t = t->next)
+    if (strcmp(t->valuestring, text) == 0) return;
   fprintf(stderr, "sparsync %s: warning: %s\n", w->command, text);
-  char *copy = strdup(text); /* without memory it is told again */
-  if (copy && ss_grow_by_one(w->text, w->count)) w->text[w->count++] = copy;
-  else free(copy);
-}
-
-static void free_warnings(struct warnings *w) {
-  for (size_t i = 0; i < w->count; i++) free(w->text[i]);
-  free(w->text);
+  cJSON_AddItemToArray(w->texts, cJSON_CreateString(text)); /* without memory it is told again */
 }
 
 /* --- a command --------------------------------------------------------------------------------------------- */
@@ -283,7 +275,7 @@ bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
   if (command->defaults) memcpy(call, command->defaults, command->size);
   call->argc = argc;
   call->argv = argv;
-  struct warnings warnings = {.command = command->name};
+  struct warnings warnings = {command->name, cJSON_CreateArray()};
   const struct ss_notice notice = {warn, &warnings};
   const bool understood = ss_options_parse(command->options, argc, argv, call, error) &&
                           make_edits(call, command->options, error) && find_scenario(call, error) &&
@@ -302,6 +294,6 @@ bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
   ss_options_free(command->options, call);
   cJSON_Delete(call->edits);
   cJSON_Delete(call->options);
-  free_warnings(&warnings);
+  cJSON_Delete(warnings.texts);
   return ok;
 }

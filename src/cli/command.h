@@ -99,109 +99,95 @@ enum { SS_JOBS_MAX = 1024 };
 #define SS_FIELD SS_SAID(struct ss_call, said, fields)
 #define SS_FIELDS(name) SS_FIELD, .list = true, .field = (name)
 
-#define SS_OPTION_OPERANDS                                                                                           \
-  { "", SS_TEXTS(struct ss_call, operand, operands) }
+/* One that takes a value: SS_ASKS("--row-width", "N", "elements a row (1)"). */
+#define SS_ASKS(name_, value_, help_) SS_OPTION((name_), SS_FIELD, .value = (value_), .help = (help_))
+
+#define SS_OPTION_OPERANDS SS_OPTION("", SS_TEXTS(struct ss_call, operand, operands))
 #define SS_OPTION_OUTPUT                                                                                             \
-  {                                                                                                                  \
-    "-o", SS_TEXT(struct ss_call, output),                                                                           \
-        .value = "FILE", .help = "where to write (standard output); a file appears whole or not at all"              \
-  }
-#define SS_OPTION_QUIET                                                                                              \
-  { "--quiet", SS_FLAG(struct ss_call, quiet), .help = "no progress bar" }
+  SS_OPTION("-o", SS_TEXT(struct ss_call, output), .value = "FILE",                                                  \
+            .help = "where to write (standard output); a file appears whole or not at all")
+#define SS_OPTION_QUIET SS_OPTION("--quiet", SS_FLAG(struct ss_call, quiet), .help = "no progress bar")
 #define SS_OPTIONS_OUTPUT                                                                                            \
-  {"--format", SS_CHOICE(struct ss_call, format, ss_formats), .help = "how to write (table)"}, SS_OPTION_OUTPUT,     \
-      SS_OPTION_QUIET
+  SS_OPTION("--format", SS_CHOICE(struct ss_call, format, ss_formats), .help = "how to write (table)"),              \
+      SS_OPTION_OUTPUT, SS_OPTION_QUIET
 #define SS_OPTIONS_OUTPUT_TRACE                                                                                      \
-  {"-o", SS_TEXT(struct ss_call, output), .value = "FILE", .help = "the trace (required; - for standard output)"},   \
-      SS_OPTION_QUIET, SS_OPTION_MEMORY, {                                                                           \
-    "--format", SS_REFUSED, .help = "a trace is a safetensors file (trace info prints what it holds)"                \
-  }
+  SS_OPTION("-o", SS_TEXT(struct ss_call, output), .value = "FILE",                                                  \
+            .help = "the trace (required; - for standard output)"),                                                  \
+      SS_OPTION_QUIET, SS_OPTION_MEMORY,                                                                             \
+      SS_OPTION("--format", SS_REFUSED, .help = "a trace is a safetensors file (trace info prints what it holds)")
 #define SS_OPTIONS_OUTPUT_MODEL                                                                                      \
-  SS_OPTION_OUTPUT, {"--quiet", SS_FLAG(struct ss_call, quiet), .help = "tell nothing on standard error"}, {         \
-    "--format", SS_REFUSED, .help = "a model file is JSON"                                                           \
-  }
+  SS_OPTION_OUTPUT, SS_OPTION("--quiet", SS_FLAG(struct ss_call, quiet), .help = "tell nothing on standard error"),  \
+      SS_OPTION("--format", SS_REFUSED, .help = "a model file is JSON")
 #define SS_OPTION_MEMORY                                                                                             \
-  {                                                                                                                  \
-    "--memory", SS_QUANTITY(struct ss_call, memory, SS_BYTES, 1, INFINITY),                                          \
-        .value = "SIZE",                                                                                             \
-        .help = "what may be taken at most (all that the machine has): beyond, it ends with status 3"                \
-  }
+  SS_OPTION("--memory", SS_QUANTITY(struct ss_call, memory, SS_BYTES, 1, INFINITY), .value = "SIZE",                 \
+            .help = "what may be taken at most (all that the machine has): beyond, it ends with status 3")
 #define SS_OPTION_JOBS                                                                                               \
-  {"--jobs", SS_COUNT32(struct ss_call, request.run.jobs, 1, SS_JOBS_MAX), .value = "N",                             \
-   .help = "threads (all cores)"},                                                                                   \
+  SS_OPTION("--jobs", SS_COUNT32(struct ss_call, request.run.jobs, 1, SS_JOBS_MAX), .value = "N",                    \
+            .help = "threads (all cores)"),                                                                          \
       SS_OPTION_MEMORY
 #define SS_OPTION_PER_RANK                                                                                           \
-  { "--per-rank", SS_FLAG(struct ss_call, request.run.per_rank), .help = "add arrays over ranks to the JSON" }
+  SS_OPTION("--per-rank", SS_FLAG(struct ss_call, request.run.per_rank), .help = "add arrays over ranks to the JSON")
 #define SS_OPTION_PER_ITERATION                                                                                      \
-  {                                                                                                                  \
-    "--per-iteration", SS_FLAG(struct ss_call, request.run.per_iteration),                                           \
-        .help = "add arrays over iterations to the JSON"                                                             \
-  }
+  SS_OPTION("--per-iteration", SS_FLAG(struct ss_call, request.run.per_iteration),                                   \
+            .help = "add arrays over iterations to the JSON")
 
 enum { SS_PATIENCE = 30 /* s, to stand in the defaults of commands that have the option */ };
 #define SS_OPTION_PATIENCE                                                                                           \
-  {                                                                                                                  \
-    "--patience", SS_QUANTITY(struct ss_call, request.run.patience, SS_TIME, 1, INFINITY),                           \
-        .value = "TIME",                                                                                             \
-        .help = "under mpirun, a process that is silent for longer is lost: others redo its part (30s)"              \
-  }
+  SS_OPTION("--patience", SS_QUANTITY(struct ss_call, request.run.patience, SS_TIME, 1, INFINITY), .value = "TIME",  \
+            .help = "under mpirun, a process that is silent for longer is lost: others redo its part (30s)")
 
 /* What a scenario says, said on the command line. */
-#define SS_OPTION_RANKS                                                                                              \
-  { "--ranks", SS_FIELD, .value = "4,8|4..64", .help = "rank counts (.. doubles)" }
+#define SS_OPTION_RANKS SS_ASKS("--ranks", "4,8|4..64", "rank counts (.. doubles)")
 #define SS_OPTION_SCHEME                                                                                             \
-  { "--scheme", SS_FIELD, .field = "schemes", .value = "A,B", .help = "the schemes, with options: zen:format=coo" }
+  SS_OPTION("--scheme", SS_FIELD, .field = "schemes", .value = "A,B",                                                \
+            .help = "the schemes, with options: zen:format=coo")
 #define SS_OPTION_NO_VERIFY                                                                                          \
-  { "--no-verify", SS_FIELD, .field = "verify", .json = "false", .help = "skip the proof (faster, less memory)" }
+  SS_OPTION("--no-verify", SS_FIELD, .field = "verify", .json = "false",                                             \
+            .help = "skip the proof (faster, less memory)")
 #define SS_OPTIONS_ADMITTED                                                                                          \
-  {"--lossy", SS_FLAG(struct ss_call, request.lossy), .help = "admit schemes that do not end with the exact sum"}, { \
-    "--model-parallel", SS_FLAG(struct ss_call, request.model_parallel),                                             \
-        .help = "admit schemes that need the table cut over ranks; of several tables also whole ones, all in one "   \
-                "exchange"                                                                                           \
-  }
+  SS_OPTION("--lossy", SS_FLAG(struct ss_call, request.lossy),                                                       \
+            .help = "admit schemes that do not end with the exact sum"),                                             \
+      SS_OPTION("--model-parallel", SS_FLAG(struct ss_call, request.model_parallel),                                 \
+                .help = "admit schemes that need the table cut over ranks; of several tables also whole ones, all "  \
+                        "in one exchange")
 #define SS_OPTION_TENSOR_OF(...)                                                                                     \
-  { "--tensor", __VA_ARGS__, .value = "NAME", .help = "only this tensor of the trace (repeatable; default: all)" }
+  SS_OPTION("--tensor", __VA_ARGS__, .value = "NAME",                                                                \
+            .help = "only this tensor of the trace (repeatable; default: all)")
 #define SS_OPTION_TENSOR SS_OPTION_TENSOR_OF(SS_FIELDS("tensors"))
 #define SS_OPTION_SET(usage)                                                                                         \
-  { "--set", SS_TEXTS(struct ss_call, set, sets), .value = "PATH=VALUE", .help = (usage) }
+  SS_OPTION("--set", SS_TEXTS(struct ss_call, set, sets), .value = "PATH=VALUE", .help = (usage))
 #define SS_OPTION_CLUSTER(usual, prefix)                                                                             \
-  {"--cluster", SS_FIELD, .value = "NAME", .help = "a file of models/clusters, or a path" usual},                    \
-      {"--bandwidth", SS_FIELD, .field = prefix "bandwidth", .value = "RATE", .help = "of the cluster"}, {           \
-    "--latency", SS_FIELD, .field = prefix "latency", .value = "TIME", .help = "of the cluster"                      \
-  }
+  SS_ASKS("--cluster", "NAME", "a file of models/clusters, or a path" usual),                                        \
+      SS_OPTION("--bandwidth", SS_FIELD, .field = prefix "bandwidth", .value = "RATE", .help = "of the cluster"),    \
+      SS_OPTION("--latency", SS_FIELD, .field = prefix "latency", .value = "TIME", .help = "of the cluster")
 #define SS_OPTIONS_SCENARIO(iterations_help, usual_cluster)                                                          \
-  {"", SS_TEXT(struct ss_call, request.file), .value = "scenario"},                                                  \
+  SS_OPTION("", SS_TEXT(struct ss_call, request.file), .value = "scenario"),                                         \
       SS_OPTION_SET("change any field of the scenario (repeatable): --set cluster.bandwidth=100Gbps"),               \
-      {"--trace", SS_FIELD, .value = "FILE", .help = "the trace"},                                                   \
-      {"--iterations", SS_FIELD, .value = "A:B", .help = (iterations_help)},                                         \
-      {"--merge", SS_FIELD, .value = "N", .help = "turn each N ranks of the trace into one"},                        \
-      {"--extrapolate", SS_FIELD, .json = "true",                                                                    \
-       .help = "beyond the trace's ranks, play later iterations as further ranks (run and plan say how far off)"},   \
-      {"--placement", SS_FIELD, .value = "FILE", .help = "where tables live, for alltoall:partition=placed"},        \
-      SS_OPTION_CLUSTER(usual_cluster, "cluster."), {                                                                \
-    "--device", SS_FIELD, .value = "NAME", .help = "count the kernels of a file of models/devices, or none"          \
-  }
+      SS_ASKS("--trace", "FILE", "the trace"), SS_ASKS("--iterations", "A:B", iterations_help),                      \
+      SS_ASKS("--merge", "N", "turn each N ranks of the trace into one"),                                            \
+      SS_OPTION(                                                                                                     \
+          "--extrapolate", SS_FIELD, .json = "true",                                                                 \
+          .help =                                                                                                    \
+              "beyond the trace's ranks, play later iterations as further ranks (run and plan say how far off)"),    \
+      SS_ASKS("--placement", "FILE", "where tables live, for alltoall:partition=placed"),                            \
+      SS_OPTION_CLUSTER(usual_cluster, "cluster."),                                                                  \
+      SS_ASKS("--device", "NAME", "count the kernels of a file of models/devices, or none")
 #define SS_ITERATIONS_OF_TRACE "of the trace, from A up to, not including, B"
 
 /* Options of closed forms, and of them alone where tensors may also be simulated. */
 #define SS_FORMS_OPTIONS(ranks_help)                                                                                 \
-  {"--M", SS_FIELD, .value = "SIZE", .help = "bytes of the dense tensor"},                                           \
-      {"--density", SS_FIELD, .value = "SHARE", .help = "share of non-zero rows on a rank"},                         \
-      {"--row-width", SS_FIELD, .value = "N", .help = "elements a row (1)"},                                         \
-      {"--value-bytes", SS_FIELD, .value = "N", .help = "bytes an element (4)"},                                     \
-      {"--index-bytes", SS_FIELD, .value = "N", .help = "bytes an index (4)"},                                       \
-      {"--ranks", SS_FIELD, .value = "4,8|4..64", .help = (ranks_help)},                                             \
-      {"--gamma", SS_FIELD, .value = "random|full|none|LIST",                                                        \
-       .help =                                                                                                       \
-           "densification ratio: random (default, (1-(1-d)^k)/d), full, none, or a list gamma(1),gamma(2),... of "   \
-           "which the last goes on"},                                                                                \
+  SS_ASKS("--M", "SIZE", "bytes of the dense tensor"),                                                               \
+      SS_ASKS("--density", "SHARE", "share of non-zero rows on a rank"),                                             \
+      SS_ASKS("--row-width", "N", "elements a row (1)"), SS_ASKS("--value-bytes", "N", "bytes an element (4)"),      \
+      SS_ASKS("--index-bytes", "N", "bytes an index (4)"), SS_ASKS("--ranks", "4,8|4..64", ranks_help),              \
+      SS_ASKS("--gamma", "random|full|none|LIST",                                                                    \
+              "densification ratio: random (default, (1-(1-d)^k)/d), full, none, or a list gamma(1),gamma(2),... "   \
+              "of which the last goes on"),                                                                          \
       SS_OPTION_CLUSTER(" (p3.16xlarge-25g)", "")
 #define SS_FORMS_ONLY_OPTIONS                                                                                        \
-  {"--lookups", SS_FIELD, .value = "SHARE", .help = "rows looked up / rows, duplicates counted (as the density)"},   \
-      {"--servers", SS_FIELD, .value = "N", .help = "parameter servers (nodes)"},                                    \
-      {"--k", SS_FIELD, .value = "N",                                                                                \
-       .help = "entries that a rank selects (what the density makes of all elements)"},                              \
-      {"--teams", SS_FIELD, .value = "N", .help = "SparDL's teams (1)"},                                             \
-      {"--file", SS_FIELDS("files"), .value = "FILE", .help = "a form of your own (repeatable)"}, {                  \
-    "--block", SS_FIELD, .value = "N", .help = "elements of a block (256)"                                           \
-  }
+  SS_ASKS("--lookups", "SHARE", "rows looked up / rows, duplicates counted (as the density)"),                       \
+      SS_ASKS("--servers", "N", "parameter servers (nodes)"),                                                        \
+      SS_ASKS("--k", "N", "entries that a rank selects (what the density makes of all elements)"),                   \
+      SS_ASKS("--teams", "N", "SparDL's teams (1)"),                                                                 \
+      SS_OPTION("--file", SS_FIELDS("files"), .value = "FILE", .help = "a form of your own (repeatable)"),           \
+      SS_ASKS("--block", "N", "elements of a block (256)")

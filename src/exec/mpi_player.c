@@ -1,6 +1,7 @@
 #include "exec/mpi_player.h"
 
 #include "base/list.h"
+#include "base/random.h"
 #include "exec/waiting.h"
 
 #include <limits.h>
@@ -52,6 +53,56 @@ static bool lives_here(const struct ss_player *player, uint32_t endpoint) {
   return endpoint % p->comm->size == p->comm->rank;
 }
 
+/* --- what was encoded ------------------------------------------------------------------------------------- */
+
+/* What a chunk looks like on the wire, the same in all but to whom it goes. The maker of a chunk encodes it once, to
+ * however many it goes; a rank that passes it on sends the bytes that came. */
+struct ss_encoded_entry {
+  struct ss_chunk chunk;
+  enum ss_wire_format format;
+  const unsigned char *bytes;
+};
+
+enum { FEW = 64 };
+
+static size_t slot_of(const struct ss_encoded_store *store, enum ss_wire_format format, const struct ss_chunk *c) {
+  const uint64_t arrays = (uint64_t)(uintptr_t)c->rows ^ ss_mix((uint64_t)(uintptr_t)c->values, c->part);
+  return (size_t)ss_mix(arrays, ((uint64_t)c->origin << 8) | format) & (store->capacity - 1);
+}
+
+/* Where the chunk is, or would be; there is always a free slot. */
+static size_t find_encoded(const struct ss_encoded_store *store, enum ss_wire_format format,
+                           const struct ss_chunk *c) {
+  size_t at = slot_of(store, format, c);
+  while (store->entry[at].bytes && !(store->entry[at].format == format && ss_chunk_same(&store->entry[at].chunk, c)))
+    at = (at + 1) & (store->capacity - 1);
+  return at;
+}
+
+static bool grow_encoded(struct ss_encoded_store *store) {
+  struct ss_encoded_store larger = {.capacity = store->capacity ? 2 * store->capacity : FEW, .count = store->count};
+  larger.entry = ss_alloc_zero(larger.capacity, sizeof *larger.entry);
+  if (!larger.entry) return false;
+  for (size_t i = 0; i < store->capacity; i++) {
+    const struct ss_encoded_entry *e = &store->entry[i];
+    if (e->bytes) larger.entry[find_encoded(&larger, e->format, &e->chunk)] = *e;
+  }
+  free(store->entry);
+  *store = larger;
+  return true;
+}
+
+/* Chunk's arrays and bytes must outlive the store, or its next reset. */
+static bool keep_encoded(struct ss_encoded_store *store, const struct ss_wire *wire, const struct ss_chunk *chunk,
+                         const unsigned char *bytes, struct ss_error *error) {
+  if (2 * (store->count + 1) > store->capacity && !grow_encoded(store))
+    return ss_fail_memory(error, "keeping what was encoded");
+  struct ss_encoded_entry *e = &store->entry[find_encoded(store, wire->format, chunk)];
+  store->count += !e->bytes;
+  *e = (struct ss_encoded_entry){*chunk, wire->format, bytes};
+  return true;
+}
+
 /* --- what is known -------------------------------------------------------------------------------------- */
 
 static bool remember(struct ss_mpi_player *p, const void *bytes, uint64_t size, struct ss_error *error) {
@@ -72,7 +123,8 @@ static bool recall(struct ss_mpi_player *p, void *bytes, uint64_t size, struct s
 void ss_mpi_player_again(struct ss_mpi_player *p) {
   p->recalls = true;
   p->recalled = 0;
-  ss_encoded_reset(&p->encoded);
+  if (p->encoded.capacity > 0) memset(p->encoded.entry, 0, p->encoded.capacity * sizeof *p->encoded.entry);
+  p->encoded.count = 0;
   p->streams = 0;
   memset(p->sent, 0, p->endpoints * sizeof *p->sent);
   memset(p->received, 0, p->endpoints * sizeof *p->received);
@@ -142,13 +194,14 @@ static bool encode_one(struct ss_mpi_player *p, const struct ss_wire *wire, cons
                        uint64_t size, const unsigned char **out, struct ss_error *error) {
   enum ss_kernel_kind kernel;
   const bool kept = ss_wire_encoder(wire, &kernel);
-  *out = kept ? ss_encoded_find(&p->encoded, wire, chunk) : ss_wire_as_it_lies(wire, chunk);
+  if (!kept) *out = ss_wire_as_it_lies(wire, chunk);
+  else *out = p->encoded.count > 0 ? p->encoded.entry[find_encoded(&p->encoded, wire->format, chunk)].bytes : NULL;
   if (*out) return true;
   unsigned char *bytes = ss_arena_alloc(kept ? p->arena : &p->buffers, size, 1);
   if (!bytes) return ss_fail_memory(error, "encoding a message");
   ss_wire_encode(wire, chunk, bytes);
   *out = bytes;
-  return !kept || ss_encoded_keep(&p->encoded, wire, chunk, bytes, error);
+  return !kept || keep_encoded(&p->encoded, wire, chunk, bytes, error);
 }
 
 /* Encodes the payload's chunks one after the other. */
@@ -359,7 +412,7 @@ static bool decode(struct ss_mpi_player *p, struct ss_round *round, const struct
     if (!ss_wire_decode(a->wire, &known, (struct ss_encoded){bytes, a->sizes[i], true}, p->arena, &a->chunks[i],
                         error))
       return false;
-    if (ss_wire_encoder(a->wire, &kernel) && !ss_encoded_keep(&p->encoded, a->wire, &a->chunks[i], bytes, error))
+    if (ss_wire_encoder(a->wire, &kernel) && !keep_encoded(&p->encoded, a->wire, &a->chunks[i], bytes, error))
       return false;
     bytes += a->sizes[i];
   }
@@ -440,7 +493,7 @@ void ss_mpi_player_close(struct ss_mpi_player *p) {
   free(p->arrivals);
   free(p->heard);
   free(p->stream);
-  ss_encoded_free(&p->encoded);
+  free(p->encoded.entry);
   ss_arena_free(&p->buffers);
   *p = (struct ss_mpi_player){0};
 }

@@ -11,13 +11,19 @@
 #pragma once
 
 #include "exec/communicator.h"
-#include "exec/encoded.h"
 #include "sim/play.h"
 
 #include <mpi.h>
 
+struct ss_encoded_entry;
 struct ss_mpi_arrival;
 struct ss_mpi_stream;
+
+/* What was encoded, kept for an iteration. */
+struct ss_encoded_store {
+  struct ss_encoded_entry *entry; /* [capacity] by hash; those without bytes are free */
+  size_t capacity, count;
+};
 
 struct ss_mpi_player {
   struct ss_player player; /* first: a player is the MPI player it stands in */

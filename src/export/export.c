@@ -1,4 +1,4 @@
-#include "export/export.h"
+#include "export/format.h"
 
 #include "base/file.h"
 #include "base/memory.h"

@@ -1,5 +1,5 @@
 /* Asking a request: whatever is asked goes through query/, with the thread's settings put back after. */
-#include "export/export.h"
+#include "export/format.h"
 #include "library/request.h"
 #include "query/answers.h"
 

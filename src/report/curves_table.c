@@ -1,7 +1,7 @@
 #include "base/json_text.h"
 #include "report/columns.h"
 #include "report/tables.h"
-#include "study/curves.h"
+#include "study/learning.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

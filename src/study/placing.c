@@ -39,13 +39,11 @@ static bool choose_pooling(const cJSON *schemes, struct ss_placing *p, struct ss
   return true;
 }
 
-/* Of the request's edits, the last of its schemes may say how bags are pooled. */
+/* Of the request's edits, "schemes" may say how bags are pooled. */
 static bool choose_schemes(const struct ss_request *request, struct ss_placing *p, struct ss_error *error) {
-  const cJSON *said = NULL;
+  const cJSON *said = ss_json_get(request->edits, "schemes");
   p->schemes[0] = "alltoall:partition=table";
   p->schemes[1] = "alltoall:partition=placed";
-  for (const cJSON *e = request->edits ? request->edits->child : NULL; e; e = e->next)
-    if (strcmp(e->string, "schemes") == 0) said = e;
   if (!said) return true;
   cJSON *words = cJSON_IsString(said) ? ss_study_schemes(said->valuestring, error) : cJSON_Duplicate(said, true);
   const bool ok = words && choose_pooling(words, p, error);
@@ -321,11 +319,8 @@ static bool open_study(const struct ss_request *request, struct ss_placing *p, c
                        struct ss_error *error) {
   struct ss_request own = *request;
   cJSON *edits = request->edits ? cJSON_Duplicate(request->edits, true) : cJSON_CreateObject();
-  for (const cJSON *e = edits ? edits->child : NULL, *next; e; e = next) {
-    next = e->next;
-    if (strcmp(e->string, "schemes") == 0 || strcmp(e->string, "placement") == 0)
-      cJSON_Delete(cJSON_DetachItemViaPointer(edits, (cJSON *)e));
-  }
+  cJSON_DeleteItemFromObjectCaseSensitive(edits, "schemes");
+  cJSON_DeleteItemFromObjectCaseSensitive(edits, "placement");
   if (placement) cJSON_AddItemToObject(edits, "placement", placement);
   const bool made = cJSON_AddStringToObject(edits, "schemes", p->schemes[placement != NULL]);
   own.edits = edits;

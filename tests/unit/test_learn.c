@@ -6,7 +6,7 @@
 #include "learn/traces.h"
 #include "learn/trainer.h"
 #include "schemes/registry.h"
-#include "study/curves.h"
+#include "study/learning.h"
 #include "trace/file/trace.h"
 #include "trace/make/import.h"
 
