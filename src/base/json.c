@@ -38,10 +38,6 @@ static bool walk_next(struct walk *walk) {
   return true;
 }
 
-static int compare_keys(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 struct keys {
   const char **list;
   size_t capacity;
@@ -58,11 +54,8 @@ static bool check_object(struct ss_node node, struct keys *keys, struct ss_error
   }
   size_t i = 0;
   for (const cJSON *member = node.at->child; member != NULL; member = member->next) keys->list[i++] = member->string;
-  qsort(keys->list, count, sizeof *keys->list, compare_keys);
-  for (i = 1; i < count; i++)
-    if (strcmp(keys->list[i - 1], keys->list[i]) == 0)
-      return ss_node_fail(node, error, "the key \"%.60s\" stands here twice", keys->list[i]);
-  return true;
+  const char *twice = ss_sort_texts(keys->list, count);
+  return !twice || ss_node_fail(node, error, "the key \"%.60s\" stands here twice", twice);
 }
 
 static bool check_unique_keys(struct ss_doc *doc, struct ss_error *error) {

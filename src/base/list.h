@@ -54,6 +54,9 @@ SS_DEVICE static inline uint64_t ss_lower_bound(const uint32_t *list, uint64_t c
   return first;
 }
 
+/* Puts texts in order. Returns one that is there twice; NULL: none is. */
+const char *ss_sort_texts(const char **list, size_t count);
+
 /* --- heaps: an array of items of which the first comes before all others ---------------------------------------- */
 
 /* Does item a come before item b? */

@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool read_pattern(struct ss_node node, void *pattern, struct ss_error *error);
-
 static const char *const patterns[] = {"ring", "exchange", "doubling", "halving", "servers", NULL};
 static const struct ss_field_spec values[] = {{NULL, NULL, SS_IS_TEXT},
                                               {NULL, NULL, SS_IS_NUMBER},
@@ -51,7 +49,7 @@ static const struct ss_field_spec fields[] = {
     {"grid", "where sparsync check plays it: one entry, or several", SS_IS_EITHER(grids)},
     SS_SPEC_NOTES,
     {"pattern", "who sends to whom: what nodes and shared cards make of the form follows from it",
-     SS_IS_CHOICE(patterns), .read = read_pattern, SS_STORED(struct ss_cost, pattern)},
+     SS_IS_CHOICE(patterns), SS_STORED(struct ss_cost, pattern)},
     {.name = NULL}};
 const struct ss_object_spec ss_cost_fields = {
     .title = "A cost model: models/costs/*.json",
@@ -64,13 +62,6 @@ const struct ss_object_spec ss_cost_fields = {
         "{'required': ['exact_high', 'grid']}}, {'if': {'properties': {'exact_high': {'type': 'string'}}, "
         "'required': "
         "['exact_high']}, 'then': {'required': ['exact_low']}}]}"};
-
-static bool read_pattern(struct ss_node node, void *pattern, struct ss_error *error) {
-  size_t choice;
-  if (!ss_node_choice(node, patterns, &choice, error)) return false;
-  *(enum ss_pattern *)pattern = (enum ss_pattern)(choice + SS_PATTERN_RING);
-  return true;
-}
 
 static const struct ss_option *option_of(const struct ss_scheme *scheme, const char *name) {
   for (const struct ss_option *o = scheme->options; o && o->name; o++)
@@ -133,24 +124,24 @@ static bool try_settings(const struct ss_cost *cost, struct ss_error *error) {
   return true;
 }
 
-static bool check_bounds(struct ss_node root, const struct ss_cost *cost, struct ss_error *error) {
-  if (!cost->exact_low == !cost->exact_high) return true;
-  return ss_node_fail(root, error, "\"exact_low\" and \"exact_high\" go together");
-}
-
 static bool read_cost(struct ss_doc *doc, struct ss_cost *out, struct ss_error *error) {
   const struct ss_node root = ss_doc_root(doc), scheme = ss_node_get(root, "scheme");
   const char *name;
-  *out = (struct ss_cost){
-      .file = ss_doc_name(doc), .when = ss_node_get(root, "when"), .grid = ss_node_get(root, "grid")};
+  *out = (struct ss_cost){.file = ss_doc_name(doc),
+                          .pattern = SS_PATTERN_NONE,
+                          .when = ss_node_get(root, "when"),
+                          .grid = ss_node_get(root, "grid")};
   if (!ss_object_read(&ss_cost_fields, root, out, error) || !ss_node_text(scheme, &name, error)) return false;
   out->scheme = ss_scheme_find(name);
   if (!out->scheme) return ss_node_fail(scheme, error, "no scheme is called \"%s\"", name);
-  return check_bounds(root, out, error) && check_when(out, error) && try_settings(out, error);
+  if (!out->exact_low != !out->exact_high)
+    return ss_node_fail(root, error, "\"exact_low\" and \"exact_high\" go together");
+  return check_when(out, error) && try_settings(out, error);
 }
 
 bool ss_costs_open(const char *const *files, size_t count, struct ss_costs *out, struct ss_error *error) {
-  char **names = NULL, path[PATH_MAX];
+  SS_AUTO_FREE char **names = NULL;
+  char path[PATH_MAX];
   bool ok = true;
   *out = (struct ss_costs){0};
   if (count == 0) {
@@ -165,7 +156,6 @@ bool ss_costs_open(const char *const *files, size_t count, struct ss_costs *out,
          ss_doc_read(path, 1 << 20, &out->doc[i], error) && read_cost(out->doc[i], &out->cost[i], error);
     out->count = i + 1;
   }
-  free(names);
   if (!ok) ss_costs_close(out);
   return ok;
 }

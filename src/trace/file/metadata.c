@@ -1,5 +1,6 @@
 /* `__metadata__`: strings all, some of which hold JSON of their own. Keys that we do not know are left alone: tools
  * that capture traces add theirs. */
+#include "base/fields.h"
 #include "trace/file/trace_internal.h"
 
 #include <inttypes.h>
@@ -35,23 +36,24 @@ static bool list_of(struct ss_node metadata, const char *key, struct ss_doc **ou
   return ss_node_fail(ss_doc_root(*out), error, "not a JSON list");
 }
 
-static bool read_tensor(struct ss_trace *trace, struct ss_node node, struct ss_tensor *out, struct ss_error *error) {
-  static const char *const keys[] = {"name", "rows", "row_width", "dtype", NULL};
-  struct ss_node name, rows, width, dtype;
-  const char *text;
-  uint64_t elements;
-  size_t choice;
-  if (!ss_node_keys(node, keys, error)) return false;
-  if (!ss_node_need(node, "name", &name, error) || !ss_node_text(name, &text, error)) return false;
-  if (!ss_node_need(node, "rows", &rows, error) || !ss_node_count(rows, 1, UINT32_MAX, &out->rows, error))
-    return false;
-  if (!ss_node_need(node, "row_width", &width, error) || !ss_node_count(width, 1, UINT32_MAX, &elements, error))
-    return false;
-  if (!ss_node_need(node, "dtype", &dtype, error) || !ss_node_choice(dtype, ss_dtypes, &choice, error)) return false;
-  out->row_width = (uint32_t)elements;
-  out->dtype = (enum ss_dtype)choice;
-  out->name = ss_arena_text(&trace->arena, text);
-  return out->name || ss_fail_memory(error, "reading a trace's tensors");
+static const struct ss_field_spec tensor_fields[] = {
+    {"name", NULL, SS_IS_TEXT, .required = true, SS_STORED(struct ss_tensor, name)},
+    {"rows", NULL, SS_IS_COUNT(1, UINT32_MAX), .required = true, SS_STORED(struct ss_tensor, rows)},
+    {"row_width", NULL, SS_IS_COUNT(1, UINT32_MAX), .required = true, SS_STORED(struct ss_tensor, row_width)},
+    {"dtype", NULL, SS_IS_CHOICE(ss_dtypes), .required = true, SS_STORED(struct ss_tensor, dtype)},
+    {.name = NULL}};
+static const struct ss_field_spec dense_fields[] = {
+    {"name", NULL, SS_IS_TEXT, .required = true, SS_STORED(struct ss_dense, name)},
+    {"bytes", NULL, SS_IS_COUNT(0, SS_TRACE_COUNT_MAX), .required = true, SS_STORED(struct ss_dense, bytes)},
+    {.name = NULL}};
+static const struct ss_object_spec tensor_spec = {.field = tensor_fields}, dense_spec = {.field = dense_fields};
+
+/* Reads a tensor of either kind, whose name becomes the trace's. */
+static bool read_named(struct ss_trace *trace, const struct ss_object_spec *spec, struct ss_node node, void *out,
+                       const char **name, struct ss_error *error) {
+  if (!ss_object_read(spec, node, out, error)) return false;
+  *name = ss_arena_text(&trace->arena, *name);
+  return *name || ss_fail_memory(error, "reading a trace's tensors");
 }
 
 static bool read_tensors(struct ss_trace *trace, struct ss_node metadata, struct ss_error *error) {
@@ -61,29 +63,22 @@ static bool read_tensors(struct ss_trace *trace, struct ss_node metadata, struct
   if (!list_of(metadata, "tensors", &list, error)) return false;
   const size_t count = ss_node_size(ss_doc_root(list));
   if (!ss_take_zero(&trace->arena, trace->tensor, count)) return ss_fail_memory(error, "reading a trace's tensors");
-  for (struct ss_node at = ss_node_first(ss_doc_root(list)); ss_node_present(at); at = ss_node_next(at))
-    if (!read_tensor(trace, at, &trace->tensor[trace->tensors++].tensor, error)) return false;
+  for (struct ss_node at = ss_node_first(ss_doc_root(list)); ss_node_present(at); at = ss_node_next(at)) {
+    struct ss_tensor *tensor = &trace->tensor[trace->tensors++].tensor;
+    if (!read_named(trace, &tensor_spec, at, tensor, &tensor->name, error)) return false;
+  }
   return true;
 }
 
 static bool read_dense(struct ss_trace *trace, struct ss_node metadata, struct ss_error *error) {
-  static const char *const keys[] = {"name", "bytes", NULL};
   SS_AUTO_DOC struct ss_doc *list = NULL;
   if (!list_of(metadata, "dense", &list, error)) return false;
   if (!list) return true;
   const size_t count = ss_node_size(ss_doc_root(list));
   if (!ss_take(&trace->arena, trace->dense, count)) return ss_fail_memory(error, "reading a trace's dense tensors");
   for (struct ss_node at = ss_node_first(ss_doc_root(list)); ss_node_present(at); at = ss_node_next(at)) {
-    struct ss_dense *dense = &trace->dense[trace->dense_count];
-    struct ss_node name, bytes;
-    const char *text;
-    if (!ss_node_keys(at, keys, error)) return false;
-    if (!ss_node_need(at, "name", &name, error) || !ss_node_text(name, &text, error)) return false;
-    if (!ss_node_need(at, "bytes", &bytes, error)) return false;
-    if (!ss_node_count(bytes, 0, SS_TRACE_COUNT_MAX, &dense->bytes, error)) return false;
-    dense->name = ss_arena_text(&trace->arena, text);
-    if (!dense->name) return ss_fail_memory(error, "reading a trace's dense tensors");
-    trace->dense_count++;
+    struct ss_dense *dense = &trace->dense[trace->dense_count++];
+    if (!read_named(trace, &dense_spec, at, dense, &dense->name, error)) return false;
   }
   return true;
 }

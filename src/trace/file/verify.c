@@ -1,22 +1,15 @@
 #include "trace/file/trace_internal.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
+#include "base/list.h"
 
-static int compare_names(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+#include <inttypes.h>
 
 static bool check_distinct(const struct ss_trace *trace, struct ss_error *error) {
   SS_AUTO_FREE const char **names = ss_alloc(trace->tensors, sizeof *names);
   if (!names) return ss_fail_memory(error, "checking a trace");
   for (size_t i = 0; i < trace->tensors; i++) names[i] = trace->tensor[i].tensor.name;
-  qsort(names, trace->tensors, sizeof *names, compare_names);
-  for (size_t i = 1; i < trace->tensors; i++)
-    if (strcmp(names[i - 1], names[i]) == 0)
-      return ss_fail(error, SS_BAD_INPUT, "%s: two tensors are called \"%s\"", trace->name, names[i]);
-  return true;
+  const char *twice = ss_sort_texts(names, trace->tensors);
+  return !twice || ss_fail(error, SS_BAD_INPUT, "%s: two tensors are called \"%s\"", trace->name, twice);
 }
 
 static bool check_shape(const struct ss_trace *trace, const struct ss_tensor *tensor, struct ss_error *error) {
