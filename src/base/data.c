@@ -1,5 +1,6 @@
 #include "base/data.h"
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "places.h"
 
@@ -114,10 +115,6 @@ static void folder_of(const char *kind, char *folder, size_t size) {
   else snprintf(folder, size, "%s/%s", strcmp(kind, "figures") == 0 ? "scenarios" : "models", kind);
 }
 
-static int by_name(const void *a, const void *b) {
-  return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* "NAME.json" */
 static int is_json(const struct dirent *entry) {
   const size_t length = strlen(entry->d_name);
@@ -136,7 +133,7 @@ static char **pack(struct dirent *const *entry, size_t count) {
     text += snprintf(text, bytes, "%.*s", (int)strlen(entry[i]->d_name) - 5, entry[i]->d_name) + 1;
   }
   names[count] = NULL;
-  qsort(names, count, sizeof *names, by_name);
+  (void)ss_sort_texts((const char **)names, count);
   return names;
 }
 
@@ -168,16 +165,15 @@ bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_erro
 }
 
 static bool fail_unknown(const char *kind, const char *name, struct ss_error *error) {
-  char **names, all[600] = "", folder[64];
+  SS_AUTO_FREE char **names = NULL;
+  char all[600] = "", folder[64];
   size_t count;
   if (!ss_data_list(kind, &names, &count, error)) return false;
   for (size_t i = 0, used = 0; i < count && used < sizeof all - 1; i++)
     used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
   folder_of(kind, folder, sizeof folder);
-  ss_fail(error, SS_BAD_INPUT, "no file %s/%s.json%s (there are: %s; or give a path)", folder, name,
-          ss_suggest(name, (const char *const *)names, NULL).text, all);
-  free(names);
-  return false;
+  return ss_fail(error, SS_BAD_INPUT, "no file %s/%s.json%s (there are: %s; or give a path)", folder, name,
+                 ss_suggest(name, (const char *const *)names, NULL).text, all);
 }
 
 bool ss_data_find(const char *kind, const char *name, char *path, size_t size, struct ss_error *error) {

@@ -80,8 +80,14 @@ void ss_input_release(const char *path) {
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-static bool map_descriptor(const char *path, int descriptor, struct ss_mapping *out, struct ss_error *error) {
+void ss_cleanup_close(const int *descriptor) {
+  if (*descriptor >= 0) close(*descriptor);
+}
+
+bool ss_map_file(const char *path, struct ss_mapping *out, struct ss_error *error) {
+  SS_AUTO(ss_cleanup_close) const int descriptor = ss_input_open(path, error);
   struct stat info;
+  if (descriptor < 0) return false;
   if (fstat(descriptor, &info) != 0)
     return ss_fail(error, SS_BAD_INPUT, "%s: cannot read: %s", path, strerror(errno));
   if (S_ISDIR(info.st_mode)) return ss_fail(error, SS_BAD_INPUT, "%s: is a directory, not a file", path);
@@ -158,14 +164,6 @@ int ss_stream_open(const char *path, struct ss_error *error) {
   if (!standard && flags >= 0) (void)fcntl(descriptor, F_SETFL, flags & ~O_NONBLOCK);
   ss_input_note(descriptor);
   return descriptor;
-}
-
-bool ss_map_file(const char *path, struct ss_mapping *out, struct ss_error *error) {
-  const int descriptor = ss_input_open(path, error);
-  if (descriptor < 0) return false;
-  const bool mapped = map_descriptor(path, descriptor, out, error);
-  close(descriptor);
-  return mapped;
 }
 
 void ss_release_mapped(const struct ss_mapping *mapping, const void *data, size_t size) {

@@ -17,6 +17,8 @@ struct ss_mapping {
   size_t size;
 };
 
+/* Closes a descriptor, unless it is below 0: for SS_AUTO. */
+void ss_cleanup_close(const int *descriptor);
 /* A descriptor to read the file from its beginning, the caller's to close; "-" is standard input, however often it is
  * asked for. Below 0: an error. */
 int ss_input_open(const char *path, struct ss_error *error) SS_MUST_CHECK;

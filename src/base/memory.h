@@ -48,8 +48,8 @@ void ss_arena_reset(struct ss_arena *arena);
 /* Gives all blocks back; the arena is empty and usable. */
 void ss_arena_free(struct ss_arena *arena);
 
-/* for __attribute__((cleanup(ss_cleanup_free))) on a pointer variable */
-void ss_cleanup_free(void *pointer_to_pointer);
-#define SS_AUTO_FREE __attribute__((cleanup(ss_cleanup_free)))
 /* Where the variable's scope ends, `free_` gets its address: SS_AUTO(ss_arena_free) struct ss_arena arena = {0}; */
 #define SS_AUTO(free_) __attribute__((cleanup(free_)))
+/* The same of a pointer, which is freed. */
+void ss_cleanup_free(void *pointer_to_pointer);
+#define SS_AUTO_FREE SS_AUTO(ss_cleanup_free)

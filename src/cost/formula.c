@@ -1,5 +1,7 @@
 #include "cost/formula.h"
 
+#include "base/memory.h"
+
 #include <math.h>
 #include <muParserDLL.h>
 #include <pthread.h>
@@ -145,6 +147,10 @@ static void note_error(muParserHandle_t parser) {
   (void)parser;
 }
 
+static void close_parser(muParserHandle_t *parser) {
+  if (*parser) mupRelease(*parser);
+}
+
 /* NULL when memory is short. */
 static muParserHandle_t open_parser(void) {
   muParserHandle_t parser = mupCreate(muBASETYPE_FLOAT);
@@ -178,48 +184,40 @@ static bool evaluate(muParserHandle_t parser, const char *formula, double *out, 
   return true;
 }
 
-/* Evaluates, and gives the parser back. */
-static bool finish(muParserHandle_t parser, const char *formula, double *out, struct ss_error *error) {
-  mupSetExpr(parser, formula);
-  const bool ok = evaluate(parser, formula, out, error);
-  mupRelease(parser);
-  return ok;
-}
-
 bool ss_formula_evaluate(const char *formula, const struct ss_symbols *symbols, double *out, struct ss_error *error) {
   struct values v = {.given = *symbols};
-  muParserHandle_t parser = open_parser();
+  SS_AUTO(close_parser) muParserHandle_t parser = open_parser();
   if (!parser) return ss_fail_memory(error, "reading a formula");
   derive(&v);
   define(parser, &v, false);
-  return finish(parser, formula, out, error);
+  mupSetExpr(parser, formula);
+  return evaluate(parser, formula, out, error);
 }
 
 bool ss_formula_take_apart(const char *formula, const struct ss_symbols *symbols, double *startups, double *bytes,
                            struct ss_error *error) {
   struct values v = {.given = *symbols};
-  muParserHandle_t parser = open_parser();
+  SS_AUTO(close_parser) muParserHandle_t parser = open_parser();
   if (!parser) return ss_fail_memory(error, "reading a formula");
   derive(&v);
   define(parser, &v, true);
   mupSetExpr(parser, formula);
   v.given.alpha = 1, v.given.beta = 0;
-  bool ok = evaluate(parser, formula, startups, error);
+  if (!evaluate(parser, formula, startups, error)) return false;
   v.given.alpha = 0, v.given.beta = 1;
-  ok = ok && evaluate(parser, formula, bytes, error);
-  mupRelease(parser);
-  return ok;
+  return evaluate(parser, formula, bytes, error);
 }
 
 bool ss_expression_evaluate(const char *expression, const struct ss_variable *variable, size_t count, double *out,
                             struct ss_error *error) {
-  muParserHandle_t parser = open_parser();
+  SS_AUTO(close_parser) muParserHandle_t parser = open_parser();
   if (!parser) return ss_fail_memory(error, "reading a formula");
   for (size_t i = count; i-- > 0;) mupDefineConst(parser, variable[i].name, variable[i].value);
-  if (!mupError(parser)) return finish(parser, expression, out, error);
-  char message[200];
-  copy_message(parser, message, sizeof message);
-  const bool ok = ss_fail(error, SS_BAD_INPUT, "formula: %s, naming the values of \"%.600s\"", message, expression);
-  mupRelease(parser);
-  return ok;
+  if (mupError(parser)) {
+    char message[200];
+    copy_message(parser, message, sizeof message);
+    return ss_fail(error, SS_BAD_INPUT, "formula: %s, naming the values of \"%.600s\"", message, expression);
+  }
+  mupSetExpr(parser, expression);
+  return evaluate(parser, expression, out, error);
 }

@@ -319,25 +319,22 @@ static bool run_values(struct ss_summation *a, const struct ss_learn_rows *own, 
                        struct ss_error *error) {
   struct ss_input input;
   struct ss_stage stage = {.input = &input};
-  struct ss_mass mass = {0};
+  SS_AUTO(ss_mass_close) struct ss_mass mass = {0};
   struct ss_final final = {.grain = 1};
   if (!make_input(a, own, true, &input, error) || !make_own(a, &input, own, 0, &stage.own, error) ||
-      !ss_state_begin(&a->memory[0], a->ranks, error))
+      !ss_state_begin(&a->memory[0], a->ranks, error) ||
+      !ss_mass_open(&mass, input.rows, stage.own, &a->memory[0], error) || !play(a, &stage, 0, &final, out, error) ||
+      !take_final(a, &final, out, error))
     return false;
-  bool good = ss_mass_open(&mass, input.rows, stage.own, &a->memory[0], error) &&
-              play(a, &stage, 0, &final, out, error) && take_final(a, &final, out, error);
-  if (good) {
-    struct ss_outcome judged = {.sound = true, .energy_lost = NAN, .error_l2 = NAN};
-    ss_mass_judge(&mass, a->setting, &final, &a->memory[0], &judged);
-    if (out->sound && !judged.sound) memcpy(out->mismatch, judged.mismatch, sizeof out->mismatch);
-    out->sound = out->sound && judged.sound;
-    out->energy = a->selector.selection.selects ? judged.energy * a->selector.energy : judged.energy;
-    out->energy_lost = judged.energy_lost;
-    out->error_l2 = judged.error_l2;
-    ss_state_end(&a->memory[0]);
-  }
-  ss_mass_close(&mass);
-  return good;
+  struct ss_outcome judged = {.sound = true, .energy_lost = NAN, .error_l2 = NAN};
+  ss_mass_judge(&mass, a->setting, &final, &a->memory[0], &judged);
+  if (out->sound && !judged.sound) memcpy(out->mismatch, judged.mismatch, sizeof out->mismatch);
+  out->sound = out->sound && judged.sound;
+  out->energy = a->selector.selection.selects ? judged.energy * a->selector.energy : judged.energy;
+  out->energy_lost = judged.energy_lost;
+  out->error_l2 = judged.error_l2;
+  ss_state_end(&a->memory[0]);
+  return true;
 }
 
 bool ss_summation_run(struct ss_summation *a, const struct ss_learn_rows *own, struct ss_added *out,

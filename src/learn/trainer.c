@@ -227,18 +227,16 @@ bool ss_learner_gradients(struct ss_learner *l, uint64_t step, struct ss_gradien
 /* next[row]: some rank looks it up in the step. */
 static bool mark_lookups(const struct ss_learner *l, uint64_t step, int table, uint8_t *next,
                          struct ss_error *error) {
-  struct ss_arena temporary = {0};
-  bool good = true;
-  for (uint32_t r = 0; good && r < l->ranks; r++) {
+  SS_AUTO(ss_arena_free) struct ss_arena temporary = {0};
+  for (uint32_t r = 0; r < l->ranks; r++) {
     struct ss_batch batch;
     struct ss_row_list reads;
     ss_arena_reset(&temporary);
-    good = (read_batch(l, step, r, &temporary, &batch) || ss_fail_memory(error, "reading a text")) &&
-           ss_batch_lookups(&l->task->shape, &batch, table, &temporary, &reads, error);
-    for (uint64_t i = 0; good && i < reads.count; i++) next[reads.rows[i]] = 1;
+    if (!read_batch(l, step, r, &temporary, &batch)) return ss_fail_memory(error, "reading a text");
+    if (!ss_batch_lookups(&l->task->shape, &batch, table, &temporary, &reads, error)) return false;
+    for (uint64_t i = 0; i < reads.count; i++) next[reads.rows[i]] = 1;
   }
-  ss_arena_free(&temporary);
-  return good;
+  return true;
 }
 
 /* Which rows the next step looks up, and which of them to pick. */

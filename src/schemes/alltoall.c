@@ -84,13 +84,12 @@ static bool fill_parameters(const struct alltoall *a, const struct ss_piece *p, 
                             struct ss_error *error) {
   float *values = ss_arena_alloc(a->run->play->arena, chunk->count * chunk->width, sizeof *values);
   if (!values) return ss_fail_memory(error, "looking up parameters");
-  const struct ss_aside aside = ss_aside_begin();
+  SS_ASIDE;
   for (uint64_t i = 0; i < chunk->count; i++) {
     uint64_t parameter = ss_contribution(SS_PARAMETERS, chunk->rows[i], 0);
     for (uint32_t c = 0; c < chunk->width; c++)
       values[i * chunk->width + c] = ss_contribution_value(parameter, p->first + c);
   }
-  ss_aside_end(&aside);
   chunk->values = values;
   chunk->stride = chunk->width;
   return true;
@@ -170,14 +169,12 @@ static bool give_ids(void *context, uint32_t from, uint32_t to, struct ss_chunk 
 
 static bool gather_all_ids(struct ss_run *run, const struct ss_wire *ids, struct ss_error *error) {
   const struct ss_bagged *bagged = run->input->bagged;
-  struct ss_gather gather;
+  SS_AUTO(ss_gather_close) struct ss_gather gather = {0};
   if (!ss_gather_open(&gather, run->ranks, ids, 0, 0, error)) return false;
   for (uint32_t r = 0; r < run->ranks; r++)
     ss_gather_set(&gather, r,
                   &(struct ss_chunk){.count = run->input->lookups[r] + (bagged ? bagged[r].count : 0), .width = 1});
-  const bool ok = ss_gather_ragged(run->play, &gather, false, ss_allgather_ring, error);
-  ss_gather_close(&gather);
-  return ok;
+  return ss_gather_ragged(run->play, &gather, false, ss_allgather_ring, error);
 }
 
 /* All ranks get all ids; where owners have whole tables, or pieces of some, each gets those of its own. */
@@ -217,14 +214,13 @@ static bool prove_lookups(struct alltoall *a, const struct ss_receipts *receipts
 
 static bool exchange_lookups(struct alltoall *a, struct ss_error *error) {
   struct ss_run *run = a->run;
-  struct ss_receipts receipts = {0};
+  SS_AUTO(ss_receipts_close) struct ss_receipts receipts = {0};
   a->backward = false;
-  bool ok = gather_ids(a, error) && play_exchange(a, &receipts, error);
-  if (ok && a->pooled && run->play->payloads) ok = ss_pooled_take(&a->bags, &receipts, error);
-  for (uint32_t j = 0; ok && !a->pooled && run->proof && j < run->ranks; j++)
+  if (!gather_ids(a, error) || !play_exchange(a, &receipts, error)) return false;
+  if (a->pooled) return !run->play->payloads || ss_pooled_take(&a->bags, &receipts, error);
+  for (uint32_t j = 0; run->proof && j < run->ranks; j++)
     if (ss_run_resident(run, j) && !prove_lookups(a, &receipts, j)) break;
-  ss_receipts_close(&receipts);
-  return ok;
+  return true;
 }
 
 /* --- gradients ------------------------------------------------------------------------------------------ */
@@ -270,11 +266,9 @@ static bool add_up(struct alltoall *a, struct ss_receipts *receipts, struct ss_e
 }
 
 static bool exchange_gradients(struct alltoall *a, struct ss_error *error) {
-  struct ss_receipts receipts = {0};
+  SS_AUTO(ss_receipts_close) struct ss_receipts receipts = {0};
   a->backward = true;
-  const bool ok = play_exchange(a, &receipts, error) && (!a->run->play->payloads || add_up(a, &receipts, error));
-  ss_receipts_close(&receipts);
-  return ok;
+  return play_exchange(a, &receipts, error) && (!a->run->play->payloads || add_up(a, &receipts, error));
 }
 
 static bool run_alltoall(struct ss_run *run, struct ss_error *error) {

@@ -99,7 +99,7 @@ static bool reduce(void *context, uint32_t number, struct ss_play *play, struct 
 static bool gather_shards(struct hierarchy *h, const struct node *n, struct ss_play *play, struct ss_error *error) {
   const uint32_t size = size_of(h, n->number);
   const struct ss_chunk *outside = h->outside + (size_t)n->number * h->per_node;
-  struct ss_gather gather;
+  SS_AUTO(ss_gather_close) struct ss_gather gather = {0};
   if (!ss_gather_open(&gather, size, &h->run->dense, h->run->low, h->run->high, error)) return false;
   for (uint32_t p = 0; p < size; p++) {
     struct ss_chunk part = outside[p], range = ss_dense_units(&n->sum, p, 1);
@@ -109,14 +109,12 @@ static bool gather_shards(struct hierarchy *h, const struct node *n, struct ss_p
     part.width = range.width;
     ss_gather_set(&gather, p, &part);
   }
-  bool ok = ss_gather_play(play, &gather, ss_allgather_ring, error);
-  const struct ss_aside aside = ss_aside_begin(); /* dense shards lie side by side */
-  for (uint32_t p = 0; ok && p < size; p++)
-    ok =
-        !ss_play_resident(play, p) || ss_gather_sum(play, &gather, p, &h->inside[n->number * h->per_node + p], error);
-  ss_aside_end(&aside);
-  ss_gather_close(&gather);
-  return ok;
+  if (!ss_gather_play(play, &gather, ss_allgather_ring, error)) return false;
+  SS_ASIDE; /* dense shards lie side by side */
+  for (uint32_t p = 0; p < size; p++)
+    if (ss_play_resident(play, p) && !ss_gather_sum(play, &gather, p, &h->inside[n->number * h->per_node + p], error))
+      return false;
+  return true;
 }
 
 /* Every rank of the node ends with the whole sum, in inside[]. */

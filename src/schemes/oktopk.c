@@ -217,10 +217,8 @@ static bool share_out(const struct oktopk *o, uint64_t *keep, struct ss_error *e
   for (uint32_t j = 0; j < P; end += keep[j++])
     if (ss_play_resident(play, j) && keep[j] > 0) memcpy(units + end, sum[j].units, keep[j] * sizeof *units);
   if (!ss_play_pool(play, units, n, SS_POOL_SUM, error)) return false;
-  const struct ss_aside aside = ss_aside_begin(); /* thresholds are taken as known */
-  const bool found = ss_topk(&all, o->k, play->arena, &kept, error);
-  ss_aside_end(&aside);
-  if (!found) return false;
+  SS_ASIDE; /* thresholds are taken as known */
+  if (!ss_topk(&all, o->k, play->arena, &kept, error)) return false;
   end = 0;
   for (uint32_t j = 0; j < P; j++) {
     const uint64_t begin = end;

@@ -83,12 +83,10 @@ bool ss_run_gathered(struct ss_run *run, struct ss_gather *gather, struct ss_err
 
 bool ss_run_allgather(struct ss_run *run, const struct ss_chunk *block, const struct ss_wire *wire, ss_allgather *how,
                       struct ss_error *error) {
-  struct ss_gather gather;
-  if (!ss_gather_open(&gather, run->ranks, wire, run->low, run->high, error)) return false;
-  const bool ok = ss_gather_announced(run->play, &gather, block, how, error) &&
-                  (!run->play->payloads || ss_run_gathered(run, &gather, error));
-  ss_gather_close(&gather);
-  return ok;
+  SS_AUTO(ss_gather_close) struct ss_gather gather = {0};
+  return ss_gather_open(&gather, run->ranks, wire, run->low, run->high, error) &&
+         ss_gather_announced(run->play, &gather, block, how, error) &&
+         (!run->play->payloads || ss_run_gathered(run, &gather, error));
 }
 
 /* --- dense parts ---------------------------------------------------------------------------------------- */
@@ -107,12 +105,11 @@ static bool prove_part(const struct ss_chunk *own, uint32_t rank, struct ss_aren
 /* The rows among zeros: a trainer has its dense gradient so. */
 static bool fill_dense(const struct ss_chunk *rows, struct ss_arena *arena, struct ss_chunk *part,
                        struct ss_error *error) {
-  const struct ss_aside aside = ss_aside_begin();
+  SS_ASIDE;
   float *values = ss_arena_zero(arena, (part->high - part->low) * part->width, sizeof *values);
   for (uint64_t i = 0; values && i < rows->count; i++)
     memcpy(values + (rows->rows[i] - part->low) * part->width, rows->values + i * rows->stride,
            part->width * sizeof *values);
-  ss_aside_end(&aside);
   part->values = values;
   return values || ss_fail_memory(error, "making a dense tensor");
 }

@@ -47,10 +47,8 @@ void ss_run_note_joined(struct ss_run *run, uint32_t rank, const struct ss_owner
 static bool whole(struct ss_run *run, struct ss_owners *owners, uint32_t rank, struct ss_chunk *sum,
                   struct ss_error *error) {
   if (goes_on(run)) return ss_owners_whole(owners, rank, run->low, run->high, sum, error);
-  const struct ss_aside aside = ss_aside_begin();
-  const bool ok = ss_owners_whole(owners, rank, run->low, run->high, sum, error);
-  ss_aside_end(&aside);
-  return ok;
+  SS_ASIDE;
+  return ss_owners_whole(owners, rank, run->low, run->high, sum, error);
 }
 
 bool ss_run_pulled(struct ss_run *run, struct ss_owners *owners, struct ss_error *error) {
@@ -75,12 +73,12 @@ bool ss_run_owners(struct ss_run *run, struct ss_cut *cut, struct ss_error *erro
 }
 
 bool ss_run_running(struct ss_run *run, const struct ss_wire *wire, bool ring, struct ss_error *error) {
-  struct ss_running sums;
-  const bool ok = ss_running_open(run->play, wire, &(struct ss_operands){run->own, run->ranks, run->low, run->high},
-                                  &sums, error) &&
-                  (ring ? ss_running_ring(&sums, run->own, error) : ss_running_doubling(&sums, error));
-  for (uint32_t r = 0; ok && ss_run_reports(run) && r < run->ranks; r++)
+  const struct ss_operands own = {run->own, run->ranks, run->low, run->high};
+  SS_AUTO(ss_running_close) struct ss_running sums = {0};
+  if (!ss_running_open(run->play, wire, &own, &sums, error) ||
+      !(ring ? ss_running_ring(&sums, run->own, error) : ss_running_doubling(&sums, error)))
+    return false;
+  for (uint32_t r = 0; ss_run_reports(run) && r < run->ranks; r++)
     if (ss_run_resident(run, r)) ss_run_sparse(run, r, &sums.held[r], 0, NULL);
-  ss_running_close(&sums);
-  return ok;
+  return true;
 }

@@ -30,10 +30,8 @@ bool ss_pooled_open(struct ss_run *run, const struct ss_pieces *pieces, bool pad
                                 .lookups = run->input->lookups,
                                 .range = range,
                                 .ranges = pieces->ranges};
-  const struct ss_aside aside = ss_aside_begin(); /* owners have the ids of their parts, bag by bag */
-  const bool ok = ss_pooling_open(&b->pool, padded, arena, error);
-  ss_aside_end(&aside);
-  return ok;
+  SS_ASIDE; /* owners have the ids of their parts, bag by bag */
+  return ss_pooling_open(&b->pool, padded, arena, error);
 }
 
 struct ss_chunk ss_pooled_of(const struct ss_pooled *b, uint32_t rank, uint32_t k) {
@@ -61,37 +59,30 @@ bool ss_pooled_sums(const struct ss_pooled *b, uint32_t k, uint32_t of, struct s
                     struct ss_error *error) {
   const struct ss_piece *p = &b->pieces->piece[k];
   const struct ss_pool_content content = content_of(b, p->owner, p);
-  const struct ss_aside aside = ss_aside_begin();
+  SS_ASIDE;
   *out = ss_pooled_of(b, of, k);
   out->origin = p->owner;
   out->part = of;
-  const bool ok = ss_pooling_parameters(&b->pool, of, p->range, &content, out, error);
-  ss_aside_end(&aside);
-  return ok;
+  return ss_pooling_parameters(&b->pool, of, p->range, &content, out, error);
 }
 
 bool ss_pooled_gradients(const struct ss_pooled *b, uint32_t k, uint32_t of, struct ss_chunk *out,
                          struct ss_error *error) {
   const struct ss_pool_content content = content_of(b, of, &b->pieces->piece[k]);
-  const struct ss_aside aside = ss_aside_begin();
+  SS_ASIDE;
   *out = ss_pooled_of(b, of, k);
   out->origin = of;
   out->part = k;
-  const bool ok = ss_pooling_gradients(of, &content, out, error);
-  ss_aside_end(&aside);
-  return ok;
+  return ss_pooling_gradients(of, &content, out, error);
 }
 
 /* Whether exactly the bags that were due came, each once, with the content that was sent where both sides know it. A
  * sum does not show whether empty bags came. */
 static bool all_came(const struct ss_chunk *got, const struct ss_chunk *due) {
-  const struct ss_aside aside = ss_aside_begin();
-  bool same = got->count == due->count;
-  if (got->kind != SS_CHUNK_BARE && due->kind != SS_CHUNK_BARE) same = ss_chunk_equal(got, due);
-  else if (same && due->count > 0)
-    same = got->rows && memcmp(got->rows, due->rows, due->count * sizeof *due->rows) == 0;
-  ss_aside_end(&aside);
-  return same;
+  SS_ASIDE;
+  if (got->kind != SS_CHUNK_BARE && due->kind != SS_CHUNK_BARE) return ss_chunk_equal(got, due);
+  if (got->count != due->count || due->count == 0) return got->count == due->count;
+  return got->rows && memcmp(got->rows, due->rows, due->count * sizeof *due->rows) == 0;
 }
 
 /* --- forward ---------------------------------------------------------------------------------------------- */

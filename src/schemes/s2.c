@@ -192,9 +192,8 @@ static bool decode(const struct s2 *s, const int64_t *buckets, const unsigned ch
   const struct ss_sketch_rows elements = {element, n, 1};
   ss_kernel_ran(SS_KERNEL_BITMAP_DECODE, n);
   ss_sketch_decode(&s->sketch, &elements, buckets, estimate);
-  const struct ss_aside aside = ss_aside_begin(); /* a real decoder's estimates stay what they are */
+  SS_ASIDE; /* a real decoder's estimates stay what they are */
   for (uint64_t i = 0; i < n; i++) units[i] = llrint(estimate[i] / run->verdict->grain);
-  ss_aside_end(&aside);
   *out = ss_chunk_of_values(element, units, n, run->low, run->high);
   return true;
 }
@@ -221,7 +220,7 @@ static bool report(struct s2 *s, const struct ss_gather *gather, int64_t *bucket
 
 static bool run_s2(struct ss_run *run, struct ss_error *error) {
   struct s2 s = {.run = run, .wire = run->dense};
-  struct ss_gather gather;
+  SS_AUTO(ss_gather_close) struct ss_gather gather = {0};
   s.sketch.hashes = (uint32_t)run->setting->value[HASHES];
   s.sketch.seed = run->setting->value[SEED] + 2 * s.sketch.hashes * run->state->iteration;
   if (!choose_size(&s, error)) return false;
@@ -239,9 +238,7 @@ static bool run_s2(struct ss_run *run, struct ss_error *error) {
   if (!s.packed || !buckets || !bitmap) return ss_fail_memory(error, "making sketches");
   for (uint32_t r = 0; r < run->ranks; r++)
     if (ss_run_resident(run, r) && !encode(&s, r, buckets, bitmap, error)) return false;
-  bool ok = ss_allreduce_ring(run->play, &s.sum, &gather, error) && report(&s, &gather, buckets, bitmap, error);
-  ss_gather_close(&gather);
-  return ok;
+  return ss_allreduce_ring(run->play, &s.sum, &gather, error) && report(&s, &gather, buckets, bitmap, error);
 }
 
 static bool check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {

@@ -315,9 +315,10 @@ static bool open_engine(struct ss_engine *engine, const struct ss_world *world, 
 bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world, const struct ss_input *input,
                  struct ss_arena *arena, struct ss_outcome *out, struct ss_error *error) {
   const struct ss_layout layout = ss_layout_of(world->cluster, input->ranks);
-  struct ss_state alone = {0}, *state = world->state ? world->state : &alone;
+  SS_AUTO(ss_state_free) struct ss_state alone = {0};
+  struct ss_state *state = world->state ? world->state : &alone;
   const struct ss_own_content content = {.proofs = world->verify || ss_scheme_valued(setting->scheme)};
-  struct ss_engine engine = {0};
+  SS_AUTO(ss_engine_close) struct ss_engine engine = {0};
   struct ss_stage stage = {.setting = setting,
                            .input = input,
                            .servers = ss_setting_servers(setting, layout),
@@ -333,17 +334,13 @@ bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world,
   if (!world->player &&
       (!find_networks(setting, world, input, arena, &on, error) || !open_engine(&engine, world, &on, size, error)))
     return false;
-  bool ok = ss_state_begin(state, input->ranks, error) &&
-            ss_run_own(setting, input, content, arena, &stage.own, error) &&
-            judged_run(&stage, world->verify, out, error);
-  if (ok) ss_state_end(state);
-  if (ok && !world->player) {
-    take_tallies(&engine, &on, out);
-    ok = check_tallies(out, on.count, error);
-  }
-  ss_state_free(&alone);
-  ss_engine_close(&engine);
-  return ok;
+  if (!ss_state_begin(state, input->ranks, error) || !ss_run_own(setting, input, content, arena, &stage.own, error) ||
+      !judged_run(&stage, world->verify, out, error))
+    return false;
+  ss_state_end(state);
+  if (world->player) return true;
+  take_tallies(&engine, &on, out);
+  return check_tallies(out, on.count, error);
 }
 
 /* --- what an iteration starts from ------------------------------------------------------------------------ */

@@ -264,55 +264,54 @@ static void adapt_h(const struct spardl *s, struct step *x, uint64_t found, uint
 
 static bool bruck(void *context, uint32_t w, struct ss_play *play, struct ss_error *error) {
   struct spardl *s = context;
-  struct ss_gather gather;
+  SS_AUTO(ss_gather_close) struct ss_gather gather = {0};
   struct ss_chunk sum, left, range = *block_of(s, w, w);
   const uint64_t h = (uint64_t)(s->steps[w].h / one(s));
   if (!ss_gather_open(&gather, s->D, &s->run->coo, range.low, range.high, error)) return false;
-  bool ok = true, adapted = false;
-  for (uint32_t t = 0; ok && t < s->D; t++) {
-    ok = select_own(s, &(struct seat){play, t * s->q + w, t}, w, h, error);
+  bool adapted = false;
+  for (uint32_t t = 0; t < s->D; t++) {
+    if (!select_own(s, &(struct seat){play, t * s->q + w, t}, w, h, error)) return false;
     block_of(s, t * s->q + w, w)->origin = t;
     ss_gather_set(&gather, t, block_of(s, t * s->q + w, w));
   }
-  ok = ok && ss_gather_ragged(play, &gather, true, ss_allgather_bruck, error);
-  for (uint32_t t = 0; ok && t < s->D; t++) {
+  if (!ss_gather_ragged(play, &gather, true, ss_allgather_bruck, error)) return false;
+  const struct ss_operands blocks = {gather.block, s->D, range.low, range.high};
+  for (uint32_t t = 0; t < s->D; t++) {
     const struct seat seat = {play, t * s->q + w, t};
     struct ss_chunk *mine = block_of(s, seat.rank, w);
     if (!ss_play_resident(play, t)) continue;
-    ok = ss_gather_sum(play, &gather, t, &sum, error);
-    if (ok)
-      ss_play_note_sum(play, t, &s->run->coo, &(struct ss_operands){gather.block, s->D, range.low, range.high}, &sum);
-    if (ok && !adapted) adapt_h(s, &s->steps[w], sum.count, quota_of(s, w)); /* all teams have the same sum */
+    if (!ss_gather_sum(play, &gather, t, &sum, error)) return false;
+    ss_play_note_sum(play, t, &s->run->coo, &blocks, &sum);
+    if (!adapted) adapt_h(s, &s->steps[w], sum.count, quota_of(s, w)); /* all teams have the same sum */
     adapted = true;
     *mine = sum;
     mine->part = w;
     mine->width = mine->stride = 1;
-    ok = ok && select_largest(&seat, mine, quota_of(s, w), &left, error) &&
-         drop_share(s, &seat, &left, s->D, t == 0, error);
+    if (!select_largest(&seat, mine, quota_of(s, w), &left, error) ||
+        !drop_share(s, &seat, &left, s->D, t == 0, error))
+      return false;
   }
-  ss_gather_close(&gather);
-  return ok;
+  return true;
 }
 
 static bool gather_blocks(void *context, uint32_t team, struct ss_play *play, struct ss_error *error) {
   struct spardl *s = context;
-  struct ss_gather gather;
+  SS_AUTO(ss_gather_close) struct ss_gather gather = {0};
   if (!ss_gather_open(&gather, s->q, &s->run->coo, s->run->low, s->run->high, error)) return false;
   for (uint32_t w = 0; w < s->q; w++) {
     struct ss_chunk block = *block_of(s, team * s->q + w, w);
     block.origin = w;
     ss_gather_set(&gather, w, &block);
   }
-  bool ok = ss_gather_ragged(play, &gather, true, ss_allgather_bruck, error);
+  if (!ss_gather_ragged(play, &gather, true, ss_allgather_bruck, error)) return false;
   const struct ss_operands blocks = {gather.block, s->q, s->run->low, s->run->high};
-  for (uint32_t w = 0; ok && w < s->q; w++) {
+  for (uint32_t w = 0; w < s->q; w++) {
     struct ss_chunk *result = &s->result[team * s->q + w];
     if (!ss_play_resident(play, w)) continue;
-    ok = ss_gather_sum(play, &gather, w, result, error);
-    if (ok) ss_play_note_sum(play, w, &s->run->coo, &blocks, result);
+    if (!ss_gather_sum(play, &gather, w, result, error)) return false;
+    ss_play_note_sum(play, w, &s->run->coo, &blocks, result);
   }
-  ss_gather_close(&gather);
-  return ok;
+  return true;
 }
 
 /* --- residuals ------------------------------------------------------------------------------------------- */

@@ -87,6 +87,8 @@ struct ss_aside {
 };
 struct ss_aside ss_aside_begin(void);
 void ss_aside_end(const struct ss_aside *aside);
+/* From here to the end of the block. */
+#define SS_ASIDE const struct ss_aside ss_aside_here __attribute__((unused, cleanup(ss_aside_end))) = ss_aside_begin()
 
 /* A kernel of this room ran; one that had nothing to do is not counted. */
 static inline void ss_kernel_ran(enum ss_kernel_kind kernel, uint64_t elements) {

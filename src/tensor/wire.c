@@ -44,10 +44,8 @@ static struct ss_blocks count_blocks(const struct ss_wire *wire, const struct ss
 
 /* Who encodes finds out how many there are by the way: counting them before is no part of a scheme. */
 struct ss_blocks ss_wire_blocks(const struct ss_wire *wire, const struct ss_chunk *c) {
-  const struct ss_aside aside = ss_aside_begin();
-  const struct ss_blocks blocks = count_blocks(wire, c);
-  ss_aside_end(&aside);
-  return blocks;
+  SS_ASIDE;
+  return count_blocks(wire, c);
 }
 
 uint64_t ss_wire_bytes(const struct ss_wire *wire, const struct ss_chunk *c) {
@@ -321,11 +319,9 @@ static bool get_units(struct ss_arena *arena, struct ss_chunk *out, struct ss_er
 /* Real schemes go on with the floats that came: what makes ours exact is no part of them. */
 static bool get_exact(const struct ss_wire *wire, struct ss_encoded bytes, struct ss_arena *arena,
                       struct ss_chunk *out, struct ss_error *error) {
-  const struct ss_aside aside = ss_aside_begin();
-  const bool good = wire->format == SS_WIRE_SKETCH ? ss_wire_get_sketch(wire, bytes.at, arena, out, error)
-                                                   : get_units(arena, out, error);
-  ss_aside_end(&aside);
-  return good;
+  SS_ASIDE;
+  return wire->format == SS_WIRE_SKETCH ? ss_wire_get_sketch(wire, bytes.at, arena, out, error)
+                                        : get_units(arena, out, error);
 }
 
 static bool decode(const struct ss_wire *wire, const struct ss_chunk *known, struct ss_encoded bytes,

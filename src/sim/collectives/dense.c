@@ -315,10 +315,8 @@ struct joining {
 };
 
 static bool join_lists(struct joining *x, uint32_t p, struct ss_chunk *out, struct ss_error *error) {
-  const struct ss_aside aside = ss_aside_begin(); /* dense parts lie side by side */
-  const bool ok = ss_gather_sum(x->play, &x->gather, p, out, error);
-  ss_aside_end(&aside);
-  if (!ok) return false;
+  SS_ASIDE; /* dense parts lie side by side */
+  if (!ss_gather_sum(x->play, &x->gather, p, out, error)) return false;
   out->origin = x->gather.rank[p];
   out->part = 0;
   out->width = out->stride = x->sum->width;

@@ -80,7 +80,7 @@ static bool find_longest(struct ss_play *play, const struct ss_exchange *x, uint
   struct ss_chunk *scratch = x->several ? x->several->scratch : play->given;
   const struct ss_device *device = play->device;
   const bool counts = play->counts;
-  const struct ss_aside aside = ss_aside_begin();
+  SS_ASIDE;
   bool ok = true;
   play->device = NULL;
   play->counts = false;
@@ -93,7 +93,6 @@ static bool find_longest(struct ss_play *play, const struct ss_exchange *x, uint
     }
   play->device = device;
   play->counts = counts;
-  ss_aside_end(&aside);
   return ok;
 }
 

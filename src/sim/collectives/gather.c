@@ -228,17 +228,16 @@ const struct ss_wire ss_number_wire = {.format = SS_WIRE_DENSE, .value_bytes = 8
 bool ss_allgather_numbers(struct ss_play *play, const struct ss_chunk *part, ss_allgather *how, uint64_t *number,
                           struct ss_error *error) {
   const uint32_t ranks = play->ranks;
-  struct ss_gather gather;
+  SS_AUTO(ss_gather_close) struct ss_gather gather = {0};
   if (!ss_gather_open(&gather, ranks, &ss_number_wire, 0, ranks, error)) return false;
   for (uint32_t j = 0; j < ranks; j++) ss_gather_set(&gather, j, &part[j]);
-  const bool ok = ss_gather_play(play, &gather, how, error);
-  for (uint32_t j = 0; ok && j < ranks; j++) {
+  if (!ss_gather_play(play, &gather, how, error)) return false;
+  for (uint32_t j = 0; j < ranks; j++) {
     number[j] = gather.block[j].numbers ? gather.block[j].numbers[0] : 0;
     if (ss_play_resident(play, j) && !ss_receipts_regular(&gather.receipts, j))
       ss_play_mismatch(play, "rank %u was not told the numbers that the others sent", j);
   }
-  ss_gather_close(&gather);
-  return ok;
+  return true;
 }
 
 /* Without what they say. */

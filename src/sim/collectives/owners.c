@@ -167,21 +167,21 @@ static bool give_sum(void *context, uint32_t part, uint32_t rank, struct ss_chun
 
 /* Ranks own the parts: an all-gather of what they own. */
 static bool pull_gather(struct ss_owners *o, ss_allgather *how, struct ss_error *error) {
-  struct ss_gather gather;
+  SS_AUTO(ss_gather_close) struct ss_gather gather = {0};
   if (!ss_gather_open(&gather, o->parts, o->pull, 0, 0, error)) return false;
   for (uint32_t j = 0; j < o->parts; j++) ss_gather_set(&gather, j, &o->aggregate[j]);
-  bool ok = ss_wire_ragged(o->pull) ? ss_gather_ragged(o->play, &gather, o->counted, how, error)
-                                    : ss_gather_play(o->play, &gather, how, error);
-  for (uint32_t r = 0; ok && o->play->payloads && r < o->play->ranks; r++) {
+  if (!(ss_wire_ragged(o->pull) ? ss_gather_ragged(o->play, &gather, o->counted, how, error)
+                                : ss_gather_play(o->play, &gather, how, error)))
+    return false;
+  for (uint32_t r = 0; o->play->payloads && r < o->play->ranks; r++) {
     if (!ss_play_resident(o->play, r)) continue;
     ss_receipts_add_run(o->play, &o->pulled, r, r, 1);
-    for (uint32_t j = 0; ok && j < o->parts; j++) {
+    for (uint32_t j = 0; j < o->parts; j++) {
       const struct ss_chunk *held = ss_receipts_held(&gather.receipts, r, j, &gather.block[j]);
-      ok = j == r || !held || ss_owners_got(o, r, j, held, error);
+      if (j != r && held && !ss_owners_got(o, r, j, held, error)) return false;
     }
   }
-  ss_gather_close(&gather);
-  return ok;
+  return true;
 }
 
 bool ss_owners_pull(struct ss_owners *o, struct ss_error *error) {

@@ -120,28 +120,22 @@ static bool all_claimed(const struct ss_safetensors *file, struct ss_error *erro
   return true;
 }
 
-static bool read_trace(struct ss_trace *trace, const struct ss_safetensors *file, struct ss_error *error) {
-  if (!ss_trace_read_metadata(trace, file->metadata, error)) return false;
-  if (!ss_trace_check_counts(trace, error)) return false;
+/* Reads trace->bytes. */
+static bool read_bytes(struct ss_trace *trace, struct ss_error *error) {
+  SS_AUTO(ss_safetensors_free) struct ss_safetensors file = {0};
+  if (!ss_safetensors_parse(trace->name, trace->bytes, trace->size, &file, error) ||
+      !ss_trace_read_metadata(trace, file.metadata, error) || !ss_trace_check_counts(trace, error))
+    return false;
   for (size_t i = 0; i < trace->tensors; i++) {
     struct ss_tensor_data *t = &trace->tensor[i];
-    if (!read_offsets(trace, file, t, error) || !read_rows(trace, file, t, error) ||
-        !read_values(trace, file, t, error) || !read_bags(trace, file, t, error))
+    if (!read_offsets(trace, &file, t, error) || !read_rows(trace, &file, t, error) ||
+        !read_values(trace, &file, t, error) || !read_bags(trace, &file, t, error))
       return false;
   }
-  if (!all_claimed(file, error)) return false;
+  if (!all_claimed(&file, error)) return false;
   for (size_t i = 0; i < trace->tensors; i++)
     if (!ss_trace_check_tensor(trace, i, error)) return false;
   return true;
-}
-
-/* Reads trace->bytes. */
-static bool read_bytes(struct ss_trace *trace, struct ss_error *error) {
-  struct ss_safetensors file;
-  if (!ss_safetensors_parse(trace->name, trace->bytes, trace->size, &file, error)) return false;
-  const bool good = read_trace(trace, &file, error);
-  ss_safetensors_free(&file);
-  return good;
 }
 
 bool ss_trace_open_memory(const char *name, const void *bytes, size_t size, struct ss_trace **out,

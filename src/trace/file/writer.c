@@ -130,7 +130,7 @@ static bool add_entry(cJSON *root, const struct entry *entry, uint64_t *offset) 
   return true;
 }
 
-/* The header's text, to be freed with cJSON_free; NULL when memory is short. */
+/* The header's text, the caller's; NULL when memory is short. */
 static char *header_text(const struct ss_trace *trace, const struct entry *entries, size_t count) {
   cJSON *root = cJSON_CreateObject();
   uint64_t offset = 0;
@@ -236,27 +236,20 @@ static bool write_file(const void *context, FILE *stream, struct ss_error *error
   return true;
 }
 
-static bool save(const char *path, const struct file *file, struct ss_error *error) {
-  const char *header = file->header;
-  if (strlen(header) > SS_SAFETENSORS_HEADER_MAX - 8)
-    return ss_fail(error, SS_BAD_INPUT,
-                   "%s: the header would take %zu bytes, more than the %" PRIu64 " that readers accept: "
-                   "too many tensors, or token counts for too many iterations and ranks",
-                   path ? path : "-", strlen(header), SS_SAFETENSORS_HEADER_MAX);
-  return ss_output_write(path, write_file, file, error);
-}
-
 bool ss_trace_save(const char *path, const struct ss_trace *trace, struct ss_error *error) {
   if (!path || !trace) return ss_fail(error, SS_BAD_INPUT, "no trace was given, or no path for it (NULL)");
   assert(!trace->captured);
   SS_AUTO_FREE struct entry *entries = ss_alloc(trace->tensors * PARTS, sizeof *entries);
   if (!entries) return ss_fail_memory(error, "writing a trace");
   const size_t count = list_entries(trace, entries);
-  char *header = header_text(trace, entries, count);
+  SS_AUTO_FREE char *header = header_text(trace, entries, count);
   if (!header) return ss_fail_memory(error, "writing a trace's header");
+  if (strlen(header) > SS_SAFETENSORS_HEADER_MAX - 8)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s: the header would take %zu bytes, more than the %" PRIu64 " that readers accept: "
+                   "too many tensors, or token counts for too many iterations and ranks",
+                   path, strlen(header), SS_SAFETENSORS_HEADER_MAX);
   struct file file = {trace, header, entries, count, 0};
   for (size_t i = 0; i < trace->tensors; i++) file.rows += (double)trace->tensor[i].total;
-  const bool good = save(path, &file, error);
-  cJSON_free(header);
-  return good;
+  return ss_output_write(path, write_file, &file, error);
 }

@@ -1,6 +1,7 @@
 #include "trace/make/import.h"
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "trace/make/samples.h"
 
 #include <string.h>
@@ -69,7 +70,8 @@ static bool check(const struct ss_any_import *a, enum ss_data kind, struct ss_er
 
 /* --- each kind ---------------------------------------------------------------------------------------------- */
 
-static bool import_text(const struct ss_any_import *a, const struct ss_mapping *text, struct ss_error *error) {
+static bool import_words(const struct ss_any_import *a, struct ss_error *error) {
+  SS_AUTO(ss_unmap_file) struct ss_mapping text = {0};
   struct ss_import import = {.layout = a->layout,
                              .ranks = a->dealing.ranks,
                              .batch = a->dealing.batch,
@@ -79,22 +81,15 @@ static bool import_text(const struct ss_any_import *a, const struct ss_mapping *
                              .dtype = a->dtype,
                              .source = a->source};
   uint64_t width;
-  if (!ss_per_table_get_one(&a->vocab, a->tensor, 0, 2, &import.vocab, error) ||
+  if (!ss_map_file(a->file[0], &text, error) || !ss_watcher_goes_on(a->watcher, error) ||
+      !ss_per_table_get_one(&a->vocab, a->tensor, 0, 2, &import.vocab, error) ||
       !ss_per_table_get_one(&a->row_width, a->tensor, ROW_WIDTH_OF_WORDS, 1, &width, error))
     return false;
   import.row_width = (uint32_t)width;
   struct ss_trace *trace;
-  if (!ss_trace_import(ss_import_name(a), (const char *)text->data, text->size, &import, &trace, error)) return false;
+  if (!ss_trace_import(ss_import_name(a), (const char *)text.data, text.size, &import, &trace, error)) return false;
   const bool good = ss_trace_save(a->output, trace, error);
   ss_trace_close(trace);
-  return good;
-}
-
-static bool import_words(const struct ss_any_import *a, struct ss_error *error) {
-  struct ss_mapping text;
-  if (!ss_map_file(a->file[0], &text, error)) return false;
-  const bool good = ss_watcher_goes_on(a->watcher, error) && import_text(a, &text, error);
-  ss_unmap_file(&text);
   return good;
 }
 

@@ -173,21 +173,22 @@ static bool write_trace(struct bags *b, struct ss_arena *arena, struct ss_error 
   return ss_samples_write(b->import, &content, error);
 }
 
+static void bags_free(struct bags *b) {
+  for (size_t i = 0; b->pair && i < b->pairs; i++) {
+    ss_npy_close(&b->pair[i].indices);
+    ss_npy_close(&b->pair[i].offsets);
+  }
+}
+
 bool ss_import_bags(const struct ss_any_import *import, struct ss_error *error) {
   enum { TABLES_MAX = 1 << 20 };
-  struct bags b = {.import = import, .pairs = import->files / 2, .tables = import->tables};
-  struct ss_arena arena = {0};
+  SS_AUTO(ss_arena_free) struct ss_arena arena = {0};
+  SS_AUTO(bags_free) struct bags b = {.import = import, .pairs = import->files / 2, .tables = import->tables};
   uint64_t wanted;
   if (b.tables > TABLES_MAX)
     return ss_fail(error, SS_BAD_INPUT, "tables: %" PRIu64 " is not from 1 to %d", import->tables, TABLES_MAX);
   if (!ss_samples_wanted(&import->dealing, &wanted, error)) return false;
-  const bool taken = ss_take_zero(&arena, b.pair, b.pairs) && ss_take_zero(&arena, b.before, b.pairs * b.tables);
-  const bool good =
-      taken ? open_pairs(&b, error) && write_trace(&b, &arena, error) : ss_fail_memory(error, "importing bags");
-  for (size_t i = 0; b.pair && i < b.pairs; i++) {
-    ss_npy_close(&b.pair[i].indices);
-    ss_npy_close(&b.pair[i].offsets);
-  }
-  ss_arena_free(&arena);
-  return good;
+  if (!ss_take_zero(&arena, b.pair, b.pairs) || !ss_take_zero(&arena, b.before, b.pairs * b.tables))
+    return ss_fail_memory(error, "importing bags");
+  return open_pairs(&b, error) && write_trace(&b, &arena, error);
 }

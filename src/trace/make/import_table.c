@@ -27,7 +27,6 @@ struct table {
   struct ss_numbering *number; /* [tables] */
   bool hashed;                 /* all are: the file needs no reading beyond what is wanted */
   struct ss_spill spill;
-  struct ss_reading_progress reading;
 };
 
 enum { TOLD = 4096 /* records, between two words on how far it is */ };
@@ -157,7 +156,9 @@ static bool add_record(struct table *t, bool wanted, struct ss_error *error) {
   return true;
 }
 
-static bool read_records(struct table *t, struct ss_error *error) {
+static bool read_file(struct table *t, struct ss_error *error) {
+  SS_AUTO(ss_reading_end)
+  struct ss_reading_progress reading = ss_reading_begin(t->import->watcher, t->csv.descriptor);
   uint64_t wanted;
   bool more = true;
   if (!ss_samples_wanted(&t->import->dealing, &wanted, error)) return false;
@@ -166,17 +167,10 @@ static bool read_records(struct table *t, struct ss_error *error) {
     if (!ss_csv_next(&t->csv, &more, error)) return false;
     if (!more) return true;
     if (!add_record(t, t->spill.rows < wanted, error) ||
-        (records % TOLD == 0 && !ss_reading_goes_on(&t->reading, t->csv.taken, error)))
+        (records % TOLD == 0 && !ss_reading_goes_on(&reading, t->csv.taken, error)))
       return false;
   }
   return true;
-}
-
-static bool read_file(struct table *t, struct ss_error *error) {
-  ss_reading_begin(&t->reading, t->import->watcher, t->csv.descriptor);
-  const bool good = read_records(t, error);
-  ss_reading_end(&t->reading);
-  return good;
 }
 
 /* --- the trace ---------------------------------------------------------------------------------------------- */
@@ -220,35 +214,32 @@ static bool rank(struct table *t, struct ss_error *error) {
   return true;
 }
 
-static bool import_fields(struct table *t, struct ss_error *error) {
-  bool more = false;
-  if (!ss_output_check(t->import->output, error)) return false;
-  if (!(t->header ? ss_csv_head : ss_csv_next)(&t->csv, &more, error)) return false;
-  if (!more) return ss_fail(error, SS_BAD_INPUT, "%s: has no line that is not empty", t->name);
-  if (!choose_columns(t, error) || !prepare_numbers(t, error)) return false;
-  if (!ss_spill_open(&t->spill, t->tables, t->import->output, error)) return false;
-  return read_file(t, error) && rank(t, error) && write_trace(t, error);
+static void table_free(struct table *t) {
+  ss_csv_close(&t->csv);
+  ss_spill_close(&t->spill);
+  for (size_t i = 0; i < t->tables; i++) ss_numbering_free(&t->number[i]);
+  free(t->column);
+  free(t->tensor);
+  free(t->number);
+  ss_arena_free(&t->arena);
 }
 
 bool ss_import_table(const struct ss_any_import *import, struct ss_error *error) {
   const bool criteo = import->from == SS_DATA_CRITEO, chosen = import->columns != NULL;
+  SS_AUTO(ss_cleanup_close) const int descriptor = ss_stream_open(import->file[0], error);
+  SS_AUTO(table_free)
   struct table t = {.import = import,
                     .name = ss_import_name(import),
                     .header = !criteo && !import->no_header,
                     .columns = criteo && !chosen ? "15-40" : import->columns,
                     .prefix = criteo && !chosen ? "C" : NULL,
                     .spill.file = -1};
-  const int descriptor = ss_stream_open(import->file[0], error);
-  if (descriptor < 0) return false;
-  const bool good =
-      ss_csv_open(&t.csv, t.name, descriptor, import->from != SS_DATA_CSV, error) && import_fields(&t, error);
-  ss_csv_close(&t.csv);
-  ss_spill_close(&t.spill);
-  for (size_t i = 0; i < t.tables; i++) ss_numbering_free(&t.number[i]);
-  free(t.column);
-  free(t.tensor);
-  free(t.number);
-  ss_arena_free(&t.arena);
-  close(descriptor);
-  return good;
+  bool more = false;
+  if (descriptor < 0 || !ss_csv_open(&t.csv, t.name, descriptor, import->from != SS_DATA_CSV, error) ||
+      !ss_output_check(import->output, error) || !(t.header ? ss_csv_head : ss_csv_next)(&t.csv, &more, error))
+    return false;
+  if (!more) return ss_fail(error, SS_BAD_INPUT, "%s: has no line that is not empty", t.name);
+  return choose_columns(&t, error) && prepare_numbers(&t, error) &&
+         ss_spill_open(&t.spill, t.tables, import->output, error) && read_file(&t, error) && rank(&t, error) &&
+         write_trace(&t, error);
 }

@@ -68,8 +68,8 @@ static bool scan(struct tokens *t, struct scanner *s, const unsigned char *text,
   return true;
 }
 
-static bool scan_text(struct tokens *t, int descriptor, uint64_t wanted, struct ss_reading_progress *progress,
-                      struct ss_error *error) {
+static bool read_text(struct tokens *t, int descriptor, uint64_t wanted, struct ss_error *error) {
+  SS_AUTO(ss_reading_end) struct ss_reading_progress progress = ss_reading_begin(t->import->watcher, descriptor);
   struct scanner s = {.line = 1, .wanted = wanted};
   uint64_t taken = 0;
   SS_AUTO_FREE unsigned char *buffer = ss_alloc(BUFFER, 1);
@@ -81,17 +81,9 @@ static bool scan_text(struct tokens *t, int descriptor, uint64_t wanted, struct 
     if (got < 0) return ss_fail(error, SS_BAD_INPUT, "%s: cannot read: %s", t->name, strerror(errno));
     if (got == 0) return !s.within || add_id(t, &s, error);
     taken += (uint64_t)got;
-    if (!scan(t, &s, buffer, (size_t)got, error) || !ss_reading_goes_on(progress, taken, error)) return false;
+    if (!scan(t, &s, buffer, (size_t)got, error) || !ss_reading_goes_on(&progress, taken, error)) return false;
   }
   return true;
-}
-
-static bool read_text(struct tokens *t, int descriptor, uint64_t wanted, struct ss_error *error) {
-  struct ss_reading_progress progress;
-  ss_reading_begin(&progress, t->import->watcher, descriptor);
-  const bool good = scan_text(t, descriptor, wanted, &progress, error);
-  ss_reading_end(&progress);
-  return good;
 }
 
 /* --- both --------------------------------------------------------------------------------------------------- */
@@ -202,25 +194,21 @@ static bool import_text(struct tokens *t, int descriptor, uint64_t samples, stru
   return write_trace(t, error);
 }
 
-static bool import_either(struct tokens *t, const char *path, int descriptor, uint64_t samples,
-                          struct ss_error *error) {
-  if (!ss_output_check(t->import->output, error)) return false;
-  if (looks_like_npy(descriptor)) return import_array(t, path, error);
-  return import_text(t, descriptor, samples, error);
+static void tokens_free(struct tokens *t) {
+  ss_npy_close(&t->npy);
+  ss_spill_close(&t->spill);
 }
 
 bool ss_import_tokens(const struct ss_any_import *import, struct ss_error *error) {
+  SS_AUTO(tokens_free)
   struct tokens t = {
       .import = import, .name = ss_import_name(import), .seq = import->seq ? import->seq : SEQ, .spill.file = -1};
   uint64_t samples;
   if (!ss_per_table_get_one(&import->vocab, import->tensor, 0, 1, &t.vocab, error) ||
       !ss_samples_wanted(&import->dealing, &samples, error))
     return false;
-  const int descriptor = ss_stream_open(import->file[0], error);
-  if (descriptor < 0) return false;
-  const bool good = import_either(&t, import->file[0], descriptor, samples, error);
-  ss_npy_close(&t.npy);
-  ss_spill_close(&t.spill);
-  close(descriptor);
-  return good;
+  SS_AUTO(ss_cleanup_close) const int descriptor = ss_stream_open(import->file[0], error);
+  if (descriptor < 0 || !ss_output_check(import->output, error)) return false;
+  return looks_like_npy(descriptor) ? import_array(&t, import->file[0], error)
+                                    : import_text(&t, descriptor, samples, error);
 }

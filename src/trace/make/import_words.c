@@ -117,14 +117,14 @@ static bool measure(const struct job *job, uint64_t *offsets, uint64_t *tokens) 
   return true;
 }
 
-static bool build(const char *name, const struct job *job, struct ss_arena *data, struct ss_trace **out,
-                  struct ss_error *error) {
+static bool build(const char *name, const struct job *job, struct ss_trace **out, struct ss_error *error) {
+  SS_AUTO(ss_arena_free) struct ss_arena data = {0};
   const struct ss_import *import = job->import;
   const uint64_t ranks = import->ranks, segments = job->iterations * ranks;
   SS_AUTO_FREE uint64_t *tokens = ss_alloc(segments, sizeof *tokens);
-  uint64_t *offsets = ss_arena_alloc(data, segments + 1, sizeof *offsets);
+  uint64_t *offsets = ss_arena_alloc(&data, segments + 1, sizeof *offsets);
   if (!tokens || !offsets || !measure(job, offsets, tokens)) return ss_fail_memory(error, "importing a text");
-  uint32_t *ids = ss_arena_alloc(data, offsets[segments], sizeof *ids);
+  uint32_t *ids = ss_arena_alloc(&data, offsets[segments], sizeof *ids);
   if (!ids) return ss_fail_memory(error, "importing a text");
   for (uint64_t segment = 0; segment < segments; segment++) {
     const uint64_t first = first_unit(job, segment / ranks, segment % ranks);
@@ -142,7 +142,7 @@ static bool build(const char *name, const struct job *job, struct ss_arena *data
                                            .rows = (const uint32_t *const[]){ids},
                                            .tokens = tokens,
                                            .pad_id = PAD};
-  return ss_trace_adopt(name, &content, data, out, error);
+  return ss_trace_adopt(name, &content, &data, out, error);
 }
 
 /* How many iterations the text has for every rank, or an error that says how much is there. */
@@ -176,20 +176,19 @@ static bool check(const struct ss_import *import, struct ss_error *error) {
   return true;
 }
 
+static void job_free(struct job *job) {
+  free(job->token);
+  free(job->line);
+  free(job->folded);
+  ss_numbering_free(&job->words);
+}
+
 bool ss_trace_import(const char *name, const char *text, size_t size, const struct ss_import *import,
                      struct ss_trace **out, struct ss_error *error) {
-  struct job job = {.import = import};
-  struct ss_arena data = {0};
+  SS_AUTO(job_free) struct job job = {.import = import};
   if (!check(import, error)) return false;
-  ss_numbering_init(&job.words, 0);
-  const bool good = (read_words(text, size, &job) || ss_fail_memory(error, "reading the words of a text")) &&
-                    plan(name, &job, error) &&
-                    (rank_words(&job) || ss_fail_memory(error, "ranking the words of a text")) &&
-                    build(name, &job, &data, out, error);
-  free(job.token);
-  free(job.line);
-  free(job.folded);
-  ss_numbering_free(&job.words);
-  ss_arena_free(&data);
-  return good;
+  if (!read_words(text, size, &job)) return ss_fail_memory(error, "reading the words of a text");
+  if (!plan(name, &job, error)) return false;
+  if (!rank_words(&job)) return ss_fail_memory(error, "ranking the words of a text");
+  return build(name, &job, out, error);
 }

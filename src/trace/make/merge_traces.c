@@ -154,7 +154,7 @@ static bool merge_tensor(const struct job *job, size_t tensor, struct merged *ou
 
 static bool merge(const struct job *job, const char *source, struct ss_trace **out, struct ss_error *error) {
   const struct ss_trace *first = job->parts[0];
-  struct ss_arena lists __attribute__((cleanup(ss_arena_free))) = {0};
+  SS_AUTO(ss_arena_free) struct ss_arena lists = {0};
   const size_t n = job->tensors;
   struct ss_tensor *tensor = ss_arena_alloc(&lists, n, sizeof *tensor);
   const uint64_t **offsets = ss_arena_alloc(&lists, n, sizeof *offsets);
@@ -207,7 +207,7 @@ static bool keep(const struct ss_trace *trace, const struct ss_merge_options *op
 
 bool ss_trace_merge(const struct ss_trace *const *parts, size_t count, const struct ss_merge_options *options,
                     struct ss_trace **out, struct ss_error *error) {
-  struct ss_arena data = {0};
+  SS_AUTO(ss_arena_free) struct ss_arena data = {0};
   struct job job = {.parts = parts, .count = count, .data = &data};
   if (count < 1) return ss_fail(error, SS_BAD_INPUT, "nothing to merge");
   job.iterations = parts[0]->iterations;
@@ -221,7 +221,5 @@ bool ss_trace_merge(const struct ss_trace *const *parts, size_t count, const str
   SS_AUTO_FREE size_t *kept = ss_alloc(parts[0]->tensors, sizeof *kept);
   if (!kept) return ss_fail_memory(error, "merging traces");
   job.kept = kept;
-  const bool good = keep(parts[0], options, kept, &job.tensors, error) && merge(&job, options->source, out, error);
-  ss_arena_free(&data);
-  return good;
+  return keep(parts[0], options, kept, &job.tensors, error) && merge(&job, options->source, out, error);
 }

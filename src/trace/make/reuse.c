@@ -1,6 +1,7 @@
 #include "trace/make/reuse.h"
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/random.h"
 
 #include <gsl/gsl_cdf.h>
@@ -70,11 +71,8 @@ bool ss_reuse_parse(const char *name, const char *text, size_t size, struct ss_r
 }
 
 bool ss_reuse_read(const char *path, struct ss_reuse *out, struct ss_error *error) {
-  struct ss_mapping text;
-  if (!ss_map_file(path, &text, error)) return false;
-  const bool good = ss_reuse_parse(path, (const char *)text.data, text.size, out, error);
-  ss_unmap_file(&text);
-  return good;
+  SS_AUTO(ss_unmap_file) struct ss_mapping text = {0};
+  return ss_map_file(path, &text, error) && ss_reuse_parse(path, (const char *)text.data, text.size, out, error);
 }
 
 /* --- the fit ------------------------------------------------------------------------------------------------ */

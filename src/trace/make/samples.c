@@ -1,11 +1,10 @@
 #include "trace/make/samples.h"
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/units.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 /* "NAME=64": the length of the name; "64": 0. A name may hold an "=" itself. */
@@ -76,19 +75,12 @@ bool ss_samples_iterations(const struct ss_dealing *dealing, const char *name, c
                              name, samples, what, dealing->ranks, each);
 }
 
-static int compare_names(const void *a, const void *b) {
-  return strcmp((*(const struct ss_tensor *const *)a)->name, (*(const struct ss_tensor *const *)b)->name);
-}
-
 static bool check_distinct(const char *name, const struct ss_tensor *tensor, size_t tensors, struct ss_error *error) {
-  SS_AUTO_FREE const struct ss_tensor **sorted = ss_alloc(tensors, sizeof *sorted);
-  if (!sorted) return ss_fail_memory(error, "importing samples");
-  for (size_t i = 0; i < tensors; i++) sorted[i] = &tensor[i];
-  qsort(sorted, tensors, sizeof *sorted, compare_names);
-  for (size_t i = 1; i < tensors; i++)
-    if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
-      return ss_fail(error, SS_BAD_INPUT, "%s: two tables are called \"%s\"", name, sorted[i]->name);
-  return true;
+  SS_AUTO_FREE const char **names = ss_alloc(tensors, sizeof *names);
+  if (!names) return ss_fail_memory(error, "importing samples");
+  for (size_t i = 0; i < tensors; i++) names[i] = tensor[i].name;
+  const char *twice = ss_sort_texts(names, tensors);
+  return !twice || ss_fail(error, SS_BAD_INPUT, "%s: two tables are called \"%s\"", name, twice);
 }
 
 bool ss_samples_tensors(const struct ss_any_import *import, const char *name, struct ss_tensor *tensor,
@@ -107,11 +99,12 @@ bool ss_samples_tensors(const struct ss_any_import *import, const char *name, st
 
 enum { MEGABYTE = 1000000 };
 
-void ss_reading_begin(struct ss_reading_progress *p, const struct ss_watcher *watcher, int descriptor) {
+struct ss_reading_progress ss_reading_begin(const struct ss_watcher *watcher, int descriptor) {
   struct stat info;
   const bool known = fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
-  *p = (struct ss_reading_progress){.watcher = watcher, .size = known ? (uint64_t)info.st_size : 0};
-  if (p->size) ss_watcher_begin(watcher, "MB", (p->size + MEGABYTE - 1) / MEGABYTE);
+  const uint64_t size = known ? (uint64_t)info.st_size : 0;
+  if (size) ss_watcher_begin(watcher, "MB", (size + MEGABYTE - 1) / MEGABYTE);
+  return (struct ss_reading_progress){.watcher = watcher, .size = size};
 }
 
 bool ss_reading_goes_on(struct ss_reading_progress *p, uint64_t bytes, struct ss_error *error) {

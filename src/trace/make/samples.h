@@ -35,7 +35,7 @@ struct ss_reading_progress {
   const struct ss_watcher *watcher;
   uint64_t size, done; /* B; size 0: nobody knows, as of a pipe */
 };
-void ss_reading_begin(struct ss_reading_progress *progress, const struct ss_watcher *watcher, int descriptor);
+struct ss_reading_progress ss_reading_begin(const struct ss_watcher *watcher, int descriptor);
 /* `bytes` of it have been read so far; false when the watcher ends it. */
 bool ss_reading_goes_on(struct ss_reading_progress *progress, uint64_t bytes, struct ss_error *error) SS_MUST_CHECK;
 void ss_reading_end(const struct ss_reading_progress *progress);

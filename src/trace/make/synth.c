@@ -163,13 +163,11 @@ static bool make(const struct ss_synth *synth, const struct draws *draws, struct
 }
 
 bool ss_trace_synth(const struct ss_synth *synth, struct ss_trace **out, struct ss_error *error) {
-  struct ss_arena data = {0};
+  SS_AUTO(ss_arena_free) struct ss_arena data = {0};
   struct draws draws = {0};
   if (!check(synth, error)) return false;
   if (synth->reuse && !ss_reuse_fit(synth->reuse, synth->ranks * synth->lookups, synth->rows, &draws.reuse, error))
     return false;
   if (!synth->reuse) draws.zipf = ss_zipf_new(synth->zipf, synth->rows);
-  const bool good = make(synth, &draws, &data, out, error);
-  ss_arena_free(&data);
-  return good;
+  return make(synth, &draws, &data, out, error);
 }

@@ -83,17 +83,15 @@ static void make_means(struct ss_incidence *w, const struct sums *sums, double i
 }
 
 static bool count_once(struct counting *c) {
-  struct ss_rank_sets sets;
+  SS_AUTO(ss_rank_sets_free) struct ss_rank_sets sets = {0};
   SS_AUTO_FREE struct sums *sums = ss_alloc_zero(c->count, sizeof *sums);
   if (!sums || !ss_rank_sets_init(&sets, c->ranks)) return false;
-  bool good = true;
-  for (uint64_t t = c->first; good && t < c->end; t++) {
-    good = ss_rank_sets_load(&sets, c->trace, c->tensor, t);
-    for (size_t i = 0; good && i < c->count; i++) add_iteration(c, &sets, &c->windows[i], &sums[i]);
+  for (uint64_t t = c->first; t < c->end; t++) {
+    if (!ss_rank_sets_load(&sets, c->trace, c->tensor, t)) return false;
+    for (size_t i = 0; i < c->count; i++) add_iteration(c, &sets, &c->windows[i], &sums[i]);
   }
-  for (size_t i = 0; good && i < c->count; i++) make_means(&c->windows[i], &sums[i], (double)(c->end - c->first));
-  ss_rank_sets_free(&sets);
-  return good;
+  for (size_t i = 0; i < c->count; i++) make_means(&c->windows[i], &sums[i], (double)(c->end - c->first));
+  return true;
 }
 
 /* --- all iterations together ------------------------------------------------------------------------------ */

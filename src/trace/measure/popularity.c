@@ -46,16 +46,13 @@ static void fitting_free(struct fitting *f) {
   ss_arena_free(&f->arena);
 }
 
-static bool fitting_init(struct fitting *f, const struct ss_incidence *window, uint64_t iterations) {
-  const uint32_t n = window->ranks;
-  *f = (struct fitting){.window = window, .iterations = iterations};
-  if (iterations > PLAIN) f->rule = gsl_integration_glfixed_table_alloc(REST);
-  if ((iterations > PLAIN && !f->rule) || !ss_take(&f->arena, f->choose, (size_t)n + 1) ||
+static bool fitting_init(struct fitting *f) {
+  const uint32_t n = f->window->ranks;
+  if (f->iterations > PLAIN) f->rule = gsl_integration_glfixed_table_alloc(REST);
+  if ((f->iterations > PLAIN && !f->rule) || !ss_take(&f->arena, f->choose, (size_t)n + 1) ||
       !ss_take(&f->arena, f->once, ((size_t)n + 1) * NODES) || !ss_take(&f->arena, f->weight, NODES) ||
-      !ss_take(&f->arena, f->sum_once, (size_t)n + 1) || !ss_take(&f->arena, f->sum_ever, (size_t)n + 1)) {
-    fitting_free(f);
+      !ss_take(&f->arena, f->sum_once, (size_t)n + 1) || !ss_take(&f->arena, f->sum_ever, (size_t)n + 1))
     return false;
-  }
   for (uint32_t j = 0; j <= n; j++) f->choose[j] = gsl_sf_lnchoose(n, j);
   for (uint32_t j = 1; j <= n; j++)
     for (int i = 0; i < NODES; i++)
@@ -199,13 +196,9 @@ static bool search_all(struct fitting *f, const struct ss_popularity *near, stru
 
 bool ss_popularity_fit(const struct ss_incidence *window, uint64_t iterations, const struct ss_popularity *near,
                        struct ss_popularity *out) {
-  struct fitting f;
+  SS_AUTO(fitting_free) struct fitting f = {.window = window, .iterations = iterations};
   ss_gsl_errors_off(); /* memory that is short is told, not an abort */
-  bool ok = fitting_init(&f, window, iterations);
-  if (ok) {
-    ok = search_all(&f, near, out);
-    fitting_free(&f);
-  }
+  const bool ok = fitting_init(&f) && search_all(&f, near, out);
   ss_gsl_errors_back();
   return ok;
 }

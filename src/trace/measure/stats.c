@@ -213,20 +213,20 @@ static double lookups_of(const struct ss_trace *trace, size_t tensor, uint64_t t
 static bool measure_tensor(const struct ss_trace *trace, size_t tensor, const struct ss_stats *window,
                            const struct ss_stats_window *asked, double whole, struct ss_tensor_stats *out) {
   struct ss_rank_pair pairs[PAIRS_MOST];
+  SS_AUTO(job_free)
   struct job job = {.trace = trace,
                     .tensor = tensor,
                     .rows = out->tensor.rows,
                     .window = window,
                     .parts = out->parts,
                     .part = out->part};
-  bool good = job_init(&job, pairs);
-  for (uint64_t t = window->first; good && t < window->end; t++) {
-    good = add_iteration(&job, t);
+  if (!job_init(&job, pairs)) return false;
+  for (uint64_t t = window->first; t < window->end; t++) {
+    if (!add_iteration(&job, t)) return false;
     ss_watcher_advance(asked->watcher, 1, lookups_of(trace, tensor, t, window->ranks), whole);
   }
-  if (good) job_result(&job, out);
-  job_free(&job);
-  return good;
+  job_result(&job, out);
+  return true;
 }
 
 /* --- the whole ------------------------------------------------------------------------------------------ */
