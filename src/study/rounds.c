@@ -1,13 +1,37 @@
 #include "study/rounds.h"
 
 #include "base/json_text.h"
-#include "sim/recorder.h"
 #include "study/compute.h"
 
 #include <cjson/cJSON.h>
 
+/* A player that writes down who sends what to whom; how long it takes nobody asks, and all endpoints live here. */
+struct recorder {
+  struct ss_player player; /* first: a player is the recorder it stands in */
+  cJSON *messages;
+  uint32_t rounds, phases;
+  bool waits; /* a dependent round came after the last message */
+};
+
+static bool play(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
+  struct recorder *r = (struct recorder *)player;
+  const struct ss_messages *m = &round->messages;
+  (void)error;
+  r->waits = r->waits || round->dependent;
+  if (m->count == 0) return true;
+  if (r->waits || r->rounds == 0) r->phases++;
+  r->waits = false;
+  r->rounds++;
+  for (uint32_t i = 0; i < m->count; i++)
+    cJSON_AddItemToArray(r->messages,
+                         ss_json_object(SS_N("round", r->rounds), SS_N("phase", r->phases),
+                                        SS_N("from", ss_message_from(m, i)), SS_N("to", ss_message_to(m, i)),
+                                        SS_N("bytes", (double)ss_message_bytes(m, i))));
+  return true;
+}
+
 /* The proof is left to runs: what is sent does not depend on it. */
-static bool record(const struct ss_point *point, struct ss_worker *w, struct ss_recorder *recorder,
+static bool record(const struct ss_point *point, struct ss_worker *w, struct recorder *recorder,
                    struct ss_error *error) {
   struct ss_input_options options =
       ss_iteration_options(&point->setting, &point->selection, point->ranks, false, point->device.counted);
@@ -22,16 +46,6 @@ static bool record(const struct ss_point *point, struct ss_worker *w, struct ss_
           ss_iteration_select(&point->setting, &w->selector, &input, &w->arena, error) &&
           ss_simulate(&point->setting, &world, &input, &w->arena, &outcome, error)) ||
          ss_fail_prefix(error, "%s, %u ranks", point->setting.label, point->ranks);
-}
-
-static cJSON *messages_of(const struct ss_recorder *recorder) {
-  cJSON *list = cJSON_CreateArray();
-  for (size_t i = 0; i < recorder->count; i++) {
-    const struct ss_recorded_message *m = &recorder->message[i];
-    cJSON_AddItemToArray(list, ss_json_object(SS_N("round", m->round), SS_N("phase", m->phase), SS_N("from", m->from),
-                                              SS_N("to", m->to), SS_N("bytes", (double)m->bytes)));
-  }
-  return list;
 }
 
 static bool alike(const cJSON *a, const cJSON *b) {
@@ -55,22 +69,22 @@ static bool keep(cJSON *run, cJSON *list, const struct ss_study *study, struct s
                            ss_study_name(study), SS_ROUNDS_RUNS);
 }
 
-static cJSON *run_of(const struct ss_point *point, const struct ss_recorder *recorder) {
+static cJSON *run_of(const struct ss_point *point, const struct recorder *recorder) {
   return ss_json_object(SS_T("label", point->setting.label), SS_T("scheme", point->setting.scheme->name),
                         SS_N("ranks", point->ranks), SS_N("servers", point->servers),
                         SS_T("tensor", point->tensor_name), SS_T("cluster", point->cluster_name),
                         SS_J("at", point->at ? cJSON_Duplicate(point->at, true) : cJSON_CreateObject()),
-                        SS_N("rounds", recorder->rounds), SS_J("messages", messages_of(recorder)));
+                        SS_N("rounds", recorder->rounds), SS_J("messages", recorder->messages));
 }
 
 static bool add_run(const struct ss_study *study, const struct ss_point *point, cJSON *list, struct ss_error *error) {
-  struct ss_recorder recorder;
-  struct ss_worker worker = {0};
-  ss_recorder_open(&recorder);
-  const bool ok = record(point, &worker, &recorder, error) && keep(run_of(point, &recorder), list, study, error);
-  ss_recorder_close(&recorder);
-  ss_worker_free(&worker);
-  return ok;
+  struct recorder recorder = {.player = {.play = play}, .messages = cJSON_CreateArray()};
+  SS_AUTO(ss_worker_free) struct ss_worker worker = {0};
+  const bool ok = record(point, &worker, &recorder, error);
+  cJSON *run = run_of(point, &recorder);
+  if (ok) return keep(run, list, study, error);
+  cJSON_Delete(run);
+  return false;
 }
 
 /* Before anything is played. */
