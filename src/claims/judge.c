@@ -13,12 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a claim's file says of estimated inputs. */
+/* What a claim's file says of an estimated input. */
+struct estimate {
+  struct ss_claim_estimate of;
+  const char *path;     /* where it stands */
+  struct ss_node names; /* in these inputs; absent: it is a value of "let" */
+  double value;         /* what it is taken to be */
+};
+
 struct estimates {
-  struct ss_claim_estimate estimate[SS_CLAIM_ESTIMATES];
-  struct ss_node names[SS_CLAIM_ESTIMATES]; /* of the inputs that have it; absent: it is a value of "let" */
-  const char *path[SS_CLAIM_ESTIMATES];     /* where it stands in them */
-  double value[SS_CLAIM_ESTIMATES];         /* what it is taken to be */
+  struct estimate estimate[SS_CLAIM_ESTIMATES];
   size_t count;
 };
 
@@ -46,9 +50,8 @@ static bool named(struct ss_node names, const char *name) {
 
 /* Whether the estimate changes this input. A factor of 1 changes nothing: claims with other estimates then still
  * share what is computed. */
-static bool changes_input(const struct estimates *e, size_t i, struct ss_node input) {
-  const bool factor = strncmp(e->path[i], SS_CLAIM_FACTOR, strlen(SS_CLAIM_FACTOR)) == 0;
-  return named(e->names[i], ss_node_key(input)) && !(factor && e->value[i] == 1);
+static bool changes_input(const struct estimate *e, struct ss_node input) {
+  return named(e->names, ss_node_key(input)) && !(e->of.factor && e->value == 1);
 }
 
 /* Calls ss_query_ask, or ss_query_expect when no answer is wanted. */
@@ -56,17 +59,18 @@ static bool ask(const struct judging *j, struct ss_node from, const cJSON **answ
   struct ss_query_change change[SS_CLAIM_ESTIMATES];
   struct ss_query_request request = {.change = change};
   if (!ss_request_named(j->file->inputs, from, &request.node, error)) return false;
-  for (size_t i = 0; i < j->estimates.count; i++)
-    if (changes_input(&j->estimates, i, request.node))
-      change[request.changes++] = (struct ss_query_change){j->estimates.path[i], j->estimates.value[i]};
+  for (size_t i = 0; i < j->estimates.count; i++) {
+    const struct estimate *e = &j->estimates.estimate[i];
+    if (changes_input(e, request.node)) change[request.changes++] = (struct ss_query_change){e->path, e->value};
+  }
   return answer ? ss_query_ask(j->query, &request, answer, error) : ss_query_expect(j->query, &request, error);
 }
 
 /* --- one evaluation ------------------------------------------------------------------------------------------- */
 
 static const double *changed_value(const struct estimates *e, const char *name) {
-  for (size_t i = 0; i < e->count; i++)
-    if (!ss_node_present(e->names[i]) && strcmp(e->path[i], name) == 0) return &e->value[i];
+  for (const struct estimate *one = e->estimate; one < e->estimate + e->count; one++)
+    if (!ss_node_present(one->names) && strcmp(one->path, name) == 0) return &one->value;
   return NULL;
 }
 
@@ -162,12 +166,7 @@ static double passed_by(const struct ss_claim *claim) {
 
 /* --- estimates ------------------------------------------------------------------------------------------------ */
 
-struct said {
-  struct ss_claim_estimate of;
-  const char *path;
-  struct ss_node names;
-};
-#define PART(member) SS_STORED(struct said, member)
+#define PART(member) SS_STORED(struct estimate, member)
 static const struct ss_field_spec estimate_fields[] = {
     {"input", "in words", SS_IS_TEXT, .required = true, PART(of.input)},
     {"set",
@@ -183,15 +182,12 @@ const struct ss_object_spec ss_estimate_fields = {.name = "estimated", .field = 
 
 /* "set" with "of": a path of those inputs; without: a value of "let". */
 static bool read_estimate(struct ss_node node, struct estimates *e, struct ss_error *error) {
-  struct said said = {0};
-  if (!ss_object_read(&ss_estimate_fields, node, &said, error)) return false;
-  if (said.of.halved == 0) said.of.halved = said.of.value / 2;
-  if (said.of.doubled == 0) said.of.doubled = said.of.value * 2;
-  said.of.factor = strncmp(said.path, SS_CLAIM_FACTOR, strlen(SS_CLAIM_FACTOR)) == 0;
-  e->estimate[e->count] = said.of;
-  e->path[e->count] = said.path;
-  e->names[e->count] = said.names;
-  e->value[e->count++] = said.of.value;
+  struct estimate *said = &e->estimate[e->count++];
+  if (!ss_object_read(&ss_estimate_fields, node, said, error)) return false;
+  if (said->of.halved == 0) said->of.halved = said->of.value / 2;
+  if (said->of.doubled == 0) said->of.doubled = said->of.value * 2;
+  said->of.factor = strncmp(said->path, SS_CLAIM_FACTOR, strlen(SS_CLAIM_FACTOR)) == 0;
+  said->value = said->of.value;
   return true;
 }
 
@@ -219,7 +215,7 @@ static bool read_estimates(struct judging *j, struct ss_error *error) {
 
 /* The value of estimate i / 2: halved for even i, doubled for odd ones. */
 static double variation(const struct estimates *e, size_t i) {
-  return i % 2 ? e->estimate[i / 2].doubled : e->estimate[i / 2].halved;
+  return i % 2 ? e->estimate[i / 2].of.doubled : e->estimate[i / 2].of.halved;
 }
 
 static struct ss_claim_range spanned(struct ss_claim_range a, struct ss_claim_range b) {
@@ -237,13 +233,13 @@ static bool try_estimates(struct judging *j, const struct ss_claim *claim, const
                           struct trials *out, struct ss_error *error) {
   *out = (struct trials){.over = base->ours};
   for (size_t i = 0; i < 2 * j->estimates.count; i++) {
-    struct ss_claim_estimate *estimate = &j->estimates.estimate[i / 2];
+    struct estimate *estimate = &j->estimates.estimate[i / 2];
     struct outcome other;
-    j->estimates.value[i / 2] = variation(&j->estimates, i);
+    estimate->value = variation(&j->estimates, i);
     const bool ok = compute(j, &other, error);
-    j->estimates.value[i / 2] = estimate->value;
+    estimate->value = estimate->of.value;
     if (!ok) return false;
-    *(i % 2 ? &estimate->ours_doubled : &estimate->ours_halved) = other.ours;
+    *(i % 2 ? &estimate->of.ours_doubled : &estimate->of.ours_halved) = other.ours;
     out->turns = out->turns || other.ordered != base->ordered;
     out->leaves = out->leaves || !fits(claim, other.ours);
     out->over = spanned(out->over, other.ours);
@@ -265,9 +261,10 @@ static void expect(const struct judging *j) {
 static void expect_all(struct judging *j) {
   expect(j);
   for (size_t i = 0; i < 2 * j->estimates.count; i++) {
-    j->estimates.value[i / 2] = variation(&j->estimates, i);
+    struct estimate *estimate = &j->estimates.estimate[i / 2];
+    estimate->value = variation(&j->estimates, i);
     expect(j);
-    j->estimates.value[i / 2] = j->estimates.estimate[i / 2].value;
+    estimate->value = estimate->of.value;
   }
 }
 
@@ -351,8 +348,8 @@ static bool keep_estimates(const struct estimates *e, struct ss_claim *claim, st
   if (e->count == 0) return true;
   claim->estimate = ss_alloc(e->count, sizeof *claim->estimate);
   if (!claim->estimate) return ss_fail_memory(error, "judging claims");
-  memcpy(claim->estimate, e->estimate, e->count * sizeof *claim->estimate);
-  claim->estimates = e->count;
+  for (; claim->estimates < e->count; claim->estimates++)
+    claim->estimate[claim->estimates] = e->estimate[claim->estimates].of;
   return true;
 }
 

@@ -40,55 +40,42 @@ static void put_field(const char *text, bool tabs, FILE *stream) {
   for (; tabs && *text; text++) fputc((unsigned char)*text < ' ' ? ' ' : *text, stream);
 }
 
-static void put_number(const char *text, double value, bool tabs, FILE *stream) {
-  fputc(tabs ? '\t' : ',', stream);
-  if (text) put_field(text, tabs, stream);
-  else if (!isnan(value)) fprintf(stream, "%.17g", value);
-}
-
 static bool only_rounds(const struct ss_plot *plot) {
-  size_t rounds = 0;
-  for (size_t p = 0; p < plot->panels; p++) rounds += plot->panel[p].kind == SS_PLOT_ROUNDS;
-  return rounds > 0 && rounds == plot->panels;
+  bool rounds = plot->panels > 0;
+  for (size_t p = 0; p < plot->panels; p++) rounds = rounds && plot->panel[p].kind == SS_PLOT_ROUNDS;
+  return rounds;
 }
 
-/* Messages, in the words for them. */
-static void put_rounds(const struct ss_plot *plot, bool tabs, FILE *stream) {
-  fputs(tabs ? "panel\tscheme\tround\tphase\tfrom\tto\tbytes\n" : "panel,scheme,round,phase,from,to,bytes\n", stream);
-  for (size_t p = 0; p < plot->panels; p++)
-    for (size_t i = 0; i < plot->panel[p].rows; i++) {
-      const struct ss_plot_row *r = &plot->panel[p].row[i];
-      put_field(plot->panel[p].title, tabs, stream);
-      fputc(tabs ? '\t' : ',', stream);
-      put_field(r->series, tabs, stream);
-      put_number(NULL, r->x, tabs, stream);
-      put_number(NULL, r->y, tabs, stream);
-      put_number(plot->panel[p].lane[(size_t)r->low], 0, tabs, stream);
-      put_number(plot->panel[p].lane[(size_t)r->high], 0, tabs, stream);
-      put_number(NULL, r->z, tabs, stream);
-      fputc('\n', stream);
-    }
+enum { DATA_COLUMNS = 7 };
+
+static void put_line(const char *const texts[DATA_COLUMNS], const double values[DATA_COLUMNS], bool tabs,
+                     FILE *stream) {
+  for (size_t i = 0; i < DATA_COLUMNS; i++) {
+    if (i > 0) fputc(tabs ? '\t' : ',', stream);
+    if (texts[i]) put_field(texts[i], tabs, stream);
+    else if (!isnan(values[i])) fprintf(stream, "%.17g", values[i]);
+  }
+  fputc('\n', stream);
 }
 
 void ss_plot_data(const struct ss_plot *plot, bool tabs, FILE *stream) {
-  if (only_rounds(plot)) {
-    put_rounds(plot, tabs, stream);
-    return;
-  }
-  fputs(tabs ? "panel\tseries\tx\ty\tlow\thigh\tz\n" : "panel,series,x,y,low,high,z\n", stream);
+  static const char *const heads[][DATA_COLUMNS] = {{"panel", "series", "x", "y", "low", "high", "z"},
+                                                    {"panel", "scheme", "round", "phase", "from", "to", "bytes"}};
+  const bool rounds = only_rounds(plot);
+  char series[600];
+  put_line(heads[rounds], NULL, tabs, stream);
   for (size_t p = 0; p < plot->panels; p++)
     for (size_t i = 0; i < plot->panel[p].rows; i++) {
-      const struct ss_plot_row *r = &plot->panel[p].row[i];
-      put_field(plot->panel[p].title ? plot->panel[p].title : "", tabs, stream);
-      fputc(tabs ? '\t' : ',', stream);
-      put_field(r->series, tabs, stream);
-      if (r->printed) fputs(" (printed)", stream);
-      put_number(r->x_text, r->x, tabs, stream);
-      put_number(r->y_text, r->y, tabs, stream);
-      put_number(NULL, r->low, tabs, stream);
-      put_number(NULL, r->high, tabs, stream);
-      put_number(NULL, r->z, tabs, stream);
-      fputc('\n', stream);
+      const struct ss_plot_panel *panel = &plot->panel[p];
+      const struct ss_plot_row *r = &panel->row[i];
+      snprintf(series, sizeof series, "%.580s (printed)", r->series);
+      const char *const texts[DATA_COLUMNS] = {panel->title ? panel->title : "",
+                                               r->printed ? series : r->series,
+                                               rounds ? NULL : r->x_text,
+                                               rounds ? NULL : r->y_text,
+                                               rounds ? panel->lane[(size_t)r->low] : NULL,
+                                               rounds ? panel->lane[(size_t)r->high] : NULL};
+      put_line(texts, (const double[DATA_COLUMNS]){NAN, NAN, r->x, r->y, r->low, r->high, r->z}, tabs, stream);
     }
 }
 

@@ -64,25 +64,19 @@ static bool counts(const char *field) {
   return false;
 }
 
-/* With the digits in which small moves show. */
-static void value_cell(struct ss_table *table, const char *field, double value) {
+/* With the digits in which small moves show; returns `text`. */
+static const char *value_text(const char *field, double value, char text[40]) {
   const size_t length = strlen(field);
   const bool is_time = length > 2 && strcmp(field + length - 2, "_s") == 0;
-  if (counts(field)) ss_table_number(table, "%.15g", value);
-  else if (is_time) ss_table_number(table, "%.6g ms", 1e3 * value);
-  else ss_table_number(table, "%.6g", value);
+  if (!isfinite(value)) return "-";
+  if (counts(field)) snprintf(text, 40, "%.15g", value);
+  else if (is_time) snprintf(text, 40, "%.6g ms", 1e3 * value);
+  else snprintf(text, 40, "%.6g", value);
+  return text;
 }
 
 static void write_at(const void *context, FILE *stream) {
   ss_at_print(context, stream);
-}
-
-static void add_point(struct ss_table *table, const cJSON *change) {
-  SS_AUTO_FREE char *at = ss_written(write_at, ss_json_get(change, "at"));
-  ss_table_texts(table, text_of(change, "change"), text_of(change, "label"));
-  ss_table_cell(table, "%.0f", ss_json_number(change, "ranks"));
-  ss_table_cell(table, "%s", text_of(change, "tensor"));
-  ss_table_cell(table, "%s", at && *at ? at : "-");
 }
 
 /* The time, if it moved; else the field that did most: of those with a value before and after. NULL: none moved. */
@@ -96,20 +90,21 @@ static const cJSON *most_moved(const cJSON *change) {
   return most;
 }
 
-static void add_move(struct ss_table *table, const cJSON *change) {
+static cJSON *row_of(const cJSON *change) {
+  SS_AUTO_FREE char *at = ss_written(write_at, ss_json_get(change, "at"));
   const cJSON *most = most_moved(change), *differs = ss_json_get(change, "differs");
   const bool verdict = differs->child && strcmp(differs->child->valuestring, "exact") == 0;
-  if (!most) {
-    ss_table_cell(table, "%s", verdict ? "exact" : "-");
-    for (int i = 0; i < 4; i++) ss_table_cell(table, "-");
-    return;
-  }
-  const char *field = text_of(most, "field");
-  ss_table_cell(table, "%s", field);
-  value_cell(table, field, ss_json_number(most, "was"));
-  value_cell(table, field, ss_json_number(most, "now"));
-  ss_table_number(table, "%+.3g%%", 100 * ss_json_number(most, "relative"));
-  ss_table_cell(table, "%d", cJSON_GetArraySize(ss_json_get(change, "fields")) - 1 + verdict);
+  const char *field = most ? text_of(most, "field") : verdict ? "exact" : "-";
+  char was[40], now[40];
+  cJSON *o = ss_json_object(SS_T("change", text_of(change, "change")), SS_T("label", text_of(change, "label")),
+                            SS_N("ranks", ss_json_number(change, "ranks")), SS_T("tensor", text_of(change, "tensor")),
+                            SS_T("place", at && *at ? at : NULL), SS_T("moved", field));
+  if (most)
+    ss_json_add(o, SS_T("was", value_text(field, ss_json_number(most, "was"), was)),
+                SS_T("now", value_text(field, ss_json_number(most, "now"), now)),
+                SS_N("by", ss_json_number(most, "relative")),
+                SS_N("others", cJSON_GetArraySize(ss_json_get(change, "fields")) - 1 + verdict));
+  return o;
 }
 
 /* "zen: options, trace_hash" */
@@ -167,6 +162,11 @@ static int by_movement(const void *a, const void *b) {
 
 /* The largest movements first. */
 static bool print_changes(const cJSON *changes, FILE *stream, struct ss_error *error) {
+  static const struct ss_column columns[] = {{"<change", "change", NULL}, {"<scheme", "label", NULL},
+                                             {"ranks", "ranks", "%.0f"},  {"<tensor", "tensor", NULL},
+                                             {"<at", "place", NULL},      {"<moved", "moved", NULL},
+                                             {"was", "was", NULL},        {"now", "now", NULL},
+                                             {"by", "by", "%+.3g%%"},     {"others", "others", "%.0f"}};
   size_t count = (size_t)cJSON_GetArraySize(changes), n = 0;
   SS_AUTO_FREE struct movement *sorted = ss_alloc(count, sizeof *sorted);
   if (!sorted) return ss_fail_memory(error, "printing results");
@@ -176,14 +176,10 @@ static bool print_changes(const cJSON *changes, FILE *stream, struct ss_error *e
     sorted[n] = (struct movement){c, isfinite(by) ? by : INFINITY, n};
   }
   qsort(sorted, count, sizeof *sorted, by_movement);
-  struct ss_table *table =
-      ss_table_of("<change", "<scheme", "ranks", "<tensor", "<at", "<moved", "was", "now", "by", "others");
-  for (size_t i = 0; i < count && i < SHOWN; i++) {
-    add_point(table, sorted[i].change);
-    add_move(table, sorted[i].change);
-  }
+  cJSON *rows = cJSON_CreateArray();
+  for (size_t i = 0; i < count && i < SHOWN; i++) cJSON_AddItemToArray(rows, row_of(sorted[i].change));
   fputc('\n', stream);
-  if (!ss_table_print_free(table, false, stream, error)) return false;
+  if (!ss_records_print(columns, rows, false, stream, error)) return false;
   if (count > SHOWN) fprintf(stream, "... and %zu more (--format csv or json has all)\n", count - SHOWN);
   return true;
 }

@@ -14,7 +14,6 @@
 struct found {
   const cJSON *tree;
   const struct ss_axis *axis;
-  const char *a, *b, *cluster;
 };
 
 static double number(const struct found *f, const char *name) {
@@ -29,19 +28,11 @@ static const cJSON *list(const struct found *f, const char *name) {
   return ss_json_get(f->tree, name);
 }
 
-static double link_of(const struct found *f, const char *name) {
-  return ss_json_number(list(f, "links"), name);
-}
-
 static const char *position(const struct found *f, double x, char *buffer, size_t size) {
   if (f->axis->dimension == SS_NUMBER) snprintf(buffer, size, "%.0f", x);
   else if (f->axis->dimension == SS_RATIO) snprintf(buffer, size, "%.4g%%", 100 * x);
   else ss_units_format(buffer, size, f->axis->dimension, x);
   return buffer;
-}
-
-static const char *loser(const struct found *f, const char *winner) {
-  return strcmp(winner, f->a) == 0 ? f->b : f->a;
 }
 
 /* --- in words --------------------------------------------------------------------------------------------- */
@@ -85,7 +76,8 @@ static void print_words(const struct found *f, FILE *stream) {
     fprintf(stream, "Both cost the same %s.\n", where);
     return;
   }
-  fprintf(stream, "%s is cheaper %s: %s takes ", winner, where, loser(f, winner));
+  fprintf(stream, "%s is cheaper %s: %s takes ", winner, where,
+          text(f, strcmp(winner, text(f, "a")) == 0 ? "b" : "a"));
   print_ratio(ss_json_number(first, "ratio_min"), ss_json_number(first, "ratio_max"), stream);
   fputs(".\n", stream);
 }
@@ -110,15 +102,16 @@ static bool print_ranges(const struct found *f, FILE *stream, struct ss_error *e
 
 static void print_head(const struct found *f, FILE *stream) {
   char low[40], high[40], size[32];
+  const cJSON *links = list(f, "links");
   const double ranks = number(f, "ranks"), bytes = number(f, "M"), density = number(f, "density"),
-               latency = link_of(f, "latency"), bandwidth = link_of(f, "bandwidth");
-  fprintf(stream, "%s against %s over %s %s to %s:", f->a, f->b, f->axis->name,
+               latency = ss_json_number(links, "latency"), bandwidth = ss_json_number(links, "bandwidth");
+  fprintf(stream, "%s against %s over %s %s to %s:", text(f, "a"), text(f, "b"), f->axis->name,
           position(f, ss_json_number(list(f, "range"), "low"), low, sizeof low),
           position(f, ss_json_number(list(f, "range"), "high"), high, sizeof high));
   if (!isnan(ranks)) fprintf(stream, " %.0f ranks,", ranks);
   if (!isnan(bytes)) fprintf(stream, " %s dense,", ss_units_format(size, sizeof size, SS_BYTES, bytes));
   if (!isnan(density)) fprintf(stream, " density %.4g%%,", 100 * density);
-  fprintf(stream, " overlap %s, links of %s", text(f, "overlap"), f->cluster);
+  fprintf(stream, " overlap %s, links of %s", text(f, "overlap"), text(f, "cluster"));
   if (!isnan(latency)) fprintf(stream, ", %s", ss_units_format(size, sizeof size, SS_TIME, latency));
   if (!isnan(bandwidth)) fprintf(stream, ", %s", ss_units_format(size, sizeof size, SS_RATE, bandwidth));
   fputs("\n\n", stream);
@@ -136,7 +129,7 @@ static void print_supposed(const struct found *f, FILE *stream) {
       stream,
       "Rows are %s, as many in each part of the table. A trace shares more or less and is uneven, and\nmay answer "
       "otherwise, as may another cluster: sparsync run --trace FILE --cluster %s plays one.\n",
-      meetings[i][1], f->cluster);
+      meetings[i][1], text(f, "cluster"));
 }
 
 static void print_notes(const struct found *f, FILE *stream) {
@@ -145,8 +138,8 @@ static void print_notes(const struct found *f, FILE *stream) {
   const cJSON *round = cJSON_GetArrayItem(list(f, "rounded"), 0), *skip = cJSON_GetArrayItem(list(f, "skipped"), 0);
   char at[40];
   if (!form)
-    fprintf(stream, "\nSimulated on %s at %.0f places, on uniform tensors; kernels not counted.\n", f->cluster,
-            number(f, "probes"));
+    fprintf(stream, "\nSimulated on %s at %.0f places, on uniform tensors; kernels not counted.\n",
+            text(f, "cluster"), number(f, "probes"));
   else
     fprintf(stream, "\nClosed forms on %s; no kernels, no imbalance (--simulate plays the schedules).\n",
             strcmp(form, "nodes") == 0 ? "the cluster's nodes and cards" : "one flat link class");
@@ -164,18 +157,9 @@ static void print_notes(const struct found *f, FILE *stream) {
             position(f, ss_json_number(skip, "at"), at, sizeof at), ss_json_word(skip, "why"));
 }
 
-static const struct ss_axis *axis_of(const char *name) {
-  const struct ss_axis *axis = ss_axes;
-  while (strcmp(axis->name, name) != 0) axis++;
-  return axis;
-}
-
 bool ss_crossover_table(const void *answer, FILE *stream, struct ss_error *error) {
-  struct found found = {.tree = ss_answer_tree(answer)};
-  found.axis = axis_of(text(&found, "over"));
-  found.a = text(&found, "a");
-  found.b = text(&found, "b");
-  found.cluster = text(&found, "cluster");
+  struct found found = {ss_answer_tree(answer), ss_axes};
+  while (strcmp(found.axis->name, text(&found, "over")) != 0) found.axis++;
   print_head(&found, stream);
   print_words(&found, stream);
   fputc('\n', stream);

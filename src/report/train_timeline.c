@@ -1,27 +1,25 @@
 /* Chrome's trace-event format (JSON object form): one complete event ("X") an operation or task, times in us. */
 
+#include "base/json_text.h"
+#include "base/memory.h"
 #include "report/tables.h"
 #include "study/trainings.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 
-/* A JSON string with its quotes; false when memory is short. */
-static bool print_text(const char *text, FILE *stream) {
-  cJSON *item = cJSON_CreateString(text);
-  char *quoted = cJSON_PrintUnformatted(item);
-  cJSON_Delete(item);
-  if (!quoted) return false;
-  fputs(quoted, stream);
-  free(quoted);
-  return true;
+/* A line of the list; false when memory is short. */
+static bool print_event(cJSON *event, FILE *stream) {
+  SS_AUTO_FREE char *text = event ? ss_json_exact(event, false) : NULL;
+  cJSON_Delete(event);
+  if (text) fprintf(stream, "%s,\n", text);
+  return text != NULL;
 }
 
 static bool name_thread(size_t process, uint32_t thread, const char *kind, const char *name, FILE *stream) {
-  fprintf(stream, "{\"ph\":\"M\",\"pid\":%zu,\"tid\":%u,\"name\":\"%s\",\"args\":{\"name\":", process, thread, kind);
-  if (!print_text(name, stream)) return false;
-  fputs("}},\n", stream);
-  return true;
+  return print_event(ss_json_object(SS_T("ph", "M"), SS_N("pid", (double)process), SS_N("tid", thread),
+                                    SS_T("name", kind), SS_J("args", ss_json_object(SS_T("name", name)))),
+                     stream);
 }
 
 static bool name_process(const struct ss_training_point *p, size_t process, FILE *stream) {
@@ -36,29 +34,26 @@ static bool name_process(const struct ss_training_point *p, size_t process, FILE
   return name_thread(process, p->result.streams + 1, "thread_name", "communication", stream);
 }
 
-static bool print_task(const struct ss_training_point *p, const struct ss_span *s, FILE *stream) {
+static void add_task(cJSON *args, const struct ss_training_point *p, const struct ss_span *s) {
   const struct ss_task *task = &p->timetable.task[s->what];
-  fprintf(stream,
-          ",\"args\":{\"iteration\":%llu,\"kind\":\"%s\",\"bytes\":%.17g,\"priority\":%.17g,\"waited_us\":%.17g}",
-          (unsigned long long)s->iteration, ss_task_kind_name(task->kind),
-          task->sent && task->period ? task->sent[s->iteration % task->period] : 0.0, task->key,
-          1e6 * (s->start - s->submitted));
-  return true;
+  ss_json_add(args, SS_T("kind", ss_task_kind_name(task->kind)),
+              SS_N("bytes", task->sent && task->period ? task->sent[s->iteration % task->period] : 0),
+              SS_N("priority", task->key), SS_N("waited_us", 1e6 * (s->start - s->submitted)));
 }
 
 static bool print_span(const struct ss_training_point *p, size_t process, const struct ss_span *s, FILE *stream) {
   char name[200];
   const bool task = s->kind == SS_SPAN_TASK;
   const double start = fmax(s->start, p->result.window);
+  cJSON *args = ss_json_object(SS_N("iteration", (double)s->iteration));
+  if (task) add_task(args, p, s);
   ss_training_part_name(p, s->kind, s->what, name, sizeof name);
-  fprintf(stream, "{\"ph\":\"X\",\"pid\":%zu,\"tid\":%u,\"ts\":%.17g,\"dur\":%.17g,\"cat\":\"%s\",\"name\":", process,
-          task ? p->result.streams + 1 : s->stream + 1, 1e6 * (start - p->result.window), 1e6 * (s->end - start),
-          task ? "communication" : "compute");
-  if (!print_text(name, stream)) return false;
-  if (task) print_task(p, s, stream);
-  else fprintf(stream, ",\"args\":{\"iteration\":%llu}", (unsigned long long)s->iteration);
-  fputs("},\n", stream);
-  return true;
+  return print_event(ss_json_object(SS_T("ph", "X"), SS_N("pid", (double)process),
+                                    SS_N("tid", task ? p->result.streams + 1 : s->stream + 1),
+                                    SS_N("ts", 1e6 * (start - p->result.window)), SS_N("dur", 1e6 * (s->end - start)),
+                                    SS_T("cat", task ? "communication" : "compute"), SS_T("name", name),
+                                    SS_J("args", args)),
+                     stream);
 }
 
 bool ss_training_timeline(const void *training, FILE *stream, struct ss_error *error) {

@@ -429,7 +429,7 @@ MUTANTS = [
     Mutant("a point that is gone is not missed", "src/query/baselines.c", "c->met[found->index] = true;",
            "for (size_t i = 0; i < c->count; i++) c->met[i] = true;", cli="sweep"),
     Mutant("estimates are not halved", "src/claims/judge.c",
-           "e->estimate[i / 2].doubled : e->estimate[i / 2].halved;", "e->estimate[i / 2].doubled : e->estimate[i / 2].value;",
+           "e->estimate[i / 2].of.doubled : e->estimate[i / 2].of.halved;", "e->estimate[i / 2].of.doubled : e->estimate[i / 2].of.value;",
            cli="claims"),
     # --- faults that no test saw once
     Mutant("a hot set's last row is never drawn", "src/trace/make/synth.c",
