@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "base/json_text.h"
 #include "figures/figure.h"
 #include "figures/known_fields.h"
@@ -61,7 +62,7 @@ static bool read_wheres(cJSON *where, const struct ss_plot_options *a, struct ss
 
 /* "8, 16 or 32" of a field of the results */
 static void list_values(const cJSON *list, const char *field, char *text, size_t size) {
-  cJSON *seen = cJSON_CreateArray();
+  SS_AUTO_JSON cJSON *seen = cJSON_CreateArray();
   text[0] = '\0';
   for (const cJSON *r = list->child; r; r = r->next) {
     const cJSON *found = ss_field_find(r, field);
@@ -72,7 +73,6 @@ static void list_values(const cJSON *list, const char *field, char *text, size_t
     const size_t used = strlen(text);
     snprintf(text + used, size - used, "%s%s", used ? ", " : "", value ? value : found->valuestring);
   }
-  cJSON_Delete(seen);
 }
 
 /* `members`: a field that the record has not may be one of its members'. */
@@ -346,7 +346,7 @@ static bool make_panels(struct making *m, struct ss_error *error) {
     m->series = f.name[0];
     f.count = 0;
   }
-  cJSON *cells = find_cells(m->list, &f);
+  SS_AUTO_JSON cJSON *cells = find_cells(m->list, &f);
   const int count = cJSON_GetArraySize(cells);
   const int most = PANELS_MAX / (1 + pairs);
   const bool ok = count <= most || m->a->left_out || fail_cells(m, &f, count, error);
@@ -357,7 +357,6 @@ static bool make_panels(struct making *m, struct ss_error *error) {
     if (strcmp(m->kind, "traffic") == 0) traffic_panels(m);
     else if (pairs) links_panels(m);
     else one_panel(m, &axes);
-  cJSON_Delete(cells);
   return ok;
 }
 
@@ -373,22 +372,16 @@ bool ss_figure_plot_results(const struct ss_plot_options *a, const cJSON *result
   const cJSON *all = ss_records(result);
   if (!check_axes("--log", a->log, error) || !check_axes("--log2", a->log2, error)) return false;
   if (!all || !all->child) return ss_figure_fail_empty(a->file, error);
-  cJSON *root = cJSON_CreateObject(), *list = cJSON_CreateArray(), *where = cJSON_CreateObject();
+  SS_AUTO_JSON cJSON *root = cJSON_CreateObject(), *list = cJSON_CreateArray(), *where = cJSON_CreateObject();
   struct making m = {.root = root, .a = a, .kind = a->kind ? a->kind : "lines", .list = list, .where = where};
   const bool members = a->each || strcmp(m.kind, "traffic") == 0 || strcmp(m.kind, "links") == 0;
-  bool ok = read_wheres(where, a, error) && choose(all, where, members, list, error);
-  if (ok) {
-    m.series = a->series ? a->series : first_of(list, names);
-    if (!m.series) m.series = "tensor";
-    ok = make_panels(&m, error);
-    explain_map(&m);
-  }
-  SS_AUTO_FREE char *text = ok ? cJSON_PrintUnformatted(root) : NULL;
+  if (!read_wheres(where, a, error) || !choose(all, where, members, list, error)) return false;
+  m.series = a->series ? a->series : first_of(list, names);
+  if (!m.series) m.series = "tensor";
+  if (!make_panels(&m, error)) return false;
+  explain_map(&m);
+  SS_AUTO_FREE char *text = cJSON_PrintUnformatted(root);
   SS_AUTO_DOC struct ss_doc *figure = NULL;
-  if (ok) ok = text ? ss_doc_parse("plot", text, strlen(text), &figure, error) : ss_fail_memory(error, "drawing");
-  ok = ok && ss_figure_fill(figure, all, notice, plot, error);
-  cJSON_Delete(root);
-  cJSON_Delete(list);
-  cJSON_Delete(where);
-  return ok;
+  if (!text) return ss_fail_memory(error, "drawing");
+  return ss_doc_parse("plot", text, strlen(text), &figure, error) && ss_figure_fill(figure, all, notice, plot, error);
 }

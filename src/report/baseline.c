@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "base/json.h"
 #include "base/json_text.h"
 #include "base/memory.h"
 #include "query/baselines.h"
@@ -25,32 +26,27 @@ bool ss_diff_json(const void *report, FILE *stream, struct ss_error *error) {
 
 /* A line a field that moved; points that are new or missing, or have another verdict, have one without. */
 static void add_lines(cJSON *list, const cJSON *change) {
-  cJSON *o = cJSON_Duplicate(change, true), *fields = ss_json_get(o, "fields");
+  SS_AUTO_JSON cJSON *o = cJSON_Duplicate(change, true);
+  cJSON *fields = ss_json_get(o, "fields");
   const cJSON *differs = ss_json_get(change, "differs");
   const bool verdict = differs->child && strcmp(differs->child->valuestring, "exact") == 0;
   cJSON_DeleteItemFromObjectCaseSensitive(o, "differs");
   if (!fields->child) cJSON_AddItemToArray(fields, ss_json_object(SS_T("field", verdict ? "exact" : "")));
   ss_records_spread(list, o, "fields");
-  cJSON_Delete(o);
 }
 
 bool ss_diff_csv(const void *report, FILE *stream, struct ss_error *error) {
   const struct ss_diff *diff = report;
   static const char *const heads[] = {"change", "label", "ranks", "tensor", "field", "was", "now", "relative"};
-  cJSON *list = cJSON_CreateArray();
-  struct ss_columns columns = {0};
+  SS_AUTO_JSON cJSON *list = cJSON_CreateArray(), *blank = cJSON_CreateObject();
+  SS_AUTO(ss_columns_free) struct ss_columns columns = {0};
   const cJSON *changes = ss_json_get(diff->tree, "changes");
   for (const cJSON *c = changes ? changes->child : NULL; c; c = c->next) add_lines(list, c);
-  cJSON *blank = cJSON_CreateObject();
   for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) cJSON_AddNullToObject(blank, heads[i]);
   bool ok = ss_columns_add(&columns, blank, error);
   for (const cJSON *line = list ? list->child : NULL; ok && line; line = line->next)
     ok = ss_columns_add(&columns, line, error);
-  ok = ok && ss_flat_rows(&columns, list, true, stream, error);
-  ss_columns_free(&columns);
-  cJSON_Delete(blank);
-  cJSON_Delete(list);
-  return ok;
+  return ok && ss_flat_rows(&columns, list, true, stream, error);
 }
 
 /* Changes that a table shows. */
@@ -116,7 +112,7 @@ static void write_differing(const void *context, FILE *stream) {
 
 /* Each once, however many points it concerns. */
 static void print_differing(const cJSON *changes, FILE *stream) {
-  cJSON *said = cJSON_CreateObject();
+  SS_AUTO_JSON cJSON *said = cJSON_CreateObject();
   for (const cJSON *c = changes->child; c; c = c->next) {
     if (strcmp(text_of(c, "change"), "moved") != 0 || !ss_json_get(c, "differs")->child) continue;
     SS_AUTO_FREE char *text = ss_written(write_differing, c);
@@ -124,7 +120,6 @@ static void print_differing(const cJSON *changes, FILE *stream) {
     fprintf(stream, "%s%s\n", said->child ? "  " : "\nnot what they were:\n  ", text);
     cJSON_AddNullToObject(said, text);
   }
-  cJSON_Delete(said);
 }
 
 static void print_value(const cJSON *value, FILE *stream) {

@@ -1,6 +1,7 @@
 #include "report/checks.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/json_text.h"
 #include "base/memory.h"
 #include "report/columns.h"
@@ -133,14 +134,11 @@ bool ss_checks_csv(const void *report, FILE *stream, struct ss_error *error) {
   if (r->forms.grid.count > 0 && r->files > 0)
     return ss_fail(error, SS_BAD_INPUT,
                    "--format csv: forms and scenarios have other columns: check them one by one");
-  cJSON *root = report_json(r), *list = cJSON_CreateArray();
+  SS_AUTO_JSON cJSON *root = report_json(r);
+  if (r->files == 0) return ss_flat_csv_free(cJSON_DetachItemFromObjectCaseSensitive(root, "checks"), stream, error);
   const cJSON *judged = ss_json_get(root, "expectations");
+  cJSON *list = cJSON_CreateArray();
   for (const cJSON *j = judged ? judged->child : NULL; j; j = j->next) ss_records_spread(list, j, "misses");
-  if (r->files == 0) {
-    cJSON_Delete(list);
-    list = cJSON_DetachItemFromObjectCaseSensitive(root, "checks");
-  }
-  cJSON_Delete(root);
   return ss_flat_csv_free(list, stream, error);
 }
 

@@ -1,5 +1,6 @@
 #include "report/exec_table.h"
 
+#include "base/json.h"
 #include "base/json_text.h"
 #include "report/columns.h"
 
@@ -98,10 +99,8 @@ bool ss_exec_json(const void *answer, FILE *stream, struct ss_error *error) {
 }
 
 bool ss_exec_csv(const void *answer, FILE *stream, struct ss_error *error) {
-  cJSON *root = answer_json(answer);
-  const bool good = ss_flat_csv_free(cJSON_DetachItemFromObjectCaseSensitive(root, "points"), stream, error);
-  cJSON_Delete(root);
-  return good;
+  SS_AUTO_JSON cJSON *root = answer_json(answer);
+  return ss_flat_csv_free(cJSON_DetachItemFromObjectCaseSensitive(root, "points"), stream, error);
 }
 
 /* --- the table ------------------------------------------------------------------------------------------ */
@@ -132,7 +131,8 @@ static bool print_kernels(const cJSON *points, FILE *stream, struct ss_error *er
 
 bool ss_exec_table(const void *answer, FILE *stream, struct ss_error *error) {
   const struct ss_exec_answer *a = answer;
-  cJSON *root = answer_json(a), *points = ss_json_get(root, "points");
+  SS_AUTO_JSON cJSON *root = answer_json(a);
+  const cJSON *points = ss_json_get(root, "points");
   bool counted = false, tensors = false;
   if (a->count > 0) explain(a, stream);
   for (size_t i = 0; i < a->count; i++) {
@@ -144,7 +144,5 @@ bool ss_exec_table(const void *answer, FILE *stream, struct ss_error *error) {
     if (tensors) ss_json_add_text(point, "several", a->points[i].point->tensor_name);
     if (!a->points[i].point->device.counted) cJSON_DeleteItemFromObjectCaseSensitive(point, "kernels");
   }
-  const bool ok = print_points(points, stream, error) && (!counted || print_kernels(points, stream, error));
-  cJSON_Delete(root);
-  return ok;
+  return print_points(points, stream, error) && (!counted || print_kernels(points, stream, error));
 }

@@ -2,6 +2,7 @@
 
 #include "base/json_text.h"
 #include "base/list.h"
+#include "base/memory.h"
 #include "query/field.h"
 #include "report/columns.h"
 
@@ -59,13 +60,10 @@ bool ss_flat_rows(const struct ss_columns *c, const cJSON *list, bool head, FILE
 }
 
 bool ss_flat_csv(const cJSON *list, FILE *stream, struct ss_error *error) {
-  struct ss_columns columns = {0};
-  bool ok = true;
-  for (const cJSON *entry = list->child; ok && entry; entry = entry->next)
-    ok = ss_columns_add(&columns, entry, error);
-  ok = ok && ss_flat_rows(&columns, list, true, stream, error);
-  ss_columns_free(&columns);
-  return ok;
+  SS_AUTO(ss_columns_free) struct ss_columns columns = {0};
+  for (const cJSON *entry = list->child; entry; entry = entry->next)
+    if (!ss_columns_add(&columns, entry, error)) return false;
+  return ss_flat_rows(&columns, list, true, stream, error);
 }
 
 bool ss_flat_csv_free(cJSON *list, FILE *stream, struct ss_error *error) {

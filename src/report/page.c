@@ -1,4 +1,6 @@
+#include "base/json.h"
 #include "base/json_text.h"
+#include "base/memory.h"
 #include "report/page_parts.h"
 
 #include "base/file.h"
@@ -178,22 +180,20 @@ static void write_expectations(const struct ss_verdicts *verdicts, FILE *s) {
 /* What is lacking is known only when the figures were tried, and is said before them. */
 static bool write_figures(const struct ss_page *page, const struct ss_page_cells *cells, FILE *s,
                           struct ss_error *error) {
-  char *text = NULL;
+  SS_AUTO_FREE char *text = NULL;
   size_t size = 0;
   FILE *stream = open_memstream(&text, &size);
   if (!stream) return ss_fail_memory(error, "drawing");
   *page->lacking = (struct ss_error){0};
   bool ok = ss_page_figures(cells, stream, page->lacking, error);
   if (fclose(stream) != 0 && ok) ok = ss_fail_memory(error, "drawing");
-  if (ok) {
-    fputs("<section id=\"figures\">\n<h2>Figures</h2>\n", s);
-    if (page->lacking->text[0])
-      ss_html_between("<p class=\"note\">Nothing could be drawn, so the numbers stand here instead: ",
-                      page->lacking->text, "</p>\n", s);
-    fprintf(s, "%s</section>\n", text);
-  }
-  free(text);
-  return ok;
+  if (!ok) return false;
+  fputs("<section id=\"figures\">\n<h2>Figures</h2>\n", s);
+  if (page->lacking->text[0])
+    ss_html_between("<p class=\"note\">Nothing could be drawn, so the numbers stand here instead: ",
+                    page->lacking->text, "</p>\n", s);
+  fprintf(s, "%s</section>\n", text);
+  return true;
 }
 
 /* --- tables ------------------------------------------------------------------------------------------------- */
@@ -230,7 +230,7 @@ static bool write_cell(const struct ss_page_cells *cells, const struct ss_page_r
   if (folded) ss_html_between(": ", first->setting.label, "</summary>", s);
   fputc('\n', s);
   if (!write_words(row->plan, s)) return ss_fail_memory(error, "writing a table");
-  cJSON *records = ss_results_records(all, row->plan->candidates);
+  SS_AUTO_JSON cJSON *records = ss_results_records(all, row->plan->candidates);
   bool ok = ss_table_html_free(ss_results_block(records), NULL, (size_t)(first - all), s, error);
   bool links = false;
   for (const cJSON *r = records ? records->child : NULL; r; r = r->next)
@@ -239,7 +239,6 @@ static bool write_cell(const struct ss_page_cells *cells, const struct ss_page_r
     ok = ss_table_html_free(ss_results_links(records),
                             "How busy its links are: the busiest of each kind / the mean of all of them", SIZE_MAX, s,
                             error);
-  cJSON_Delete(records);
   fputs(folded ? "</details>\n" : "", s);
   return ok;
 }
@@ -276,16 +275,15 @@ static bool write_tables(const struct ss_page *page, const struct ss_page_cells 
 
 bool ss_page_print(const void *report, FILE *stream, struct ss_error *error) {
   const struct ss_page *page = report;
-  struct ss_page_cells cells;
-  bool ok = ss_page_cells_make(page->results, &cells, error);
-  if (ok) write_head(page, &cells, stream);
-  ok = ok && ss_page_answer(page, &cells, stream, error);
-  if (ok) write_question(page, stream);
-  ok = ok && write_figures(page, &cells, stream, error);
-  if (ok) write_expectations(&page->expectations, stream);
-  ok = ok && write_tables(page, &cells, stream, error) && ss_page_forms(page, stream, error);
-  if (ok) ss_page_inputs(page, stream);
+  SS_AUTO(ss_page_cells_free) struct ss_page_cells cells = {0};
+  if (!ss_page_cells_make(page->results, &cells, error)) return false;
+  write_head(page, &cells, stream);
+  if (!ss_page_answer(page, &cells, stream, error)) return false;
+  write_question(page, stream);
+  if (!write_figures(page, &cells, stream, error)) return false;
+  write_expectations(&page->expectations, stream);
+  if (!write_tables(page, &cells, stream, error) || !ss_page_forms(page, stream, error)) return false;
+  ss_page_inputs(page, stream);
   fputs("</main>\n</body>\n</html>\n", stream);
-  ss_page_cells_free(&cells);
-  return ok;
+  return true;
 }

@@ -1,6 +1,7 @@
 #include "report/page_parts.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/json_text.h"
 #include "base/memory.h"
 #include "report/columns.h"
@@ -140,7 +141,7 @@ static bool write_winners(const struct ss_page_cells *cells, FILE *s, struct ss_
     columns[i] = (struct ss_column){heads[i], fields[i], NULL};
   }
   memcpy(columns + cells->axes, rest, sizeof rest);
-  cJSON *records = cJSON_CreateArray();
+  SS_AUTO_JSON cJSON *records = cJSON_CreateArray();
   for (size_t i = 0; i < cells->plan.count && rows < WINNERS_MAX; i++) {
     if (!cells->row[i].decides) continue;
     add_words(cells, &cells->row[i]);
@@ -149,7 +150,6 @@ static bool write_winners(const struct ss_page_cells *cells, FILE *s, struct ss_
   const char *caption = cells->several_tensors ? "All tensors together, place by place" : "Place by place";
   const bool ok =
       ss_table_html_free(ss_table_of_records(columns, cells->axes + REST, records), caption, SIZE_MAX, s, error);
-  cJSON_Delete(records);
   if (rows == WINNERS_MAX && cells->deciding > rows) fprintf(s, "<p>%zu more places.</p>\n", cells->deciding - rows);
   return ok;
 }

@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "base/json_text.h"
 #include "report/page_parts.h"
 
@@ -137,7 +138,7 @@ static void caption_axes(const struct figures *m, struct figure *f, size_t most,
  * or, of many schemes, the other way round. */
 static bool fill_times(struct figures *m, struct figure *f, struct ss_error *error) {
   size_t most, left_out = 0;
-  cJSON *list = list_records(m, &most);
+  SS_AUTO_JSON cJSON *list = list_records(m, &most);
   const bool by_place = m->cells->deciding > 1 && most <= TOGETHER_MAX;
   struct ss_plot_options options = {.file = "the page", .y = "time_s", .z = "time_s", .left_out = &left_out};
   options.kind = m->y ? "map" : m->x ? "lines" : "bars";
@@ -145,7 +146,6 @@ static bool fill_times(struct figures *m, struct figure *f, struct ss_error *err
   if (m->y) options.y = m->y->name;
   options.series = m->x || by_place ? "label" : "place";
   const bool ok = ss_figure_plot_results(&options, list, NULL, &f->plot, error);
-  cJSON_Delete(list);
   f->plot.note = NULL; /* the caption says it */
   name_axes(m, &f->plot);
   fit_scales(&f->plot);
@@ -157,7 +157,7 @@ static bool fill_times(struct figures *m, struct figure *f, struct ss_error *err
 
 static bool fill_traffic(struct figures *m, struct figure *f, struct ss_error *error) {
   const struct ss_plan_row *row = m->traffic->plan;
-  cJSON *list = cJSON_CreateArray();
+  SS_AUTO_JSON cJSON *list = cJSON_CreateArray();
   for (size_t k = 0; k < row->candidates && k < LINES_MAX; k++) {
     const struct ss_result *p = &row->cell[k];
     cJSON_AddItemToArray(
@@ -167,7 +167,6 @@ static bool fill_traffic(struct figures *m, struct figure *f, struct ss_error *e
   }
   const struct ss_plot_options options = {.file = "the page", .kind = "traffic", .series = "label"};
   const bool ok = ss_figure_plot_results(&options, list, NULL, &f->plot, error);
-  cJSON_Delete(list);
   fit_scales(&f->plot);
   const bool all = strcmp(row->cell->tensor, "*") == 0;
   const char *place = m->traffic->place;

@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "base/json_text.h"
 #include "query/field.h"
 #include "report/columns.h"
@@ -173,16 +174,15 @@ bool ss_plan_table(const cJSON *plan, struct ss_iterations_played iterations, bo
                    struct ss_error *error) {
   const cJSON *rows = ss_field_at(plan, "plan");
   if (cJSON_GetArraySize(rows) == 0) return true;
-  cJSON *left = cJSON_Duplicate(rows, true);
-  bool ok = left || ss_fail_memory(error, "writing a plan");
+  SS_AUTO_JSON cJSON *left = cJSON_Duplicate(rows, true);
+  if (!left) return ss_fail_memory(error, "writing a plan");
   fprintf(stream, "%s: %s\n\n", ss_json_word(plan, "scenario"), ss_json_word(rows->child, "trace"));
-  while (ok && left->child) {
+  while (left->child) {
     size_t n = 1;
     for (const cJSON *r = left->child; same_cell(r, r->next); r = r->next) n++;
-    ok = print_cell(ss_records_take(left, n), stream, error);
+    if (!print_cell(ss_records_take(left, n), stream, error)) return false;
   }
-  cJSON_Delete(left);
-  if (ok && ss_plan_hierarchies(rows, stream)) fputc('\n', stream);
-  if (ok) print_notes(rows, iterations, estimated, stream);
-  return ok;
+  if (ss_plan_hierarchies(rows, stream)) fputc('\n', stream);
+  print_notes(rows, iterations, estimated, stream);
+  return true;
 }

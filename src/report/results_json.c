@@ -1,5 +1,6 @@
 #include "report/results_table.h"
 
+#include "base/json.h"
 #include "base/json_text.h"
 #include "base/memory.h"
 #include "report/flat.h"
@@ -13,13 +14,10 @@
 
 /* What cJSON prints of the document, up to the list's first or from behind its last entry on. */
 static bool print_frame(const struct ss_results_writer *w, bool opening, struct ss_error *error) {
-  cJSON *root = cJSON_CreateObject();
-  if (!root) return ss_fail_memory(error, "writing results");
-  ss_json_add(root, SS_T("sparsync", SS_VERSION), SS_T("scenario", w->scenario));
+  SS_AUTO_JSON cJSON *root = ss_json_object(SS_T("sparsync", SS_VERSION), SS_T("scenario", w->scenario));
   if (w->inputs) cJSON_AddItemToObject(root, "inputs", cJSON_Duplicate(w->inputs, true));
   cJSON_AddArrayToObject(root, "points");
-  SS_AUTO_FREE char *text = ss_json_text(root, true);
-  cJSON_Delete(root);
+  SS_AUTO_FREE char *text = root ? ss_json_text(root, true) : NULL;
   const char *gap = text ? strrchr(text, ']') : NULL;
   if (!gap) return ss_fail_memory(error, "writing results");
   if (opening) fprintf(w->stream, "%.*s", (int)(gap - text), text);
@@ -29,10 +27,10 @@ static bool print_frame(const struct ss_results_writer *w, bool opening, struct 
 
 /* The result as it stands in a list in an object, so that it is indented as there. */
 static bool print_point(struct ss_results_writer *w, const struct ss_result *p, struct ss_error *error) {
-  cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "points"), *result = ss_result_json(p);
+  SS_AUTO_JSON cJSON *root = cJSON_CreateObject();
+  cJSON *list = cJSON_AddArrayToObject(root, "points"), *result = ss_result_json(p);
   if (result && !cJSON_AddItemToArray(list, result)) cJSON_Delete(result);
   SS_AUTO_FREE char *text = root && list && result ? ss_json_exact(root, true) : NULL;
-  cJSON_Delete(root);
   const char *from = text ? strchr(text, '[') : NULL, *to = text ? strrchr(text, ']') : NULL;
   if (!from || !to) return ss_fail_memory(error, "writing results");
   fprintf(w->stream, "%s%.*s", w->written++ ? ", " : "", (int)(to - from - 1), from + 1);
@@ -105,13 +103,12 @@ static bool csv_begin(struct ss_results_writer *w, const struct ss_results *blan
 
 static bool csv_more(struct ss_results_writer *w, const struct ss_result *results, size_t count,
                      struct ss_error *error) {
-  cJSON *list = cJSON_CreateArray();
+  SS_AUTO_JSON cJSON *list = cJSON_CreateArray();
   if (!list) return ss_fail_memory(error, "writing results");
   for (size_t i = 0; i < count; i++) cJSON_AddItemToArray(list, lean_json(results[i]));
-  bool ok = ss_flat_rows(&w->columns, list, w->written == 0, w->stream, error);
+  const bool head = w->written == 0;
   w->written += count;
-  cJSON_Delete(list);
-  return ok;
+  return ss_flat_rows(&w->columns, list, head, w->stream, error);
 }
 
 const struct ss_results_form ss_results_as_csv = {csv_begin, csv_more, NULL};
@@ -126,10 +123,9 @@ bool ss_results_print(const void *report, FILE *stream, struct ss_error *error) 
   const struct ss_results_report *r = report;
   const struct ss_results_form *form = r->form;
   const struct ss_results *results = r->results;
+  SS_AUTO(ss_results_writer_free)
   struct ss_results_writer writer = {.stream = stream, .scenario = r->scenario, .inputs = r->inputs};
-  const bool ok = (!form->begin || form->begin(&writer, results, error)) &&
-                  form->more(&writer, results->result, results->count, error) &&
-                  (!form->end || form->end(&writer, results, error));
-  ss_results_writer_free(&writer);
-  return ok;
+  return (!form->begin || form->begin(&writer, results, error)) &&
+         form->more(&writer, results->result, results->count, error) &&
+         (!form->end || form->end(&writer, results, error));
 }

@@ -2,6 +2,7 @@
 #include "report/results_table.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/json_text.h"
 #include "base/memory.h"
 #include "report/columns.h"
@@ -255,14 +256,12 @@ static bool print_links(const cJSON *records, FILE *stream, struct ss_error *err
 }
 
 static bool print_block(const struct ss_result *results, size_t n, bool links, FILE *stream, struct ss_error *error) {
-  cJSON *records = ss_results_records(results, n);
+  SS_AUTO_JSON cJSON *records = ss_results_records(results, n);
   ss_results_words(results, n, stream);
-  bool ok = ss_table_print_free(ss_results_block(records), false, stream, error);
+  if (!ss_table_print_free(ss_results_block(records), false, stream, error)) return false;
   fputc('\n', stream);
-  if (ok && strcmp(results->device, "none") != 0) ok = print_kernels(records, stream, error);
-  if (ok && links) ok = print_links(records, stream, error);
-  cJSON_Delete(records);
-  return ok;
+  return (strcmp(results->device, "none") == 0 || print_kernels(records, stream, error)) &&
+         (!links || print_links(records, stream, error));
 }
 
 bool ss_results_count_kernels(const struct ss_results *results) {

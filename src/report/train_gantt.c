@@ -49,10 +49,8 @@ static bool fill(const struct ss_training *t, struct ss_plot *plot, struct ss_er
 bool ss_training_gantt(const struct ss_training *t, enum ss_picture picture, struct ss_picture_bytes *out,
                        struct ss_error *error) {
   const struct ss_plot_axis nothing = {.label = "", .unit = "", .low = NAN, .high = NAN};
-  struct ss_plot plot = {.wide = true, .panels = 1};
+  SS_AUTO(ss_plot_free) struct ss_plot plot = {.wide = true, .panels = 1};
   plot.panel[0] = (struct ss_plot_panel){
       .kind = SS_PLOT_SPANS, .x = {.label = "time", .unit = "s", .low = 0, .high = NAN}, .y = nothing, .z = nothing};
-  const bool ok = fill(t, &plot, error) && ss_plot_draw(&plot, picture, out, error);
-  ss_plot_free(&plot);
-  return ok;
+  return fill(t, &plot, error) && ss_plot_draw(&plot, picture, out, error);
 }

@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "base/json_text.h"
 #include "report/columns.h"
 #include "report/results_table.h"
@@ -169,19 +170,16 @@ static void print_notes(const struct ss_train_study *s, FILE *stream) {
 bool ss_training_table(const void *study, FILE *stream, struct ss_error *error) {
   const struct ss_train_study *s = study;
   const struct ss_training *t = &s->training;
-  cJSON *all = ss_train_study_points(s);
-  bool ok = true;
-  for (size_t i = 0, n; ok && i < t->points; i += n) {
+  SS_AUTO_JSON cJSON *all = ss_train_study_points(s);
+  for (size_t i = 0, n; i < t->points; i += n) {
     const struct ss_training_point *p = &t->point[i];
     for (n = 1; i + n < t->points && p[n].fed == p->fed && p[n].ranks == p->ranks;) n++;
     if (i == 0 || t->point[i - 1].fed != p->fed)
       fprintf(stream, "%s on %s%s%s\n\n", p->fed->workload.name, s->cluster, s->trace ? ", fed by " : "",
               s->trace ? s->trace : "");
-    ok = print_group((struct group){p, n}, ss_records_take(all, n), stream, error);
-    if (ok) print_all_dense(p, n, stream);
+    if (!print_group((struct group){p, n}, ss_records_take(all, n), stream, error)) return false;
+    print_all_dense(p, n, stream);
   }
-  cJSON_Delete(all);
-  if (!ok) return false;
   if (s->best) print_ranking(s, stream);
   print_notes(s, stream);
   print_estimates(t, stream);

@@ -77,11 +77,11 @@ static bool gather(struct gathering *g, struct ss_error *error) {
     longest = n > longest ? n : longest;
   }
   if (!allocate(l, total, error)) return false;
-  struct ss_coalesce_scratch scratch = {0};
+  SS_AUTO(ss_coalesce_free) struct ss_coalesce_scratch scratch = {0};
   SS_AUTO_FREE uint32_t *looked_up = ss_alloc(longest, sizeof *looked_up);
   SS_AUTO_FREE uint32_t *spare = ss_alloc(longest, sizeof *spare);
-  bool ok = looked_up && spare && ss_coalesce_reserve(&scratch, longest, range);
-  for (uint64_t s = 0; ok && s < l->iterations * l->ranks; s++) {
+  if (!looked_up || !spare || !ss_coalesce_reserve(&scratch, longest, range)) return short_of_memory(error);
+  for (uint64_t s = 0; s < l->iterations * l->ranks; s++) {
     const uint64_t n = count_of(g, s / l->ranks, (uint32_t)(s % l->ranks));
     rows_of(g, s / l->ranks, (uint32_t)(s % l->ranks), looked_up);
     ss_sort_rows(looked_up, n, range, l->row + l->first[s], spare);
@@ -89,8 +89,7 @@ static bool gather(struct gathering *g, struct ss_error *error) {
     l->distinct_first[s + 1] =
         l->distinct_first[s] + ss_coalesce(looked_up, n, range, l->distinct + l->distinct_first[s], &scratch);
   }
-  ss_coalesce_free(&scratch);
-  return ok ? true : short_of_memory(error);
+  return true;
 }
 
 static bool find_tensor(const struct ss_trace *trace, const char *name, size_t *out) {
@@ -148,12 +147,10 @@ static bool from_synth(const struct ss_workload *w, struct ss_drawn *drawn, stru
   synth.iterations = w->iterations ? w->iterations : ITERATIONS_OF_SYNTH;
   synth.ranks = l->ranks;
   synth.drawn = drawn;
-  struct ss_trace *trace;
+  SS_AUTO_TRACE struct ss_trace *trace = NULL;
   if (!ss_trace_synth(&synth, &trace, error)) return ss_fail_prefix(error, "%s: %s", w->name, l->module->name);
   l->iterations = synth.iterations;
-  const bool ok = gather(&(struct gathering){l, trace, &first, 1, 1}, error);
-  ss_trace_close(trace);
-  return ok;
+  return gather(&(struct gathering){l, trace, &first, 1, 1}, error);
 }
 
 /* --- from counts ---------------------------------------------------------------------------------------- */
@@ -368,10 +365,9 @@ static bool traced_values(const struct ss_lookups *l, struct ss_input_options wa
   struct ss_origin origin = {.trace = l->valued, .tensor = l->tensor, .merge = l->merge};
   const struct ss_input shape = *out;
   wanted.iteration %= l->iterations;
-  struct ss_coalesce_scratch scratch = {0};
+  SS_AUTO(ss_coalesce_free) struct ss_coalesce_scratch scratch = {0};
   const bool ok = ss_origin_exponent(&origin, &origin.exponent, error) &&
                   ss_input_make(&origin, &wanted, arena, &scratch, out, error);
-  ss_coalesce_free(&scratch);
   out->rows = shape.rows;
   out->elements = shape.elements;
   return ok;
