@@ -19,17 +19,21 @@ static const double CLOSE = 0.05;
 
 /* --- in words ------------------------------------------------------------------------------------------------ */
 
+/* As plan has them: of each tensor, where there are few, and of what decides also why. */
 static void words(const void *context, FILE *stream) {
-  const struct ss_page_row *row = context;
-  const struct ss_result *best = row->plan->best;
-  ss_plan_words(row->json, stream);
-  if (best) ss_links_words(best, stream);
-  if (best) ss_range_words(best, row->plan->next, stream);
+  const struct ss_page_cells *cells = context;
+  const struct ss_plan_row *last = &cells->plan.row[cells->plan.count - 1];
+  enum { FEW = 5 };
+  const size_t from = cells->plan.count > FEW ? cells->plan.count - 1 : 0;
+  for (size_t i = from; i < cells->plan.count; i++) ss_plan_words(cells->row[i].json, stream);
+  if (last->best) ss_links_words(last->best, stream);
+  if (last->best) ss_range_words(last->best, last->next, stream);
 }
 
-static bool write_one_answer(const struct ss_page_row *row, FILE *s) {
+static bool write_one_answer(const struct ss_page_cells *cells, FILE *s) {
+  const struct ss_page_row *row = &cells->row[cells->plan.count - 1];
   char time[32];
-  SS_AUTO_FREE char *text = ss_written(words, row);
+  SS_AUTO_FREE char *text = ss_written(words, cells);
   ss_html_between("<p><strong>", ss_plan_name(row->json, "label"), "</strong>", s);
   fprintf(s, " %s <strong>%s</strong>%s.</p>\n<p>", isnan(row->plan->next_time) ? "takes" : "is fastest:",
           ss_units_format(time, sizeof time, SS_TIME, row->plan->time),
@@ -206,8 +210,7 @@ static void write_uncounted(const struct ss_results *results, FILE *s) {
 bool ss_page_answer(const struct ss_page *page, const struct ss_page_cells *cells, FILE *s, struct ss_error *error) {
   fputs("<section id=\"answer\">\n<h2>The answer</h2>\n<div class=\"answer\">\n", s);
   if (cells->deciding > 1 && !write_many_answers(cells, s, error)) return false;
-  if (cells->deciding == 1 && !write_one_answer(&cells->row[cells->plan.count - 1], s))
-    return ss_fail_memory(error, "writing the answer");
+  if (cells->deciding == 1 && !write_one_answer(cells, s)) return ss_fail_memory(error, "writing the answer");
   if (page->no_lossy || page->no_model_parallel)
     fprintf(s, "<p>Not considered:%s%s%s.</p>\n", page->no_lossy ? " lossy schemes (<code>--lossy</code>)" : "",
             page->no_lossy && page->no_model_parallel ? "," : "",

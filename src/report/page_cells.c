@@ -85,9 +85,18 @@ static bool decides(const struct ss_plan *plan, size_t i) {
   return !next || p->ranks != next->ranks || p->at != next->at;
 }
 
+/* Where one scheme for all tensors does as well as each with its own, it is named. */
+static void prefer_one(struct ss_plan_row *row) {
+  if (row->best || !row->next || row->next_time > row->time) return;
+  row->best = row->next;
+  row->next = NULL;
+  row->lossless = row->best->lossless;
+}
+
 bool ss_page_cells_make(const struct ss_results *results, struct ss_page_cells *out, struct ss_error *error) {
   *out = (struct ss_page_cells){0};
   if (!ss_plan_make(results, &out->plan, error)) return false;
+  for (size_t i = 0; i < out->plan.count; i++) prefer_one(&out->plan.row[i]);
   cJSON *tree = ss_plan_json(&out->plan, "");
   out->json = cJSON_DetachItemFromObjectCaseSensitive(tree, "plan");
   cJSON_Delete(tree);
