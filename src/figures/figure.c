@@ -2,7 +2,6 @@
 #include "base/json_text.h"
 #include "figures/records.h"
 #include "figures/rounds_drawing.h"
-#include "figures/rows.h"
 
 #include "base/memory.h"
 #include "base/notice.h"

@@ -1,7 +1,7 @@
 #include "base/json.h"
 #include "base/json_text.h"
 #include "figures/figure.h"
-#include "figures/known_fields.h"
+#include "figures/records.h"
 #include "query/field.h"
 
 #include <cjson/cJSON.h>

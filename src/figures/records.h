@@ -2,10 +2,20 @@
  * room: figure.c reads that from a figure, and asks for the results. */
 #pragma once
 
-#include "base/json.h"
+#include "base/fields.h"
 #include "figures/plot.h"
 
 struct cJSON;
+
+/* What a field of results is called on axes, and the unit of its values. */
+struct ss_known_field {
+  const char *field, *label, *unit; /* units as struct ss_plot_axis has them */
+  double factor;                    /* from the field to the unit */
+};
+/* By the last word of a path; NULL: nothing is known of it. */
+const struct ss_known_field *ss_known_field(const char *field);
+/* A value of a field as words: in its unit, where that is known. */
+void ss_figure_value(const char *field, double value, char *text, size_t size);
 
 /* Where a row's value comes from: a field of the result, or the same for all. */
 struct ss_figure_quantity {
@@ -45,3 +55,21 @@ bool ss_figure_add_members(const struct cJSON *result, const struct ss_figure_ma
                            struct ss_error *error) SS_MUST_CHECK;
 /* Why there is no row; returns false. */
 bool ss_figure_fail_search(const struct ss_figure_search *search, struct ss_error *error);
+
+/* --- rows beside others of their panel ---------------------------------------------------------------------
+ *
+ * Each `node` is what the figure says, absent where it says nothing; `first` is the first row of the entry. */
+
+/* "relative": {"to": SERIES, "as": "ratio"|"speedup"}: y over, or under, that of the series at the same x; "shown"
+ * false leaves the series itself out. The rows are those of one entry, so that each has its own base. */
+extern const struct ss_object_spec ss_relative_fields;
+bool ss_figure_make_relative(struct ss_node node, struct ss_plot_panel *panel, size_t first,
+                             struct ss_error *error) SS_MUST_CHECK;
+/* "printed": the rows are what a paper prints; of a series' name, by how much that is more than the row's own series:
+ * so many times less than our value of it the mark stands. */
+bool ss_figure_mark_printed(struct ss_node node, struct ss_plot_panel *panel, size_t first,
+                            struct ss_error *error) SS_MUST_CHECK;
+/* Of a heat map a cell has one colour: of two results there, one would be hidden. */
+bool ss_figure_check_cells(const struct ss_plot_panel *panel, struct ss_error *error) SS_MUST_CHECK;
+/* Of the rows at one position the least z wins: it stays, with what the next takes longer (%) as z. */
+void ss_figure_keep_winners(struct ss_plot_panel *panel);

@@ -3,8 +3,10 @@
 #include "base/json_text.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "library/request.h"
 #include "query/field.h"
 #include "report/columns.h"
+#include "report/tables.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -70,4 +72,16 @@ bool ss_flat_csv_free(cJSON *list, FILE *stream, struct ss_error *error) {
   const bool ok = list ? ss_flat_csv(list, stream, error) : ss_fail_memory(error, "writing results");
   cJSON_Delete(list);
   return ok;
+}
+
+bool ss_answer_print_json(const void *answer, FILE *stream, struct ss_error *error) {
+  struct ss_answer *a = (struct ss_answer *)answer; /* which keeps the text */
+  const char *text = ss_answer_json(a);
+  if (!text) return ss_fail_memory(error, "writing JSON");
+  (void)fprintf(stream, "%s\n", text);
+  return true;
+}
+
+bool ss_answer_print_csv(const void *answer, FILE *stream, struct ss_error *error) {
+  return ss_flat_csv(ss_answer_list(answer), stream, error);
 }
