@@ -393,10 +393,7 @@ static bool make_plan(struct ss_durations *const *all, size_t count, struct plan
   for (size_t i = 0; i < count; i++) n += all[i]->count;
   plan->group = ss_alloc(n, sizeof *plan->group);
   plan->copied = ss_alloc(n, sizeof *plan->copied);
-  if (!plan->group || !plan->copied) {
-    free_plan(plan);
-    return ss_fail_memory(error, "listing simulations");
-  }
+  if (!plan->group || !plan->copied) return ss_fail_memory(error, "listing simulations");
   for (size_t i = 0; i < count; i++)
     for (uint32_t k = 0; k < all[i]->count; k++) assign(plan, all[i], &all[i]->duration[k]);
   return true;
@@ -489,7 +486,7 @@ static void missing(void *context, const bool *done, struct ss_error *error) {
 
 bool ss_durations_make(struct ss_durations *const *all, size_t count, const struct ss_durations_options *options,
                        struct ss_error *error) {
-  struct plan plan = {.watcher = options->watcher};
+  SS_AUTO(free_plan) struct plan plan = {.watcher = options->watcher};
   if (!make_plan(all, count, &plan, error)) return false;
   const struct ss_work work = {.context = &plan,
                                .count = plan.groups,
@@ -503,8 +500,6 @@ bool ss_durations_make(struct ss_durations *const *all, size_t count, const stru
                                .read = read_group,
                                .missing = missing,
                                .what = "simulations"};
-  const bool ok = (options->run ? options->run(options->context, &work, error) : ss_work_run(&work, error)) &&
-                  copy_all(&plan, error);
-  free_plan(&plan);
-  return ok;
+  return (options->run ? options->run(options->context, &work, error) : ss_work_run(&work, error)) &&
+         copy_all(&plan, error);
 }
