@@ -47,10 +47,7 @@ static bool is_scenario(const char *file) {
 /* What becomes of the next file; NULL when memory is short. */
 static struct ss_checked *add_file(struct session *s, const char *file, struct ss_error *error) {
   struct ss_checks_report *r = &s->report;
-  if (!ss_grow_by_one(r->file, r->files)) {
-    (void)ss_fail_memory(error, "checking");
-    return NULL;
-  }
+  if (!ss_grow_by_one(r->file, r->files)) return (void)ss_fail_memory(error, "checking"), NULL;
   r->file[r->files] = (struct ss_checked){.file = file};
   return &r->file[r->files++];
 }
@@ -70,31 +67,24 @@ static bool check_scenarios(struct session *s, struct ss_error *error) {
 
 /* --- closed forms --------------------------------------------------------------------------------------- */
 
-/* The operands that are forms and can be read; what is wrong with the others is noted. */
-static bool list_forms(struct session *s, const char **forms, size_t *count, struct ss_error *error) {
-  *count = 0;
+/* Operands that are no scenarios are forms; what is wrong with one that cannot be read is noted. */
+static bool check_forms(struct session *s, struct ss_error *error) {
+  SS_AUTO_FREE const char **forms = ss_alloc(s->call->operands, sizeof *forms);
+  size_t count = 0;
+  if (!forms) return ss_fail_memory(error, "checking");
   for (size_t i = 0; i < s->call->operands; i++) {
     const char *file = s->call->operand[i];
-    struct ss_costs alone;
+    SS_AUTO(ss_costs_close) struct ss_costs alone = {0};
     struct ss_error why = {0};
     if (is_scenario(file)) continue;
     if (ss_costs_open(&file, 1, &alone, &why)) {
-      ss_costs_close(&alone);
-      forms[(*count)++] = file;
+      forms[count++] = file;
       continue;
     }
     struct ss_checked *checked = add_file(s, file, error);
     if (!checked) return false;
     checked->error = why;
   }
-  return true;
-}
-
-static bool check_forms(struct session *s, struct ss_error *error) {
-  SS_AUTO_FREE const char **forms = ss_alloc(s->call->operands, sizeof *forms);
-  size_t count;
-  if (!forms) return ss_fail_memory(error, "checking");
-  if (!list_forms(s, forms, &count, error)) return false;
   if (s->call->operands && count == 0) return true;
   return ss_costs_open(forms, count, &s->forms, error) &&
          ss_checks_run(&s->forms, &s->call->request.run, &s->report.forms, error);

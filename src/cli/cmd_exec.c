@@ -178,36 +178,27 @@ static bool play_iteration(struct session *s, struct ss_exec_point *p, uint64_t 
   return true;
 }
 
-/* Of one scheme, all iterations. `whole`: iterations of all. */
 static bool play_point(struct session *s, struct ss_exec_point *p, double whole, struct ss_error *error) {
   const struct ss_watcher *watcher = s->comm->rank == 0 ? s->call->request.run.watcher : NULL;
+  s->selector = (struct ss_selector){.selection = p->point->selection};
   for (uint64_t i = 0; i < p->count; i++) {
     if (!play_iteration(s, p, i, error)) return false;
     ss_watcher_advance(watcher, 1, 1, whole);
   }
-  return true;
-}
-
-static bool play_all(struct session *s, double whole, struct ss_error *error) {
-  for (size_t at = 0; at < s->count; at++) {
-    struct ss_exec_point *p = &s->points[at];
-    s->selector = (struct ss_selector){.selection = p->point->selection};
-    if (!play_point(s, p, whole, error)) return false;
-    ss_exec_memory_free(&s->memory);
-    ss_selector_free(&s->selector);
-    s->selector = (struct ss_selector){0};
-    gsl_sort(p->measured, 1, p->count);
-    gsl_sort(p->announced, 1, p->count);
-  }
+  ss_exec_memory_free(&s->memory);
+  ss_selector_free(&s->selector);
+  gsl_sort(p->measured, 1, p->count);
+  gsl_sort(p->announced, 1, p->count);
   return true;
 }
 
 static bool play_points(struct session *s, struct ss_error *error) {
   const struct ss_watcher *watcher = s->comm->rank == 0 ? s->call->request.run.watcher : NULL;
   size_t whole = 0;
+  bool ok = true;
   for (size_t at = 0; at < s->count; at++) whole += s->points[at].count;
   ss_watcher_begin(watcher, "iterations", whole);
-  const bool ok = play_all(s, (double)whole, error);
+  for (size_t at = 0; ok && at < s->count; at++) ok = play_point(s, &s->points[at], (double)whole, error);
   ss_watcher_end(watcher);
   return ok;
 }

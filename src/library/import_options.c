@@ -80,24 +80,6 @@ static bool read_per_table(struct reading *r, struct ss_node node, const char *o
 
 /* --- the object ---------------------------------------------------------------------------------------------- */
 
-static bool read_files(struct ss_node node, void *out, struct ss_error *error) {
-  struct reading *r = out;
-  struct ss_texts texts;
-  if (!ss_node_texts(node, &r->arena, &texts, error)) return false;
-  r->import.file = texts.text;
-  r->import.files = texts.count;
-  return true;
-}
-
-static bool read_missing(struct ss_node node, void *out, struct ss_error *error) {
-  struct reading *r = out;
-  struct ss_texts texts;
-  if (!ss_node_texts(node, &r->arena, &texts, error)) return false;
-  r->import.missing = texts.text;
-  r->import.missing_count = texts.count;
-  return true;
-}
-
 static bool read_header(struct ss_node node, void *out, struct ss_error *error) {
   bool header;
   if (!ss_node_flag(node, &header, error)) return false;
@@ -107,7 +89,7 @@ static bool read_header(struct ss_node node, void *out, struct ss_error *error) 
 
 #define STORED(member) SS_STORED(struct reading, import.member)
 static const struct ss_field_spec fields[] = {
-    {"files", NULL, .required = true, .read = read_files},
+    {"files", NULL, .kind = SS_SPEC_ANY, .required = true},
     {"from", NULL, SS_IS_CHOICE(ss_data_names), STORED(from)},
     {"layout", NULL, SS_IS_CHOICE(ss_text_layout_names), STORED(layout)},
     {"dtype", NULL, SS_IS_CHOICE(ss_dtypes), STORED(dtype)},
@@ -119,7 +101,7 @@ static const struct ss_field_spec fields[] = {
     {"tables", NULL, SS_IS_COUNT(1, UINT32_MAX), STORED(tables)},
     {"pad", NULL, SS_IS_COUNT(0, UINT32_MAX - 1), STORED(pad)},
     {"columns", NULL, .read = read_columns},
-    {"missing", NULL, .read = read_missing},
+    {"missing", NULL, .kind = SS_SPEC_ANY},
     {"tensor", NULL, SS_IS_TEXT, STORED(tensor)},
     {"source", NULL, SS_IS_TEXT, STORED(source)},
     {"row_width", NULL, .kind = SS_SPEC_ANY},
@@ -130,8 +112,16 @@ static const struct ss_object_spec spec = {.field = fields};
 
 static bool read_object(struct reading *r, struct ss_node object, struct ss_error *error) {
   struct ss_any_import *a = &r->import;
-  return ss_object_read(&spec, object, r, error) &&
-         read_per_table(r, ss_node_get(object, "row_width"), "--row-width", &a->row_width, error) &&
+  struct ss_texts files, missing;
+  if (!ss_object_read(&spec, object, r, error) ||
+      !ss_node_texts(ss_node_get(object, "files"), &r->arena, &files, error) ||
+      !ss_node_texts(ss_node_get(object, "missing"), &r->arena, &missing, error))
+    return false;
+  a->file = files.text;
+  a->files = files.count;
+  a->missing = missing.text;
+  a->missing_count = missing.count;
+  return read_per_table(r, ss_node_get(object, "row_width"), "--row-width", &a->row_width, error) &&
          read_per_table(r, ss_node_get(object, "vocab"), "--vocab", &a->vocab, error) &&
          read_per_table(r, ss_node_get(object, "hash_rows"), "--hash-rows", &a->hash_rows, error);
 }

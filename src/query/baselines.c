@@ -26,30 +26,23 @@ static bool add_model(cJSON *root, cJSON *scenario, const cJSON *entry) {
   cJSON *all = ss_json_get(root, key);
   if (!all) all = cJSON_AddObjectToObject(root, key);
   const char *name = ss_json_word(model, "name");
-  SS_AUTO_FREE char *copy = strdup(name ? name : "inline");
-  if (!all || !model || !copy) {
-    cJSON_Delete(model);
-    return false;
-  }
-  drop_words(model);
+  if (!name) name = "inline";
   cJSON_DeleteItemFromObjectCaseSensitive(scenario, kind); /* it stands among the models */
-  if (cJSON_HasObjectItem(all, copy)) cJSON_DeleteItemFromObjectCaseSensitive(all, copy);
-  return cJSON_AddItemToObject(all, copy, model);
+  cJSON_DeleteItemFromObjectCaseSensitive(all, name);
+  if (!cJSON_AddItemToObject(all, name, model)) return cJSON_Delete(model), false;
+  drop_words(model); /* its name, too */
+  return true;
 }
 
 cJSON *ss_study_inputs(const struct ss_study *study) {
-  cJSON *root = cJSON_CreateObject(), *scenario = cJSON_Duplicate(ss_study_resolved(study), true);
-  if (!scenario || !cJSON_AddItemToObject(root, "scenario", scenario)) {
-    cJSON_Delete(scenario);
-    cJSON_Delete(root);
-    return NULL;
-  }
+  SS_AUTO_JSON cJSON *root = ss_json_object(SS_J("scenario", cJSON_Duplicate(ss_study_resolved(study), true)));
+  cJSON *scenario = ss_json_get(root, "scenario"), *out = root;
+  if (!scenario) return NULL;
   drop_words(scenario);
-  bool ok = true;
-  for (const cJSON *m = ss_study_models(study)->child; ok && m; m = m->next) ok = add_model(root, scenario, m);
-  if (ok) return root;
-  cJSON_Delete(root);
-  return NULL;
+  for (const cJSON *m = ss_study_models(study)->child; m; m = m->next)
+    if (!add_model(root, scenario, m)) return NULL;
+  root = NULL;
+  return out;
 }
 
 static void add_input(cJSON *list, const char *path, const cJSON *was, const cJSON *now) {

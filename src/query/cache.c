@@ -75,7 +75,7 @@ static const struct ss_field_spec anything = {NULL, NULL, SS_IS_ANY};
 const struct ss_object_spec ss_by_path = {.others = &anything};
 const struct ss_field_spec ss_asked_forms[] = {
     {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&ss_by_path)}, {.name = NULL}};
-#define ONE(name) "{'required': ['" name "']}"
+#define OR(name) ",{'required': ['" #name "']}"
 static const struct ss_field_spec fields[] = {SS_REQUEST_FIELDS, {.name = NULL}};
 const struct ss_object_spec ss_request_fields = {
     .name = "request",
@@ -84,12 +84,8 @@ const struct ss_object_spec ss_request_fields = {
         "What is to be computed. run, plan, rounds, place, check and train take a scenario or the path of one. Paths "
         "are looked for from here, then in the data folder.",
     .field = fields,
-    .rules = "{'oneOf': [" ONE("run") "," ONE("plan") "," ONE("rounds") "," ONE("place") "," ONE("check") "," ONE(
-        "tr"
-        "ai"
-        "n") "," ONE("learn") "," ONE("cost") "," ONE("crossover") "," ONE("calibrate") "," ONE("stats") "," ONE("mea"
-                                                                                                                 "sur"
-                                                                                                                 "e") "," ONE("hash") "," ONE("file") "]}"};
+    .rules = "{'oneOf': [{'required': ['run']}" OR(plan) OR(rounds) OR(place) OR(check) OR(train) OR(learn) OR(cost)
+        OR(crossover) OR(calibrate) OR(stats) OR(measure) OR(hash) OR(file) "]}"};
 
 static const struct ss_field_spec a_request = {NULL, NULL, SS_IS_OBJECT(&ss_request_fields)};
 const struct ss_object_spec ss_inputs_fields = {.says = "requests by name", .others = &a_request};
