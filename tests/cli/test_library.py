@@ -43,6 +43,8 @@ def library_needs_no_mpi_gpu_or_drawing(_):
     needs("readelf")
     needed = re.findall(r"NEEDED.*\[(.*?)\]", call("readelf", "-d", LIBRARY))
     assert needed and not [name for name in needed if re.search("mpi|cuda|gnuplot", name)], needed
+    if "__gcov_exit" in call("nm", LIBRARY):
+        raise tap.Skip("what counts coverage calls exit itself")
     undefined = [line.split()[-1] for line in call("nm", "-D", "--undefined-only", LIBRARY).splitlines()]
     ends = {"exit", "_exit", "quick_exit", "setenv", "putenv", "chdir", "setlocale", "printf", "puts"}
     assert not ends & {name.split("@")[0] for name in undefined}, ends & {name.split("@")[0] for name in undefined}
