@@ -7,14 +7,20 @@ import sys
 
 import tap
 
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
 
 
-def ask(*arguments, status=0, cwd=ROOT, environment=ENVIRONMENT, before=()):
-    """The process when it is over; with `status` None, however it ended. `before`: words before the program's name."""
+def ask(*arguments, status=0, cwd=ROOT, environment=ENVIRONMENT, before=(), **options):
+    """The process when it is over; with `status` None, however it ended. `before`: words before the program's name; options of
+    subprocess.run."""
     done = subprocess.run([*before, PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, cwd=cwd,
-                          env=environment)
+                          env=environment, **options)
     assert status is None or done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:800]!r}"
     return done
 
@@ -33,6 +39,15 @@ def told(*arguments, status=0):
 
 def points(*arguments):
     return json.loads(told("run", *arguments, "--format", "json", "--per-rank", "--quiet"))["points"]
+
+
+def fits(name, document):
+    """That schema of docs/schemas, where python3-jsonschema is installed."""
+    if jsonschema:
+        schema = json.loads((ROOT / "docs" / "schemas" / f"{name}.schema.json").read_text())
+        kind = jsonschema.validators.validator_for(schema)
+        kind.check_schema(schema)
+        kind(schema).validate(document)
 
 
 def refused(says, *arguments):

@@ -10,25 +10,12 @@ import subprocess
 import sys
 
 import tap
-from asking import ENVIRONMENT, PROGRAM, ROOT, ask
+from asking import ENVIRONMENT, PROGRAM, ROOT, ask, fits, jsonschema
 from tap import test
-
-try:
-    import jsonschema
-except ImportError:
-    jsonschema = None
 
 SHIPPED = sorted((ROOT / "scenarios" / "claims").glob("*.json"))
 VERDICTS = {"reproduced", "reproduced, depends on estimate", "direction only", "not reproduced", "depends on estimate",
             "paper inconsistent", "arithmetic holds", "input"}
-
-
-def fits(name, document):
-    if jsonschema:
-        schema = json.loads((ROOT / "docs" / "schemas" / f"{name}.schema.json").read_text())
-        kind = jsonschema.validators.validator_for(schema)
-        kind.check_schema(schema)
-        kind(schema).validate(document)
 
 
 def claims(*arguments, **options):

@@ -4,8 +4,6 @@ import csv
 import io
 import json
 import math
-import os
-import pathlib
 import random
 import re
 import shutil
@@ -14,25 +12,16 @@ import sys
 
 import tap
 import traces
+from asking import ENVIRONMENT, PROGRAM, ROOT, ask, fits, told
 from tap import test
 
-try:
-    import jsonschema
-except ImportError:
-    jsonschema = None
-
-PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
 TRACE = ROOT / "traces" / "learn-kjv-8.safetensors"
 COMMAND = ["learn"]
 LOSSLESS = ["allreduce", "allgather", "ps", "alltoall", "sparcml-rd", "sparcml-split", "sparcml-dsar", "omnireduce", "zen", "design"]
 
 
 def call(*arguments, status=0, text=None, environment=None):
-    done = subprocess.run([PROGRAM, *COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=tap.HANG, input=text,
-                          env={**ENVIRONMENT, **(environment or {})})
-    assert done.returncode == status, f"status {done.returncode}, not {status}: {arguments} {done.stderr[:500]!r}"
-    return done
+    return ask(*COMMAND, *arguments, status=status, input=text, environment={**ENVIRONMENT, **(environment or {})})
 
 
 def write_text(folder, words=12000):
@@ -50,10 +39,14 @@ def write_text(folder, words=12000):
 
 def learn(*arguments, **options):
     document = json.loads(call(*arguments, "--format", "json", **options).stdout)
-    if jsonschema:
-        schema = json.loads((ROOT / "docs" / "schemas" / "learn.schema.json").read_text())
-        jsonschema.validators.validator_for(schema)(schema).validate(document)
+    fits("learn", document)
     return document
+
+
+def played(trace, scheme, *options):
+    """What `run` says of each tensor of a captured trace."""
+    text = told("run", "--trace", trace, "--cluster", "rtx3090-10gbe", "--scheme", scheme, "--set", "cluster.gpus_per_node=1", *options, "--format", "json")
+    return [p for p in json.loads(text)["points"] if p["tensor"] != "*"]
 
 
 def curves(*arguments, **options):
@@ -77,7 +70,7 @@ def a_trace_is_read_as_the_text_it_was_made_of(folder):
     text = write_text(folder)
     for vocab in (0, 100):
         trace = folder / f"t{vocab}.safetensors"
-        subprocess.run([PROGRAM, "trace", "import", text, "--layout", "sentence", "--ranks", "3", "--batch", "4", "-o", trace], check=True, env=ENVIRONMENT, capture_output=True)
+        ask("trace", "import", text, "--layout", "sentence", "--ranks", 3, "--batch", 4, "-o", trace)
         more = ("--vocab", 100) if vocab else ("--vocab", 2000)
         common = (*more, "--batch", 4, "--steps", 6, "--scheme", "allgather,topka")
         ours, theirs = learn("--trace", trace, *common), learn("--text", text, "--layout", "sentence", "--ranks", 3, *common)
@@ -130,10 +123,7 @@ def what_is_selected_is_added_up_alike(folder):
     # the same selection as a scenario's, residuals included: of the captured gradients as much is applied
     trace = folder / "selected.safetensors"
     ours = curves("--text", text, "--steps", 6, "--ranks", 6, "--select", "5%", "--scheme", "zen", "--capture", trace)["zen"]["energy"]
-    done = subprocess.run([PROGRAM, "run", "--trace", trace, "--cluster", "rtx3090-10gbe", "--scheme", "zen", "--set", 'select={"topk": 0.05}', "--set",
-                           "cluster.gpus_per_node=1", "--format", "json"], capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT)
-    assert done.returncode == 0, done.stderr
-    energies = [p["energy"] for p in json.loads(done.stdout)["points"] if p["tensor"] != "*"]
+    energies = [p["energy"] for p in played(trace, "zen", "--set", 'select={"topk": 0.05}')]
     assert math.isclose(ours, sum(energies) / 2, rel_tol=1e-4), (ours, energies)
     sketch = curves(*arguments, "--select", "5%", "--scheme", "s2")["s2"]
     assert sketch["sound"] and sketch["error_l2"] > 0
@@ -204,10 +194,6 @@ def diverging_is_said(folder):
 
 # --- captures -----------------------------------------------------------------------------------------------------------
 
-def read_trace(path):
-    return traces.load(path)
-
-
 @test
 def captured_gradients_are_those_of_the_training(folder):
     """One step of SGD by hand from the captured gradients must be what the next step's gradients saw: the capture of two
@@ -215,7 +201,7 @@ def captured_gradients_are_those_of_the_training(folder):
     text, one, two = write_text(folder), folder / "one.safetensors", folder / "two.safetensors"
     call("--text", text, "--steps", 1, "--ranks", 4, "--capture", one)
     call("--text", text, "--steps", 2, "--ranks", 4, "--capture", two, "--scheme", "zen")
-    first, second = read_trace(one)[1], read_trace(two)[1]
+    first, second = traces.load(one)[1], traces.load(two)[1]
     for table in ("input", "output"):
         n = len(first[f"{table}.rows"])
         assert n > 0 and first[f"{table}.rows"] == second[f"{table}.rows"][:n] and len(first[f"{table}.offsets"]) == 5
@@ -227,10 +213,7 @@ def captured_gradients_are_those_of_the_training(folder):
     width, values = 16, first["output.values"]
     total = [sum(values[c::width]) for c in range(width)]
     assert max(map(abs, total)) < 1e-6 * max(map(abs, values)) * len(values), total
-    done = subprocess.run([PROGRAM, "run", "--trace", two, "--cluster", "rtx3090-10gbe", "--scheme", "topka,spardl,s2", "--format", "json"],
-                          capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT)
-    assert done.returncode == 0, done.stderr
-    assert {p["tensor"] for p in json.loads(done.stdout)["points"]} == {"input", "output", "*"}
+    assert {p["tensor"] for p in played(two, "topka,spardl,s2")} == {"input", "output"}
 
 
 @test
@@ -240,10 +223,7 @@ def training_and_simulation_agree(folder):
     text, trace = write_text(folder), folder / "capture.safetensors"
     for name in ("allreduce", "allgather", "ps", "alltoall", "sparcml-rd", "omnireduce", "zen", "topka", "gtopk", "oktopk", "spardl", "s2"):
         c = curves("--text", text, "--steps", 6, "--scheme", name, "--capture", trace)[name]
-        done = subprocess.run([PROGRAM, "run", "--trace", trace, "--cluster", "rtx3090-10gbe", "--scheme", name, "--set",
-                               "cluster.gpus_per_node=1", "--format", "json"], capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT)
-        assert done.returncode == 0, done.stderr
-        points = [p for p in json.loads(done.stdout)["points"] if p["tensor"] != "*"]
+        points = played(trace, name)
         if name != "alltoall":  # a capture is coalesced: the duplicates that its lookup exchange carries are gone
             assert math.isclose(c["bytes_sent_max"], sum(p["bytes_sent_max"] for p in points), rel_tol=1e-12), name
         for field in ("energy", "energy_lost", "error_l2"):
@@ -263,7 +243,7 @@ def the_shipped_capture_comes_out_again(folder):
     done = subprocess.run(["bash", "-c", line.replace("sparsync train --learn", f"'{PROGRAM}' {' '.join(COMMAND)}")], cwd=folder,
                           capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
-    (told, was), (tells, now) = read_trace(TRACE), read_trace(again)
+    (told, was), (tells, now) = traces.load(TRACE), traces.load(again)
     assert told == tells, (told, tells)
     for name in was:
         if name.endswith("values"):  # exp and log may differ in their last bit from one C library to the next

@@ -8,13 +8,8 @@ import sys
 
 import tap
 import traces
-from asking import ROOT, call
+from asking import ROOT, call, fits
 from tap import test
-
-try:
-    import jsonschema
-except ImportError:
-    jsonschema = None
 
 BIBLE = ROOT / "traces" / "bible-kjv-16.safetensors"
 FLAT = {"name": "flat", "latency": "10us", "bandwidth": "1GB/s"}
@@ -30,9 +25,7 @@ def once(pairs):
 
 def plan(*arguments):
     document = json.loads(call("plan", *arguments, "--format", "json")[0], object_pairs_hook=once)
-    if jsonschema:
-        schema = json.loads((ROOT / "docs" / "schemas" / "plan.schema.json").read_text())
-        jsonschema.validators.validator_for(schema)(schema).validate(document)
+    fits("plan", document)
     return document["plan"]
 
 

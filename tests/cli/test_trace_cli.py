@@ -5,7 +5,6 @@ import io
 import json
 import math
 import os
-import pathlib
 import re
 import resource
 import shutil
@@ -15,9 +14,9 @@ import subprocess
 import sys
 
 import tap
+from asking import PROGRAM, ROOT, fits
 from tap import test
 
-PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BIBLE, WORDNET = (ROOT / "traces" / name for name in ("bible-kjv-16.safetensors", "wordnet-64.safetensors"))
 
 
@@ -55,17 +54,6 @@ def small(ids, dtype="I32", letter="i"):
     return header, offsets + rows
 
 
-def validate(document, schema):
-    try:
-        import jsonschema
-    except ImportError as missing:
-        raise tap.Skip("python3-jsonschema is not installed") from missing
-    schema = json.loads((ROOT / "docs" / "schemas" / schema).read_text())
-    validator = jsonschema.validators.validator_for(schema)
-    validator.check_schema(schema)
-    validator(schema).validate(document)
-
-
 # --- what it prints -----------------------------------------------------------------------------------------
 
 
@@ -80,7 +68,7 @@ def help_of_each(folder):
 def info_of_shipped(folder):
     for path, ranks, iterations in ((BIBLE, 16, 50), (WORDNET, 64, 12)):
         document = json.loads(trace("info", path, "--format", "json")[0])
-        validate(document, "trace-info.schema.json")
+        fits("trace-info", document)
         assert document["ranks"] == ranks and document["iterations"] == iterations
         assert document["pad_id"] == 0 and document["dense"] == []
         assert document["tensors"][0]["bytes"] == document["tensors"][0]["rows"] * 512 * 4
@@ -94,7 +82,7 @@ def info_of_shipped(folder):
 def stats_of_shipped(folder):
     for path in (BIBLE, WORDNET):
         document = json.loads(trace("stats", path, "--format", "json")[0])
-        validate(document, "trace-stats.schema.json")
+        fits("trace-stats", document)
         tensor = document["tensors"][0]
         assert len(tensor["gamma"]) == document["ranks"] and tensor["prior"] < tensor["coalesced"] < tensor["lookups"]
         assert tensor["coalesced_bytes"] == tensor["coalesced"] * 2048
@@ -115,7 +103,7 @@ def stats_of_part(folder):
     assert (document["first_iteration"], document["iterations"], document["ranks"]) == (10, 10, 5)
     assert list(document["tensors"][0]["skewness"]) == ["1", "2", "4", "5"]
     one = json.loads(trace("stats", BIBLE, "--iterations=49:", "--ranks=1", "--format=json")[0])
-    validate(one, "trace-stats.schema.json")
+    fits("trace-stats", one)
     assert one["tensors"][0]["overlap"] is None and one["tensors"][0]["prior"] == 0
     first = [trace("stats", BIBLE, "--iterations", part, "--format", "json")[0] for part in (":5", "5", "0:5")]
     assert first[0] == first[1] == first[2]

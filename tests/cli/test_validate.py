@@ -9,11 +9,10 @@ import json
 import math
 import random
 import statistics
-import subprocess
 import sys
 
 import tap
-from asking import ENVIRONMENT, PROGRAM, ROOT, ask
+from asking import PROGRAM, ROOT, ask
 from tap import test
 
 NOISE = 0.03
@@ -104,9 +103,8 @@ def one_cluster_of_many_collectives(folder):
     device = json.loads((folder / "d.json").read_text())
     within(3 * device["kernels"]["dense_add"]["per_byte"], SUM, 0.1, "the device's sums")
     (folder / "c.json").write_text(json.dumps(cluster))
-    done = subprocess.run([PROGRAM, "run", "--trace", ROOT / "traces" / "bible-kjv-16.safetensors", "--scheme", "allgather", "--iterations",
-                           "1", "--cluster", folder / "c.json", "--device", folder / "d.json"], capture_output=True, text=True, env=ENVIRONMENT)
-    assert done.returncode == 0, done.stderr
+    ask("run", "--trace", ROOT / "traces" / "bible-kjv-16.safetensors", "--scheme", "allgather", "--iterations", 1, "--cluster", folder / "c.json",
+        "--device", folder / "d.json")
 
 
 CARDS, CARD, EXCHANGE = 4, 25e9, (20e-6, 11e9)
@@ -170,8 +168,8 @@ def played(folder, machine, seed, library="NCCL"):
     (folder / "machine.json").write_text(json.dumps(machine))
     draw, lines = random.Random(seed), ["system,library,nodes,gpus_per_node,collective,bytes,seconds"]
     for collective, algorithm in (("allreduce", "ring"), ("alltoall", "linear")):
-        done = subprocess.run([PROGRAM, "collective", collective, "--algorithm", algorithm, "--cluster", folder / "machine.json", "--ranks",
-                               str(NODES * GPUS), "--sizes", "1KiB:256MiB", "--format", "csv"], capture_output=True, text=True, env=ENVIRONMENT)
+        done = ask("collective", collective, "--algorithm", algorithm, "--cluster", folder / "machine.json", "--ranks", NODES * GPUS, "--sizes",
+                   "1KiB:256MiB", "--format", "csv")
         for row in csv.DictReader(io.StringIO(done.stdout)):
             seconds = float(row["time_s"]) * math.exp(draw.gauss(0, NOISE))
             lines.append(f"Made Up 1,{library},{NODES},{GPUS},{collective},{row['bytes']},{seconds}")
@@ -209,9 +207,8 @@ def tuned(folder, seed):
     for nodes in (2, 8):
         for collective in ("allreduce", "allgather", "alltoall"):
             algorithm = ["--algorithm", "linear"] if collective == "alltoall" else []
-            done = subprocess.run([PROGRAM, "collective", collective, *algorithm, "--cluster", folder / "tuned.json", "--ranks", str(4 * nodes),
-                                   "--sizes", "1KiB:256MiB", "--format", "csv"], capture_output=True, text=True, env=ENVIRONMENT)
-            assert done.returncode == 0, done.stderr
+            done = ask("collective", collective, *algorithm, "--cluster", folder / "tuned.json", "--ranks", 4 * nodes, "--sizes", "1KiB:256MiB",
+                       "--format", "csv")
             for row in csv.DictReader(io.StringIO(done.stdout)):
                 lines.append(f"NCCL,{nodes},4,{collective},{row['bytes']},{float(row['time_s']) * math.exp(draw.gauss(0, NOISE))}")
     (folder / "t.csv").write_text("\n".join(lines) + "\n")
@@ -237,9 +234,7 @@ def a_tuner_says_what_was_played(folder):
     for wish, says in (("nccl", "NAME=VERSION"), ("openmpi=5", "nothing is known"), ("nccl=2.21,gpu=turing", "gpu")):
         assert says in call(folder / "t.csv", "--library", wish, status=2).stderr
     (folder / "c.json").write_text(json.dumps(cluster))
-    done = subprocess.run([PROGRAM, "collective", "allreduce", "--cluster", folder / "c.json", "--ranks", "32", "--sizes", "16MiB:16MiB", "--format",
-                           "json"], capture_output=True, text=True, env=ENVIRONMENT)
-    assert done.returncode == 0, done.stderr
+    ask("collective", "allreduce", "--cluster", folder / "c.json", "--ranks", 32, "--sizes", "16MiB:16MiB")
 
 
 @test
@@ -344,8 +339,7 @@ def longer_messages_take_no_less(folder):
     cluster = json.loads((folder / "falls.json").read_text())
     assert len(cluster["segments"]) > 1 and not falls(cluster), cluster
     for name in [folder / "falls.json", *sorted(path.stem for path in (ROOT / "models" / "clusters").glob("*.json"))]:
-        done = subprocess.run([PROGRAM, "collective", "ping_pong", "--cluster", name, "--sizes", "1KiB:1KiB"], capture_output=True, text=True, env=ENVIRONMENT)
-        assert done.returncode == 0 and "warning" not in done.stderr, done.stderr
+        assert "warning" not in ask("collective", "ping_pong", "--cluster", name, "--sizes", "1KiB:1KiB").stderr
 
 
 @test
