@@ -219,14 +219,18 @@ static int create_beside(const char *path, char **beside) {
   return -1;
 }
 
-/* For what is there but is no regular file (/dev/null, a pipe): renaming over it would destroy it. */
-static bool open_in_place(const char *path, struct ss_output *out, struct ss_error *error) {
-  const int descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-  if (descriptor < 0) return fail_open(path, errno, error);
+/* The output's stream, of that descriptor. */
+static bool open_stream(int descriptor, struct ss_output *out, struct ss_error *error) {
   out->stream = fdopen(descriptor, "w");
   if (out->stream != NULL) return true;
   close(descriptor);
   return ss_fail_memory(error, "opening an output");
+}
+
+/* For what is there but is no regular file (/dev/null, a pipe): renaming over it would destroy it. */
+static bool open_in_place(const char *path, struct ss_output *out, struct ss_error *error) {
+  const int descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  return descriptor < 0 ? fail_open(path, errno, error) : open_stream(descriptor, out, error);
 }
 
 static bool open_beside(const struct stat *old, struct ss_output *out, struct ss_error *error) {
@@ -234,10 +238,7 @@ static bool open_beside(const struct stat *old, struct ss_output *out, struct ss
   if (descriptor < 0) return fail_open(out->path, errno, error);
   /* A file system that knows no modes is no reason to stop. */
   if (old != NULL && fchmod(descriptor, old->st_mode & 07777) != 0) errno = 0;
-  out->stream = fdopen(descriptor, "w");
-  if (out->stream != NULL) return true;
-  close(descriptor);
-  return ss_fail_memory(error, "opening an output");
+  return open_stream(descriptor, out, error);
 }
 
 bool ss_output_check(const char *path, struct ss_error *error) {

@@ -1,7 +1,7 @@
 #include "cost/measure.h"
 
 #include "cost/forms.h"
-#include "tensor/chunk.h"
+#include "trace/measure/rank_sets.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -60,36 +60,24 @@ static uint64_t count_rows(const uint64_t *present, uint64_t low, uint64_t high)
 /* --- skew ------------------------------------------------------------------------------------------------ */
 
 /* Densest of P even ranges, over the density of the whole. */
-static double skewness(const struct ss_input *in, const uint64_t *by_part, uint64_t all) {
+static double union_skewness(const struct ss_input *in, const uint64_t *present, uint64_t all) {
   double most = 0;
   for (uint32_t j = 0; j < in->ranks; j++) {
-    uint64_t size = ss_share(in->rows, in->ranks, j + 1) - ss_share(in->rows, in->ranks, j);
-    if (size && (double)by_part[j] / (double)size > most) most = (double)by_part[j] / (double)size;
+    const uint64_t low = ss_share(in->rows, in->ranks, j), high = ss_share(in->rows, in->ranks, j + 1);
+    if (high > low) most = fmax(most, (double)count_rows(present, low, high) / (double)(high - low));
   }
   return all ? most * (double)in->rows / (double)all : NAN;
 }
 
-static double mean_skewness(const struct ss_input *in, uint64_t *by_part) {
+static double mean_skewness(const struct ss_input *in) {
   double sum = 0;
   uint32_t ranks = 0;
   for (uint32_t r = 0; r < in->ranks; r++) {
-    struct ss_chunk rows = {.rows = in->row[r], .count = in->count[r]};
     if (in->count[r] == 0) continue;
-    for (uint32_t j = 0; j < in->ranks; j++) {
-      uint64_t first;
-      by_part[j] =
-          ss_chunk_find(&rows, ss_share(in->rows, in->ranks, j), ss_share(in->rows, in->ranks, j + 1), &first);
-    }
-    sum += skewness(in, by_part, in->count[r]);
+    sum += ss_skewness(in->row[r], in->count[r], in->rows, in->ranks);
     ranks++;
   }
   return ranks ? sum / ranks : NAN;
-}
-
-static double union_skewness(const struct ss_input *in, const uint64_t *present, uint64_t all, uint64_t *by_part) {
-  for (uint32_t j = 0; j < in->ranks; j++)
-    by_part[j] = count_rows(present, ss_share(in->rows, in->ranks, j), ss_share(in->rows, in->ranks, j + 1));
-  return skewness(in, by_part, all);
 }
 
 /* --- iterations ------------------------------------------------------------------------------------------ */
@@ -97,9 +85,7 @@ static double union_skewness(const struct ss_input *in, const uint64_t *present,
 bool ss_measure_begin(struct ss_measures *m, uint32_t ranks, uint32_t block, struct ss_error *error) {
   double *curve = ss_realloc(m->curve, 4 * (size_t)ranks, sizeof *curve);
   if (curve) m->curve = curve;
-  uint64_t *by_part = ss_realloc(m->by_part, ranks, sizeof *by_part);
-  if (by_part) m->by_part = by_part;
-  if (!curve || !by_part) return ss_fail_memory(error, "measuring iterations");
+  if (!curve) return ss_fail_memory(error, "measuring iterations");
   memset(curve, 0, 4 * (size_t)ranks * sizeof *curve);
   m->ranks = ranks;
   m->block = block;
@@ -112,7 +98,6 @@ bool ss_measure_begin(struct ss_measures *m, uint32_t ranks, uint32_t block, str
 void ss_measure_free(struct ss_measures *m) {
   free(m->curve);
   free(m->present);
-  free(m->by_part);
   *m = (struct ss_measures){0};
 }
 
@@ -148,8 +133,8 @@ static bool add_lists(struct ss_measures *m, const struct ss_input *in, struct s
     if (now->nnz > 0) m->curve[r] += (double)all / now->nnz;
   }
   now->gamma = now->nnz > 0 ? (double)all / now->nnz : NAN;
-  now->s_P = union_skewness(in, m->present, all, m->by_part);
-  now->s_1 = mean_skewness(in, m->by_part);
+  now->s_P = union_skewness(in, m->present, all);
+  now->s_1 = mean_skewness(in);
   m->unions += now->nnz > 0;
   return m->block == 0 || add_blocks(m, in, error);
 }

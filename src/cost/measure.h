@@ -24,7 +24,7 @@ struct ss_measures {
   struct ss_measure sum, count, mean;
   uint64_t rows, lookups, iterations; /* of all ranks */
   double unions, *curve;              /* iterations that have a union; [4 * ranks] sums and means of the two curves */
-  uint64_t *present, words, *by_part;
+  uint64_t *present, words;
 };
 
 /* `block` elements make a block (ss_cost_block); 0: blocks are not counted. */

@@ -68,16 +68,13 @@ static bool build(const struct ss_trace *trace, uint32_t ranks, uint64_t vocab, 
 
 bool ss_learn_trace(const char *path, const struct ss_text_options *options, struct ss_trace **out,
                     struct ss_error *error) {
-  struct ss_trace *trace;
-  if (!ss_trace_open(path, &trace, error)) return false;
-  bool good = check(trace, options, error);
+  SS_AUTO_TRACE struct ss_trace *trace = NULL;
+  if (!ss_trace_open(path, &trace, error) || !check(trace, options, error)) return false;
   const uint32_t ranks = options->ranks ? options->ranks : ss_trace_ranks(trace);
-  SS_AUTO_FREE uint64_t *offsets = good ? ss_alloc(ss_trace_iterations(trace) * ranks + 1, sizeof *offsets) : NULL;
-  if (good && !offsets) good = ss_fail_memory(error, "reading a trace");
-  good = good && measure(trace, ranks, options->batch, offsets, error) &&
+  SS_AUTO_FREE uint64_t *offsets = ss_alloc(ss_trace_iterations(trace) * ranks + 1, sizeof *offsets);
+  if (!offsets) return ss_fail_memory(error, "reading a trace");
+  return measure(trace, ranks, options->batch, offsets, error) &&
          build(trace, ranks, options->vocab, offsets, out, error);
-  ss_trace_close(trace);
-  return good;
 }
 
 /* --- gradients ----------------------------------------------------------------------------------------------- */

@@ -6,10 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void warn(struct ss_cluster *c, const char *format, ...) SS_PRINTF(2, 3);
-
 /* The first thing to tell. */
-static void warn(struct ss_cluster *c, const char *format, ...) {
+static SS_PRINTF(2, 3) void warn(struct ss_cluster *c, const char *format, ...) {
   if (c->warning[0]) return;
   va_list arguments;
   va_start(arguments, format);

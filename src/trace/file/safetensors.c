@@ -56,13 +56,11 @@ static bool read_entry(struct ss_node node, uint64_t size, struct ss_safetensors
                        struct ss_error *error) {
   static const char *const keys[] = {"dtype", "shape", "data_offsets", NULL};
   struct ss_node dtype, shape, range;
-  if (!ss_node_keys(node, keys, error)) return false;
-  if (!ss_node_need(node, "dtype", &dtype, error)) return false;
-  if (!ss_node_need(node, "shape", &shape, error)) return false;
-  if (!ss_node_need(node, "data_offsets", &range, error)) return false;
-
   size_t kind;
-  if (!ss_node_choice(dtype, ss_safetensors_kinds, &kind, error)) return false;
+  if (!ss_node_keys(node, keys, error) || !ss_node_need(node, "dtype", &dtype, error) ||
+      !ss_node_need(node, "shape", &shape, error) || !ss_node_need(node, "data_offsets", &range, error) ||
+      !ss_node_choice(dtype, ss_safetensors_kinds, &kind, error))
+    return false;
   *entry =
       (struct ss_safetensors_entry){.name = ss_node_key(node), .node = node, .kind = (enum ss_safetensors_kind)kind};
   if (!read_shape(shape, &entry->count, error)) return false;

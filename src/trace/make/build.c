@@ -122,9 +122,6 @@ bool ss_trace_adopt(const char *name, const struct ss_trace_content *content, st
 }
 
 bool ss_trace_write(const char *path, const struct ss_trace_content *content, struct ss_error *error) {
-  struct ss_trace *view;
-  if (!from_content(path ? path : "-", content, false, &view, error)) return false;
-  const bool good = ss_trace_save(path, view, error);
-  ss_trace_close(view);
-  return good;
+  SS_AUTO_TRACE struct ss_trace *view = NULL;
+  return from_content(path ? path : "-", content, false, &view, error) && ss_trace_save(path, view, error);
 }

@@ -86,11 +86,9 @@ static bool import_words(const struct ss_any_import *a, struct ss_error *error) 
       !ss_per_table_get_one(&a->row_width, a->tensor, ROW_WIDTH_OF_WORDS, 1, &width, error))
     return false;
   import.row_width = (uint32_t)width;
-  struct ss_trace *trace;
-  if (!ss_trace_import(ss_import_name(a), (const char *)text.data, text.size, &import, &trace, error)) return false;
-  const bool good = ss_trace_save(a->output, trace, error);
-  ss_trace_close(trace);
-  return good;
+  SS_AUTO_TRACE struct ss_trace *trace = NULL;
+  return ss_trace_import(ss_import_name(a), (const char *)text.data, text.size, &import, &trace, error) &&
+         ss_trace_save(a->output, trace, error);
 }
 
 bool ss_import_any(const struct ss_any_import *import, struct ss_error *error) {

@@ -1,9 +1,5 @@
 /* What more ranks would bring: expected rows, densification and bytes beyond the ranks that a trace has, with an
- * error bar (the model and its formulas: docs/model.md, "Gamma beyond the captured ranks").
- *
- * A row of popularity q is looked up by a rank in an iteration with a probability that is the rank's own, Beta with
- * mean q and precision phi; popularities are a Poisson process of intensity mass q^(a-1) (1-q)^(b-1). Fitted by
- * maximum likelihood to how many ranks have a row in one iteration, and how many in any iteration. */
+ * error bar (docs/model.md, "Gamma beyond the captured ranks"), by the popularity of rows (popularity.h). */
 #pragma once
 
 #include "base/memory.h"

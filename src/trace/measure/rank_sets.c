@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "tensor/coalesce.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +105,41 @@ bool ss_rank_sets_load(struct ss_rank_sets *sets, const struct ss_trace *trace, 
     sets->coalesced += sets->size[r];
   }
   return true;
+}
+
+/* --- skew --------------------------------------------------------------------------------------------------- */
+
+/* Most rows per length that any of p even row ranges has, found range by range. */
+static double densest_by_range(const uint32_t *list, uint64_t size, uint64_t rows, uint32_t p) {
+  double most = 0;
+  uint64_t begin = 0, low = 0;
+  for (uint64_t j = 1; j <= p; j++) {
+    const uint64_t high = j * rows / p;
+    const uint64_t end = begin + ss_lower_bound(list + begin, size - begin, high);
+    most = fmax(most, (double)(end - begin) / (double)(high - low));
+    begin = end;
+    low = high;
+  }
+  return most;
+}
+
+/* The same, id by id. Range j holds the id i when floor(j*rows/p) <= i, that is j < p*(i+1)/rows, and j is the last
+ * such. */
+static double densest_by_id(const uint32_t *list, uint64_t size, uint64_t rows, uint32_t p) {
+  double most = 0;
+  for (uint64_t i = 0; i < size;) {
+    const uint64_t j = (((uint64_t)list[i] + 1) * p - 1) / rows;
+    const uint64_t low = j * rows / p, high = (j + 1) * rows / p, begin = i;
+    while (i < size && list[i] < high) i++;
+    most = fmax(most, (double)(i - begin) / (double)(high - low));
+  }
+  return most;
+}
+
+/* Thousands of ranges are mostly empty: then the ids are the shorter way through. */
+double ss_skewness(const uint32_t *list, uint64_t size, uint64_t rows, uint32_t p) {
+  const double most = size < p ? densest_by_id(list, size, rows, p) : densest_by_range(list, size, rows, p);
+  return most * (double)rows / (double)size;
 }
 
 /* --- counting ----------------------------------------------------------------------------------------------- */

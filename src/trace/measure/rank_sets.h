@@ -21,6 +21,10 @@ void ss_rank_sets_free(struct ss_rank_sets *sets);
 bool ss_rank_sets_load(struct ss_rank_sets *sets, const struct ss_trace *trace, size_t tensor,
                        uint64_t iteration) SS_MUST_CHECK;
 
+/* Densest of so many even ranges of the rows, by the ascending list of those that are there, over the density of the
+ * whole; the list is not empty. */
+double ss_skewness(const uint32_t *list, uint64_t size, uint64_t rows, uint32_t ranges);
+
 /* --- counting: unions, pairwise intersections, and what the next iteration needs again -----------------------
  *
  * The range of rows is cut into chunks whose bitset stays in the cache; threads share them out. All results are

@@ -1,6 +1,5 @@
 #include "trace/measure/stats.h"
 
-#include "base/list.h"
 #include "base/random.h"
 #include "trace/measure/rank_sets.h"
 
@@ -101,47 +100,13 @@ static void add_gamma(struct job *job, const struct ss_rank_sets *sets) {
   }
 }
 
-/* Most rows per length that any of p even row ranges has, found range by range. */
-static double densest_by_range(const uint32_t *list, uint64_t size, uint64_t rows, uint32_t p) {
-  double most = 0;
-  uint64_t begin = 0, low = 0;
-  for (uint64_t j = 1; j <= p; j++) {
-    const uint64_t high = j * rows / p;
-    const uint64_t end = begin + ss_lower_bound(list + begin, size - begin, high);
-    most = fmax(most, (double)(end - begin) / (double)(high - low));
-    begin = end;
-    low = high;
-  }
-  return most;
-}
-
-/* The same, id by id. Range j holds the id i when floor(j*rows/p) <= i, that is j < p*(i+1)/rows, and j is the last
- * such. */
-static double densest_by_id(const uint32_t *list, uint64_t size, uint64_t rows, uint32_t p) {
-  double most = 0;
-  for (uint64_t i = 0; i < size;) {
-    const uint64_t j = (((uint64_t)list[i] + 1) * p - 1) / rows;
-    const uint64_t low = j * rows / p, high = (j + 1) * rows / p, begin = i;
-    while (i < size && list[i] < high) i++;
-    most = fmax(most, (double)(i - begin) / (double)(high - low));
-  }
-  return most;
-}
-
-/* Densest of p even row ranges, in units of the rank's density. Thousands of ranges are mostly empty: then the ids
- * are the shorter way through. */
-static double skewness_of(const uint32_t *list, uint64_t size, uint64_t rows, uint32_t p) {
-  const double most = size < p ? densest_by_id(list, size, rows, p) : densest_by_range(list, size, rows, p);
-  return most * (double)rows / (double)size;
-}
-
 static void add_skewness(struct job *job, const struct ss_rank_sets *sets) {
   const size_t parts = job->parts;
 #pragma omp parallel for schedule(dynamic)
   for (uint32_t r = 0; r < sets->ranks; r++)
     for (size_t i = 0; i < parts; i++)
       if (sets->size[r] > 0)
-        job->skew[r * parts + i] = skewness_of(sets->list[r], sets->size[r], job->rows, job->part[i]);
+        job->skew[r * parts + i] = ss_skewness(sets->list[r], sets->size[r], job->rows, job->part[i]);
   for (size_t i = 0; i < parts; i++) {
     struct mean ranks = {0};
     for (uint32_t r = 0; r < sets->ranks; r++)
