@@ -1,5 +1,7 @@
 #include "calibration/calibrated.h"
 
+#include "base/memory.h"
+
 #include <cjson/cJSON.h>
 #include <ctype.h>
 #include <inttypes.h>
@@ -173,6 +175,10 @@ static bool add_machine(cJSON *root, const struct ss_calibrated *c) {
   return intra && add_links(intra, c, SS_COST_INTRA);
 }
 
+static bool add_accuracy(cJSON *root, const struct ss_calibrated *c) {
+  return !c->accuracy || cJSON_AddItemToObject(root, "accuracy", ss_accuracy_json(c->accuracy, c->own));
+}
+
 /* What is supposed begins with "estimated", as everywhere. */
 static bool add_memory_source(cJSON *source, const struct ss_calibrated *c) {
   char text[400];
@@ -285,7 +291,7 @@ cJSON *ss_calibrated_cluster(const struct ss_calibrated *c) {
   (void)snprintf(summary, sizeof summary, "measured: %.200s, fitted on %s", c->measured,
                  ss_date_text(date, sizeof date));
   if (root && cJSON_AddStringToObject(root, "name", c->name) && cJSON_AddStringToObject(root, "summary", summary) &&
-      add_machine(root, c) && add_source(root, c) && add_notes(root, c))
+      add_machine(root, c) && add_accuracy(root, c) && add_source(root, c) && add_notes(root, c))
     return root;
   cJSON_Delete(root);
   return NULL;
@@ -398,6 +404,20 @@ static bool judge_unseen(const struct ss_cluster_fit_options *fit, const struct 
   return ok;
 }
 
+/* How far off it may be. */
+static bool judge(const struct ss_observations *all, const struct ss_cluster_fit_options *options,
+                  struct ss_calibration *out, struct ss_error *error) {
+  SS_AUTO_FREE bool *use = ss_alloc(all->count, sizeof *use);
+  struct ss_known_terms *known = ss_alloc_zero(all->count, sizeof *known);
+  const struct ss_fitted_part part = {
+      all->list, all->count, options, use, known, &out->fit, options->unjudged ? 0 : SS_ACCURACY_ALL};
+  for (size_t i = 0; use && i < all->count; i++) use[i] = true;
+  const bool ok = use && known ? ss_accuracy_estimate(&part, &out->own, &out->accuracy, error)
+                               : ss_fail_memory(error, "judging a calibration");
+  ss_known_terms_free(known, all->count);
+  return ok;
+}
+
 bool ss_calibrate(const struct ss_observations *all, const struct ss_cluster_fit_options *options, const char *name,
                   struct ss_calibration *out, struct ss_error *error) {
   *out = (struct ss_calibration){.name = ""};
@@ -408,9 +428,11 @@ bool ss_calibrate(const struct ss_observations *all, const struct ss_cluster_fit
                    "%s: messages of osu_bw overlap and say nothing of latency: give it (--latency 2us), or add a log "
                    "of osu_latency",
                    all->source[0]);
-  out->is = (struct ss_calibrated){out->name, out->measured, &out->fit, all, options->latency, {{.count = 0}}};
+  out->is = (struct ss_calibrated){out->name,        out->measured,  &out->fit,      all,
+                                   options->latency, {{.count = 0}}, &out->accuracy, &out->own};
   bool ok = ss_cluster_fit(all->list, all->count, options, NULL, &out->fit, error) ||
             ss_fail_prefix(error, "%s", all->source[0]);
+  ok = ok && judge(all, options, out, error);
   ok = ok && judge_unseen(options, all, SS_LEAVE_COLLECTIVES, &out->is.unseen[0], error) &&
        judge_unseen(options, all, SS_LEAVE_NODES, &out->is.unseen[1], error);
   if (!ok) ss_calibration_free(out);

@@ -16,9 +16,11 @@ struct ss_calibrated {
   const char *name, *measured; /* `measured`: of what, and where from: "all_reduce.log (all_reduce_perf, ring)" */
   const struct ss_cluster_fit *fit;
   const struct ss_observations *observations;
-  double latency;                   /* s, given; NAN: fitted */
-  struct ss_error_spread unseen[2]; /* predicted from the others: each collective, each number of nodes; count 0:
-                                 there is but one, or none was left out */
+  double latency;                     /* s, given; NAN: fitted */
+  struct ss_error_spread unseen[2];   /* predicted from the others: each collective, each number of nodes; count 0:
+                                   there is but one, or none was left out */
+  const struct ss_accuracy *accuracy; /* and the errors that it comes from; NULL: nothing is said */
+  const struct ss_own_errors *own;
 };
 
 /* The cluster file; NULL: memory is short. */
@@ -43,6 +45,8 @@ const char *ss_calibrated_source(const struct ss_observations *all, const struct
 struct ss_calibration {
   struct ss_calibrated is;
   struct ss_cluster_fit fit;
+  struct ss_accuracy accuracy;
+  struct ss_own_errors own;
   char name[128], measured[512];
 };
 

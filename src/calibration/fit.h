@@ -27,6 +27,7 @@ struct ss_cluster_fit_options {
   double latency;                   /* s between nodes, not fitted; NAN: fitted */
   struct ss_library library;        /* NCCL: its tuner may say what was played */
   bool unjudged;                    /* nothing is left out to judge the fit by: that takes several fits more */
+  bool ranges;                      /* a validation says which range each time has: that takes many fits more */
   const struct ss_watcher *watcher; /* told how far a validation is; NULL: nobody */
 };
 

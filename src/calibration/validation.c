@@ -12,61 +12,102 @@
 
 static const double DIFFER = 1.5;
 
-static uint32_t group_of(const struct ss_observation *o, enum ss_leave_out what) {
-  return what == SS_LEAVE_NODES ? o->nodes : what == SS_LEAVE_COLLECTIVES ? (uint32_t)o->algorithm->collective : 0;
+enum { FOLDS = 5 };
+
+const uint64_t ss_validation_bands[SS_VALIDATION_BANDS] = {64 << 10, 1 << 20, 64 << 20, UINT64_MAX};
+
+uint32_t ss_validation_band(uint64_t bytes) {
+  uint32_t band = 0;
+  while (bytes > ss_validation_bands[band]) band++;
+  return band;
+}
+
+static uint32_t group_of(const struct ss_observation *list, size_t i, enum ss_leave_out what) {
+  const struct ss_observation *o = &list[i];
+  return what == SS_LEAVE_NODES         ? o->nodes
+         : what == SS_LEAVE_COLLECTIVES ? (uint32_t)o->algorithm->collective
+         : what == SS_LEAVE_ROWS        ? (uint32_t)(i % FOLDS)
+         : what == SS_LEAVE_SIZES       ? ss_validation_band(o->bytes)
+                                        : 0;
 }
 
 /* --- leaving out -------------------------------------------------------------------------------------------- */
 
-/* What is fitted to, and what is predicted then. */
-struct part {
-  bool *use, *predict; /* [count] */
-  struct ss_known_terms *known;
-};
-
-static bool predict(const struct ss_observation *list, const struct ss_measured_cluster *cluster, const bool *which,
-                    struct ss_validation *v, struct ss_error *error) {
-  for (size_t i = 0; i < v->count; i++) {
+static bool predict(const struct ss_fitted_part *p, const struct ss_measured_cluster *cluster, const bool *wanted,
+                    double *predicted, struct ss_error *error) {
+  for (size_t i = 0; i < p->count; i++) {
     size_t first = 0; /* that is the same call */
-    if (!which[i]) continue;
-    while (!which[first] || !ss_observation_same_call(&list[first], &list[i])) first++;
-    if (first < i) v->predicted[i] = v->predicted[first];
-    else if (!ss_observation_predict(cluster, &list[i], &v->predicted[i], error)) return false;
+    if (!wanted[i]) continue;
+    while (!wanted[first] || !ss_observation_same_call(&p->list[first], &p->list[i])) first++;
+    if (first < i) predicted[i] = predicted[first];
+    else if (!ss_observation_predict(cluster, &p->list[i], &predicted[i], error)) return false;
+  }
+  return true;
+}
+
+static bool fit_part(const struct ss_fitted_part *p, struct ss_cluster_fit *fit, bool *fitted, struct ss_error *why) {
+  const struct ss_cluster_fit_part part = {p->use, p->known};
+  *fitted = ss_cluster_fit(p->list, p->count, p->options, &part, fit, why);
+  return *fitted || why->status != SS_MACHINE;
+}
+
+bool ss_part_predict(const struct ss_fitted_part *p, const bool *wanted, double *predicted, struct ss_error *error) {
+  struct ss_cluster_fit fit;
+  struct ss_error why;
+  bool fitted, ok = fit_part(p, &fit, &fitted, &why);
+  if (!ok) *error = why;
+  for (size_t i = 0; !fitted && i < p->count; i++)
+    if (wanted[i]) predicted[i] = NAN;
+  ok = ok && (!fitted || predict(p, &fit.cluster, wanted, predicted, error));
+  ss_cluster_fit_free(&fit);
+  return ok;
+}
+
+/* Which range each has, of a cluster fitted to others. */
+static bool find_ranges(const struct ss_fitted_part *p, const bool *wanted, struct ss_validation *v,
+                        struct ss_error *error) {
+  struct ss_accuracy a;
+  struct ss_own_errors *own = &v->own[v->parts++];
+  if (!ss_accuracy_estimate(p, own, &a, error)) return false;
+  for (size_t i = 0; i < p->count; i++) {
+    const struct ss_accuracy_question q = ss_accuracy_question_of(&p->list[i]);
+    struct ss_range *range = &v->range[i];
+    if (!wanted[i]) continue;
+    range->class = ss_accuracy_class_of(&a, &q, &range->nodes_doubled, &range->size_doubled);
+    range->within = ss_accuracy_spread(&a, &q);
+    range->part = v->parts - 1;
   }
   return true;
 }
 
 /* Fits to a part, and predicts another. What cannot be fitted is no failure. */
-static bool fit_and_predict(const struct ss_observation *list, const struct ss_cluster_fit_options *options,
-                            const struct part *part, struct ss_validation *v, struct ss_error *error) {
+static bool fit_and_predict(struct ss_fitted_part *p, const bool *wanted, struct ss_validation *v,
+                            struct ss_error *error) {
   struct ss_cluster_fit fit;
   struct ss_error why;
-  const struct ss_cluster_fit_part fitted = {part->use, part->known};
-  bool ok = ss_cluster_fit(list, v->count, options, &fitted, &fit, &why);
-  if (!ok && why.status != SS_MACHINE) {
-    if (v->unfit++ == 0) (void)snprintf(v->reason, sizeof v->reason, "%.250s", why.text);
-    ss_cluster_fit_free(&fit);
-    return true;
-  }
+  bool fitted, ok = fit_part(p, &fit, &fitted, &why);
   if (!ok) *error = why;
-  ok = ok && predict(list, &fit.cluster, part->predict, v, error);
+  else if (!fitted && v->unfit++ == 0) (void)snprintf(v->reason, sizeof v->reason, "%.250s", why.text);
+  p->fit = &fit;
+  ok = ok && (!fitted || (predict(p, &fit.cluster, wanted, v->predicted, error) &&
+                          (!v->range || find_ranges(p, wanted, v, error))));
   ss_cluster_fit_free(&fit);
   return ok;
 }
 
 static bool first_of_group(const struct ss_observation *list, size_t at, enum ss_leave_out what) {
   for (size_t i = 0; i < at; i++)
-    if (group_of(&list[i], what) == group_of(&list[at], what)) return false;
+    if (group_of(list, i, what) == group_of(list, at, what)) return false;
   return true;
 }
 
-/* The part that is fitted to when `first`'s group is left out. */
+/* What is fitted to, and what is predicted, when `first`'s group is left out. */
 static void choose(const struct ss_observation *list, size_t count, size_t first, enum ss_leave_out what,
-                   const bool *fitted, struct part *part) {
+                   const bool *fitted, bool *use, bool *wanted) {
   for (size_t i = 0; i < count; i++) {
-    const bool mine = group_of(&list[i], what) == group_of(&list[first], what);
-    part->use[i] = what == SS_LEAVE_OTHERS ? fitted[i] : what == SS_LEAVE_NOTHING || !mine;
-    part->predict[i] = what == SS_LEAVE_OTHERS ? !fitted[i] : mine;
+    const bool mine = group_of(list, i, what) == group_of(list, first, what);
+    use[i] = what == SS_LEAVE_OTHERS ? fitted[i] : what == SS_LEAVE_NOTHING || !mine;
+    wanted[i] = what == SS_LEAVE_OTHERS ? !fitted[i] : mine;
   }
 }
 
@@ -76,54 +117,85 @@ size_t ss_validation_groups(const struct ss_observations *all, enum ss_leave_out
   return groups;
 }
 
+static bool open_validation(const struct ss_observations *all, const struct ss_cluster_fit_options *options,
+                            size_t groups, struct ss_validation *out) {
+  *out = (struct ss_validation){.count = all->count};
+  out->predicted = ss_alloc(all->count, sizeof *out->predicted);
+  out->message = ss_alloc(all->count, sizeof *out->message);
+  if (options->ranges) out->range = ss_alloc_zero(all->count, sizeof *out->range);
+  if (options->ranges) out->own = ss_alloc(groups, sizeof *out->own);
+  if (!out->predicted || !out->message || (options->ranges && (!out->range || !out->own))) return false;
+  for (size_t i = 0; i < all->count; i++) {
+    out->predicted[i] = NAN;
+    out->message[i] = ss_observation_message(&all->list[i]);
+  }
+  return true;
+}
+
+/* Classes that something is left out for within each part: those of what is left out of it. */
+static uint32_t judged_by(enum ss_leave_out what) {
+  switch (what) {
+  case SS_LEAVE_COLLECTIVES: return 1u << SS_NEW_COLLECTIVE | 1u << SS_NEW_KIND;
+  case SS_LEAVE_NODES: return 1u << SS_NODES_DOUBLED;
+  case SS_LEAVE_SIZES: return 1u << SS_SIZE_DOUBLED;
+  case SS_LEAVE_ROWS: return 0;
+  case SS_LEAVE_NOTHING:
+  case SS_LEAVE_OTHERS: break;
+  }
+  return SS_ACCURACY_ALL;
+}
+
 bool ss_validate(const struct ss_observations *all, const struct ss_cluster_fit_options *options,
                  enum ss_leave_out what, const bool *fitted, struct ss_validation *out, struct ss_error *error) {
-  const struct ss_observation *list = all->list;
-  const size_t count = all->count;
-  *out = (struct ss_validation){.count = count};
-  out->predicted = ss_alloc(count, sizeof *out->predicted);
-  out->message = ss_alloc(count, sizeof *out->message);
-  struct part part = {ss_alloc(count, sizeof *part.use), ss_alloc(count, sizeof *part.predict),
-                      ss_alloc_zero(count, sizeof *part.known)};
-  bool ok = (out->predicted && out->message && part.use && part.predict && part.known) ||
+  const size_t count = all->count, groups = ss_validation_groups(all, what);
+  SS_AUTO_FREE bool *use = ss_alloc(count, sizeof *use), *wanted = ss_alloc(count, sizeof *wanted);
+  struct ss_fitted_part part = {
+      .list = all->list, .count = count, .options = options, .use = use, .judged = judged_by(what)};
+  part.known = ss_alloc_zero(count, sizeof *part.known);
+  bool ok = (open_validation(all, options, groups, out) && use && wanted && part.known) ||
             ss_fail_memory(error, "judging a calibration");
-  for (size_t i = 0; ok && i < count; i++) {
-    out->predicted[i] = NAN;
-    out->message[i] = ss_observation_message(&list[i]);
-  }
-  const size_t groups = ss_validation_groups(all, what);
   ss_watcher_begin(options->watcher, "groups", groups);
   for (size_t i = 0; ok && i < count; i++) {
-    if (!first_of_group(list, i, what)) continue;
-    choose(list, count, i, what, fitted, &part);
-    ok = fit_and_predict(list, options, &part, out, error);
+    if (!first_of_group(all->list, i, what)) continue;
+    choose(all->list, count, i, what, fitted, use, wanted);
+    ok = fit_and_predict(&part, wanted, out, error);
     ss_watcher_advance(options->watcher, 1, 1, (double)groups);
   }
   ss_watcher_end(options->watcher);
   ss_known_terms_free(part.known, count);
-  free(part.use);
-  free(part.predict);
   return ok;
 }
 
 void ss_validation_free(struct ss_validation *v) {
   free(v->predicted);
   free(v->message);
+  free(v->range);
+  free(v->own);
   *v = (struct ss_validation){0};
 }
 
 /* --- judging ------------------------------------------------------------------------------------------------ */
 
+static bool is_within(const struct ss_validation *v, const struct ss_observation *o, size_t i, double factor) {
+  return fmax(v->predicted[i] / o->seconds, o->seconds / v->predicted[i]) <= factor;
+}
+
 struct ss_error_spread ss_validation_judge(const struct ss_validation *v, const struct ss_observation *list,
                                            bool (*in)(const struct ss_observation *o, uint64_t message,
                                                       const void *context),
                                            const void *context) {
-  struct ss_error_spread j = {0, NAN, NAN, NAN};
+  struct ss_error_spread j = {0, NAN, NAN, NAN, NAN, NAN};
+  size_t half = 0, most = 0;
   SS_AUTO_FREE double *of = ss_alloc(v->count, sizeof *of);
-  for (size_t i = 0; of && i < v->count; i++)
-    if (isfinite(v->predicted[i]) && (!in || in(&list[i], v->message[i], context)))
-      of[j.count++] = fabs(v->predicted[i] / list[i].seconds - 1);
+  for (size_t i = 0; of && i < v->count; i++) {
+    if (!isfinite(v->predicted[i]) || (in && !in(&list[i], v->message[i], context))) continue;
+    of[j.count++] = fabs(v->predicted[i] / list[i].seconds - 1);
+    half += v->range && is_within(v, &list[i], i, v->range[i].within.half);
+    most += v->range && is_within(v, &list[i], i, v->range[i].within.most);
+  }
   if (j.count == 0) return j;
+  if (v->range) j.within_half = (double)half / (double)j.count;
+  if (v->range) j.within_most = (double)most / (double)j.count;
   gsl_sort(of, 1, j.count);
   j.median = gsl_stats_median_from_sorted_data(of, 1, j.count);
   j.p90 = gsl_stats_quantile_from_sorted_data(of, 1, j.count, 0.9);

@@ -2,6 +2,7 @@
  * of nodes, is left out, the cluster is fitted to the others, and what was left out is predicted. */
 #pragma once
 
+#include "calibration/accuracy.h"
 #include "calibration/fit.h"
 #include "calibration/observations.h"
 
@@ -10,6 +11,8 @@ struct cJSON;
 enum ss_leave_out {
   SS_LEAVE_COLLECTIVES,
   SS_LEAVE_NODES,
+  SS_LEAVE_SIZES, /* by ss_validation_bands */
+  SS_LEAVE_ROWS,  /* a fifth of them, here and there */
   SS_LEAVE_NOTHING,
   SS_LEAVE_OTHERS /* all that the caller does not name */
 };
@@ -18,15 +21,32 @@ enum ss_leave_out {
 struct ss_error_spread {
   size_t count;
   double median, p90, worst;
+  double within_half, within_most; /* shares that the two factors of their ranges hold; NAN without ranges */
+};
+
+/* How far off a time may be that is predicted by a cluster fitted to others. */
+struct ss_range {
+  struct ss_spread within;
+  enum ss_accuracy_class class;
+  double nodes_doubled, size_doubled; /* beyond what was measured */
+  size_t part;                        /* by whose errors */
 };
 
 struct ss_validation {
   size_t count;
-  double *predicted; /* [count] s; NAN: it was fitted to, or no cluster could be fitted without its group */
-  uint64_t *message; /* [count] its largest message, B */
-  uint32_t unfit;    /* groups without which nothing could be fitted */
-  char reason[256];  /* why the first could not */
+  double *predicted;         /* [count] s; NAN: it was fitted to, or no cluster could be fitted without its group */
+  uint64_t *message;         /* [count] its largest message, B */
+  struct ss_range *range;    /* [count] NULL: nobody asked */
+  struct ss_own_errors *own; /* [parts] of each part that was fitted to */
+  size_t parts;
+  uint32_t unfit;   /* groups without which nothing could be fitted */
+  char reason[256]; /* why the first could not */
 };
+
+/* Sizes of vectors that are judged together: up to so many bytes. */
+enum { SS_VALIDATION_BANDS = 4 };
+extern const uint64_t ss_validation_bands[SS_VALIDATION_BANDS];
+uint32_t ss_validation_band(uint64_t bytes);
 
 /* How many parts are left out, one after the other: collectives, or numbers of nodes; else 1. */
 size_t ss_validation_groups(const struct ss_observations *all, enum ss_leave_out what);
@@ -36,6 +56,9 @@ size_t ss_validation_groups(const struct ss_observations *all, enum ss_leave_out
 bool ss_validate(const struct ss_observations *all, const struct ss_cluster_fit_options *options,
                  enum ss_leave_out what, const bool *fitted, struct ss_validation *out,
                  struct ss_error *error) SS_MUST_CHECK;
+/* Fits to a part and predicts `wanted` of it; NAN where nothing can be fitted. */
+bool ss_part_predict(const struct ss_fitted_part *part, const bool *wanted, double *predicted,
+                     struct ss_error *error) SS_MUST_CHECK;
 void ss_validation_free(struct ss_validation *validation);
 
 /* Of those that `in` (NULL: all) says are counted; NAN where there are none. */

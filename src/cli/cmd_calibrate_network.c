@@ -29,7 +29,7 @@ struct arguments {
   struct ss_calibrate_request wanted; /* what the fields say */
 };
 
-static const char *const leave_out[] = {"collectives", "nodes", "nothing", NULL};
+static const char *const leave_out[] = {"collectives", "nodes", "sizes", "rows", "nothing", NULL};
 static const char *const formats[] = {"table", "markdown", "json", "csv", NULL};
 
 static bool check(const struct arguments *a, struct ss_error *error) {
@@ -112,7 +112,9 @@ static bool write_measured(const struct arguments *a, struct ss_observations *ex
                                   &fit,
                                   exchange,
                                   a->wanted.fit.latency,
-                                  {{.count = 0}}};
+                                  {{.count = 0}},
+                                  NULL,
+                                  NULL};
   bool ok = ss_cluster_fit(exchange->list, exchange->count, &a->wanted.fit, NULL, &fit, error) &&
             ss_cluster_fit(ping->list, ping->count, &a->wanted.fit, NULL, &alone, error);
   if (!ok) (void)ss_fail_prefix(error, "calibrate network");
@@ -175,6 +177,10 @@ static const struct ss_option_spec options[] = {
     {"--fit-on", SS_FIELDS("fit_on"), .value = "WHAT",
      .help = "with --validate, fit to these alone and predict all others (repeatable): --fit-on "
              "collective=allreduce,nodes=8"},
+    {"--ranges", SS_FIELD,
+     .help =
+         "with --validate, say how far off each prediction may be, by what is left out of its own fit, and how many "
+         "times are within (some ten times as long)"},
     {"--figure", SS_TEXT(struct arguments, figure), .value = "FILE",
      .help = "with --validate, predicted against measured times: .svg, .pdf or .png"},
     {"--format", SS_CHOICE(struct arguments, printed, formats), .help = "with --validate, how to write (table)"},

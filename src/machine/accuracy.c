@@ -2,11 +2,12 @@
 
 #include "machine/library.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 const char *const ss_accuracy_names[] = {"measured", "collective", "kind", "doubling", "sizes", NULL};
-static const char *const kind_names[] = {"chain", "exchange", "inside", NULL};
+const char *const ss_message_kind_names[] = {"chain", "exchange", "inside", NULL};
 
 static bool read_spread(struct ss_node node, void *spread, struct ss_error *error);
 
@@ -48,7 +49,7 @@ static bool read_collectives(struct ss_node list, void *bits, struct ss_error *e
 
 static bool read_kinds(struct ss_node list, void *kinds, struct ss_error *error) {
   uint32_t bits;
-  if (!read_set(list, kind_names, &bits, error)) return false;
+  if (!read_set(list, ss_message_kind_names, &bits, error)) return false;
   for (int kind = 0; kind < SS_MESSAGE_KINDS; kind++) ((bool *)kinds)[kind] = bits >> kind & 1;
   return true;
 }
@@ -86,7 +87,7 @@ static bool read_bytes(struct ss_node list, void *accuracy, struct ss_error *err
 
 /* --- the whole ---------------------------------------------------------------------------------------------- */
 
-static const struct ss_field_spec a_kind = {NULL, NULL, SS_IS_CHOICE(kind_names)},
+static const struct ss_field_spec a_kind = {NULL, NULL, SS_IS_CHOICE(ss_message_kind_names)},
                                   a_count = {NULL, NULL, SS_IS_COUNT(1, 1 << 20)},
                                   a_size = {NULL, NULL, .kind = SS_SPEC_POSITIVE, .dimension = SS_BYTES};
 
@@ -117,4 +118,35 @@ bool ss_accuracy_read(struct ss_node node, struct ss_accuracy *out, struct ss_er
   memset(out, 0, sizeof *out); /* what hashes it sees no rubbish between members */
   out->known = ss_node_present(node);
   return !out->known || ss_object_read(&ss_accuracy_fields, node, out, error);
+}
+
+/* --- what it means ------------------------------------------------------------------------------------------- */
+
+/* Doublings from `value` to what lies between the least and the most. */
+static double beyond(double value, double least, double most) {
+  if (!(most > 0 && value > 0)) return 0;
+  return value > most ? log2(value / most) : value < least ? log2(least / value) : 0;
+}
+
+enum ss_accuracy_class ss_accuracy_class_of(const struct ss_accuracy *a, const struct ss_accuracy_question *q,
+                                            double *nodes_doubled, double *size_doubled) {
+  if (nodes_doubled)
+    *nodes_doubled = q->kind == SS_INSIDE ? 0 : beyond((double)q->nodes, (double)a->nodes_min, (double)a->nodes_max);
+  if (size_doubled) *size_doubled = beyond((double)q->bytes, (double)a->bytes_min, (double)a->bytes_max);
+  if (!a->kind[q->kind]) return SS_NEW_KIND;
+  return q->collective < SS_COLLECTIVES && a->collectives >> q->collective & 1 ? SS_AS_MEASURED : SS_NEW_COLLECTIVE;
+}
+
+static double together(double base, double nodes, double nodes_doubled, double sizes, double size_doubled) {
+  if (base < 1) return 0;
+  const double n = nodes > 1 ? nodes_doubled * log(nodes) : 0, s = sizes > 1 ? size_doubled * log(sizes) : 0;
+  return exp(sqrt(log(base) * log(base) + n * n + s * s));
+}
+
+struct ss_spread ss_accuracy_spread(const struct ss_accuracy *a, const struct ss_accuracy_question *q) {
+  double nodes, size;
+  const struct ss_spread *of = &a->of[ss_accuracy_class_of(a, q, &nodes, &size)], *n = &a->of[SS_NODES_DOUBLED],
+                         *s = &a->of[SS_SIZE_DOUBLED];
+  return (struct ss_spread){together(of->half, n->half, nodes, s->half, size),
+                            together(of->most, n->most, nodes, s->most, size)};
 }

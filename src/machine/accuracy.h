@@ -4,8 +4,7 @@
  * An error is |ln(predicted / measured)|, told as the factor whose logarithm it is. It depends on what is asked: a
  * collective that was measured, another made of the same kind of messages, a kind that was not measured; and grows
  * with the distance to what was. Point answers do not depend on any of it. */
-#ifndef SS_MACHINE_ACCURACY_H
-#define SS_MACHINE_ACCURACY_H
+#pragma once
 
 #include "base/fields.h"
 
@@ -23,6 +22,7 @@ extern const char *const ss_accuracy_names[]; /* "measured", ..., as files call 
 
 /* Messages: of rings, trees, doublings and halvings between nodes; of exchanges between them; inside a node. */
 enum ss_message_kind { SS_CHAIN, SS_EXCHANGE, SS_INSIDE, SS_MESSAGE_KINDS };
+extern const char *const ss_message_kind_names[]; /* "chain", ...; ended by NULL */
 
 /* Half of the errors are within the one factor, 90% within the other. */
 struct ss_spread {
@@ -43,4 +43,18 @@ extern const struct ss_object_spec ss_accuracy_fields;
 /* An absent node says nothing. */
 bool ss_accuracy_read(struct ss_node node, struct ss_accuracy *out, struct ss_error *error) SS_MUST_CHECK;
 
-#endif
+/* What is asked of a cluster, as far as its accuracy goes. */
+struct ss_accuracy_question {
+  uint32_t collective; /* of enum ss_collective; SS_COLLECTIVES: none of them */
+  enum ss_message_kind kind;
+  uint32_t nodes;
+  uint64_t bytes;
+};
+/* Which of the first three classes it is of; NULL, or: how many doublings it is beyond the nodes and the bytes that
+ * were measured. */
+enum ss_accuracy_class ss_accuracy_class_of(const struct ss_accuracy *accuracy,
+                                            const struct ss_accuracy_question *question, double *nodes_doubled,
+                                            double *size_doubled);
+/* The two factors of the answer: logarithms of the class and of what is added for each doubling add up like
+ * independent errors, as the root of the sum of their squares. Those of classes of which nothing is said are 0. */
+struct ss_spread ss_accuracy_spread(const struct ss_accuracy *accuracy, const struct ss_accuracy_question *question);

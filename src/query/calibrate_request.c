@@ -94,7 +94,8 @@ static bool read_library(struct ss_node node, void *out, struct ss_error *error)
 }
 
 #define PART(member) SS_STORED(struct ss_calibrate_request, member)
-static const char *const left_out[] = {"collectives", "nodes", "nothing", NULL}; /* by enum ss_leave_out */
+static const char *const left_out[] = {"collectives", "nodes",   "sizes",
+                                       "rows",        "nothing", NULL}; /* by enum ss_leave_out */
 static const struct ss_field_spec window_forms[] = {
     {NULL, NULL, SS_IS_COUNT(1, 1 << 20)}, {NULL, NULL, SS_IS_TEXT, .pattern = "^all$"}, {.name = NULL}};
 static const struct ss_field_spec library_forms[] = {
@@ -118,6 +119,8 @@ static const struct ss_field_spec fields[] = {
     {"messages", "only rows whose largest message has as many bytes", SS_IS_BYTES, PART(least_message)},
     {"leave_out", "what the fit is judged by", SS_IS_CHOICE(left_out), .usual = "collectives", PART(left_out)},
     {"validate", "no cluster, but how well what is left out is predicted", SS_IS_FLAG, PART(validate)},
+    {"ranges", "of a validation, the range of each time too, by what is left out of what it is fitted to", SS_IS_FLAG,
+     PART(fit.ranges)},
     {"fit_on", "of a validation, in place of what is left out: collective=NAME, nodes=N",
      SS_IS_EITHER(ss_texts_forms), PART(fit_on_node)},
     {.name = NULL}};
@@ -130,16 +133,17 @@ static bool check(struct ss_node object, const struct ss_calibrate_request *q, s
   (void)ss_doc_field(object.doc, "validate", validate, sizeof validate);
   if (q->validate) return true;
   if (q->fit_on.count > 0) return ss_node_fail(q->fit_on_node, error, "is for %s", validate);
-  return q->left_out != SS_LEAVE_NODES ||
+  if (q->fit.ranges) return ss_node_fail(ss_node_get(object, "ranges"), error, "is for %s", validate);
+  return q->left_out == SS_LEAVE_COLLECTIVES || q->left_out == SS_LEAVE_NOTHING ||
          ss_node_fail(ss_node_get(object, "leave_out"), error,
-                      "nodes is for %s (of a cluster, each is left out in turn)", validate);
+                      "%s is for %s (of a cluster, each is left out in turn)", left_out[q->left_out], validate);
 }
 
 bool ss_calibrate_request_read(struct ss_node object, struct ss_calibrate_request *out, struct ss_error *error) {
   *out = (struct ss_calibrate_request){.fit = {.latency = NAN}, .reading = {.most = INFINITY}};
   if (!ss_object_read(&ss_calibrate_fields, object, out, error) || !read_lists(object, out, error)) return false;
   out->reading.per_node = out->fit.gpus_per_node;
-  out->fit.unjudged = out->left_out == SS_LEAVE_NOTHING;
+  out->fit.unjudged = out->left_out == SS_LEAVE_NOTHING && !out->validate;
   if (out->fit.nics > 0 && out->fit.gpus_per_node % out->fit.nics != 0)
     return ss_node_fail(ss_node_get(object, "nics"), error, "%u cards do not divide %u GPUs", out->fit.nics,
                         out->fit.gpus_per_node);

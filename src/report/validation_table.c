@@ -10,7 +10,10 @@
 
 static void print_heads(const struct ss_validation_report *r, FILE *stream) {
   static const char *const how[] = {"each collective predicted from the others alone",
-                                    "each number of nodes predicted from the others alone", "fitted to all of them",
+                                    "each number of nodes predicted from the others alone",
+                                    "each band of sizes predicted from the others alone",
+                                    "each fifth of them predicted from the others alone",
+                                    "fitted to all of them",
                                     "of which those that were not fitted to are predicted"};
   (void)fprintf(stream, "%zu times, %s\n", r->validation->count, how[r->left_out]);
   if (r->validation->unfit > 0)
@@ -32,7 +35,9 @@ bool ss_validation_table(const void *report, FILE *stream, struct ss_error *erro
                                              {"times", "count", "%.0f"},
                                              {"median error", "median_error", "%.1f%%"},
                                              {"90% within", "p90_error", "%.0f%%"},
-                                             {"worst", "worst_error", "%.0f%%"}};
+                                             {"worst", "worst_error", "%.0f%%"},
+                                             {"?in 50% ranges", "within_half", "%.0f%%"},
+                                             {"?in 90% ranges", "within_most", "%.0f%%"}};
   const struct ss_validation_report *r = report;
   print_heads(r, stream);
   return ss_records_print(columns, ss_validation_errors(r), false, stream, error) && print_pairs(r, stream, error);

@@ -1,7 +1,13 @@
-/* What clusters say of their accuracy: read, refused, and of no consequence for any time. */
+/* What clusters say of their accuracy: read, refused, and of no consequence for any time; and what is made of errors:
+ * quantiles that closed forms have too, and made-up machines of known spread. */
 #include "support.h"
 
+#include "calibration/accuracy.h"
 #include "machine/cluster.h"
+
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_rng.h>
+#include <math.h>
 
 #define HEAD "{\"latency\": 5e-6, \"bandwidth\": 1e10, \"gpus_per_node\": 4"
 
@@ -15,8 +21,7 @@ static bool read_cluster(const char *accuracy, struct ss_cluster *out, struct ss
   return ok;
 }
 
-static void test_what_is_said_is_read(void **state) {
-  (void)state;
+TEST(test_what_is_said_is_read) {
   struct ss_cluster c, silent;
   struct ss_error error;
   assert_true(
@@ -38,8 +43,7 @@ static void test_what_is_said_is_read(void **state) {
   assert_true(ss_cluster_same(&c, &silent));
 }
 
-static void test_what_cannot_be_is_refused(void **state) {
-  (void)state;
+TEST(test_what_cannot_be_is_refused) {
   static const struct {
     const char *accuracy, *says;
   } bad[] = {{"{\"colectives\": []}", "collectives"},
@@ -71,8 +75,151 @@ static void test_what_cannot_be_is_refused(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_is_said_is_read),
-                                     cmocka_unit_test(test_what_cannot_be_is_refused)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+static int compare_doubles(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* --- questions ----------------------------------------------------------------------------------------------- */
+
+static const struct ss_accuracy said = {
+    .of = {[SS_AS_MEASURED] = {1.1, 1.3}, {1.2, 1.5}, {1.5, 3}, {1.05, 1.4}, {1.02, 1.25}},
+    .bytes_min = 1024,
+    .bytes_max = 1 << 20,
+    .nodes_min = 2,
+    .nodes_max = 8,
+    .collectives = 1 << SS_ALLREDUCE,
+    .kind = {true, false, true},
+    .known = true};
+
+TEST(test_what_is_asked_decides) {
+  static const struct {
+    struct ss_accuracy_question asked;
+    enum ss_accuracy_class class;
+    double nodes, sizes; /* doublings */
+  } cases[] = {{{SS_ALLREDUCE, SS_CHAIN, 4, 4096}, SS_AS_MEASURED, 0, 0},
+               {{SS_ALLREDUCE, SS_CHAIN, 2, 1024}, SS_AS_MEASURED, 0, 0},
+               {{SS_ALLREDUCE, SS_CHAIN, 32, 4096}, SS_AS_MEASURED, 2, 0},
+               {{SS_ALLREDUCE, SS_CHAIN, 8, 1 << 23}, SS_AS_MEASURED, 0, 3},
+               {{SS_ALLREDUCE, SS_CHAIN, 64, 256}, SS_AS_MEASURED, 3, 2},
+               {{SS_ALLREDUCE, SS_INSIDE, 1, 4096}, SS_AS_MEASURED, 0, 0},
+               {{SS_ALLREDUCE, SS_EXCHANGE, 4, 4096}, SS_NEW_KIND, 0, 0},
+               {{SS_ALLGATHER, SS_CHAIN, 4, 4096}, SS_NEW_COLLECTIVE, 0, 0},
+               {{SS_COLLECTIVES, SS_CHAIN, 4, 4096}, SS_NEW_COLLECTIVE, 0, 0},
+               {{SS_ALLTOALL, SS_EXCHANGE, 16, 4096}, SS_NEW_KIND, 1, 0}};
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    double nodes, sizes;
+    assert_int_equal(ss_accuracy_class_of(&said, &cases[i].asked, &nodes, &sizes), cases[i].class);
+    assert_true(close_to(nodes, cases[i].nodes, 1e-12) && close_to(sizes, cases[i].sizes, 1e-12));
+    const struct ss_spread got = ss_accuracy_spread(&said, &cases[i].asked);
+    const struct ss_spread *of = &said.of[cases[i].class];
+    assert_true(close_to(got.half, exp(hypot(log(of->half), hypot(nodes * log(1.05), sizes * log(1.02)))), 1e-12));
+    assert_true(close_to(got.most, exp(hypot(log(of->most), hypot(nodes * log(1.4), sizes * log(1.25)))), 1e-12));
+  }
+}
+
+/* --- compromises --------------------------------------------------------------------------------------------- */
+
+/* Errors that are even between two bounds. */
+static struct ss_error_levels even(double low, double high) {
+  struct ss_error_levels out;
+  for (int i = 0; i < SS_ERROR_LEVELS; i++) out.at[i] = low + (high - low) * (i + 0.5) / SS_ERROR_LEVELS;
+  return out;
+}
+
+static void check_spread(const struct ss_own_errors *own, const struct ss_pooled_errors *pooled, double half,
+                         double most) {
+  struct ss_accuracy out;
+  ss_accuracy_compromise(own, pooled, &out);
+  /* to half a level: groups whose errors are equal have steps */
+  assert_true(fabs(log(out.of[SS_NEW_COLLECTIVE].half) - half) <= 0.5 / SS_ERROR_LEVELS);
+  assert_true(fabs(log(out.of[SS_NEW_COLLECTIVE].most) - most) <= 0.5 / SS_ERROR_LEVELS);
+}
+
+/* Own errors are even in [0, 1], those of others in [1, 2]: of w others to n own, a share of w / (n + w) is above 1.
+ */
+TEST(test_compromises_weigh_groups) {
+  struct ss_own_errors own = {.count = 1};
+  struct ss_pooled_errors pooled = {.weight = {[SS_NEW_COLLECTIVE] = 0}};
+  own.group[0] = (struct ss_error_group){SS_NEW_COLLECTIVE, 50, 0, even(0, 1)};
+  own.group[1] = own.group[2] = own.group[0];
+  pooled.errors[SS_NEW_COLLECTIVE] = even(1, 2);
+  check_spread(&own, &pooled, 0.5, 0.9);
+  pooled.weight[SS_NEW_COLLECTIVE] = 1;
+  check_spread(&own, &pooled, 1, 1.8);
+  own.count = 3;
+  check_spread(&own, &pooled, 0.5 * 4 / 3, 1.6);
+  pooled.weight[SS_NEW_COLLECTIVE] = 3;
+  check_spread(&own, &pooled, 1, 1.8);
+  own.count = 0; /* a machine that left nothing out takes others' errors alone */
+  check_spread(&own, &pooled, 1.5, 1.9);
+  own.count = 1;
+  own.group[0].class = SS_NEW_KIND;
+  check_spread(&own, &pooled, 1.5, 1.9);
+}
+
+TEST(test_own_residuals_tell_what_was_measured) {
+  struct ss_own_errors own = {.count = 2};
+  struct ss_accuracy out;
+  struct ss_pooled_errors pooled = {.weight = {0}};
+  own.group[0] = (struct ss_error_group){SS_AS_MEASURED, 900, 0, even(0, 1)};
+  own.group[1] = (struct ss_error_group){SS_AS_MEASURED, 10, 0, even(1, 2)};
+  ss_accuracy_compromise(&own, &pooled, &out);
+  assert_true(out.pooled);                                            /* of all other classes */
+  assert_true(close_to(log(out.of[SS_AS_MEASURED].half), 1, 1e-9));   /* kinds of messages count alike, */
+  assert_true(close_to(log(out.of[SS_AS_MEASURED].most), 1.8, 1e-9)); /* however many times there are */
+  assert_true(out.of[SS_NEW_KIND].most == 0);                         /* not said */
+}
+
+/* Machines whose scale, collectives and times vary: errors of a machine's collectives are N(0, scale), those of its
+ * times about them N(0, scale / 2). */
+enum { MACHINES = 200, GROUPS = 2, TIMES = 40 };
+
+static void draw_errors(gsl_rng *rng, double scale, double *errors) {
+  const double shared = gsl_ran_gaussian(rng, scale);
+  for (int i = 0; i < TIMES; i++) errors[i] = fabs(shared + gsl_ran_gaussian(rng, scale / 2));
+  qsort(errors, TIMES, sizeof *errors, compare_doubles);
+}
+
+static struct ss_error_levels levels_of(const double *sorted, size_t count) {
+  struct ss_error_levels out;
+  for (int i = 0; i < SS_ERROR_LEVELS; i++) out.at[i] = sorted[(size_t)((i + 0.5) / SS_ERROR_LEVELS * (double)count)];
+  return out;
+}
+
+/* Ranges hold as many times of a collective that was never measured as they say, over machines that others taught,
+ * and are narrower on machines that err less. */
+TEST(test_ranges_cover_made_up_machines) {
+  static double pool[MACHINES * TIMES];
+  gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
+  struct ss_pooled_errors pooled = {.weight = {[SS_NEW_COLLECTIVE] = 2}};
+  size_t half = 0, most = 0, all = 0;
+  double narrow = 0, wide = 0;
+  gsl_rng_set(rng, 33);
+  for (int m = 0; m < MACHINES; m++)
+    draw_errors(rng, 0.2 * exp(gsl_ran_gaussian(rng, 0.5)), pool + (size_t)m * TIMES);
+  qsort(pool, MACHINES * TIMES, sizeof *pool, compare_doubles);
+  pooled.errors[SS_NEW_COLLECTIVE] = levels_of(pool, MACHINES * TIMES);
+  for (int m = 0; m < MACHINES; m++) {
+    const double scale = 0.2 * exp(gsl_ran_gaussian(rng, 0.5));
+    struct ss_own_errors own = {.count = GROUPS};
+    struct ss_accuracy a;
+    double errors[TIMES];
+    for (int g = 0; g < GROUPS; g++) {
+      draw_errors(rng, scale, errors);
+      own.group[g] = (struct ss_error_group){SS_NEW_COLLECTIVE, TIMES, 0, levels_of(errors, TIMES)};
+    }
+    ss_accuracy_compromise(&own, &pooled, &a);
+    draw_errors(rng, scale, errors);
+    for (int i = 0; i < TIMES; i++, all++) {
+      half += errors[i] <= log(a.of[SS_NEW_COLLECTIVE].half);
+      most += errors[i] <= log(a.of[SS_NEW_COLLECTIVE].most);
+    }
+    *(scale < 0.2 ? &narrow : &wide) += log(a.of[SS_NEW_COLLECTIVE].most) / MACHINES;
+  }
+  gsl_rng_free(rng);
+  const double in_half = (double)half / (double)all, in_most = (double)most / (double)all;
+  if (!(in_half > 0.4 && in_half < 0.6 && in_most > 0.85 && in_most < 0.95))
+    fail_msg("50%% ranges hold %g, 90%% ranges %g", in_half, in_most);
+  if (!(narrow < 0.9 * wide)) fail_msg("ranges of %g where machines err less, else %g", narrow, wide);
 }
