@@ -91,6 +91,28 @@ static bool tune(struct answer *out, struct ss_error *error) {
   return true;
 }
 
+/* An option that no algorithm which is played has would do nothing. */
+static bool check_ways(const struct answer *r, struct ss_error *error) {
+  static const char *const options[] = {"--rings", "--chunks"};
+  const uint32_t said[] = {r->a->rings, r->a->chunks};
+  for (int o = 0; o < 2; o++) {
+    char those[200] = "";
+    bool some = said[o] == 0;
+    size_t count, at = 0;
+    const struct ss_algorithm *all = ss_algorithms(&count);
+    for (size_t i = 0; i < r->algorithms; i++) some = some || (o ? r->algorithm[i]->chunks : r->algorithm[i]->rings);
+    for (size_t i = 0; i < count && at < sizeof those; i++)
+      if (o ? all[i].chunks : all[i].rings)
+        at += (size_t)snprintf(those + at, sizeof those - at, "%s%s of %s", at > 0 ? ", " : "", all[i].name,
+                               ss_collective_names[all[i].collective]);
+    if (!some)
+      return ss_fail(error, SS_BAD_INPUT, "%s: %s of %s has none; these have: %s", options[o],
+                     r->algorithms == 1 ? r->algorithm[0]->name : "every algorithm",
+                     ss_collective_names[r->collective], those);
+  }
+  return true;
+}
+
 /* With the call's own --latency and --bandwidth. */
 static bool read_cluster(const struct ss_request *request, struct ss_cluster *cluster, struct ss_error *error) {
   SS_AUTO_DOC struct ss_doc *doc = NULL;
@@ -100,21 +122,15 @@ static bool read_cluster(const struct ss_request *request, struct ss_cluster *cl
 
 /* --- playing ----------------------------------------------------------------------------------------------- */
 
-/* Rings of a call, and pairs of trees: as schemes have them (docs/model.md, "Building blocks"), but one of MPI. */
-static uint32_t rings_of(const struct answer *r) {
-  const enum ss_library_kind kind = r->cluster->library.kind;
-  const bool mpi = r->cluster->memory.pieces > 0 || (kind >= SS_OPEN_MPI && kind <= SS_CRAY_MPICH);
-  return ss_rings_of(mpi && r->a->rings == 0 ? 1 : r->a->rings, ss_layout_of(r->cluster, r->a->ranks));
-}
-
 static struct ss_pattern_call call_of(const struct answer *r, size_t algorithm, double bytes) {
   const struct ss_algorithm *own = r->algorithm[algorithm];
+  const struct ss_layout layout = ss_layout_of(r->cluster, r->a->ranks);
   assert(own);
   return (struct ss_pattern_call){.algorithm = own,
                                   .ranks = r->a->ranks,
                                   .bytes = (uint64_t)bytes,
-                                  .rings = own->rings ? rings_of(r) : 1,
-                                  .chunks = strcmp(own->name, "trees") == 0 ? r->a->chunks : 1,
+                                  .rings = own->rings ? ss_rings_of(r->a->rings, layout) : 1,
+                                  .chunks = own->chunks ? r->a->chunks : 1,
                                   .memory = ss_host_at(&r->cluster->memory, (uint64_t)bytes),
                                   .mpi = r->cluster->memory.pieces > 0};
 }
@@ -244,7 +260,8 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   const struct arguments *a = (struct arguments *)call;
   struct ss_cluster cluster;
   struct answer answer = {.a = a, .cluster = &cluster};
-  if (!choose(&answer, error) || !read_cluster(&call->request, &cluster, error) || !tune(&answer, error))
+  if (!choose(&answer, error) || !read_cluster(&call->request, &cluster, error) || !tune(&answer, error) ||
+      !check_ways(&answer, error))
     return false;
   tell_work(&answer, call->request.notice);
   return play(&answer, error) && ss_call_write(call, &answer, print_table, print_json, print_csv, error);

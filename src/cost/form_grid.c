@@ -19,7 +19,7 @@ struct axes {
 };
 
 static struct ss_layout layout_of(const struct ss_grid_point *p) {
-  return (struct ss_layout){p->ranks, p->ranks, 1, 0, false};
+  return (struct ss_layout){.ranks = p->ranks, .nodes = p->ranks, .per_node = 1};
 }
 
 uint64_t ss_common_multiple(uint64_t a, uint64_t b) {

@@ -20,7 +20,7 @@ static bool carries(const struct ss_setting *setting, struct ss_error *error) {
   if (!ss_setting_coalesces(setting))
     return ss_fail(error, SS_BAD_INPUT, "%s: training hands over coalesced gradients: leave \"coalesce\": false out",
                    setting->label);
-  if (ss_setting_traits(setting, (struct ss_layout){1, 1, 1, 0, false}).pools)
+  if (ss_setting_traits(setting, (struct ss_layout){.ranks = 1, .nodes = 1, .per_node = 1}).pools)
     return ss_fail(error, SS_BAD_INPUT, "%s: training hands over gradients of rows: leave \"pooling\" out",
                    setting->label);
   return true;

@@ -43,6 +43,11 @@ uint32_t ss_cluster_window(const struct ss_cluster *cluster) {
   return exchange > chain ? exchange : chain;
 }
 
+bool ss_cluster_mpi(const struct ss_cluster *cluster) {
+  const enum ss_library_kind kind = cluster->library.kind;
+  return cluster->memory.pieces > 0 || kind == SS_OPEN_MPI || kind == SS_MPICH || kind == SS_CRAY_MPICH;
+}
+
 uint32_t ss_cluster_rings(const struct ss_cluster *cluster) {
   return cluster->rings > 0 ? cluster->rings : 1;
 }

@@ -76,6 +76,8 @@ uint32_t ss_cluster_nodes(const struct ss_cluster *cluster, uint32_t ranks);
 bool ss_cluster_fair(const struct ss_cluster *cluster);
 /* Cards of a node under "fair"; as many as ranks: each has its own, and none is shared. */
 uint32_t ss_cluster_nics(const struct ss_cluster *cluster);
+/* Its library is an MPI, or its hosts sum (`memory`): what NCCL plays by as many rings as cards, they do by one. */
+bool ss_cluster_mpi(const struct ss_cluster *cluster);
 /* Messages of an exchange, or of a chain, that a rank starts while others are under way, of all its ports one way:
  * the window of each ring; and the larger of the two. */
 uint32_t ss_cluster_window_of(const struct ss_cluster *cluster, bool exchange);

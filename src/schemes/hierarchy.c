@@ -205,8 +205,8 @@ static bool run_team(void *context, uint32_t shard, struct ss_play *play, struct
 bool ss_hierarchy_run(struct ss_run *run, uint32_t per_node, struct ss_error *error) {
   struct hierarchy h = {.run = run, .shard = run->setting->hierarchy == SS_SHARD, .per_node = per_node};
   h.nodes = (run->ranks + per_node - 1) / per_node;
-  h.shards =
-      ss_hierarchy_groups(run->setting->hierarchy, (struct ss_layout){run->ranks, h.nodes, per_node, 0, false});
+  h.shards = ss_hierarchy_groups(run->setting->hierarchy,
+                                 (struct ss_layout){.ranks = run->ranks, .nodes = h.nodes, .per_node = per_node});
   if (!lay_out(&h, error) || !ss_state_split(run->state, h.shards, error)) return false;
   if (!ss_groups_play(run->play, h.nodes, h.node, reduce, &h, error) ||
       !ss_groups_play(run->play, h.shards, h.team, run_team, &h, error) ||

@@ -121,7 +121,7 @@ bool ss_reference_open(const struct ss_setting *setting, const struct ss_input *
     ss_reference_close(&r->proof);
     return ss_fail_memory(error, "making the brute-force sum");
   }
-  const bool pools = ss_setting_traits(setting, (struct ss_layout){1, 1, 1, 0, false}).pools;
+  const bool pools = ss_setting_traits(setting, (struct ss_layout){.ranks = 1, .nodes = 1, .per_node = 1}).pools;
   for (uint32_t rank = 0; rank < input->ranks; rank++) {
     if (pools) add_bags(r, rank);
     else add_rank(r, rank, uncoalesced);

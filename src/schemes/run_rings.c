@@ -4,7 +4,7 @@
 
 uint32_t ss_rings_of(uint64_t said, struct ss_layout layout) {
   if (said > 0) return (uint32_t)said;
-  return layout.nodes > 1 && layout.cards > 1 ? layout.cards : 1;
+  return layout.nodes > 1 && layout.cards > 1 && !layout.mpi ? layout.cards : 1;
 }
 
 bool ss_rings_check(uint64_t said, bool ring, struct ss_layout layout, struct ss_error *error) {

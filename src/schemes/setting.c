@@ -64,6 +64,11 @@ bool ss_setting_read_common(struct ss_node node, struct ss_setting *out, struct 
   return ss_object_read_known(&common_spec, node, out, error);
 }
 
+/* Some of its messages are longer than others, by what the data is: it is neither dense nor sends sketches. */
+static bool has_lengths(const struct ss_setting *setting) {
+  return !ss_setting_sends_dense(setting) && !ss_scheme_estimates(setting->scheme);
+}
+
 static const struct ss_field_spec option_kinds[] = {{NULL, NULL, SS_IS_TEXT},
                                                     {NULL, NULL, SS_IS_NUMBER},
                                                     {NULL, NULL, SS_IS_FLAG},
@@ -110,6 +115,16 @@ static bool begin_setting(struct ss_node name, struct ss_setting *out, struct ss
   return true;
 }
 
+/* What the scheme itself says of messages of unlike lengths would do nothing where it has none. */
+static bool check_lengths(struct ss_node node, const struct ss_setting *setting, struct ss_error *error) {
+  const struct ss_node sizes = ss_node_get(node, "sizes"), ragged = ss_node_get(node, "ragged");
+  const bool told = ss_node_present(sizes) && setting->exchange_sizes,
+             way = ss_node_present(ragged) && setting->ragged;
+  if (!(told || way) || has_lengths(setting)) return true;
+  return ss_node_fail(told ? sizes : ragged, error, "how long messages of %s are everybody knows: leave it out",
+                      setting->label);
+}
+
 bool ss_setting_read(struct ss_node node, const struct ss_setting *defaults, struct ss_setting *out,
                      struct ss_error *error) {
   struct ss_node name = node;
@@ -133,7 +148,7 @@ bool ss_setting_read(struct ss_node node, const struct ss_setting *defaults, str
     out->given[i] = true;
     if (!read_option(option, &options[i], &out->value[i], &out->real[i], error)) return false;
   }
-  return ss_setting_read_common(node, out, error);
+  return ss_setting_read_common(node, out, error) && check_lengths(node, out, error);
 }
 
 /* --- what follows from a setting ------------------------------------------------------------------------ */
@@ -188,8 +203,7 @@ void ss_setting_fill(struct ss_setting *setting, const struct ss_setting *said) 
 }
 
 void ss_setting_settle(struct ss_setting *setting, const struct ss_library *library) {
-  if (library->kind == SS_NO_LIBRARY || ss_setting_sends_dense(setting) || ss_scheme_estimates(setting->scheme))
-    return;
+  if (library->kind == SS_NO_LIBRARY || !has_lengths(setting)) return;
   if (!setting->sizes_said) setting->exchange_sizes = true;
   if (!setting->ragged_said && library->kind == SS_NCCL && !asks_for_algorithm(setting))
     setting->ragged = SS_RAGGED_BROADCASTS;
@@ -204,7 +218,7 @@ struct ss_traits ss_setting_traits(const struct ss_setting *setting, struct ss_l
 
 /* For what does not depend on the layout. */
 static struct ss_traits traits_anywhere(const struct ss_setting *setting) {
-  return ss_setting_traits(setting, (struct ss_layout){1, 1, 1, 0, false});
+  return ss_setting_traits(setting, (struct ss_layout){.ranks = 1, .nodes = 1, .per_node = 1});
 }
 
 bool ss_setting_coalesces(const struct ss_setting *setting) {
@@ -221,7 +235,9 @@ bool ss_setting_by_elements(const struct ss_setting *setting) {
 
 /* Ranks and nodes as the scheme's own code sees them. */
 static struct ss_layout inside(const struct ss_setting *setting, struct ss_layout layout) {
-  return setting->hierarchy == SS_FLAT ? layout : (struct ss_layout){layout.nodes, layout.nodes, 1, 0, false};
+  return setting->hierarchy == SS_FLAT
+             ? layout
+             : (struct ss_layout){.ranks = layout.nodes, .nodes = layout.nodes, .per_node = 1};
 }
 
 uint32_t ss_setting_servers(const struct ss_setting *setting, struct ss_layout layout) {

@@ -92,6 +92,7 @@ struct ss_layout {
   uint32_t ranks, nodes, per_node;
   uint32_t cards; /* of a node; 0: not known, and nobody sends by several */
   bool nccl;      /* calls are NCCL's, which has protocols */
+  bool mpi;       /* calls are an MPI library's, or hosts': by default they go by one ring (ss_cluster_mpi) */
 };
 
 /* What a scheme needs and promises. */

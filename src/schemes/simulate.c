@@ -10,9 +10,12 @@
 #include <string.h>
 
 struct ss_layout ss_layout_of(const struct ss_cluster *cluster, uint32_t ranks) {
-  return (struct ss_layout){ranks, ss_cluster_nodes(cluster, ranks), cluster->gpus_per_node,
+  return (struct ss_layout){ranks,
+                            ss_cluster_nodes(cluster, ranks),
+                            cluster->gpus_per_node,
                             ss_cluster_fair(cluster) ? ss_cluster_nics(cluster) : 0,
-                            ss_tuner_chooses(cluster, SS_ALLREDUCE)};
+                            ss_tuner_chooses(cluster, SS_ALLREDUCE),
+                            ss_cluster_mpi(cluster)};
 }
 
 void ss_setting_tune(struct ss_setting *setting, const struct ss_cluster *cluster, uint32_t ranks, uint64_t bytes) {
@@ -43,7 +46,8 @@ static bool sums_rows(const struct ss_setting *setting) {
 struct ss_input_options ss_setting_input_options(const struct ss_setting *setting, uint32_t ranks, bool verify,
                                                  bool device) {
   const struct ss_scheme *scheme = setting->scheme;
-  const struct ss_traits traits = ss_setting_traits(setting, (struct ss_layout){ranks, ranks, 1, 0, false});
+  const struct ss_traits traits =
+      ss_setting_traits(setting, (struct ss_layout){.ranks = ranks, .nodes = ranks, .per_node = 1});
   return (struct ss_input_options){
       .ranks = ranks,
       .lists = verify || device || ss_scheme_valued(scheme) || sums_rows(setting) || traits.lists,
@@ -109,7 +113,7 @@ static bool add_bag_values(const struct ss_bagged *bagged, uint64_t lookups, str
 bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, struct ss_own_content content,
                 struct ss_arena *arena, const struct ss_chunk **own, struct ss_error *error) {
   const bool uncoalesced = !ss_setting_coalesces(setting);
-  const bool pools = ss_setting_traits(setting, (struct ss_layout){1, 1, 1, 0, false}).pools;
+  const bool pools = ss_setting_traits(setting, (struct ss_layout){.ranks = 1, .nodes = 1, .per_node = 1}).pools;
   struct ss_chunk *chunk = ss_arena_alloc(arena, input->ranks, sizeof *chunk);
   bool ok = chunk;
   for (uint32_t r = 0; ok && r < input->ranks; r++) {

@@ -346,7 +346,7 @@ static bool same_kernels(const struct ss_device *a, const struct ss_device *b, d
 /* Would both send the same? */
 static bool joins(const struct group *g, const struct ss_durations *of, const struct ss_duration *d, double *pace) {
   const struct ss_layout a = ss_layout_of(&g->of[0]->cluster, 1), b = ss_layout_of(&of->cluster, 1);
-  return g->of[0]->verify == of->verify && a.per_node == b.per_node && a.cards == b.cards &&
+  return g->of[0]->verify == of->verify && a.per_node == b.per_node && a.cards == b.cards && a.mpi == b.mpi &&
          ss_identity_same(g->duration[0]->says, d->says) && same_kernels(&g->of[0]->device, &of->device, pace) &&
          ss_lookups_same(g->duration[0]->carried.lookups, d->carried.lookups);
 }

@@ -102,6 +102,17 @@ def nccl_exchanges_as_a_group(folder):
         call("allreduce", *nccl, option, 2, "--algorithm", "all")
 
 
+def options_that_do_nothing_are_refused(folder):
+    path = flat(folder)
+    for said, option in (("allreduce", ("--algorithm", "rabenseifner", "--rings", 2)), ("allreduce", ("--algorithm", "rabenseifner", "--rings", 1)),
+                         ("alltoall", ("--rings", 2)), ("sendrecv", ("--rings", 2)), ("ping_pong", ("--chunks", 2)), ("allreduce", ("--algorithm", "ring", "--chunks", 2)),
+                         ("allgather", ("--chunks", 2)), ("allgather", ("--algorithm", "bruck", "--rings", 2))):
+        done = call(said, "--cluster", path, *option, status=2)
+        assert f"{option[-2]}: " in done.stderr and "has none; these have: " in done.stderr and "trees of allreduce" in done.stderr, (said, option, done.stderr)
+        assert ("ring of allgather" in done.stderr) == (option[-2] == "--rings"), done.stderr
+    call("allreduce", "--cluster", path, "--ranks", 4, "--sizes", "1KiB", "--rings", 2, "--chunks", 2, "--algorithm", "all")
+
+
 def schemes_play_the_same_rings(folder):
     """On several clusters, numbers of ranks and cards, and windows: the scheme takes what the collective takes. Every rank has 64 rows."""
     trace, path = folder / "t.safetensors", folder / "cards.json"
@@ -181,18 +192,18 @@ def schemes_and_trainings_play_the_same_memory(folder):
         cluster = {"name": "m", "latency": 2e-6, "bandwidth": 9e9, "gpus_per_node": per_node, "nics": per_node, "memory": memory}
         path.write_text(json.dumps(cluster))
         ask("trace", "synth", "--rows", rows, "--ranks", ranks, "--iterations", 1, "--tokens", 64, "--distinct", 64, "--row-width", 4096, "-o", trace)
-        said = ("run", "--trace", trace, "--ranks", ranks, "--format", "json", "--quiet", "--scheme", "allreduce,allreduce:algorithm=rabenseifner")
-        points = json.loads(ask(*said, "--cluster", path).stdout)["points"]
+        said = ("run", "--trace", trace, "--ranks", ranks, "--format", "json", "--quiet", "--scheme")
+        ways = "allreduce,allreduce:algorithm=rabenseifner"
+        points = json.loads(ask(*said, ways, "--cluster", path).stdout)["points"]
         for point, algorithm in zip(points, ("ring", "rabenseifner")):
-            played = json.loads(call("allreduce", "--cluster", path, "--ranks", ranks, "--algorithm", algorithm, "--rings", per_node, "--format", "json",
-                                     "--sizes", rows * 16384).stdout)["times"][0]["time_s"]
-            assert point["exact"] and point["device"] == "m" and abs(point["time_s"] / played - 1) < 1e-9, (per_node, algorithm, point["time_s"], played)
+            played = json.loads(call("allreduce", "--cluster", path, "--ranks", ranks, "--algorithm", algorithm, "--format", "json", "--sizes", rows * 16384).stdout)["times"][0]["time_s"]
+            assert point["exact"] and point["device"] == "m" and point["options"].get("rings", 1) == 1 and abs(point["time_s"] / played - 1) < 1e-9, (per_node, algorithm, point["time_s"], played)
             assert {name: kernel["estimated"] for name, kernel in point["kernels"].items()} == {"dense_add": False, "pack": True}
         del cluster["memory"]
         without = folder / "w.json"
         without.write_text(json.dumps(cluster))
         (folder / "d.json").write_text(json.dumps({"name": "d", "memory": memory}))
-        times = [[p["time_s"] for p in json.loads(ask(*said, *where).stdout)["points"]] for where in
+        times = [[p["time_s"] for p in json.loads(ask(*said, "allreduce:rings=1,allreduce:algorithm=rabenseifner", *where).stdout)["points"]] for where in
                  (("--cluster", path), ("--cluster", without, "--device", folder / "d.json"), ("--cluster", path, "--device", "none"), ("--cluster", without))]
         assert times[0] == times[1] and times[2] == times[3] and all(a > b for a, b in zip(times[0], times[2])), times
     trained = [json.loads(ask("train", "--workload", "spardl-resnet-20", "--system", "horovod-allreduce", "--ranks", 4, "--format", "json", "--cluster", "leonardo", *device).stdout)["training"][0]

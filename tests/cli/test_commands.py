@@ -811,6 +811,8 @@ def schemes_have_options_on_the_command_line(folder):
                "design:ring/incremental/central/coo", {"name": "ps", "servers": 2, "label": "ps:servers=2"}]
     assert points("run", on_bible(folder), "--scheme", written) == points("run", on_bible(folder, schemes=schemes))
     assert "zen:format=coo" in call("plan", on_bible(folder), "--scheme", "zen:format=coo")[0]
+    for scheme, key in (("allreduce:sizes=exchanged", "sizes"), ("ps:dense=true,ragged=padded", "ragged"), ("s2:sizes=exchanged", "sizes")):
+        assert f"schemes[0].{key}: how long messages" in call("run", on_bible(folder), "--scheme", scheme, status=2)[1]
     assert "schemes[0].formt: unknown key" in call("run", on_bible(folder), "--scheme", "zen:formt=coo", status=2)[1]
 
 

@@ -130,10 +130,10 @@ def all_options(ranks):
     """Each scheme with each of its options, and those that all have in common."""
     own = own_options(ranks)
     settings = list(own)
-    for turn, (more, never) in enumerate((({"sizes": "exchanged"}, {"allreduce"}), ({"ragged": "padded"}, {"allreduce"}),
-                                          ({"ragged": "broadcasts"}, {"allreduce", "allgather"}), ({"index_bytes": 8}, {"allreduce"}),
+    for turn, (more, never) in enumerate((({"sizes": "exchanged"}, {"allreduce", "s2"}), ({"ragged": "padded"}, {"allreduce", "s2"}),
+                                          ({"ragged": "broadcasts"}, {"allreduce", "allgather", "s2"}), ({"index_bytes": 8}, {"allreduce"}),
                                           ({"granularity": "element"}, {"allgather", "alltoall"}))):
-        settings += [{**s, **more} for s in every_ninth(own, 3 * turn + ranks) if s["name"] not in never]
+        settings += [{**s, **more} for s in every_ninth(own, 3 * turn + ranks) if s["name"] not in never and not (s.get("dense") and "s2" in never)]
     return labelled(settings)
 
 
@@ -254,7 +254,7 @@ def all_values(ranks):
     settings += [{**s, **more} for turn, more in enumerate(({"sizes": "exchanged"}, {"index_bytes": 8}, {"sizes": "exchanged", "index_bytes": 8},
                                                             {"ragged": "padded"}, {"ragged": "padded", "sizes": "exchanged"},
                                                             {"ragged": "broadcasts", "sizes": "exchanged"}))
-                 for s in every_ninth(settings, 3 * turn + ranks)]
+                 for s in every_ninth(settings, 3 * turn + ranks) if s["name"] != "s2" or list(more) == ["index_bytes"]]
     return labelled(settings)
 
 

@@ -19,6 +19,7 @@ struct ss_algorithm {
   const char *name;                      /* "ring" */
   const char *aliases;                   /* other names of it, a space about each; "" none */
   bool rings;                            /* may be played as several rings, or pairs of trees, side by side */
+  bool chunks;                           /* goes in chunks, one behind the other */
   struct ss_host_moves before, after;    /* of Open MPI, within a rank's memory */
   const struct ss_pattern_phase *phases; /* its steps (sim/collectives/steps.h); NULL: */
   bool (*play)(struct ss_pattern_stage *stage, struct ss_error *error);
