@@ -59,7 +59,7 @@ static bool choose(struct answer *out, struct ss_error *error) {
   if (!a->name)
     return ss_fail(error, SS_BAD_INPUT,
                    "say which collective: allreduce, allgather, reduce_scatter, alltoall, "
-                   "sendrecv or ping_pong");
+                   "broadcast, reduce, sendrecv or ping_pong");
   const enum ss_collective collective = out->collective = ss_collective_of(a->name);
   if (collective == SS_COLLECTIVES)
     return ss_fail(error, SS_BAD_INPUT, "no collective is called \"%s\"%s", a->name,
@@ -78,7 +78,8 @@ static bool choose(struct answer *out, struct ss_error *error) {
   return true;
 }
 
-/* NCCL's choice where nobody names an algorithm: one time a size. Its alltoall is a group of sends and receives. */
+/* NCCL's choice where nobody names an algorithm: one time a size. Its alltoall is a group of sends and receives, its
+ * broadcast and reduce go along rings. */
 static bool tune(struct answer *out, struct ss_error *error) {
   const struct arguments *a = out->a;
   if (a->algorithm || out->cluster->library.kind != SS_NCCL) return true;
@@ -87,7 +88,7 @@ static bool tune(struct answer *out, struct ss_error *error) {
     return ss_fail(error, SS_BAD_INPUT, "--%s needs --algorithm: without one the cluster's library, NCCL, chooses",
                    a->rings > 0 ? "rings" : "chunks");
   if (out->collective == SS_ALLTOALL) out->algorithm[0] = ss_algorithm_of(SS_ALLTOALL, "linear");
-  if (out->tuned || out->collective == SS_ALLTOALL) out->algorithms = 1;
+  if (out->collective < SS_SENDRECV) out->algorithms = 1;
   return true;
 }
 
@@ -100,9 +101,10 @@ static bool check_ways(const struct answer *r, struct ss_error *error) {
     bool some = said[o] == 0;
     size_t count, at = 0;
     const struct ss_algorithm *all = ss_algorithms(&count);
-    for (size_t i = 0; i < r->algorithms; i++) some = some || (o ? r->algorithm[i]->chunks : r->algorithm[i]->rings);
+    for (size_t i = 0; i < r->algorithms; i++)
+      some = some || (o ? r->algorithm[i]->chunk > 0 : r->algorithm[i]->rings);
     for (size_t i = 0; i < count && at < sizeof those; i++)
-      if (o ? all[i].chunks : all[i].rings)
+      if (o ? all[i].chunk > 0 : all[i].rings)
         at += (size_t)snprintf(those + at, sizeof those - at, "%s%s of %s", at > 0 ? ", " : "", all[i].name,
                                ss_collective_names[all[i].collective]);
     if (!some)
@@ -130,7 +132,7 @@ static struct ss_pattern_call call_of(const struct answer *r, size_t algorithm, 
                                   .ranks = r->a->ranks,
                                   .bytes = (uint64_t)bytes,
                                   .rings = own->rings ? ss_rings_of(r->a->rings, layout) : 1,
-                                  .chunks = own->chunks ? r->a->chunks : 1,
+                                  .chunks = own->chunk > 0 ? r->a->chunks : 1,
                                   .memory = ss_host_at(&r->cluster->memory, (uint64_t)bytes),
                                   .mpi = r->cluster->memory.pieces > 0};
 }
@@ -191,6 +193,8 @@ static double bus_rate(const struct answer *r, size_t size, size_t i) {
   const double P = r->a->ranks, rate = (double)r->bytes[size] / r->seconds[size][i];
   switch (r->collective) {
   case SS_ALLREDUCE: return rate * 2 * (P - 1) / P;
+  case SS_BROADCAST:
+  case SS_REDUCE:
   case SS_SENDRECV:
   case SS_PING_PONG: return rate;
   default: return rate * (P - 1) / P;
@@ -211,7 +215,7 @@ static cJSON *list_times(const struct answer *r) {
           r->tuned ? ss_choice_call(r->cluster, *c, r->collective, r->a->ranks, r->bytes[s])
                    : call_of(r, i, (double)r->bytes[s]);
       if (call.rings > 1) ss_json_add(item, SS_N("rings", call.rings));
-      if (call.chunks > 1) ss_json_add(item, SS_N("chunks", call.chunks));
+      if (ss_pattern_chunks(&call) > 1) ss_json_add(item, SS_N("chunks", ss_pattern_chunks(&call)));
       if (r->tuned)
         ss_json_add(item, SS_T("protocol", ss_protocol_names[c->protocol]), SS_N("believed_s", c->seconds));
       cJSON_AddItemToArray(list, item);
@@ -279,7 +283,8 @@ static const struct ss_option_spec options[] = {
      .help = "rings, or pairs of trees, side by side, each by a card of its own (as many as a node has cards; 1 "
              "inside a node, under \"alpha-beta\" and of MPI)"},
     {"--chunks", SS_COUNT32(struct arguments, chunks, 1, 65536), .value = "N",
-     .help = "parts that pass through trees one behind the other (1)"},
+     .help = "parts that pass through trees and chains one behind the other (trees 1; broadcast and reduce pieces of "
+             "512 KiB)"},
     SS_OPTION_CLUSTER(" (p3.16xlarge-25g)", ""),
     SS_OPTIONS_OUTPUT,
     {.name = NULL}};
@@ -289,9 +294,11 @@ const struct ss_command ss_command_collective = {
     .summary = "how long allreduce, allgather, alltoall, ... take on a cluster, by algorithm",
     .usage =
         "usage: sparsync collective NAME [OPTION...]\n\n"
-        "Plays allreduce, allgather, reduce_scatter, alltoall, sendrecv or ping_pong on a cluster by the algorithms "
-        "that MPI libraries and NCCL have, and prints what nccl-tests would: time and bus bandwidth by size. Sums, "
-        "copies and buffers count as the cluster's \"memory\" says; without it they are not counted.\n",
+        "Plays allreduce, allgather, reduce_scatter, alltoall, broadcast, reduce, sendrecv or ping_pong on a cluster "
+        "by "
+        "the algorithms that MPI libraries and NCCL have, and prints what nccl-tests would: time and bus bandwidth "
+        "by "
+        "size. Sums, copies and buffers count as the cluster's \"memory\" says; without it they are not counted.\n",
     .examples =
         "  sparsync collective allreduce --cluster leonardo --ranks 64\n"
         "  sparsync collective alltoall --cluster h100-8-measured --ranks 80 --algorithm linear --sizes 1MiB:16GiB\n"

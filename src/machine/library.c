@@ -10,8 +10,8 @@
 #include <string.h>
 
 const char *const ss_library_names[] = {"none", "nccl", "openmpi", "mpich", "cray-mpich", "gloo", NULL};
-const char *const ss_collective_names[] = {"allreduce", "allgather", "reduce_scatter", "alltoall", "sendrecv",
-                                           "ping_pong", NULL};
+const char *const ss_collective_names[] = {"allreduce", "allgather", "reduce_scatter", "alltoall", "broadcast",
+                                           "reduce",    "sendrecv",  "ping_pong",      NULL};
 const char *const ss_way_names[] = {"ring", "tree", NULL};
 const char *const ss_protocol_names[] = {"ll", "ll128", "simple", NULL};
 const char *const ss_gpu_names[] = {"volta", "ampere", "hopper", NULL};

@@ -21,6 +21,8 @@ enum ss_collective {
   SS_ALLGATHER,      /* what each rank ends with */
   SS_REDUCE_SCATTER, /* what each rank begins with */
   SS_ALLTOALL,       /* what each rank holds for all */
+  SS_BROADCAST,      /* the vector that all get of rank 0, */
+  SS_REDUCE,         /* or that it gets of all */
   SS_SENDRECV,       /* the message of every rank to the next one */
   SS_PING_PONG,      /* the message of the first rank to the last */
   SS_COLLECTIVES

@@ -80,8 +80,8 @@ static void print_points(const struct ss_validation_report *r, FILE *s) {
 }
 
 static bool script(const void *context, enum ss_picture picture, FILE *s, struct ss_error *error) {
-  static const char *const colors[SS_COLLECTIVES] = {"#1f77b4", "#d62728", "#2ca02c",
-                                                     "#9467bd", "#ff7f0e", "#7f7f7f"};
+  static const char *const colors[SS_COLLECTIVES] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd",
+                                                     "#8c564b", "#17becf", "#ff7f0e", "#7f7f7f"};
   const struct ss_validation_report *r = context;
   (void)error;
   (void)fputs("$times << EOD\n", s);

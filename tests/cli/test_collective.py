@@ -28,13 +28,15 @@ def times_are_those_of_closed_forms(folder):
     forms = {("allreduce", "ring"): lambda M: 2 * 7 * (ALPHA + M / 8 / RATE), ("allreduce", "recursive_doubling"): lambda M: 3 * (ALPHA + M / RATE),
              ("allreduce", "rabenseifner"): lambda M: 6 * ALPHA + 2 * M * 7 / 8 / RATE, ("allgather", "bruck"): lambda M: 3 * ALPHA + M * 7 / 8 / RATE,
              ("alltoall", "pairwise"): lambda M: 7 * (ALPHA + M / 8 / RATE), ("reduce_scatter", "recursive_halving"): lambda M: 3 * ALPHA + M * 7 / 8 / RATE,
+             ("broadcast", "binomial"): lambda M: 3 * (ALPHA + M / RATE), ("broadcast", "scatter_allgather"): lambda M: 10 * ALPHA + 14 / 8 * M / RATE,
+             ("reduce", "rabenseifner"): lambda M: 6 * ALPHA + 14 / 8 * M / RATE, ("reduce", "ring"): lambda M: (6 + max(1, M / 2**19)) * (ALPHA + min(M, 2**19) / RATE),
              ("ping_pong", "message"): lambda M: ALPHA + M / RATE}
     for (collective, algorithm), form in forms.items():
         answer = json.loads(call(collective, "--cluster", path, "--ranks", P, "--sizes", "1KiB:1MiB", "--format", "json").stdout)
         mine = [t for t in answer["times"] if t["algorithm"] == algorithm]
         assert [t["bytes"] for t in mine] == [1 << e for e in range(10, 21)] and answer["ranks"] == P
         for t in mine:
-            factor = {"allreduce": 2 * 7 / 8, "ping_pong": 1}.get(collective, 7 / 8)
+            factor = {"allreduce": 2 * 7 / 8, "ping_pong": 1, "broadcast": 1, "reduce": 1}.get(collective, 7 / 8)
             assert abs(t["time_s"] / form(t["bytes"]) - 1) < 1e-9, (collective, algorithm, t)
             assert abs(t["busbw_bytes_per_s"] * t["time_s"] / t["bytes"] / factor - 1) < 1e-9, t
 
@@ -96,6 +98,9 @@ def nccl_exchanges_as_a_group(folder):
     assert alone == linear and alone["algorithm"] == "linear"
     assert [t["algorithm"] for t in json.loads(call("alltoall", *nccl, "--algorithm", "all").stdout)["times"]] == ["pairwise", "linear", "bruck"]
     assert len(json.loads(call("alltoall", "--sizes", "1MiB", "--format", "json").stdout)["times"]) == 3
+    for collective in ("broadcast", "reduce"):  # of pieces of 512 KiB, a card's share in each ring
+        (ring,) = json.loads(call(collective, "--cluster", "h100-8x8-400g", "--sizes", "64MiB", "--format", "json").stdout)["times"]
+        assert (ring["algorithm"], ring["rings"], ring["chunks"]) == ("ring", 8, 16), ring
     for option in ("--rings", "--chunks"):
         for number in (1, 2):
             assert f"{option} needs --algorithm" in call("allreduce", *nccl, option, number, status=2).stderr

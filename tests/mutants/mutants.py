@@ -87,7 +87,7 @@ MUTANTS = [
     Mutant("every server begins with worker 0", "src/sim/collectives/exchange.c",
            "const uint32_t worker = (s + t) % ranks;", "const uint32_t worker = out ? t : (s + t) % ranks;", cli="second"),
     Mutant("the binomial tree is not turned to its root", "src/sim/collectives/tree.c",
-           "uint32_t v = (p + size - root) % size;\n      if", "uint32_t v = p + 0 * root;\n      if", unit="schemes"),
+           "from = (move.from + root) % size;", "from = (move.from + 0 * root) % size;", unit="schemes"),
     Mutant("the scattered pieces do not reach the end", "src/sim/collectives/tree.c",
            "ss_share(x->whole.count, P, p + 1) - first", "x->whole.count / P", unit="schemes"),
     # --- ports and links
@@ -730,6 +730,9 @@ MUTANTS = [
            unit="patterns"),
     Mutant("one ring on several cards", "src/schemes/run_rings.c", "layout.cards > 1 && !layout.mpi ?", "layout.cards > 1 && layout.mpi ?", cli="collective"),
     Mutant("an option does nothing in collective", "src/cli/cmd_collective.c", "bool some = said[o] == 0;", "bool some = true;", cli="collective"),
+    Mutant("a reduction's chain goes the other way round", "src/sim/collectives/patterns.c", "down ? root + k : root + P - k", "root + k", unit="patterns"),
+    Mutant("what is scattered is all alike", "src/sim/collectives/patterns.c", "if (unlike) round", "if (false) round", unit="patterns"),
+    Mutant("binomial trees stop below their root's largest", "src/sim/collectives/steps.c", "s->fold.q > 0 ? s->fold.Q :", "false ? s->fold.Q :", unit="patterns"),
     Mutant("an edit is undone behind it", "src/study/study.c", "if (one || inside(edit->string, e->string))", "if (one)", cli="train"),
     Mutant("nccl's channels are not doubled where the plateau begins", "src/sim/collectives/tuner.c", "nodes > 1 && bytes / ((uint64_t)2 *", "nodes > 1 && bytes / ((uint64_t)1 *",
            cli="collective"),

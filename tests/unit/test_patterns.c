@@ -84,6 +84,34 @@ TEST(rings_and_exchanges) {
   }
 }
 
+/* From one and to one. A chain's chunks: the first passes P - 1 hops, and one more comes with every further step. */
+TEST(broadcasts_and_reductions) {
+  struct dice dice = {.seed = 9};
+  for (int i = 0; i < DRAWS; i++) {
+    const uint32_t P = 2 + dice_below(&dice, RANKS_MAX - 2), K = 1 + dice_below(&dice, 20);
+    const uint64_t M = 1 + dice_below(&dice, 1 << 20);
+    const struct made chain = {"ring", SS_BROADCAST, P, 1, 1, 1, 0, K, M, false},
+                      back = {"ring", SS_REDUCE, P, 1, 1, 1, 0, K, M, false};
+    uint32_t Q = 1;
+    while (2 * Q <= P) Q *= 2;
+    const bool folds = Q < P;
+    const double whole = ALPHA + (double)M * BETA, sum = SUM * (double)M, each = share(M, K), halved = halves(M, Q);
+    near(time_of(&chain), (P - 2 + K) * (ALPHA + each * BETA), "broadcast ring", P, M);
+    near(time_of(&back), (P - 2 + K) * (ALPHA + each * (BETA + SUM)), "reduce ring", P, M);
+    near(flat(SS_BROADCAST, "binomial", P, M), log_up(P) * whole, "broadcast binomial", P, M);
+    near(flat(SS_REDUCE, "binomial", P, M), log_up(P) * (whole + sum), "reduce binomial", P, M);
+    near(flat(SS_BROADCAST, "scatter_allgather", P, M),
+         (log_up(P) + P - 1) * ALPHA + 2 * (P - 1) * share(M, P) * BETA, "broadcast scattered", P, M);
+    near(flat(SS_REDUCE, "rabenseifner", P, M),
+         folds * (whole + sum) + 2 * log_up(Q) * ALPHA + halved * (2 * BETA + SUM), "reduce rabenseifner", P, M);
+  }
+  const uint64_t step = 1 << 19; /* pieces of NCCL's, where nobody says chunks, 256 at most */
+  for (uint64_t chunks = 1; chunks < 300; chunks += 13) {
+    const double K = (double)(chunks < 256 ? chunks : 256), each = share(chunks * step, (uint32_t)K);
+    near(flat(SS_BROADCAST, NULL, 5, chunks * step), (3 + K) * (ALPHA + each * BETA), "pieces", 5, chunks);
+  }
+}
+
 TEST(doublings) {
   struct dice dice = {.seed = 2};
   for (int i = 0; i < DRAWS; i++) {
@@ -149,6 +177,34 @@ TEST(rings_use_cards) {
   for (uint32_t cards = 1; cards <= 4; cards *= 2) {
     const struct made m = {"ring", SS_ALLGATHER, 16, 4, cards, 1, cards, 0, 16 << 20, false};
     near(time_of(&m), 15 * (ALPHA + (double)(1 << 20) / cards * BETA), "rings", 16, m.bytes);
+  }
+}
+
+/* A chain between nodes: the first chunk passes all hops, each further one the slowest. Rings each have a card, and
+ * all ranks of each but its last send all its chunks. */
+TEST(chains_use_cards) {
+  struct dice dice = {.seed = 11};
+  const double inside = ALPHA / 10, fast = BETA / 100;
+  for (int i = 0; i < CASES(60); i++) {
+    const uint32_t g = dice_between(&dice, 2, 6), nodes = dice_between(&dice, 2, 6), P = g * nodes;
+    const uint32_t K = dice_between(&dice, 1, 9);
+    const uint64_t each = dice_between(&dice, 1, 1 << 20);
+    const struct made one = {"ring", SS_BROADCAST, P, g, g, 1, 0, K, K * each, false};
+    const double far = ALPHA + (double)each * BETA, near_by = inside + (double)each * fast;
+    near(time_of(&one), (nodes - 2 + K) * far + (P - nodes) * near_by, "a chain of nodes", P, each);
+    for (int reduces = 0; reduces < 2; reduces++) {
+      struct made all = one;
+      all.rings = g;
+      all.chunks = 64;
+      all.bytes = (uint64_t)g * 64 << 20;
+      all.collective = reduces ? SS_REDUCE : SS_BROADCAST;
+      struct ss_pattern_call call = {ss_algorithm_of(all.collective, "ring"), P, all.bytes, g, 64, .mpi = false};
+      assert_true(ss_pattern_messages(&call, g) == 64.0 * g * (P - 1));
+      const double cards = time_of(&all);
+      all.nics = 1;
+      const double sums = reduces ? g * SUM : 0; /* of what all rings bring in a step */
+      assert_true(time_of(&all) > 0.9 * cards * (g * BETA + sums) / (BETA + sums));
+    }
   }
 }
 
@@ -220,7 +276,8 @@ TEST(trees_use_cards) {
 TEST(names) {
   assert_int_equal(ss_collective_of("all_reduce"), SS_ALLREDUCE);
   assert_int_equal(ss_collective_of("reducescatter"), SS_REDUCE_SCATTER);
-  assert_int_equal(ss_collective_of("broadcast"), SS_COLLECTIVES);
+  assert_int_equal(ss_collective_of("bcast"), SS_BROADCAST);
+  assert_int_equal(ss_collective_of("gather"), SS_COLLECTIVES);
   assert_int_equal(ss_collective_of(""), SS_COLLECTIVES);
   assert_ptr_equal(ss_algorithm_of(SS_ALLTOALL, "modified_bruck"), ss_algorithm_of(SS_ALLTOALL, "bruck"));
   assert_null(ss_algorithm_of(SS_ALLTOALL, "ring"));

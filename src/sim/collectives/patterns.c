@@ -16,10 +16,13 @@ struct ss_pattern_stage {
   uint32_t ranks, rings;
   uint32_t gpus_per_node;
   uint32_t chunks;
-  uint32_t *from, *to;           /* [4 * ranks * rings] of one round */
-  uint32_t *order;               /* [ranks] scratch of rings */
-  bool laid;                     /* rings stand in `from` and `to`, which all their steps have */
-  struct ss_tree_place *tree;    /* [2 * ranks * rings] in the one tree, then in the other, of each ring in turn */
+  uint32_t *from, *to; /* [4 * ranks * rings] of one round */
+  uint64_t *bytes;     /* [ranks] of messages that are not alike */
+  uint32_t *order;     /* [ranks] scratch of rings */
+  bool laid;           /* rings stand in `from` and `to`, which all their steps have */
+  struct ss_tree_place
+      *tree;      /* [2 * ranks * rings] of each ring in turn in its one tree, then in the other; or in its chain */
+  uint32_t trees; /* that stand there */
   struct ss_computation *kernel; /* [ranks] */
 };
 
@@ -75,8 +78,9 @@ static bool move_within(struct ss_pattern_stage *s, struct ss_host_moves moves, 
 /* --- phases ------------------------------------------------------------------------------------------------ */
 
 /* What each message of a phase carries: all bytes, one of P blocks, as many blocks as the step moves, or of as many
- * parts as there are core positions that hold other parts than its sender then, one. */
-enum amount { NOTHING, WHOLE, BLOCK, BLOCKS, HALVES };
+ * parts as there are core positions that hold other parts than its sender then, one; CORE: the same, and the step is
+ * one of core positions. */
+enum amount { NOTHING, WHOLE, BLOCK, BLOCKS, HALVES, CORE };
 
 /* What is done with it: what comes is kept where it is, or added; or what goes and what comes is copied. */
 enum then { KEEP, ADD, PACK };
@@ -95,6 +99,7 @@ static uint64_t bytes_of(const struct ss_pattern_stage *s, enum amount amount, c
   case BLOCK: return block;
   case BLOCKS: return block * ss_step_move(step, 0).count;
   case HALVES: return share(s->call->bytes, step->fold.Q / step->by);
+  case CORE: return share(s->call->bytes, step->size / step->by);
   }
   return s->call->bytes;
 }
@@ -113,25 +118,34 @@ static bool play_rings(struct ss_pattern_stage *s, uint64_t bytes, struct ss_err
   return listed(s, s->ranks * s->rings, bytes, error);
 }
 
-static bool play_step(struct ss_pattern_stage *s, const struct ss_step *step, uint64_t bytes,
+/* Of a phase whose messages carry so much; `bytes` the first one, which none is larger than. */
+static bool play_step(struct ss_pattern_stage *s, const struct ss_step *step, enum amount amount, uint64_t bytes,
                       struct ss_error *error) {
+  const bool core = amount == CORE, unlike = amount == BLOCKS && step->phase == SS_SCATTER;
+  const struct ss_fold fold = {.q = s->ranks - step->size, .even = true};
+  struct ss_round round = {.messages = {.count = step->moves, .from = s->from, .to = s->to, .each = bytes},
+                           .dependent = true};
   if (s->rings > 1) return play_rings(s, bytes, error);
   if (ss_step_shift(step) > 0) return shift(s, ss_step_shift(step), bytes, true, false, error);
   for (uint32_t i = 0; i < step->moves; i++) {
     const struct ss_move move = ss_step_move(step, i);
-    s->from[i] = move.from;
-    s->to[i] = move.to;
+    s->from[i] = core ? ss_fold_member(fold, move.from) : move.from;
+    s->to[i] = core ? ss_fold_member(fold, move.to) : move.to;
+    s->bytes[i] = bytes / ss_step_move(step, 0).count * move.count;
   }
-  return listed(s, step->moves, bytes, error);
+  if (unlike) round.messages.bytes = s->bytes;
+  return play(s, &round, error);
 }
 
 static bool play_phases(struct ss_pattern_stage *s, const struct ss_pattern_phase *phase, struct ss_error *error) {
   for (; phase->amount != NOTHING; phase++) {
-    struct ss_step step = ss_steps_of(phase->phase, s->ranks);
+    const uint32_t core = ss_fold_of(s->ranks).Q;
+    struct ss_step step = ss_steps_of(phase->phase, phase->amount == CORE ? core : s->ranks);
     step.fold.even = true;
     while (ss_step_next(&step)) {
       const uint64_t bytes = bytes_of(s, phase->amount, &step);
-      if (!play_step(s, &step, bytes, error) || (phase->then == ADD && !add(s, bytes * s->rings, error)) ||
+      if (!play_step(s, &step, phase->amount, bytes, error) ||
+          (phase->then == ADD && !add(s, bytes * s->rings, error)) ||
           (phase->then == PACK && !copy(s, 2 * bytes, error)))
         return false;
     }
@@ -194,6 +208,7 @@ static bool ping_pong(struct ss_pattern_stage *s, struct ss_error *error) {
 static uint32_t plant(struct ss_pattern_stage *s) {
   uint32_t height = 0;
   assert(s->ranks > 0);
+  s->trees = 2 * s->rings;
   for (uint32_t i = 0; i < s->rings; i++) {
     const uint32_t head = ss_tree_head(s->gpus_per_node, i, s->rings);
     const uint32_t own = ss_trees_plant(s->ranks, s->gpus_per_node, head, s->tree + (size_t)2 * s->ranks * i);
@@ -206,7 +221,7 @@ static uint32_t plant(struct ss_pattern_stage *s) {
 static uint32_t list_trees(struct ss_pattern_stage *s, const struct ss_tree_pipeline *pipeline, bool down,
                            uint32_t count) {
   uint32_t chunk;
-  for (uint32_t i = 0; i < 2 * s->ranks * s->rings; i++) {
+  for (uint32_t i = 0; i < s->ranks * s->trees; i++) {
     if (!ss_tree_sends(pipeline, &s->tree[i], down, &chunk)) continue;
     s->from[count] = down ? s->tree[i].up : i % s->ranks;
     s->to[count++] = down ? i % s->ranks : s->tree[i].up;
@@ -225,6 +240,46 @@ static bool allreduce_trees(struct ss_pattern_stage *s, struct ss_error *error) 
   return true;
 }
 
+/* --- chains ------------------------------------------------------------------------------------------------- */
+
+/* A tree of one branch along every ring: `down` from rank 0 on, or up to it. */
+static void lay_chains(struct ss_pattern_stage *s, bool down) {
+  const uint32_t P = s->ranks;
+  s->trees = s->rings;
+  for (uint32_t i = 0; i < s->rings; i++) {
+    struct ss_tree_place *place = s->tree + (size_t)i * P;
+    uint32_t root = 0;
+    if (s->rings > 1) ss_ring_order(P, s->gpus_per_node, i, s->rings, s->order);
+    for (uint32_t r = 0; s->rings == 1 && r < P; r++) s->order[r] = r;
+    while (s->order[root] != 0) root++;
+    place[0] = (struct ss_tree_place){UINT32_MAX, 0};
+    for (uint32_t k = 1; k < P; k++) {
+      const uint32_t at = down ? root + k : root + P - k, above = down ? at - 1 : at + 1;
+      place[s->order[at % P]] = (struct ss_tree_place){s->order[above % P], k};
+    }
+  }
+}
+
+/* NCCL's, as MPI's pipelines: each ring's share goes along it, its chunks one behind the other. */
+static bool play_chains(struct ss_pattern_stage *s, bool down, struct ss_error *error) {
+  struct ss_tree_pipeline p = {down ? 0 : s->ranks - 1, s->chunks, 0};
+  const uint64_t each = share(share(s->call->bytes, s->rings), s->chunks);
+  lay_chains(s, down);
+  for (; p.step + 2 < s->ranks + s->chunks; p.step++) {
+    const uint32_t count = list_trees(s, &p, down, 0);
+    if (!listed(s, count, each, error) || (!down && !add(s, each * s->rings, error))) return false;
+  }
+  return true;
+}
+
+static bool broadcast_chains(struct ss_pattern_stage *s, struct ss_error *error) {
+  return play_chains(s, true, error);
+}
+
+static bool reduce_chains(struct ss_pattern_stage *s, struct ss_error *error) {
+  return play_chains(s, false, error);
+}
+
 /* --- the table --------------------------------------------------------------------------------------------- */
 
 enum { PHASES_MOST = 4 };
@@ -234,30 +289,42 @@ enum { PHASES_MOST = 4 };
     __VA_ARGS__                                                                                                      \
   }
 
+/* NCCL's step of a buffer: one of 8 in 4 MiB (NCCL_STEPS, NCCL_BUFFSIZE), which a message of its broadcasts and
+ * reductions has (BROADCAST_CHUNKSTEPS, REDUCE_CHUNKSTEPS of src/include/collectives.h). */
+static const uint64_t nccl_step = (uint64_t)1 << 19;
+
 static const struct ss_algorithm algorithms[] = {
-    {SS_ALLREDUCE, "ring", "", true, false, .before = {.copies = 1},
+    {SS_ALLREDUCE, "ring", "", true, 0, .before = {.copies = 1},
      PHASES({BLOCK, SS_RING, ADD}, {BLOCK, SS_RING, KEEP})},
-    {SS_ALLREDUCE, "recursive_doubling", "", false, false, .before = {1, 1},
+    {SS_ALLREDUCE, "recursive_doubling", "", false, 0, .before = {1, 1},
      PHASES({WHOLE, SS_FOLD_IN, ADD}, {WHOLE, SS_DOUBLE, ADD}, {WHOLE, SS_FOLD_OUT, KEEP})},
-    {SS_ALLREDUCE, "rabenseifner", " redscat_allgather ", false, false, .before = {1, 1},
+    {SS_ALLREDUCE, "rabenseifner", " redscat_allgather ", false, 0, .before = {1, 1},
      PHASES({WHOLE, SS_FOLD_IN, ADD}, {HALVES, SS_HALVE, ADD}, {HALVES, SS_DOUBLE, KEEP},
             {WHOLE, SS_FOLD_OUT, KEEP})},
-    {SS_ALLREDUCE, "trees", " tree double_binary_tree ", true, true, .play = allreduce_trees},
-    {SS_ALLGATHER, "ring", "", true, false, .phases = gather_ring},
-    {SS_ALLGATHER, "recursive_doubling", "", false, false,
+    {SS_ALLREDUCE, "trees", " tree double_binary_tree ", true, SS_ONE_CHUNK, .play = allreduce_trees},
+    {SS_ALLGATHER, "ring", "", true, 0, .phases = gather_ring},
+    {SS_ALLGATHER, "recursive_doubling", "", false, 0,
      PHASES({BLOCK, SS_FOLD_IN, KEEP}, {HALVES, SS_DOUBLE, KEEP}, {WHOLE, SS_FOLD_OUT, KEEP})},
-    {SS_ALLGATHER, "bruck", " k_bruck ", false, false, PHASES({BLOCKS, SS_BRUCK, KEEP}), .after = {1, 2}},
-    {SS_ALLGATHER, "neighbor_exchange", " neighbor ", false, false, .play = allgather_neighbours},
-    {SS_ALLGATHER, "linear", " direct ", false, false, .play = exchange_posted},
-    {SS_REDUCE_SCATTER, "ring", "", true, false, .before = {1, 1}, PHASES({BLOCK, SS_RING, ADD})},
-    {SS_REDUCE_SCATTER, "recursive_halving", " halving ", false, false, .before = {2, 1},
+    {SS_ALLGATHER, "bruck", " k_bruck ", false, 0, PHASES({BLOCKS, SS_BRUCK, KEEP}), .after = {1, 2}},
+    {SS_ALLGATHER, "neighbor_exchange", " neighbor ", false, 0, .play = allgather_neighbours},
+    {SS_ALLGATHER, "linear", " direct ", false, 0, .play = exchange_posted},
+    {SS_REDUCE_SCATTER, "ring", "", true, 0, .before = {1, 1}, PHASES({BLOCK, SS_RING, ADD})},
+    {SS_REDUCE_SCATTER, "recursive_halving", " halving ", false, 0, .before = {2, 1},
      PHASES({WHOLE, SS_FOLD_IN, ADD}, {HALVES, SS_HALVE, ADD}, {BLOCK, SS_FOLD_OUT, KEEP})},
-    {SS_ALLTOALL, "pairwise", "", false, false, PHASES({BLOCK, SS_DIRECT, KEEP})},
-    {SS_ALLTOALL, "linear", " linear_sync posted grouped ", false, false, .play = exchange_posted},
-    {SS_ALLTOALL, "bruck", " modified_bruck ", false, false, .before = {2, 1}, PHASES({BLOCKS, SS_TURN, PACK}),
+    {SS_ALLTOALL, "pairwise", "", false, 0, PHASES({BLOCK, SS_DIRECT, KEEP})},
+    {SS_ALLTOALL, "linear", " linear_sync posted grouped ", false, 0, .play = exchange_posted},
+    {SS_ALLTOALL, "bruck", " modified_bruck ", false, 0, .before = {2, 1}, PHASES({BLOCKS, SS_TURN, PACK}),
      .after = {.copies = 1}},
-    {SS_SENDRECV, "shift", "", false, false, .play = sendrecv},
-    {SS_PING_PONG, "message", "", false, false, .play = ping_pong},
+    {SS_BROADCAST, "ring", " chain pipeline ", true, nccl_step, .play = broadcast_chains},
+    {SS_BROADCAST, "binomial", "", false, 0, PHASES({WHOLE, SS_SCATTER, KEEP})},
+    {SS_BROADCAST, "scatter_allgather", " scatter_allgather_ring ", false, 0,
+     PHASES({BLOCKS, SS_SCATTER, KEEP}, {BLOCK, SS_RING, KEEP})},
+    {SS_REDUCE, "ring", " chain pipeline ", true, nccl_step, .play = reduce_chains},
+    {SS_REDUCE, "binomial", "", false, 0, PHASES({WHOLE, SS_GATHER, ADD})},
+    {SS_REDUCE, "rabenseifner", " reduce_scatter_gather ", false, 0,
+     PHASES({WHOLE, SS_FOLD_IN, ADD}, {HALVES, SS_HALVE, ADD}, {CORE, SS_GATHER, KEEP})},
+    {SS_SENDRECV, "shift", "", false, 0, .play = sendrecv},
+    {SS_PING_PONG, "message", "", false, 0, .play = ping_pong},
 };
 
 static bool play_call(struct ss_pattern_stage *s, struct ss_error *error) {
@@ -293,27 +360,39 @@ enum ss_collective ss_collective_of(const char *name) {
   for (; *name; name++)
     if (*name != '_' && *name != '-' && length + 1 < sizeof plain) plain[length++] = *name;
   plain[length] = '\0';
-  static const char *const squeezed[] = {"allreduce", "allgather", "reducescatter",
-                                         "alltoall",  "sendrecv",  "pingpong"};
+  static const char *const squeezed[] = {"allreduce", "allgather", "reducescatter", "alltoall",
+                                         "broadcast", "reduce",    "sendrecv",      "pingpong"};
   enum ss_collective at = 0;
+  if (strcmp(plain, "bcast") == 0) return SS_BROADCAST;
   while (at < SS_COLLECTIVES && strcmp(plain, squeezed[at]) != 0) at++;
   return at;
 }
 
 /* --- playing ----------------------------------------------------------------------------------------------- */
 
+static uint32_t rings_of(const struct ss_pattern_call *call) {
+  return call->algorithm->rings && call->rings > 1 ? call->rings : 1;
+}
+
+uint32_t ss_pattern_chunks(const struct ss_pattern_call *call) {
+  const uint64_t chunk = call->algorithm->chunk;
+  if (call->chunks > 0 || chunk == 0) return call->chunks > 1 ? call->chunks : 1;
+  const uint64_t each = share(call->bytes, rings_of(call)), chunks = each > chunk ? share(each, chunk) : 1;
+  return chunks < SS_CHUNKS_MOST ? (uint32_t)chunks : SS_CHUNKS_MOST;
+}
+
 static bool open_stage(struct ss_pattern_stage *s, const struct ss_pattern_call *call, uint32_t gpus_per_node,
                        struct ss_error *error) {
-  const uint32_t rings = call->algorithm->rings && call->rings > 1 ? call->rings : 1;
+  const uint32_t rings = rings_of(call);
   *s = (struct ss_pattern_stage){.call = call,
                                  .ranks = call->ranks,
                                  .rings = rings,
                                  .gpus_per_node = gpus_per_node,
-                                 .chunks = call->chunks > 0 ? call->chunks : 1};
+                                 .chunks = ss_pattern_chunks(call)};
   const size_t most = (size_t)4 * s->ranks * rings;
   if (ss_take(&s->arena, s->from, most) && ss_take(&s->arena, s->to, most) &&
-      ss_take(&s->arena, s->order, s->ranks) && ss_take(&s->arena, s->tree, (size_t)s->ranks * 2 * rings) &&
-      ss_take(&s->arena, s->kernel, s->ranks))
+      ss_take(&s->arena, s->bytes, s->ranks) && ss_take(&s->arena, s->order, s->ranks) &&
+      ss_take(&s->arena, s->tree, (size_t)s->ranks * 2 * rings) && ss_take(&s->arena, s->kernel, s->ranks))
     return true;
   ss_arena_free(&s->arena);
   return ss_fail_memory(error, "playing a collective");

@@ -19,11 +19,16 @@ struct ss_algorithm {
   const char *name;                      /* "ring" */
   const char *aliases;                   /* other names of it, a space about each; "" none */
   bool rings;                            /* may be played as several rings, or pairs of trees, side by side */
-  bool chunks;                           /* goes in chunks, one behind the other */
+  uint64_t chunk;                        /* bytes of those that go one behind the other, by default: SS_ONE_CHUNK; 0:
+                                            there are no chunks */
   struct ss_host_moves before, after;    /* of Open MPI, within a rank's memory */
   const struct ss_pattern_phase *phases; /* its steps (sim/collectives/steps.h); NULL: */
   bool (*play)(struct ss_pattern_stage *stage, struct ss_error *error);
 };
+
+#define SS_ONE_CHUNK UINT64_MAX
+/* More than these change a pipeline by little: the first ones fill it. */
+enum { SS_CHUNKS_MOST = 256 };
 
 /* All of them, those of a collective together, its usual one first. */
 const struct ss_algorithm *ss_algorithms(size_t *count);
@@ -39,10 +44,14 @@ struct ss_pattern_call {
   uint64_t bytes;
   uint32_t rings;  /* side by side, each with its share of the bytes and with ports of its own; ring i leaves a node
                       by its i-th card, as do both of its trees. 0 is 1 */
-  uint32_t chunks; /* that pass through a tree one behind the other; 0 is 1 */
+  uint32_t chunks; /* that pass through a tree or chain one behind the other; 0: ss_pattern_chunks */
   struct ss_host_piece memory; /* what sums, copies and buffers take at a vector of so many bytes */
   bool mpi;                    /* copies and buffers are those of Open MPI; else (NCCL) there are none */
 };
+
+/* How many chunks each ring's share goes in: as the call says, or as the algorithm has them, at most SS_CHUNKS_MOST.
+ */
+uint32_t ss_pattern_chunks(const struct ss_pattern_call *call);
 
 /* A message's size, whether it stays inside a node, and whether it is part of an exchange, not of a chain. */
 struct ss_pattern_size {

@@ -15,6 +15,14 @@ bool ss_step_next(struct ss_step *s) {
     s->by++;
     end = s->size / 2 + 1;
     break;
+  case SS_GATHER:
+    s->by = first ? 1 : 2 * s->by;
+    s->moves = (s->size + s->by - 1) / (2 * s->by);
+    break;
+  case SS_SCATTER:
+    s->by = !first ? s->by / 2 : s->fold.q > 0 ? s->fold.Q : s->fold.Q / 2;
+    s->moves = s->by > 0 ? (s->size + s->by - 1) / (2 * s->by) : 0;
+    return s->by > 0;
   case SS_FOLD_IN:
   case SS_FOLD_OUT:
     s->by++;
@@ -41,6 +49,12 @@ static struct ss_move exchange_halves(const struct ss_step *s, uint32_t p) {
                           ss_fold_begin(s->fold, low + s->by) - first};
 }
 
+/* Member r, an odd multiple of `by`, and the one below it. */
+static struct ss_move pass_up(const struct ss_step *s, uint32_t i) {
+  const uint32_t r = (2 * i + 1) * s->by, left = s->size - r;
+  return (struct ss_move){r, r - s->by, r, s->by < left ? s->by : left};
+}
+
 /* The two blocks that r got last; in the second step those of its pair, in the first its own. */
 static struct ss_move exchange_with_neighbour(const struct ss_step *s, uint32_t r) {
   const uint32_t size = s->size, step = s->by - 1, pair = r / 2 * 2;
@@ -61,6 +75,11 @@ struct ss_move ss_step_move(const struct ss_step *s, uint32_t i) {
     return (struct ss_move){i, (i + by) % size, (i + by) % size, blocks};
   }
   case SS_NEIGHBOURS: return exchange_with_neighbour(s, i);
+  case SS_GATHER: return pass_up(s, i);
+  case SS_SCATTER: {
+    const struct ss_move up = pass_up(s, i);
+    return (struct ss_move){up.to, up.from, up.first, up.count};
+  }
   case SS_FOLD_IN: return (struct ss_move){2 * i + even, 2 * i + !even, 2 * i + even, 1};
   case SS_FOLD_OUT: return (struct ss_move){2 * i + !even, 2 * i + even, (2 * i + even + 1) % size, size - 1};
   case SS_HALVE:

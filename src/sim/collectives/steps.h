@@ -33,6 +33,9 @@ enum ss_phase {
   SS_BRUCK,      /* step 2^t < P: r sends its first min(2^t, P - 2^t) blocks, r's own first, to r - 2^t */
   SS_TURN,       /* step 2^t < P: r sends a block for each distance that has bit t to r + 2^t */
   SS_NEIGHBOURS, /* Chen, Sun and Sun (2005), P even: one block with one neighbour, then two with either in turn */
+  SS_GATHER,     /* binomial: step 2^t < P: r = 2^t mod 2^(t+1) sends r - 2^t blocks r to min(r + 2^t, P) - 1, its own
+                    first */
+  SS_SCATTER,    /* binomial: the same the other way, the last step first: r - 2^t sends r those blocks */
   SS_FOLD_IN,    /* who does not go on sends its block to the other of its pair, */
   SS_FOLD_OUT,   /* who gives it all blocks but that one in the end; no step where q = 0 */
   SS_HALVE,      /* core positions p and p xor Q/2, Q/4, ..., 1: each sends what it holds of the other's half */

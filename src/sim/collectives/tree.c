@@ -12,14 +12,13 @@ static void take_whole(struct ss_play *play, uint32_t at, struct ss_chunk *held)
 
 bool ss_broadcast_binomial(struct ss_play *play, uint32_t root, const struct ss_wire *wire, struct ss_chunk *held,
                            struct ss_error *error) {
-  uint32_t size = play->ranks, top = 1;
-  while (top < size) top *= 2;
-  for (uint32_t step = top / 2; step > 0; step /= 2) {
-    uint32_t n = 0;
-    for (uint32_t p = 0; p < size; p++) {
-      uint32_t v = (p + size - root) % size;
-      if (v % (2 * step) != 0 || v + step >= size) continue;
-      ss_play_put(play, n++, p, (p + step) % size, wire, &held[p]);
+  struct ss_step step = ss_steps_of(SS_SCATTER, play->ranks);
+  while (ss_step_next(&step)) {
+    const uint32_t size = step.size, n = step.moves, up = (size - root + 2 * step.by - 1) / (2 * step.by);
+    for (uint32_t i = 0; i < n; i++) { /* positions are relative to the root; senders ascend */
+      const struct ss_move move = ss_step_move(&step, up < n ? (i + up) % n : i);
+      const uint32_t from = (move.from + root) % size;
+      ss_play_put(play, i, from, (move.to + root) % size, wire, &held[from]);
     }
     if (!ss_play_messages(play, n, true, wire, error)) return false;
     for (uint32_t i = 0; i < n; i++) take_whole(play, i, &held[play->to[i]]);
@@ -104,11 +103,14 @@ bool ss_broadcast_scatter(struct ss_play *play, uint32_t root, const struct ss_w
 
 bool ss_reduce_binomial(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *whole,
                         struct ss_error *error) {
-  for (uint32_t step = 1; step < play->ranks; step *= 2) {
-    uint32_t n = 0;
-    for (uint32_t p = step; p < play->ranks; p += 2 * step) ss_play_put(play, n++, p, p - step, sum->wire, &whole[p]);
-    if (!ss_dense_round(play, sum, n, error)) return false;
-    for (uint32_t i = 0; i < n; i++)
+  struct ss_step step = ss_steps_of(SS_GATHER, play->ranks);
+  while (ss_step_next(&step)) {
+    for (uint32_t i = 0; i < step.moves; i++) {
+      const struct ss_move move = ss_step_move(&step, i);
+      ss_play_put(play, i, move.from, move.to, sum->wire, &whole[move.from]);
+    }
+    if (!ss_dense_round(play, sum, step.moves, error)) return false;
+    for (uint32_t i = 0; i < step.moves; i++)
       if (!ss_dense_take(play, sum, i, &whole[play->from[i]], &whole[play->to[i]], error)) return false;
   }
   return true;

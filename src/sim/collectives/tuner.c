@@ -102,9 +102,6 @@ static uint64_t chunk_of(const struct ss_cluster *c, enum ss_protocol protocol, 
   return chunk;
 }
 
-/* More chunks than this change a pipeline by little: the first ones fill it. */
-enum { CHUNKS_MOST = 256 };
-
 struct ss_pattern_call ss_choice_call(const struct ss_cluster *cluster, struct ss_choice choice,
                                       enum ss_collective collective, uint32_t ranks, uint64_t bytes) {
   const uint32_t nodes = ss_cluster_nodes(cluster, ranks);
@@ -116,7 +113,7 @@ struct ss_pattern_call ss_choice_call(const struct ss_cluster *cluster, struct s
   if (!trees) return call;
   const uint64_t channel = bytes / ((uint64_t)2 * ss_library_channels(cluster, nodes).count);
   const uint64_t chunk = chunk_of(cluster, choice.protocol, ranks, channel), chunks = (channel + chunk - 1) / chunk;
-  call.chunks = chunks < CHUNKS_MOST ? (uint32_t)chunks : CHUNKS_MOST;
+  call.chunks = chunks < SS_CHUNKS_MOST ? (uint32_t)chunks : SS_CHUNKS_MOST;
   return call;
 }
 
