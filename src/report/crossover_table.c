@@ -37,10 +37,17 @@ static const char *position(const struct found *f, double x, char *buffer, size_
 
 /* --- in words --------------------------------------------------------------------------------------------- */
 
-/* "1.24 times as long", "1.24 to 7.5 times as long" */
+/* "1.24 times as long", "1.24 to 7.5 times as long"; what rounds to 1.000 is said in words. */
+static const char *ratio_text(double low, double high, char *out, size_t size) {
+  if (high < 1.0005) snprintf(out, size, "as long, to 0.05%%");
+  else if (high - low < 5e-4 * high) snprintf(out, size, "%.4g times as long", high);
+  else snprintf(out, size, "%.4g to %.4g times as long", low, high);
+  return out;
+}
+
 static void print_ratio(double low, double high, FILE *stream) {
-  if (high - low < 5e-4 * high) fprintf(stream, "%.4g times as long", high);
-  else fprintf(stream, "%.4g to %.4g times as long", low, high);
+  char text[64];
+  fputs(ratio_text(low, high, text, sizeof text), stream);
 }
 
 static void print_crossing(const struct found *f, const cJSON *crossing, FILE *stream) {
@@ -89,8 +96,7 @@ static bool print_ranges(const struct found *f, FILE *stream, struct ss_error *e
   for (cJSON *r = ranges ? ranges->child : NULL; r; r = r->next) {
     const char *winner = ss_json_word(r, "winner");
     char low[64], high[64], ratio[64];
-    snprintf(ratio, sizeof ratio, "%.4g to %.4g times as long", ss_json_number(r, "ratio_min"),
-             ss_json_number(r, "ratio_max"));
+    (void)ratio_text(ss_json_number(r, "ratio_min"), ss_json_number(r, "ratio_max"), ratio, sizeof ratio);
     ss_json_add(r, SS_T("low", position(f, ss_json_number(r, "from"), low, sizeof low)),
                 SS_T("high", position(f, ss_json_number(r, "to"), high, sizeof high)),
                 SS_T("cheaper", winner ? winner : "neither"), SS_T("takes", winner ? ratio : "as long"));

@@ -75,6 +75,7 @@ static bool gather_ring(void *context, struct ss_play *play, const struct ss_rin
   struct ss_run *run = x->run;
   struct ss_chunk *block = ss_arena_alloc(play->arena, run->ranks, sizeof *block);
   if (!block) return ss_fail_memory(error, "gathering blocks");
+  if (ring->number > 0) play->call = 0; /* a host waits once, for the sizes of all rings */
   for (uint32_t i = 0; i < run->ranks; i++) {
     const struct ss_chunk *own = &run->own[ring->rank[i]];
     const uint64_t first = ss_share(own->count, ring->rings, ring->number);

@@ -203,7 +203,12 @@ void ss_setting_fill(struct ss_setting *setting, const struct ss_setting *said) 
 }
 
 void ss_setting_settle(struct ss_setting *setting, const struct ss_library *library) {
-  if (library->kind == SS_NO_LIBRARY || !has_lengths(setting)) return;
+  if (!has_lengths(setting)) { /* what is said of all schemes is not said of this one */
+    setting->exchange_sizes = false;
+    setting->ragged = SS_RAGGED_V;
+    return;
+  }
+  if (library->kind == SS_NO_LIBRARY) return;
   if (!setting->sizes_said) setting->exchange_sizes = true;
   if (!setting->ragged_said && library->kind == SS_NCCL && !asks_for_algorithm(setting))
     setting->ragged = SS_RAGGED_BROADCASTS;

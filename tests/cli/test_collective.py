@@ -141,6 +141,19 @@ def schemes_play_the_same_rings(folder):
                 assert point["exact"] and abs(point["time_s"] / timed["time_s"] - 1) < 1e-9, (name, ranks, nics, window, rings, point["time_s"], timed)
 
 
+def hosts_wait_once_for_sizes(folder):
+    """Of all rings together, and not for a scheme whose sizes are known; forms hold for lengths as they are and free sizes, of dense schemes always."""
+    trace = folder / "t.safetensors"
+    ask("trace", "synth", "--rows", 4096, "--ranks", 16, "--iterations", 1, "--tokens", 64, "-o", trace)
+    said = ("run", "--trace", trace, "--cluster", "h100-8x8-400g", "--device", "none", "--format", "json", "--quiet", "--scheme", "allgather,zen,allreduce:algorithm=ring")
+    (a, b, dense), (a1, b1, dense1) = ([p["time_s"] for p in json.loads(ask(*said, *more).stdout)["points"]] for more in ((), ("--set", "cluster.library.call=10ms")))
+    assert abs(a1 - a - 10e-3) < 1e-3 and abs(b1 - b - 20e-3) < 1e-3 and dense1 == dense, (a1 - a, b1 - b)
+    for lengths in ("sizes=free", "sizes=exchanged", "ragged=padded", "ragged=broadcasts"):
+        points = json.loads(ask("run", "--trace", trace, "--cluster", flat(folder), "--format", "json", "--quiet", "--scheme", "allgather,zen,sparcml-rd,alltoall,allreduce,ps:dense=true",
+                                "--set", lengths).stdout)["points"]
+        assert [p["formula"] is not None for p in points] == 4 * [lengths == "sizes=free"] + 2 * [True], [p["formula"] for p in points]
+
+
 def trainings_play_what_nccl_chooses(folder):
     """A training's dense all-reduce takes as long as the collective of its bytes; rings where the scenario says so."""
     cluster = {"name": "n", "latency": "30us", "bandwidth": "24GB/s", "gpus_per_node": 4, "nics": 2, "intra": {"latency": "3us", "bandwidth": "200GB/s"},

@@ -733,6 +733,7 @@ MUTANTS = [
     Mutant("a reduction's chain goes the other way round", "src/sim/collectives/patterns.c", "down ? root + k : root + P - k", "root + k", unit="patterns"),
     Mutant("what is scattered is all alike", "src/sim/collectives/patterns.c", "if (unlike) round", "if (false) round", unit="patterns"),
     Mutant("binomial trees stop below their root's largest", "src/sim/collectives/steps.c", "s->fold.q > 0 ? s->fold.Q :", "false ? s->fold.Q :", unit="patterns"),
+    Mutant("hosts wait for every ring", "src/schemes/allgather.c", "if (ring->number > 0) play->call = 0;", "if (ring->number > 99) play->call = 0;", cli="collective"),
     Mutant("an edit is undone behind it", "src/study/study.c", "if (one || inside(edit->string, e->string))", "if (one)", cli="train"),
     Mutant("nccl's channels are not doubled where the plateau begins", "src/sim/collectives/tuner.c", "nodes > 1 && bytes / ((uint64_t)2 *", "nodes > 1 && bytes / ((uint64_t)1 *",
            cli="collective"),
