@@ -545,7 +545,7 @@ def no_cost_is_below_zero(folder):
 def suppositions_can_be_said(folder):
     (folder / "x.log").write_text(nccl("allreduce", "all_reduce_perf", 8, 1, 1))
     assert json.loads(call(folder / "x.log", "--suppose", "allreduce=rabenseifner").stdout)["notes"]["assumes"] == ["allreduce: rabenseifner"]
-    for wish, says in (("allreduce=best", 'no algorithm "best"'), ("broadcast=tree", "COLLECTIVE=ALGORITHM")):
+    for wish, says in (("allreduce=best", 'no algorithm "best"'), ("gather=tree", "COLLECTIVE=ALGORITHM")):
         assert says in call(folder / "x.log", "--suppose", wish, status=2).stderr
 
 

@@ -47,7 +47,7 @@ TEST(test_what_cannot_be_is_refused) {
   static const struct {
     const char *accuracy, *says;
   } bad[] = {{"{\"colectives\": []}", "collectives"},
-             {"{\"collectives\": [\"broadcast\"]}", "allreduce"},
+             {"{\"collectives\": [\"gather\"]}", "allreduce"},
              {"{\"collectives\": \"allreduce\"}", "a list"},
              {"{\"kinds\": [\"rings\"]}", "chain"},
              {"{\"kinds\": [7]}", "kinds"},
