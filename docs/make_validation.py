@@ -53,8 +53,8 @@ CLUSTERS = {
     "leonardo": ([MPI, *where(system="leonardo", tasks_per_node="1")], "Leonardo, MPI on CPU buffers, one task a node"),
     "lumi": ([MPI, *where(system="lumi")], "LUMI, MPI on CPU buffers, one task a node"),
     "mare-nostrum-5": ([MPI, *where(system="mare_nostrum")], "MareNostrum 5, MPI on CPU buffers, one rail, one task a node"),
-    "h100-8-measured": ([NCCL, *where(system="h100x8")], "ten nodes of 8 H100 and 8 cards of 400 Gbit/s, NCCL"),
-    "polaris": (argonne("polaris", "2.21", "5"), "Polaris, 4 A100 and 2 Slingshot cards a node, NCCL 2.21 over libfabric"),
+    "h100-8-measured": ([NCCL, *where(system="h100x8"), "--library", "nccl=2.21,gpu=hopper"], "ten nodes of 8 H100 and 8 cards of 400 Gbit/s, NCCL"),
+    "polaris": (tuned("polaris", "2.21", "5"), "Polaris, 4 A100 and 2 Slingshot cards a node, NCCL 2.21 over libfabric"),
 }
 
 
@@ -73,10 +73,9 @@ def blind(system):
     return BLIND / system
 
 
-def call(*arguments):
-    system = next((word[7:] for word in arguments if word.startswith("system=")), None) if "--library" in arguments else None
+def call(*arguments, data=ROOT):
     done = subprocess.run([PROGRAM, "calibrate", "network", *arguments], capture_output=True, text=True, cwd=ROOT, check=True,
-                          env={**os.environ, "SPARSYNC_DATA": str(blind(system) if system else ROOT)})
+                          env={**os.environ, "SPARSYNC_DATA": str(data)})
     return done.stdout
 
 
@@ -84,8 +83,13 @@ def said(arguments):
     return "sparsync calibrate network " + " ".join(arguments)
 
 
+def judging(arguments):
+    """The data that judges: of a system that is fitted with priors, those of all others alone."""
+    return blind(next(word[7:] for word in arguments if word.startswith("system="))) if "--library" in arguments else ROOT
+
+
 def judge(arguments, *options):
-    return json.loads(call(*arguments, *LARGE, "--validate", "--format", "json", *options))
+    return json.loads(call(*arguments, *LARGE, "--validate", "--format", "json", *options, data=judging(arguments)))
 
 
 def error(report, name="all"):
@@ -110,11 +114,13 @@ def rounded(value):
     return [rounded(item) for item in value] if isinstance(value, list) else short(value)
 
 
-def keep_device(cluster, shipped):
-    """No measurement names the device: what the shipped cluster says of it stays, before its source."""
-    if "device" in shipped:
+def keep_unmeasured(cluster, shipped):
+    """No measurement names the device, nor an MPI's library: what the shipped cluster says of them stays, before its source."""
+    kept = [key for key in ("library", "device") if key in shipped and key not in cluster]
+    if kept:
         source, notes = cluster.pop("source"), cluster.pop("notes")
-        cluster |= {"device": shipped["device"], "source": {**source, "device": shipped["source"]["device"]}, "notes": notes}
+        cluster |= {key: shipped[key] for key in kept}
+        cluster |= {"source": {**source, **{key: shipped["source"][key] for key in kept if key in shipped["source"]}}, "notes": notes}
 
 
 def write_clusters(folder):
@@ -123,7 +129,7 @@ def write_clusters(folder):
         cluster["summary"] = f"measured: {what}"
         del cluster["notes"]["outliers"]
         cluster["notes"]["made_by"] = said([*arguments, "--name", name])
-        keep_device(cluster, json.loads((ROOT / "models" / "clusters" / f"{name}.json").read_text()))
+        keep_unmeasured(cluster, json.loads((ROOT / "models" / "clusters" / f"{name}.json").read_text()))
         (folder / f"{name}.json").write_text(json.dumps(cluster, indent=2) + "\n")
 
 
@@ -135,7 +141,8 @@ def judged(figure, title, arguments, few):
     alone = title == SEVERAL
     left, nodes = (None, None) if alone else (judge(arguments, "--leave-out", way) for way in ("collectives", "nodes"))
     known = sum(t["predicted_s"] is not None for t in from_few["times"])
-    call(*arguments, *LARGE, "--validate", *(fitted if alone else []), "--name", title, "--figure", str(ROOT / "docs" / figure))
+    call(*arguments, *LARGE, "--validate", *(fitted if alone else []), "--name", title, "--figure", str(ROOT / "docs" / figure),
+         data=judging(arguments))
     return (f"| {title} | {known if alone else len(left['times'])} | {'-' if alone else ', '.join([*error(left), pairs(left)])} | "
             f"{'-' if alone else ', '.join(error(nodes))} | {known}: {', '.join(error(from_few))} | {error(from_few, 'alltoall')[0]} |")
 

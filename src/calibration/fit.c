@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ROUNDS, TRIES: times costs are fitted and observations played again: with pieces sought, and without. */
-enum { ROUNDS = 4, TRIES = 4 };
+/* ROUNDS: times costs are fitted and observations played again; MORE of those of ways. */
+enum { ROUNDS = 4, MORE = 8 };
 static const double DECISIVE = 10, EXACT = 1e-6, MARGIN = 1e-6;
 
 /* --- playing ------------------------------------------------------------------------------------------------ */
@@ -102,13 +102,16 @@ static void join(struct ss_measured_cluster *m, enum ss_cost_kind kind) {
 }
 
 /* Where no run stayed inside a node, and so none tells what messages cost there: four times as fast as all cards
- * together. */
+ * together, and twice as fast to start as between nodes, or as NCCL believes. */
 static void suppose_inside(struct ss_measured_cluster *m) {
   double least = INFINITY;
   for (uint32_t i = 0; i < m->pieces[SS_COST_INTER]; i++)
     least = fmin(least, m->piece[SS_COST_INTER][i].cost[1].value);
   struct ss_fitted_cost *cost = m->piece[SS_COST_INTRA][0].cost;
-  cost[0] = (struct ss_fitted_cost){.value = m->piece[SS_COST_INTER][0].cost[0].value / 2};
+  const struct ss_by_way *steps = m->library.pci ? &m->library.beliefs.pci : &m->library.beliefs.nvlink;
+  const double start = m->library.kind == SS_NCCL ? steps->of[SS_WAY_RING].of[SS_SIMPLE]
+                                                  : m->piece[SS_COST_INTER][0].cost[0].value / 2;
+  cost[0] = (struct ss_fitted_cost){.value = start};
   cost[1] = (struct ss_fitted_cost){.value = least / 4 / m->nics};
 }
 
@@ -117,6 +120,20 @@ static void hold_latency(const struct ss_fit_problem *p, struct ss_measured_clus
   for (enum ss_cost_kind kind = 0; kind < SS_COST_KINDS; kind++)
     for (uint32_t i = 0; i < m->pieces[kind] && ss_fit_latency_given(p, kind); i++)
       m->piece[kind][i].cost[0] = (struct ss_fitted_cost){.value = p->latency, .known = true};
+}
+
+/* No way carries more than rings in Simple do of its wire: half of what LL sends is flags, of LL128 8 B of 128. Calls
+ * whose bytes are hidden tell no rate at all. */
+static void bound_ways(struct ss_measured_cluster *m) {
+  static const double wire[SS_PROTOCOLS] = {2, 128.0 / 120, 1};
+  const double simple = m->piece[SS_COST_INTER][0].cost[1].value;
+  for (int i = 0; i < SS_WAYS * SS_PROTOCOLS; i++) {
+    const enum ss_cost_kind kind =
+        ss_cost_kind_of_way((enum ss_way)(i / SS_PROTOCOLS), (enum ss_protocol)(i % SS_PROTOCOLS));
+    if (kind == SS_COST_INTER || m->pieces[kind] == 0) continue;
+    double *beta = &m->piece[kind][0].cost[1].value;
+    *beta = fmax(*beta, wire[i % SS_PROTOCOLS] * simple);
+  }
 }
 
 static bool fit_costs(struct ss_fit_problem *p, struct ss_measured_cluster *m, double *weight,
@@ -136,19 +153,32 @@ static bool fit_costs(struct ss_fit_problem *p, struct ss_measured_cluster *m, d
   for (enum ss_cost_kind kind = 0; kind < SS_COST_MEMORY; kind++) join(m, kind);
   for (uint32_t i = 0; p->suppose_sum && i < m->pieces[SS_COST_MEMORY]; i++)
     m->piece[SS_COST_MEMORY][i].cost[0] = (struct ss_fitted_cost){.value = SS_SUPPOSED_SUM};
+  if (m->library.kind == SS_NCCL) bound_ways(m);
   if (m->pieces[SS_COST_INTRA] > 0 && !p->inside) suppose_inside(m);
   return true;
+}
+
+/* What a ring's bytes hide of its starts, a fit does not see: costs would go to and fro, so they go half the way. */
+static void go_half(const struct ss_measured_cluster *from, struct ss_measured_cluster *m) {
+  for (enum ss_cost_kind kind = 0; kind < SS_COST_KINDS; kind++)
+    for (size_t which = 0; which < 2 && from->pieces[kind] == 1 && m->pieces[kind] == 1; which++) {
+      struct ss_fitted_cost *cost = &m->piece[kind][0].cost[which];
+      cost->value = (cost->value + from->piece[kind][0].cost[which].value) / 2;
+    }
 }
 
 /* Plays and fits until nothing is new. */
 static bool settle(struct ss_fit_problem *p, struct ss_measured_cluster *m, bool find, double *weight,
                    struct ss_error *error) {
+  const bool ways = m->library.kind == SS_NCCL;
   size_t changed = 1;
-  for (int round = 0; round < (find ? ROUNDS : TRIES) && (round == 0 || changed > 0); round++) {
+  for (int round = 0; round < (ways ? MORE : ROUNDS) && (round == 0 || changed > 0); round++) {
     if (!play_all(p, m, &changed, error)) return false;
     if (round > 0 && changed == 0) return true;
     if (find && round < 2) ss_fit_find_pieces(p, m);
+    const struct ss_measured_cluster before = *m;
     if (!fit_costs(p, m, weight, error)) return false;
+    if (ways && round > 0) go_half(&before, m);
   }
   return true;
 }
@@ -537,8 +567,9 @@ static bool solve_ways(struct ss_fit_problem *p, const struct ss_cluster_fit_opt
   choose_window(p, &m, options->window > 0, error);
   out->cluster = m;
   out->exchange_tied = false;
-  return settle(p, &out->cluster, true, out->weight, error) && predict_all(p, out, error) &&
-         grows(p, &out->cluster, error) && judge_pieces(p, out, error);
+  /* pieces are sought where costs already fit: what is hidden follows from them */
+  return settle(p, &out->cluster, false, out->weight, error) && settle(p, &out->cluster, true, out->weight, error) &&
+         predict_all(p, out, error) && grows(p, &out->cluster, error) && judge_pieces(p, out, error);
 }
 
 bool ss_cluster_fit(const struct ss_observation *list, size_t count, const struct ss_cluster_fit_options *options,

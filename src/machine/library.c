@@ -27,10 +27,14 @@ static const struct ss_field_spec protocol_fields[] = {
     {.name = NULL}};
 static const struct ss_object_spec protocol_spec = {.name = "by-protocol", .field = protocol_fields};
 
-#define CHUNK(protocol) SS_IS_COUNT(1, 1 << 30), .required = true, SS_STORED(struct ss_beliefs, chunk[protocol])
-static const struct ss_field_spec chunk_fields[] = {
-    {"ll", NULL, CHUNK(SS_LL)}, {"ll128", NULL, CHUNK(SS_LL128)}, {"simple", NULL, CHUNK(SS_SIMPLE)}, {.name = NULL}};
-static const struct ss_object_spec chunk_spec = {.field = chunk_fields};
+#define BYTES(member) SS_IS_COUNT(1, 1 << 30), .required = true, SS_STORED(struct ss_beliefs, member)
+#define BYTES_BY_PROTOCOL(member)                                                                                    \
+  {"ll", NULL, BYTES(member[SS_LL])}, {"ll128", NULL, BYTES(member[SS_LL128])}, {                                    \
+    "simple", NULL, BYTES(member[SS_SIMPLE])                                                                         \
+  }
+static const struct ss_field_spec chunk_fields[] = {BYTES_BY_PROTOCOL(chunk), {.name = NULL}};
+static const struct ss_field_spec channel_fields[] = {BYTES_BY_PROTOCOL(channel_least), {.name = NULL}};
+static const struct ss_object_spec chunk_spec = {.field = chunk_fields}, channel_spec = {.field = channel_fields};
 
 static const struct ss_field_spec way_fields[] = {
     {"ring", NULL, SS_IS_OBJECT(&protocol_spec), .required = true, SS_STORED(struct ss_by_way, of[SS_WAY_RING])},
@@ -144,6 +148,9 @@ static const struct ss_field_spec beliefs_fields[] = {
     {"chunk", "bytes that travel through a channel's tree at once", PART(&chunk_spec)},
     {"chunk_shrinks", "trees in Simple take fewer where there are few chunks", SS_IS_FLAG, .required = true,
      STORED(shrinks)},
+    {"channel_least", "bytes of a call for each channel that it takes; of rings in LL for each rank of these",
+     PART(&channel_spec)},
+    {"slice_least", "bytes of a slice of rings in Simple", BYTES(slice_least)},
     {"nvlinks", "bandwidth of all NVLinks of a GPU one way", NEEDED(&gpu_rates_spec), STORED(nvlinks)},
     SS_SPEC_SOURCE,
     {.name = NULL}};
@@ -162,7 +169,7 @@ static bool read_byte_time(struct ss_node node, void *out, struct ss_error *erro
 }
 
 static const struct ss_field_spec cost_fields[] = {
-    {"latency", "of a message between nodes", SS_IS_TIME, .required = true, SS_STORED(struct ss_link, alpha)},
+    {"latency", "of a message between nodes; of rings, of a step's in all channels", SS_IS_TIME, .required = true, SS_STORED(struct ss_link, alpha)},
     {"bandwidth", "of a message between nodes", SS_IS_RATE, .required = true, .read = read_byte_time,
      SS_STORED(struct ss_link, beta)},
     {.name = NULL}};

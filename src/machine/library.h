@@ -63,6 +63,7 @@ struct ss_beliefs {
   double nvlinks[SS_GPUS];        /* of all links of a GPU together */
   uint64_t chunk[SS_PROTOCOLS];   /* B that travel through a channel's tree at once; */
   bool shrinks;                   /* in Simple fewer, where there are few chunks */
+  uint64_t channel_least[SS_PROTOCOLS], slice_least; /* B of a call for each channel; of a slice of rings in Simple */
 };
 
 struct ss_library {

@@ -117,33 +117,61 @@ struct ss_pattern_call ss_choice_call(const struct ss_cluster *cluster, struct s
   return call;
 }
 
-static double latency_of(const struct ss_link *link, const struct ss_segments *segments, uint64_t bytes) {
+static struct ss_link link_of(const struct ss_link *link, const struct ss_segments *segments, uint64_t bytes) {
   uint32_t i = 0;
   while (i < segments->count && segments->piece[i].up_to < bytes) i++;
-  return i < segments->count ? segments->piece[i].link.alpha : link->alpha;
+  return i < segments->count ? segments->piece[i].link : *link;
 }
 
 /* A channel has eight steps under way (NCCL_STEPS): chunks behind the first start while others travel, and the way
  * up and down a tree counts as many start-ups as it has hops. */
-static void hide_starts(struct ss_cluster *c, const struct ss_pattern_call *call) {
+static double trees_starts(const struct ss_cluster *c, const struct ss_pattern_call *call) {
   const uint64_t each = call->bytes / call->rings / 2 / call->chunks;
   const uint32_t nodes = ss_cluster_nodes(c, call->ranks);
-  const double inside = c->has_intra ? latency_of(&c->intra, &c->intra_segments, each)
-                                     : latency_of(&c->inter, &c->inter_segments, each);
-  const double between = nodes > 1 ? latency_of(&c->inter, &c->inter_segments, each) : 0;
+  const struct ss_link inter = link_of(&c->inter, &c->inter_segments, each);
+  const double inside = c->has_intra ? link_of(&c->intra, &c->intra_segments, each).alpha : inter.alpha;
+  const double between = nodes > 1 ? inter.alpha : 0;
   const uint32_t whole = call->ranks / nodes;
   const double hops = 2 * ((whole - 1.0) * inside + log2_below(nodes) * between);
   const double others = (call->chunks - 1.0) * larger(inside, between);
-  const struct ss_cluster_factors f = {hops > 0 ? hops / (hops + others) : 1, 1, 1};
-  ss_cluster_scale_chains(c, &f, &f);
+  return hops > 0 ? hops / (hops + others) : 1;
+}
+
+/* Of the messages that steps of whole chunks through all channels are, those of this ring's steps: few bytes take
+ * fewer channels, and one slice (of LL many bytes several chunks). */
+static double messages_of(const struct ss_cluster *c, enum ss_protocol protocol, const struct ss_pattern_call *call) {
+  const struct ss_beliefs *b = &c->library.beliefs;
+  const uint32_t ranks = call->ranks, channels = 2 * ss_library_channels(c, ss_cluster_nodes(c, ranks)).count;
+  const uint64_t least = b->channel_least[protocol] * (protocol == SS_LL ? ranks : 1), most = call->bytes / least;
+  const uint64_t used = most < 1 ? 1 : most < channels ? most : channels;
+  const uint64_t chunk = (call->bytes + used * ranks - 1) / (used * ranks);
+  const double share = (double)used / channels;
+  if (protocol == SS_SIMPLE) return chunk > b->slice_least ? share : share / 2;
+  return share * larger(1, ceil((double)chunk / (double)b->chunk[protocol]));
+}
+
+/* A ring's slices follow one another: while one travels, the next one starts. So a step between nodes takes what its
+ * messages take to start and half of its bytes, or all its bytes where that is longer. */
+static double rings_starts(const struct ss_cluster *c, enum ss_protocol protocol,
+                           const struct ss_pattern_call *call) {
+  const uint64_t each = call->bytes / call->rings / call->ranks / (call->chunks > 0 ? call->chunks : 1);
+  const struct ss_link link = link_of(&c->inter, &c->inter_segments, each);
+  const bool measured = c->library.cost[SS_WAY_RING][protocol].beta > 0;
+  const double messages = measured ? messages_of(c, protocol, call) : 1;
+  return link.alpha > 0 ? larger(0, messages - (double)each * link.beta / 2 / link.alpha) : 1;
 }
 
 struct ss_cluster ss_choice_cluster(const struct ss_cluster *cluster, struct ss_choice choice,
                                     const struct ss_pattern_call *call) {
   struct ss_cluster c = ss_cluster_protocol(cluster, choice.way, choice.protocol, call->ranks);
-  if (choice.way == SS_WAY_RING) return c;
-  c.window = c.chain_window = UINT32_MAX; /* a rank's connections up and down each have buffers of their own */
-  if (call->chunks > 1) hide_starts(&c, call);
+  struct ss_cluster_factors between = {1, 1, 1}, inside = between;
+  if (choice.way == SS_WAY_TREE) {
+    c.window = c.chain_window = UINT32_MAX; /* a rank's connections up and down each have buffers of their own */
+    if (call->chunks > 1) between.latency = inside.latency = trees_starts(&c, call);
+  } else if (ss_cluster_nodes(&c, call->ranks) > 1) {
+    between.latency = rings_starts(&c, choice.protocol, call);
+  }
+  ss_cluster_scale_chains(&c, &between, &inside);
   return c;
 }
 
