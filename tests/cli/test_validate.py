@@ -217,7 +217,7 @@ def tuned(folder, seed):
 @test
 def a_tuner_says_what_was_played(folder):
     """With the library named, what each way and protocol costs is found again, and times of a collective that was left out are
-    predicted as well as noise and priors allow; without it, jumps from one to another are outliers."""
+    predicted as well as noise and priors allow; without it, no sizes tell what changes with the way."""
     tuned(folder, 1)
     named = ["--nics", "2", "--library", "nccl=2.21,cpu=amd,ll128=false"]
     cluster = json.loads(call(folder / "t.csv", *named, "--leave-out", "nothing", "-o", "-").stdout)
@@ -229,8 +229,7 @@ def a_tuner_says_what_was_played(folder):
     within(library["costs"]["start"]["simple"], 50e-6, 0.25, "a call in Simple")
     within(cluster["exchange"]["bandwidth"], 5e9, 0.03, "exchanges")
     rings = json.loads(call(folder / "t.csv", "--nics", "2", "--leave-out", "nothing").stdout)
-    assert cluster["notes"]["residual_median"] < rings["notes"]["residual_median"]
-    assert len(cluster["notes"]["outliers"]) < len(rings["notes"]["outliers"])
+    assert cluster["notes"]["residual_median"] < rings["notes"]["residual_median"] / 4
     for wish, says in (("nccl", "NAME=VERSION"), ("openmpi=5", "nothing is known"), ("nccl=2.21,gpu=turing", "gpu")):
         assert says in call(folder / "t.csv", "--library", wish, status=2).stderr
     (folder / "c.json").write_text(json.dumps(cluster))
