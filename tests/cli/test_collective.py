@@ -375,7 +375,7 @@ def nccl_plays_what_it_chooses(folder):
     dice, seen = random.Random(3), set()
     for number in range(24):
         nodes, version, collective = dice.randint(2, 9), dice.choice(("2.18", "2.21")), dice.choice(("allreduce", "allgather", "reduce_scatter"))
-        channels, measured = dice.choice((1, 2, 4)), number % 4 != 3
+        channels, measured = dice.choice((1, 2, 4, 16)), number % 4 != 3
         ring = {p: {"latency": dice.choice((0, 2e-6, 2e-5, 2e-4)), "bandwidth": dice.choice((2e9, 1e10))} for p in ("ll", "simple")}
         library = {"name": "nccl", "version": version, "cpu": "amd", "ll128": False, "channels": channels, "channel_bandwidth": 24e9}
         library["costs"] = {"start": {"ll": 1e-5, "simple": 3e-5}, **({"ring": ring} if measured else {})}

@@ -381,7 +381,7 @@ def shipped_clusters_are_what_their_measurements_make(folder):
     for name, (arguments, _) in make_validation.CLUSTERS.items():
         shipped = json.loads((ROOT / "models" / "clusters" / f"{name}.json").read_text())
         made = make_validation.rounded(json.loads(make_validation.call(*arguments, "--name", name, "--quiet", "--leave-out", "nothing")))
-        for key in links:
+        for key in (*links, *(["library"] if "--library" in arguments else [])):
             alike(shipped.get(key), made.get(key), f"{name}: {key}")
         assert made["notes"]["validation"] == {}, "judged unasked"
         assert 0 < shipped["notes"]["validation"]["collectives"]["median_error"] < 1 and name in shipped["notes"]["made_by"]
