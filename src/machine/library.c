@@ -169,7 +169,8 @@ static bool read_byte_time(struct ss_node node, void *out, struct ss_error *erro
 }
 
 static const struct ss_field_spec cost_fields[] = {
-    {"latency", "of a message between nodes; of rings, of a step's in all channels", SS_IS_TIME, .required = true, SS_STORED(struct ss_link, alpha)},
+    {"latency", "of a message between nodes; of rings, of a step's in all channels", SS_IS_TIME, .required = true,
+     SS_STORED(struct ss_link, alpha)},
     {"bandwidth", "of a message between nodes", SS_IS_RATE, .required = true, .read = read_byte_time,
      SS_STORED(struct ss_link, beta)},
     {.name = NULL}};
