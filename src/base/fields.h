@@ -93,7 +93,11 @@ struct ss_numbers {
 /* What every model may have beside what is read. */
 #define SS_NOT_READ "not read by the program", .kind = SS_SPEC_ANY
 #define SS_SPEC_SOURCE                                                                                               \
-  { "source", "where each number comes from; not read by the program", .kind = SS_SPEC_ANY }
+  {                                                                                                                  \
+    "source",                                                                                                        \
+        "where each number comes from; a text that begins with \"estimated\" or \"measured\" says how sure it is",   \
+        .kind = SS_SPEC_ANY                                                                                          \
+  }
 #define SS_SPEC_NOTES                                                                                                \
   { "notes", SS_NOT_READ }
 #define SS_SPEC_SUMMARY                                                                                              \

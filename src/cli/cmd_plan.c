@@ -85,6 +85,7 @@ static const struct ss_option_spec options[] = {
      .help = "compare where the trace's tables might live, for alltoall:partition=placed; --format json writes the "
              "best as a placement; --scheme alltoall:pooling=sum (or padded): of pooled bags"},
     SS_OPTIONS_SCENARIO(SS_ITERATIONS_OF_TRACE, ", or several: A,B"),
+    SS_OPTION_CERTAIN,
     SS_OPTION_TENSOR,
     SS_OPTION_SCHEME,
     SS_OPTION_RANKS,

@@ -115,6 +115,7 @@ static bool run(struct ss_call *call, struct ss_error *error) {
 static const struct ss_option_spec options[] = {
     SS_OPTIONS_ADMITTED,
     SS_OPTIONS_SCENARIO(SS_ITERATIONS_OF_TRACE, ", or several: A,B"),
+    SS_OPTION_CERTAIN,
     SS_OPTION_TENSOR,
     SS_OPTION_SCHEME,
     SS_OPTION_RANKS,

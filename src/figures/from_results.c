@@ -289,6 +289,7 @@ static void add_fan(cJSON *panel, const cJSON *list, const struct axes *axes) {
   for (size_t i = 0; !axes->cells && i < sizeof fans / sizeof *fans; i++) {
     if (strcmp(axes->y, fans[i][0]) != 0 || !first_of(list, (const char *[]){fans[i][1], NULL})) continue;
     ss_json_add(panel, SS_T("low", fans[i][1]), SS_T("high", fans[i][2]));
+    return;
   }
 }
 

@@ -1,4 +1,5 @@
 #include "machine/cluster.h"
+#include "machine/uncertainty.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -101,16 +102,41 @@ static void scale_costs(struct ss_cluster *c, const struct ss_cluster_factors *f
     scale_link(&c->library.cost[i / SS_PROTOCOLS][i % SS_PROTOCOLS], f, 1);
 }
 
+static void scale_fabric(struct ss_cluster *c, const struct ss_cluster_factors *f) {
+  for (uint32_t i = 0; i < c->fabric_levels; i++) {
+    c->fabric[i].latency *= f->latency;
+    c->fabric[i].bandwidth /= f->byte_time;
+  }
+}
+
 void ss_cluster_scale(struct ss_cluster *c, const struct ss_cluster_factors *f) {
   const double inside = c->has_intra ? f->intra_bandwidth : 1;
   scale_class(&c->inter, &c->inter_segments, f, 1);
   scale_class(&c->exchange, &c->exchange_segments, f, 1);
   scale_class(&c->intra, &c->intra_segments, f, inside);
-  for (uint32_t i = 0; i < c->fabric_levels; i++) {
-    c->fabric[i].latency *= f->latency;
-    c->fabric[i].bandwidth /= f->byte_time;
-  }
+  scale_fabric(c, f);
   scale_costs(c, f);
+}
+
+void ss_cluster_scale_component(struct ss_cluster *c, enum ss_component component, double factor) {
+  const bool latency = component == SS_LATENCY || component == SS_EXCHANGE_LATENCY || component == SS_INTRA_LATENCY;
+  const struct ss_cluster_factors f = {latency ? factor : 1, latency ? 1 : factor, 1};
+  switch (component) {
+  case SS_LATENCY:
+  case SS_TRANSFER:
+    scale_class(&c->inter, &c->inter_segments, &f, 1);
+    if (!c->has_exchange) scale_class(&c->exchange, &c->exchange_segments, &f, 1);
+    if (!c->has_intra) scale_class(&c->intra, &c->intra_segments, &f, 1);
+    scale_fabric(c, &f);
+    scale_costs(c, &f);
+    break;
+  case SS_EXCHANGE_LATENCY:
+  case SS_EXCHANGE_TRANSFER: scale_class(&c->exchange, &c->exchange_segments, &f, 1); break;
+  case SS_INTRA_LATENCY:
+  case SS_INTRA_TRANSFER: scale_class(&c->intra, &c->intra_segments, &f, 1); break;
+  case SS_COMPUTING:
+  case SS_COMPONENTS: break;
+  }
 }
 
 void ss_cluster_scale_chains(struct ss_cluster *c, const struct ss_cluster_factors *between,

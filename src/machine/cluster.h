@@ -34,6 +34,17 @@ struct ss_fabric_level {
   double latency;          /* s, added to messages that cross the level */
 };
 
+/* Where a number of a cluster comes from, as its "source" says. */
+enum ss_origin_of_number {
+  SS_SUPPOSED,  /* nobody says, or "given ...", by an edit: it is what somebody wants to know about */
+  SS_PRINTED,   /* of a data sheet or a paper */
+  SS_MEASURED,  /* "measured ...", on this machine or one like it */
+  SS_ESTIMATED, /* "estimated ...", "assumed ..." */
+};
+struct ss_cluster_source {
+  enum ss_origin_of_number latency, bandwidth, intra, exchange; /* exchange: as bandwidth, where nothing is said */
+};
+
 struct ss_cluster {
   char name[128];
   char model[32];          /* network model: "fair" or "alpha-beta" */
@@ -55,6 +66,7 @@ struct ss_cluster {
   struct ss_host_memory memory;                 /* of its ranks, for collectives of MPI libraries */
   struct ss_library library;                    /* that calls collectives */
   struct ss_accuracy accuracy;                  /* of its times; no time depends on it */
+  struct ss_cluster_source source;
   char warning[256]; /* what a user should know of a cluster that can be read (ss_cluster_tell); "" nothing */
 };
 

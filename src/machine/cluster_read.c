@@ -5,6 +5,8 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+#include <strings.h>
 
 /* The first thing to tell. */
 static SS_PRINTF(2, 3) void warn(struct ss_cluster *c, const char *format, ...) {
@@ -238,6 +240,29 @@ static bool read_fabric(struct ss_node list, struct ss_cluster *c, struct ss_err
   return true;
 }
 
+/* --- where numbers come from --------------------------------------------------------------------------------- */
+
+static enum ss_origin_of_number origin_of(struct ss_node sources, const char *key, enum ss_origin_of_number usual) {
+  static const struct {
+    const char *begin;
+    enum ss_origin_of_number origin;
+  } words[] = {
+      {"estimated", SS_ESTIMATED}, {"assumed", SS_ESTIMATED}, {"measured", SS_MEASURED}, {"given", SS_SUPPOSED}};
+  const struct ss_node node = ss_node_get(sources, key);
+  const char *text;
+  if (!ss_node_is_text(node) || !ss_node_text(node, &text, NULL)) return usual;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strncasecmp(text, words[i].begin, strlen(words[i].begin)) == 0) return words[i].origin;
+  return SS_PRINTED;
+}
+
+static void read_source(struct ss_node sources, struct ss_cluster_source *out) {
+  out->latency = origin_of(sources, "latency", SS_SUPPOSED);
+  out->bandwidth = origin_of(sources, "bandwidth", SS_SUPPOSED);
+  out->intra = origin_of(sources, "intra", SS_SUPPOSED);
+  out->exchange = origin_of(sources, "exchange", out->bandwidth);
+}
+
 /* --- the whole ---------------------------------------------------------------------------------------------- */
 
 static bool only_fair(struct ss_node node, const char *key, struct ss_error *error) {
@@ -329,6 +354,7 @@ bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_erro
         ss_accuracy_read(ss_node_get(node, "accuracy"), &out->accuracy, error)))
     return false;
   if (out->library.kind == SS_NCCL && !ss_cluster_fair(out) && !only_fair(node, "library", error)) return false;
+  read_source(ss_node_get(node, "source"), &out->source);
   default_window(out);
   return true;
 }

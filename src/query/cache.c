@@ -214,6 +214,7 @@ static bool find(struct ss_query *query, const struct ss_query_request *request,
   }
   e->request.notice = query->notice;
   e->request.drawn = query->drawn;
+  e->request.certain = true;
   e->request.run.jobs = query->jobs;
   query->entry[query->count++] = *out = e;
   return true;

@@ -14,8 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Below it a margin is within what the model leaves out. */
+/* Below it a margin is within what the model leaves out, where no draws tell. */
 static const double CLOSE = 0.05;
+
+static bool too_close(const struct ss_page_row *row) {
+  return isnan(row->plan->wins) ? ss_json_number(row->json, "margin") < CLOSE : row->plan->rival != NULL;
+}
 
 /* --- in words ------------------------------------------------------------------------------------------------ */
 
@@ -37,7 +41,7 @@ static bool write_one_answer(const struct ss_page_cells *cells, FILE *s) {
   ss_html_between("<p><strong>", ss_plan_name(row->json, "label"), "</strong>", s);
   fprintf(s, " %s <strong>%s</strong>%s.</p>\n<p>", isnan(row->plan->next_time) ? "takes" : "is fastest:",
           ss_units_format(time, sizeof time, SS_TIME, row->plan->time),
-          ss_json_number(row->json, "margin") < CLOSE ? "; the next is too close to call" : "");
+          too_close(row) ? "; the next is too close to call" : "");
   if (text) ss_html_lines(text, s);
   fputs("</p>\n", s);
   return text != NULL;
@@ -76,13 +80,13 @@ static void write_range(const struct ss_page_cells *cells, FILE *s) {
     if (!cells->row[i].decides || isnan(margin)) continue;
     low = fmin(low, margin);
     high = fmax(high, margin);
-    close += margin < CLOSE;
+    close += too_close(&cells->row[i]);
   }
   if (!isfinite(low)) return;
   if (high >= 1) fprintf(s, "<p>The next takes %.2f to %.2f times as long", 1 + low, 1 + high);
   else if (high - low < 5e-4) fprintf(s, "<p>The next takes %.1f%% longer everywhere", 100 * high);
   else fprintf(s, "<p>The next takes %.1f%% to %.1f%% longer", 100 * low, 100 * high);
-  if (close) fprintf(s, "; at %zu of the places less than 5%%, which is too close to call", close);
+  if (close) fprintf(s, "; at %zu of the places it is too close to call", close);
   fputs(".</p>\n", s);
 }
 
@@ -132,7 +136,7 @@ static void add_words(const struct ss_page_cells *cells, const struct ss_page_ro
 static bool write_winners(const struct ss_page_cells *cells, FILE *s, struct ss_error *error) {
   static const struct ss_column rest[] = {{"<fastest", "fastest", NULL},     {"time", "time_s", "s"},
                                           {"?low..high", "range", NULL},     {"<next", "second", NULL},
-                                          {"margin", "margin", "%+.1f%%"},   {"vs dense", "vs_dense", "%.2fx"},
+                                          {"it takes", "times", NULL},       {"vs dense", "vs_dense_text", NULL},
                                           {"lossless", "lossless", NULL},    {"<bottleneck", "bottleneck", NULL},
                                           {"<busiest kind", "busiest", NULL}};
   enum { REST = sizeof rest / sizeof *rest, WINNERS_MAX = 1000 /* more rows nobody reads */ };

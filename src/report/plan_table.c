@@ -2,6 +2,7 @@
 #include "base/json_text.h"
 #include "query/field.h"
 #include "report/columns.h"
+#include "report/decision.h"
 #include "report/results_table.h"
 #include "report/tables.h"
 #include "schemes/registry.h"
@@ -15,7 +16,10 @@ static void print_dense(const cJSON *row, FILE *stream) {
   const char *scheme = ss_json_word(row, "scheme");
   const char *name = ss_json_word(row, "dense");
   if (!isfinite(ss_vs_dense(dense, time)) || (scheme && strcmp(scheme, "allreduce") == 0)) return;
-  fprintf(stream, "; %.2f times as fast as a library's dense all-reduce", dense / time);
+  const double low = ss_json_number(row, "dense_ratio_low"), high = ss_json_number(row, "dense_ratio_high");
+  if (isfinite(low)) fprintf(stream, "; %.2f to %.2f", low, high);
+  else fprintf(stream, "; %.2f", dense / time);
+  fputs(" times as fast as a library's dense all-reduce", stream);
   if (name) fprintf(stream, " (%s)", name);
 }
 
@@ -62,11 +66,32 @@ static void print_sum_words(const cJSON *row, const char *time, FILE *stream) {
   else fprintf(stream, "; %s%s does as well", next, for_all);
 }
 
+/* What draws say; false: nothing was drawn. */
+static bool print_drawn(const cJSON *row, FILE *stream) {
+  const struct ss_decision d = {.best = ss_plan_name(row, "label"),
+                                .next = isnan(ss_json_number(row, "next_time_s")) ? NULL : ss_plan_name(row, "next"),
+                                .rival = ss_json_word(row, "rival"),
+                                .measure = ss_json_word(row, "measure"),
+                                .time = ss_json_number(row, "time_s"),
+                                .low = ss_json_number(row, "time_low_s"),
+                                .high = ss_json_number(row, "time_high_s"),
+                                .ratio_low = ss_json_number(row, "next_ratio_low"),
+                                .ratio_high = ss_json_number(row, "next_ratio_high"),
+                                .wins = ss_json_number(row, "wins")};
+  if (isnan(d.wins) || d.time == 0) return false;
+  if (is_sum(row)) fprintf(stream, "all tensors%s: ", ss_json_word(row, "label") ? " together" : "");
+  else fprintf(stream, "%s: ", ss_json_word(row, "tensor"));
+  ss_decision_print(&d, stream);
+  if (d.next) fprintf(stream, " (of %.0f candidates)", ss_json_number(row, "candidates"));
+  return true;
+}
+
 void ss_plan_words(const cJSON *row, FILE *stream) {
   char time[32], text[32];
   const char *next = ss_json_word(row, "next"), *longer = longer_text(row, text);
   ss_units_format(time, sizeof time, SS_TIME, ss_json_number(row, "time_s"));
-  if (is_sum(row)) {
+  if (print_drawn(row, stream)) {
+  } else if (is_sum(row)) {
     print_sum_words(row, time, stream);
   } else {
     fprintf(stream, "%s: %s, %s", ss_json_word(row, "tensor"), ss_json_word(row, "label"), time);
@@ -80,11 +105,16 @@ void ss_plan_words(const cJSON *row, FILE *stream) {
 }
 
 void ss_plan_add_words(cJSON *row) {
+  char times[SS_RATIO_TEXT_SIZE], ratio[SS_RATIO_TEXT_SIZE];
   const char *label = ss_json_word(row, "label");
   const double dense = ss_json_number(row, "dense_s"), time = ss_json_number(row, "time_s");
   ss_json_add(row, SS_T("chosen", label ? label : "as above"),
               SS_T("second", isfinite(ss_json_number(row, "next_time_s")) ? ss_plan_name(row, "next") : NULL),
-              SS_N("vs_dense", ss_vs_dense(dense, time)));
+              SS_T("times", ss_ratio_text(ss_json_number(row, "margin") + 1, ss_json_number(row, "next_ratio_low"),
+                                          ss_json_number(row, "next_ratio_high"), times)),
+              SS_N("vs_dense", ss_vs_dense(dense, time)),
+              SS_T("vs_dense_text", ss_ratio_text(ss_vs_dense(dense, time), ss_json_number(row, "dense_ratio_low"),
+                                                  ss_json_number(row, "dense_ratio_high"), ratio)));
   ss_range_add(row, "range", ss_json_number(row, "time_low_s"), ss_json_number(row, "time_high_s"));
 }
 
@@ -100,10 +130,10 @@ static void print_heading(const cJSON *row, FILE *stream) {
 
 static bool print_cell(cJSON *rows, FILE *stream, struct ss_error *error) {
   static const struct ss_column columns[] = {
-      {"<tensor", "tensor", NULL},     {"<scheme", "chosen", NULL},   {"time", "time_s", "s"},
-      {"?low..high", "range", NULL},   {"<next", "second", NULL},     {"its time", "next_time_s", "s"},
-      {"margin", "margin", "%+.1f%%"}, {"allreduce", "dense_s", "s"}, {"vs dense", "vs_dense", "%.2fx"},
-      {"lossless", "lossless", NULL},  {"energy", "energy", "%.1f%%"}};
+      {"<tensor", "tensor", NULL},    {"<scheme", "chosen", NULL},   {"time", "time_s", "s"},
+      {"?low..high", "range", NULL},  {"<next", "second", NULL},     {"its time", "next_time_s", "s"},
+      {"takes", "times", NULL},       {"allreduce", "dense_s", "s"}, {"vs dense", "vs_dense_text", NULL},
+      {"lossless", "lossless", NULL}, {"energy", "energy", "%.1f%%"}};
   if (rows) print_heading(rows->child, stream);
   for (cJSON *r = rows ? rows->child : NULL; r; r = r->next) {
     ss_plan_words(r, stream);
@@ -164,7 +194,7 @@ static void print_notes(const cJSON *rows, struct ss_iterations_played iteration
   }
   fputs("time      ", stream);
   ss_print_time_note(iterations, counted, stream);
-  fputs("\nmargin    how much longer the next takes; below the model's own error it is no reason to choose\n"
+  fputs("\ntakes     how many times as long as the scheme the next takes\n"
         "vs dense  how many times faster than the dense all-reduce that a library would take there\n",
         stream);
   if (extrapolated) fprintf(stream, "low..high %s\n", ss_range_note);

@@ -1,4 +1,5 @@
 #include "report/results_table.h"
+#include "study/ranges.h"
 
 #include "base/json.h"
 #include "base/json_text.h"
@@ -80,11 +81,17 @@ static bool add_columns(struct ss_results_writer *w, cJSON *result, struct ss_er
   return ok;
 }
 
+/* The more, the more fields it names. */
+static int names_of(const struct ss_result *r) {
+  return 2 * (r->extrapolated_from > 0) + ss_result_ranged(r);
+}
+
 /* The same columns for every scenario; behind them what a sweep names. */
 static bool csv_begin(struct ss_results_writer *w, const struct ss_results *blank, struct ss_error *error) {
   if (blank->count == 0) return true;
   size_t most = 0; /* which has what others have not */
-  while (most + 1 < blank->count && !blank->result[most].extrapolated_from) most++;
+  for (size_t i = 1; i < blank->count; i++)
+    if (names_of(&blank->result[i]) > names_of(&blank->result[most])) most = i;
   cJSON *first = lean_json(blank->result[most]);
   cJSON_DeleteItemFromObjectCaseSensitive(first, "at");
   cJSON *own = cJSON_DetachItemFromObjectCaseSensitive(first, "options");

@@ -6,7 +6,9 @@
 #include "base/json_text.h"
 #include "base/memory.h"
 #include "report/columns.h"
+#include "report/decision.h"
 #include "report/links.h"
+#include "study/ranges.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -78,8 +80,12 @@ void ss_range_words(const struct ss_result *best, const struct ss_result *next, 
   char low[32], high[32];
   if (!best->extrapolated_from) return;
   fprintf(stream, " %u of the ranks were captured", best->extrapolated_from);
-  if (!isfinite(best->time_low)) {
+  if (!isfinite(best->off)) {
     fputs(", too few to say how far off it is.", stream);
+    return;
+  }
+  if (!ss_spread_certain(&best->uncertainty.model)) {
+    fprintf(stream, "; half of them predict all within a factor of %.2f.", best->off);
     return;
   }
   fprintf(stream, "; as far as they tell, it takes %s to %s",
@@ -90,20 +96,50 @@ void ss_range_words(const struct ss_result *best, const struct ss_result *next, 
   fputc('.', stream);
 }
 
-void ss_results_words(const struct ss_result *results, size_t n, FILE *stream) {
-  const struct ss_result *best, *next;
+/* By points alone, where nothing is drawn. */
+static void print_fastest(const struct ss_result *best, const struct ss_result *next, FILE *stream) {
   char time[32];
-  ss_results_rank(results, n, &best, &next);
-  print_cell(results, stream);
   ss_units_format(time, sizeof time, SS_TIME, best->time);
   if (!next || best->time == 0) {
-    fprintf(stream, ": %s takes %s", best->setting.label, time);
-  } else {
-    fprintf(stream, ": %s is fastest, %s; ", best->setting.label, time);
-    if (next->time == best->time) fprintf(stream, "so is %s", next->setting.label);
-    else if (next->time < 1.005 * best->time) fprintf(stream, "%s is nearly as fast", next->setting.label);
-    else fprintf(stream, "%s takes %.2f times as long", next->setting.label, next->time / best->time);
+    fprintf(stream, "%s takes %s", best->setting.label, time);
+    return;
   }
+  fprintf(stream, "%s is fastest, %s; ", best->setting.label, time);
+  if (next->time == best->time) fprintf(stream, "so is %s", next->setting.label);
+  else if (next->time < 1.005 * best->time) fprintf(stream, "%s is nearly as fast", next->setting.label);
+  else fprintf(stream, "%s takes %.2f times as long", next->setting.label, next->time / best->time);
+}
+
+static void print_decision(const struct ss_result *results, size_t n, FILE *stream) {
+  const struct ss_result *best, *next;
+  ss_results_rank(results, n, &best, &next);
+  const struct ss_contest contest = ss_results_contest(results, n, best);
+  if (isnan(contest.wins) || best->time == 0) {
+    print_fastest(best, next, stream);
+    return;
+  }
+  struct ss_decision d = {.best = best->setting.label,
+                          .time = best->time,
+                          .low = best->time_low,
+                          .high = best->time_high,
+                          .wins = contest.wins};
+  if (next) {
+    const struct ss_uncertain mine = ss_result_uncertain(best), other = ss_result_uncertain(next);
+    const struct ss_likely ratio = ss_compare(&mine, &other).ratio;
+    d.next = next->setting.label;
+    d.ratio_low = ratio.low;
+    d.ratio_high = ratio.high;
+  }
+  if (!contest.decided) d.rival = contest.rival->setting.label, d.measure = ss_comparison_measure(&contest.against);
+  ss_decision_print(&d, stream);
+}
+
+void ss_results_words(const struct ss_result *results, size_t n, FILE *stream) {
+  const struct ss_result *best, *next;
+  ss_results_rank(results, n, &best, &next);
+  print_cell(results, stream);
+  fputs(": ", stream);
+  print_decision(results, n, stream);
   fprintf(stream, ". %s is %s%s", best->setting.label, best->lossless ? "lossless" : "lossy",
           ss_scheme_model_parallel(best->setting.scheme) ? " and needs the table cut over ranks (model parallelism)"
                                                          : "");
@@ -160,7 +196,20 @@ static void add_form(cJSON *record, const struct ss_result *p) {
 
 static void add_extrapolated(cJSON *record, const struct ss_result *p) {
   ss_range_add(record, "range", p->time_low, p->time_high);
-  ss_json_add_number(record, "half", p->by_half / p->captured);
+  if (p->extrapolated_from) ss_json_add_number(record, "half", p->by_half / p->captured);
+}
+
+/* How many times as fast as the dense baseline, with its range. */
+static void add_vs_dense(cJSON *record, const struct ss_result *p, double dense) {
+  const double ratio = ss_vs_dense(dense, p->time);
+  struct ss_likely range = {NAN, NAN};
+  char text[SS_RATIO_TEXT_SIZE];
+  if (isfinite(ratio) && dense == p->dense_s && !ss_spread_certain(&p->uncertainty.model)) {
+    const struct ss_uncertain mine = ss_result_uncertain(p), baseline = ss_result_dense_uncertain(p);
+    range = ss_compare(&mine, &baseline).ratio;
+  }
+  ss_json_add(record, SS_N("vs_dense", ratio),
+              SS_T("vs_dense_text", ss_ratio_text(ratio, range.low, range.high, text)));
 }
 
 static cJSON *record_of(const struct ss_result *p, double dense) {
@@ -171,7 +220,7 @@ static cJSON *record_of(const struct ss_result *p, double dense) {
   ss_range_add(o, "fan", p->fan.p5, p->fan.p95);
   add_extrapolated(o, p);
   if (strcmp(p->device, "none") != 0) ss_json_add_number(o, "counted_s", p->kernel);
-  ss_json_add_number(o, "vs_dense", ss_vs_dense(dense, p->time));
+  add_vs_dense(o, p, dense);
   snprintf(text, sizeof text, "%.2f/%.2f", p->push_imbalance, p->pull_imbalance);
   ss_json_add_text(o, "imbalance", isfinite(p->push_imbalance) ? text : NULL);
   add_form(o, p);
@@ -198,7 +247,7 @@ struct ss_table *ss_results_block(const cJSON *records) {
                                              {"?5%..95%", "fan", NULL},
                                              {"?median", "time_p50_s", "s"},
                                              {"?kernels", "counted_s", "s"},
-                                             {"vs dense", "vs_dense", "%.2fx"},
+                                             {"vs dense", "vs_dense_text", NULL},
                                              {"sent/rank", "bytes_sent_max", "B"},
                                              {"recv/rank", "bytes_received_max", "B"},
                                              {"imbalance", "imbalance", NULL},
@@ -311,13 +360,19 @@ void ss_print_time_note(struct ss_iterations_played iterations, struct ss_counte
   ss_print_counted(counted, stream);
 }
 
-const char ss_range_note[] =
-    "where time lies as far as the captured ranks can tell; the others play later iterations";
+const char ss_range_note[] = "where time lies in 90 of 100 draws of what is not certain: numbers of the machine, "
+                             "the model, ranks that were not captured";
 static const char half_note[] = "time of the captured ranks, as half of them predict it, over what it is";
 
 static bool have_ranges(const struct ss_results *results) {
   for (size_t i = 0; i < results->count; i++)
     if (isfinite(results->result[i].time_low)) return true;
+  return false;
+}
+
+static bool extrapolate(const struct ss_results *results) {
+  for (size_t i = 0; i < results->count; i++)
+    if (results->result[i].extrapolated_from) return true;
   return false;
 }
 
@@ -349,10 +404,8 @@ bool ss_results_notes(const struct ss_results *results, ss_note_writer *note, FI
          "on the links of the cluster's \"jitter\": where 90% of its draws end, and their median; all else is\n"
          "of even links",
          stream);
-  if (have_ranges(results)) {
-    note("low..high", ss_range_note, stream);
-    note("by half", half_note, stream);
-  }
+  if (have_ranges(results)) note("low..high", ss_range_note, stream);
+  if (extrapolate(results)) note("by half", half_note, stream);
   if (ss_results_count_kernels(results))
     note("kernels", "of the rank or server that computes longest, mean over iterations; below, by kernel", stream);
   for (size_t i = 0; i < sizeof always / sizeof *always; i++) note(always[i][0], always[i][1], stream);
@@ -439,7 +492,7 @@ static void add_brief(cJSON *records, const struct ss_result *results, size_t n,
     ss_json_add_text(o, "label", p->setting.label);
     ss_json_add_number(o, "time_s", p->time);
     add_extrapolated(o, p);
-    ss_json_add_number(o, "vs_dense", ss_vs_dense(dense, p->time));
+    add_vs_dense(o, p, dense);
     ss_json_add_number(o, "busiest", fmax(p->sent_max, p->received_max));
     if (energy) ss_json_add_number(o, "applied", p->energy);
     if (p->exact != SS_UNKNOWN) cJSON_AddBoolToObject(o, "exact", p->exact == SS_YES);
@@ -493,7 +546,7 @@ static void print_dense(const struct ss_results *results, FILE *stream) {
 static bool brief_end(struct ss_results_writer *w, const struct ss_results *results, struct ss_error *error) {
   static const struct ss_column columns[] = {{"?<at", "place", NULL},          {"<scheme", "label", NULL},
                                              {"time", "time_s", "s"},          {"?low..high", "range", NULL},
-                                             {"?by half", "half", "%.3fx"},    {"vs dense", "vs_dense", "%.2fx"},
+                                             {"?by half", "half", "%.3fx"},    {"vs dense", "vs_dense_text", NULL},
                                              {"busiest rank", "busiest", "B"}, {"?energy", "applied", "%.1f%%"},
                                              {"exact", "exact", NULL},         {"<bottleneck", "bottleneck", NULL},
                                              {"<time, as a bar", "bar", NULL}};
@@ -504,7 +557,8 @@ static bool brief_end(struct ss_results_writer *w, const struct ss_results *resu
   time_note(results, w->stream);
   print_dense(results, w->stream);
   fputc('\n', w->stream);
-  if (have_ranges(results)) fprintf(w->stream, "low..high: %s\nby half: %s\n", ss_range_note, half_note);
+  if (have_ranges(results)) fprintf(w->stream, "low..high: %s (--certain leaves them out)\n", ss_range_note);
+  if (extrapolate(results)) fprintf(w->stream, "by half: %s\n", half_note);
   fputs("--wide: closed forms beside the times, imbalance, and what every column means\n", w->stream);
   return true;
 }

@@ -4,6 +4,7 @@
 #include "cost/placed.h"
 #include "schemes/simulate.h"
 #include "study/extrapolation.h"
+#include "study/ranges.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,15 +28,25 @@ static uint32_t networks_of(const struct ss_computing *all, const struct ss_poin
   return networks;
 }
 
-static bool worker_arrays(struct ss_worker *w, uint32_t ranks, uint32_t networks, struct ss_error *error) {
+/* Networks behind those, on which a component of a point's time costs more. */
+static uint32_t variants_of(const struct ss_computing *all, const struct ss_point_group *group) {
+  uint32_t variants = 0;
+  for (uint32_t i = 0; i < group->count; i++)
+    variants += ss_variants_count(&all->points[group->point[i]]->uncertainty);
+  return variants;
+}
+
+static bool worker_arrays(const struct ss_computing *all, const struct ss_point_group *group, struct ss_worker *w,
+                          struct ss_error *error) {
+  const uint32_t ranks = all->points[group->point[0]]->ranks;
   ss_arena_reset(&w->arrays);
-  w->networks = networks;
-  w->sent = ss_arena_alloc(&w->arrays, ranks, sizeof *w->sent);
-  w->received = ss_arena_alloc(&w->arrays, ranks, sizeof *w->received);
-  w->clusters = ss_arena_alloc(&w->arrays, networks, sizeof *w->clusters);
-  w->tallies = ss_arena_alloc(&w->arrays, networks, sizeof *w->tallies);
-  w->drawn = ss_arena_alloc(&w->arrays, networks, sizeof *w->drawn);
-  return (w->sent && w->received && w->clusters && w->tallies && w->drawn) ||
+  w->networks = networks_of(all, group);
+  w->variants = variants_of(all, group);
+  const size_t all_networks = (size_t)w->networks + w->variants;
+  return (ss_take(&w->arrays, w->sent, ranks) && ss_take(&w->arrays, w->received, ranks) &&
+          ss_take(&w->arrays, w->clusters, all_networks) && ss_take(&w->arrays, w->paces, all_networks) &&
+          ss_take(&w->arrays, w->tallies, all_networks) && ss_take(&w->arrays, w->drawn, w->networks) &&
+          ss_take(&w->arrays, w->varied, group->count)) ||
          ss_fail_memory(error, "recording ranks");
 }
 
@@ -245,6 +256,8 @@ void ss_result_begin(struct ss_result *result, const struct ss_point *point) {
                                .off = NAN,
                                .time_low = NAN,
                                .time_high = NAN,
+                               .uncertainty = point->uncertainty,
+                               .further = {NAN, NAN},
                                .draws = point->cluster.jitter.draws,
                                .identity = point->is.point};
 }
@@ -278,7 +291,8 @@ static bool run_iteration(const struct ss_computing *all, const struct ss_point_
                                  .verify = point->verify,
                                  .state = &w->memory,
                                  .clusters = w->clusters,
-                                 .cluster_count = w->networks};
+                                 .cluster_count = w->networks + (t == point->first ? w->variants : 0),
+                                 .paces = w->paces};
   struct ss_input_options input_options =
       ss_iteration_options(&point->setting, &point->selection, point->ranks, point->verify, point->device.counted);
   struct ss_input input;
@@ -313,6 +327,17 @@ static uint32_t draw_networks(struct ss_worker *w, const struct ss_cluster *clus
   return n;
 }
 
+/* From network n on, on which one component each of the point's time costs more. */
+static uint32_t vary_networks(struct ss_worker *w, const struct ss_point *point, struct ss_variants *varied,
+                              uint32_t n) {
+  ss_variants_make(varied, &point->cluster, &point->uncertainty);
+  for (uint32_t v = 0; v < varied->count; v++, n++) {
+    w->clusters[n] = &varied->cluster[v];
+    w->paces[n] = varied->pace[v];
+  }
+  return n;
+}
+
 static bool begin_group(const struct ss_computing *all, const struct ss_point_group *group, struct ss_worker *w,
                         struct ss_error *error) {
   const struct ss_point *point = all->points[group->point[0]];
@@ -322,17 +347,33 @@ static bool begin_group(const struct ss_computing *all, const struct ss_point_gr
   ss_selector_free(&w->selector);
   w->selector = (struct ss_selector){.selection = point->selection};
   memset(w->counted, 0, sizeof w->counted);
-  if (!worker_arrays(w, point->ranks, networks_of(all, group), error)) return false;
-  uint32_t n = group->count;
+  if (!worker_arrays(all, group, w, error)) return false;
+  uint32_t n = group->count, varied = w->networks;
+  for (uint32_t i = 0; i < w->networks; i++) w->paces[i] = 1;
   for (uint32_t i = 0; i < group->count; i++) {
     struct ss_result *p = &all->results[group->point[i]];
     w->clusters[i] = &all->points[group->point[i]]->cluster;
     n = draw_networks(w, w->clusters[i], n);
+    varied = vary_networks(w, all->points[group->point[i]], &w->varied[i], varied);
     ss_result_free_arrays(p);
     ss_result_begin(p, all->points[group->point[i]]);
     if (!point_arrays(p, all->options, error)) return false;
   }
   return ss_measure_begin(&w->measures, point->ranks, block, error);
+}
+
+/* The components of the first iteration, as shares of its time. */
+static void split_times(const struct ss_computing *all, const struct ss_point_group *group,
+                        const struct ss_worker *w) {
+  const struct ss_tally *on = w->tallies + w->networks;
+  for (uint32_t i = 0; i < group->count; i++) {
+    const double time = w->tallies[i].time;
+    double times[SS_COMPONENTS];
+    for (uint32_t v = 0; v < w->varied[i].count; v++) times[v] = (on++)->time;
+    struct ss_components *c = &all->results[group->point[i]].components;
+    *c = ss_variants_split(&w->varied[i], time, times);
+    for (int k = 0; k < SS_COMPONENTS; k++) c->s[k] = time > 0 ? c->s[k] / time : 0;
+  }
 }
 
 bool ss_group_play(const struct ss_computing *all, const struct ss_point_group *group, struct ss_worker *w,
@@ -352,8 +393,13 @@ bool ss_group_play(const struct ss_computing *all, const struct ss_point_group *
       drawn += p->draws;
       add_kernels(p, &outcome, &point->device);
     }
+    if (t == point->first) split_times(all, group, w);
   }
-  for (uint32_t i = 0; i < group->count; i++) divide(&all->results[group->point[i]], w);
+  for (uint32_t i = 0; i < group->count; i++) {
+    struct ss_result *p = &all->results[group->point[i]];
+    divide(p, w);
+    for (int k = 0; k < SS_COMPONENTS; k++) p->components.s[k] *= p->time;
+  }
   return true;
 }
 
@@ -364,17 +410,20 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_point_grou
   const struct ss_measure *mean = ss_measure_mean(&w->measures);
   struct form form;
   open_form(&form, point, all->costs, mean);
-  if (!ss_dense_find(&w->dense, point, w->clusters, group->count, error)) return false;
+  if (!ss_dense_find(&w->dense, point, w->clusters, group->count, w->varied, error)) return false;
   for (uint32_t i = 0; i < group->count; i++) {
     struct ss_result *p = &all->results[group->point[i]];
     if (!rank_draws(p, &w->arrays, error)) return false;
     p->dense_s = w->dense.time[i].seconds;
     p->dense = w->dense.time[i].name;
+    p->dense_components = w->dense.time[i].components;
     p->density = mean->density;
     p->gamma = mean->gamma;
     add_form(p, all->points[group->point[i]], &form);
   }
-  return ss_extrapolation_judge(all, group, w, error);
+  if (!ss_extrapolation_judge(all, group, w, error)) return false;
+  for (uint32_t i = 0; i < group->count; i++) ss_result_add_range(&all->results[group->point[i]]);
+  return true;
 }
 
 void ss_worker_free(struct ss_worker *w) {

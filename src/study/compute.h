@@ -41,12 +41,15 @@ struct ss_worker {
   struct ss_selector selector;
   struct ss_measures measures;
   struct ss_dense_baseline dense;
-  struct ss_arena arrays;             /* those that follow */
-  uint64_t *sent, *received;          /* [ranks] of one iteration */
-  uint32_t networks;                  /* those of the group's points, then what each draws of uneven links */
-  const struct ss_cluster **clusters; /* [networks] */
+  struct ss_arena arrays;      /* those that follow */
+  uint64_t *sent, *received;   /* [ranks] of one iteration */
+  uint32_t networks, variants; /* those of the group's points, then what each draws of uneven links; and, in the
+                                  first iteration, those on which a component of the time costs more */
+  const struct ss_cluster **clusters; /* [networks + variants] */
   struct ss_cluster *drawn;           /* [networks], of which those that are drawn are used */
-  struct ss_tally *tallies;           /* [networks] */
+  struct ss_variants *varied;         /* [points of the group], with the clusters of the variants */
+  double *paces;                      /* [networks + variants] of kernels */
+  struct ss_tally *tallies;           /* [networks + variants] */
   uint64_t counted[SS_RESULT_FIELDS]; /* iterations that have a value, for each field */
 };
 void ss_worker_free(struct ss_worker *worker);

@@ -36,7 +36,8 @@ static double ring_least(const struct ss_cluster *c, uint32_t ranks, uint32_t ri
 /* Networks on which a way is played at once: those that have as many rings. */
 struct batch {
   const struct ss_cluster **cluster;
-  uint32_t *number; /* of the network */
+  const double *pace; /* of kernels; NULL: as the device has it */
+  uint32_t *number;   /* of the network */
   struct ss_tally *tally;
   uint32_t count, rings;
 };
@@ -63,7 +64,8 @@ static bool play_batch(struct ss_dense_baseline *b, const struct ss_setting *set
                                  .device = &point->device,
                                  .state = &state,
                                  .clusters = batch->cluster,
-                                 .cluster_count = batch->count};
+                                 .cluster_count = batch->count,
+                                 .paces = batch->pace};
   struct ss_outcome outcome = {.tallies = batch->tally};
   const bool ok = ss_simulate(setting, &world, input, &b->temporary, &outcome, error);
   ss_state_free(&state);
@@ -88,12 +90,46 @@ static bool play_choice(struct ss_dense_baseline *b, const struct ss_point *poin
   struct ss_tally tally;
   struct ss_input input;
   uint32_t number = 0;
-  const struct batch batch = {&cluster, &number, &tally, 1, 1};
+  const struct batch batch = {&cluster, NULL, &number, &tally, 1, 1};
   ss_arena_reset(&b->temporary);
   if (!make_input(b, point, &input, error)) return false;
   ss_setting_tune(&setting, cluster, point->ranks, input.rows * input.width * input.value_bytes);
   if (!play_batch(b, &setting, point, &input, &batch, error)) return false;
-  *out = (struct ss_dense_time){tally.time, ss_dense_library_name(&setting)};
+  *out = (struct ss_dense_time){.seconds = tally.time, .name = ss_dense_library_name(&setting)};
+  return true;
+}
+
+/* The setting that is called so; false: none is, of a single rank say. */
+static bool setting_named(const char *name, const struct ss_cluster *cluster, uint32_t ranks, uint64_t bytes,
+                          struct ss_setting *out) {
+  *out = plain_setting();
+  if (!name) return false;
+  if (ss_layout_of(cluster, ranks).nccl) ss_setting_tune(out, cluster, ranks, bytes);
+  if (ss_layout_of(cluster, ranks).nccl) return true;
+  for (size_t i = 0; i < SS_DENSE_WAYS; i++)
+    if (strcmp(ss_dense_ways[i].name, name) == 0) return ss_dense_way_take(&ss_dense_ways[i], cluster, ranks, out);
+  return false;
+}
+
+/* Plays the fastest again where components cost more. */
+static bool split(struct ss_dense_baseline *b, const struct ss_point *point, const struct ss_cluster *cluster,
+                  const struct ss_variants *varied, struct ss_dense_time *time, struct ss_error *error) {
+  const struct ss_cluster *clusters[SS_COMPONENTS];
+  struct ss_tally tally[SS_COMPONENTS];
+  double times[SS_COMPONENTS];
+  struct ss_setting setting;
+  struct ss_input input;
+  ss_arena_reset(&b->temporary);
+  if (!make_input(b, point, &input, error)) return false;
+  const uint64_t bytes = input.rows * input.width * input.value_bytes;
+  if (varied->count == 0 || !setting_named(time->name, cluster, point->ranks, bytes, &setting)) return true;
+  for (uint32_t i = 0; i < varied->count; i++) clusters[i] = &varied->cluster[i];
+  const struct batch batch = {clusters,      varied->pace,
+                              NULL,          tally,
+                              varied->count, ss_setting_rings(&setting, ss_layout_of(cluster, point->ranks))};
+  if (!play_batch(b, &setting, point, &input, &batch, error)) return false;
+  for (uint32_t i = 0; i < varied->count; i++) times[i] = tally[i].time;
+  time->components = ss_variants_split(varied, time->seconds, times);
   return true;
 }
 
@@ -103,7 +139,7 @@ static bool play(struct ss_dense_baseline *b, const struct ss_point *point, cons
   const bool flat_ring = way == &ss_dense_ways[SS_DENSE_RINGS];
   struct ss_arena *arena = &b->temporary;
   struct ss_input input;
-  struct batch batch;
+  struct batch batch = {.pace = NULL};
   bool *waits;
   if (!ss_take(arena, batch.cluster, b->networks) || !ss_take(arena, batch.number, b->networks) ||
       !ss_take(arena, batch.tally, b->networks) || !ss_take(arena, waits, b->networks))
@@ -119,7 +155,7 @@ static bool play(struct ss_dense_baseline *b, const struct ss_point *point, cons
     if (batch.count == 0) return true;
     if (!play_batch(b, &setting, point, &input, &batch, error)) return false;
     for (uint32_t i = 0; i < batch.count; i++) {
-      const struct ss_dense_time time = {batch.tally[i].time, way->name};
+      const struct ss_dense_time time = {.seconds = batch.tally[i].time, .name = way->name};
       struct ss_dense_time *best = &b->time[batch.number[i]];
       if (flat_ring ? !(best->seconds < time.seconds) : !(best->seconds <= time.seconds)) *best = time;
     }
@@ -128,26 +164,31 @@ static bool play(struct ss_dense_baseline *b, const struct ss_point *point, cons
 
 /* Of all that decides it. */
 static uint64_t key_of(const struct ss_point *point, const struct ss_input *shape,
-                       const struct ss_cluster *const *clusters, uint32_t networks) {
+                       const struct ss_cluster *const *clusters, uint32_t networks,
+                       const struct ss_variants *varied) {
   const uint64_t sizes[] = {shape->rows, shape->width, shape->value_bytes, point->ranks, networks};
   uint64_t key = XXH3_64bits(sizes, sizeof sizes);
   key = XXH3_64bits_withSeed(&point->device, sizeof point->device, key);
-  for (uint32_t n = 0; n < networks; n++) key = XXH3_64bits_withSeed(clusters[n], sizeof *clusters[n], key);
+  for (uint32_t n = 0; n < networks; n++) {
+    key = XXH3_64bits_withSeed(clusters[n], sizeof *clusters[n], key);
+    if (varied) key = XXH3_64bits_withSeed(varied[n].factor, varied[n].count * sizeof *varied[n].factor, key);
+  }
   return key;
 }
 
 bool ss_dense_find(struct ss_dense_baseline *b, const struct ss_point *point,
-                   const struct ss_cluster *const *clusters, uint32_t networks, struct ss_error *error) {
+                   const struct ss_cluster *const *clusters, uint32_t networks, const struct ss_variants *varied,
+                   struct ss_error *error) {
   struct ss_input shape = {0};
   if (!ss_input_shape(&point->origin, false, &shape, error)) return false;
-  const uint64_t key = key_of(point, &shape, clusters, networks);
+  const uint64_t key = key_of(point, &shape, clusters, networks, varied);
   if (b->time && b->key == key && b->networks == networks) return true;
   ss_arena_reset(&b->kept);
   b->time = ss_arena_alloc(&b->kept, networks, sizeof *b->time);
   if (!b->time) return ss_fail_memory(error, "playing the dense baseline");
   b->key = key;
   b->networks = networks;
-  for (uint32_t n = 0; n < networks; n++) b->time[n] = (struct ss_dense_time){point->ranks > 1 ? NAN : 0, NULL};
+  for (uint32_t n = 0; n < networks; n++) b->time[n] = (struct ss_dense_time){.seconds = point->ranks > 1 ? NAN : 0};
   bool ok = true;
   const bool played = point->ranks > 1 && !point->origin.joint;
   for (uint32_t n = 0; ok && played && n < networks; n++)
@@ -156,6 +197,8 @@ bool ss_dense_find(struct ss_dense_baseline *b, const struct ss_point *point,
     ss_arena_reset(&b->temporary);
     ok = play(b, point, &ss_dense_ways[i], clusters, error);
   }
+  for (uint32_t n = 0; ok && varied && played && n < networks; n++)
+    ok = split(b, point, clusters[n], &varied[n], &b->time[n], error);
   if (!ok) b->time = NULL;
   return ok;
 }

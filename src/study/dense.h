@@ -5,6 +5,7 @@
  * of nodes. Times of schemes are compared with it. */
 #pragma once
 
+#include "machine/uncertainty.h"
 #include "schemes/simulate.h"
 
 struct ss_point;
@@ -13,6 +14,7 @@ struct ss_point;
 struct ss_dense_time {
   double seconds;   /* NaN: there is none, for tables that travel together; 0 of a single rank */
   const char *name; /* "ring, shard"; NULL: none */
+  struct ss_components components;
 };
 
 /* What was played last, kept for groups that follow each other; zeroed it is empty, and is to be freed. */
@@ -22,7 +24,9 @@ struct ss_dense_baseline {
   struct ss_dense_time *time; /* [networks] */
   uint32_t networks;
 };
-/* The baseline of the point's tensor on the networks, which have the same nodes, as baseline->time. */
+/* The baseline of the point's tensor on the networks, which have the same nodes, as baseline->time. `varied`
+ * [networks]: where components of times cost more; NULL: nobody asks for them. */
 bool ss_dense_find(struct ss_dense_baseline *baseline, const struct ss_point *point,
-                   const struct ss_cluster *const *clusters, uint32_t networks, struct ss_error *error) SS_MUST_CHECK;
+                   const struct ss_cluster *const *clusters, uint32_t networks, const struct ss_variants *varied,
+                   struct ss_error *error) SS_MUST_CHECK;
 void ss_dense_free(struct ss_dense_baseline *baseline);

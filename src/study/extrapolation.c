@@ -83,6 +83,7 @@ static struct ss_point among_captured(const struct ss_point *point) {
   own.cluster.jitter.draws = 0;
   own.extrapolation = NULL;
   own.verify = false;
+  own.uncertainty = ss_certain;
   return own;
 }
 
@@ -131,19 +132,12 @@ static double off(double a, double b) {
   return a == b ? 1 : fmax(a / b, b / a);
 }
 
-/* The error of one step from half the ranks to all, taken for each such step from there on. */
-static void conclude(struct ss_result *r, const struct ss_extrapolation *e, const struct load *captured,
-                     const struct load *by_half) {
-  const uint32_t half = e->from / 2;
-  const double steps = log((double)e->ranks / e->from) / log((double)e->from / half);
+static void conclude(struct ss_result *r, const struct load *captured, const struct load *by_half) {
   r->captured = captured->time;
   r->by_half = by_half->time;
   r->off = fmax(off(by_half->time, captured->time),
                 fmax(off(by_half->sent, captured->sent), off(by_half->received, captured->received)));
   if (!isfinite(r->off)) r->off = NAN;
-  const double factor = pow(r->off, steps);
-  r->time_low = r->time / factor;
-  r->time_high = r->time * factor;
 }
 
 static bool judge(struct judge *j, struct ss_worker *worker, struct ss_error *error) {
@@ -158,7 +152,7 @@ static bool judge(struct judge *j, struct ss_worker *worker, struct ss_error *er
   }
   ok = ok && play_both(j, worker, error);
   for (uint32_t i = 0; ok && i < j->count; i++)
-    conclude(&j->all->results[j->index[i]], j->of, &j->captured[i], &j->by_half[i]);
+    conclude(&j->all->results[j->index[i]], &j->captured[i], &j->by_half[i]);
   ss_arena_free(&arena);
   return ok;
 }

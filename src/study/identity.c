@@ -20,7 +20,8 @@ static const struct {
                {"sweep", NOTHING},  {"schemes", NOTHING},     {"ranks", NOTHING},       {"iterations", NOTHING},
                {"merge", NOTHING},  {"extrapolate", NOTHING}, {"tensors", NOTHING},     {"sizes", NOTHING},
                {"ragged", NOTHING}, {"hierarchy", NOTHING},   {"index_bytes", NOTHING}, {"granularity", NOTHING},
-               {"cluster", POINT},  {"device", PAYLOADS},     {"verify", PAYLOADS},     {"select", PAYLOADS}};
+               {"cluster", POINT},  {"certain", POINT},       {"device", PAYLOADS},     {"verify", PAYLOADS},
+               {"select", PAYLOADS}};
 
 static unsigned decides(const char *key) {
   for (size_t i = 0; i < sizeof members / sizeof *members; i++)
@@ -86,6 +87,7 @@ static cJSON *point_json(const struct ss_point *point) {
   cJSON_AddStringToObject(o, "label", point->setting.label);
   if (point->at) cJSON_AddItemReferenceToObject(o, "at", point->at);
   cJSON_AddNumberToObject(o, "draws", point->cluster.jitter.draws);
+  if (!ss_spread_certain(&point->uncertainty.model)) cJSON_AddTrueToObject(o, "ranges");
   if (library->kind == SS_NCCL) { /* the cluster names it; this is what its file says */
     const uint64_t beliefs = XXH3_64bits(&library->beliefs, sizeof library->beliefs);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)beliefs);
@@ -127,7 +129,7 @@ static int by_first(const void *a, const void *b) {
 }
 
 static size_t networks_at_once(const struct ss_point *point) {
-  const size_t draws = 1 + (size_t)point->cluster.jitter.draws;
+  const size_t draws = 1 + (size_t)point->cluster.jitter.draws + ss_variants_count(&point->uncertainty);
   const size_t capacity = SS_ENDPOINTS_MAX / (((size_t)point->ranks + point->servers) * draws);
   return capacity < 1 ? 1 : capacity < NETWORKS_MAX ? capacity : NETWORKS_MAX;
 }

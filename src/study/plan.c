@@ -70,44 +70,104 @@ static bool is_sum(const struct ss_result *p) {
   return strcmp(p->tensor, "*") == 0;
 }
 
+static const struct ss_likely no_range = {NAN, NAN};
+static const char each_with_its_own[] = "each with its own";
+
+/* The row's time, whoever takes it. */
+static struct ss_uncertain row_uncertain(const struct ss_plan_row *row) {
+  const struct ss_uncertain of_best = ss_result_uncertain(row->best ? row->best : row->cell);
+  return (struct ss_uncertain){row->time, &row->components, of_best.uncertainty,
+                               row->best ? row->best->setting.label : each_with_its_own, of_best.own};
+}
+
+static bool is_ranged(const struct ss_result *p) {
+  return !ss_spread_certain(&p->uncertainty.model);
+}
+
+/* Fills in what draws say of the row and of its dense baseline. */
+static void add_draws(struct ss_plan_row *row) {
+  const struct ss_result *p = row->cell;
+  const struct ss_uncertain mine = row_uncertain(row), dense = ss_result_dense_uncertain(p);
+  if (!is_ranged(p)) {
+    if (ss_result_ranged(p) && row->best) row->range = (struct ss_likely){row->best->time_low, row->best->time_high};
+    return;
+  }
+  row->range = ss_range_of(&mine);
+  if (p->dense_s > 0) row->dense_ratio = ss_compare(&mine, &dense).ratio;
+}
+
 static struct ss_plan_row choose(const struct ss_result *results, size_t n) {
-  struct ss_plan_row row = {
-      .cell = results, .dense = ss_results_dense(results, n), .candidates = n, .lossless = true};
+  struct ss_plan_row row = {.cell = results,
+                            .dense = ss_results_dense(results, n),
+                            .range = no_range,
+                            .next_ratio = no_range,
+                            .dense_ratio = no_range,
+                            .wins = NAN,
+                            .candidates = n};
   ss_results_rank(results, n, &row.best, &row.next);
   row.time = row.best->time;
-  row.low = row.best->time_low;
-  row.high = row.best->time_high;
   row.next_time = row.next ? row.next->time : NAN;
   row.lossless = row.best->lossless;
+  row.components = row.best->components;
+  add_draws(&row);
+  if (!is_ranged(results)) return row;
+  const struct ss_contest contest = ss_results_contest(results, n, row.best);
+  const struct ss_uncertain mine = row_uncertain(&row);
+  row.wins = contest.wins;
+  if (!contest.decided) {
+    row.rival = contest.rival->setting.label;
+    row.measure = ss_comparison_measure(&contest.against);
+  }
+  if (!row.next) return row;
+  const struct ss_uncertain next = ss_result_uncertain(row.next);
+  row.next_ratio = ss_compare(&mine, &next).ratio;
   return row;
+}
+
+/* `row` is of the faster of the two, of which one takes each tensor by its own cheapest. */
+static void compare_each(struct ss_plan_row *row, const struct ss_uncertain *slower, const char *name) {
+  const struct ss_uncertain mine = row_uncertain(row);
+  if (!is_ranged(row->cell)) return;
+  const struct ss_comparison c = ss_compare(&mine, slower);
+  row->next_ratio = c.ratio;
+  row->wins = isnan(row->wins) || !row->best ? c.wins : fmin(row->wins, c.wins);
+  if (row->best && row->rival) return;
+  row->rival = c.wins >= 0.95 ? NULL : name;
+  row->measure = row->rival ? ss_comparison_measure(&c) : NULL;
 }
 
 /* Of all tensors together there is one candidate more, unless all others take them in one exchange: each with what
  * its own row of `rows` says. */
 static void consider_each(struct ss_plan_row *row, const struct ss_plan_row *rows, size_t n) {
-  double sum = 0, low = 0, high = 0;
-  bool lossless = true, any = false;
+  struct ss_plan_row each = *row;
+  bool any = false;
+  each.time = 0;
+  each.lossless = true;
+  each.components = (struct ss_components){{0}};
   for (size_t k = 0; k < n; k++) {
     if (rows[k].cell->ranks != row->cell->ranks || rows[k].cell->at != row->cell->at) continue;
     any = true;
-    sum += rows[k].time;
-    low += rows[k].low;
-    high += rows[k].high;
-    lossless = lossless && rows[k].lossless;
+    each.time += rows[k].time;
+    for (int i = 0; i < SS_COMPONENTS; i++) each.components.s[i] += rows[k].components.s[i];
+    each.lossless = each.lossless && rows[k].lossless;
   }
-  if (!any || (row->time < sum && row->next_time <= sum)) return;
-  if (row->time < sum) {
+  if (!any || (row->time < each.time && row->next_time <= each.time)) return;
+  each.best = NULL;
+  if (row->time < each.time) {
+    const struct ss_uncertain slower = row_uncertain(&each);
     row->next = NULL;
-    row->next_time = sum;
+    row->next_time = each.time;
+    compare_each(row, &slower, each_with_its_own);
     return;
   }
-  row->next = row->best;
-  row->next_time = row->time;
-  row->best = NULL;
-  row->time = sum;
-  row->low = low;
-  row->high = high;
-  row->lossless = lossless;
+  const struct ss_plan_row one = *row;
+  const struct ss_uncertain slower = row_uncertain(&one);
+  each.next = one.best;
+  each.next_time = one.time;
+  each.rival = NULL;
+  add_draws(&each);
+  compare_each(&each, &slower, one.best->setting.label);
+  *row = each;
 }
 
 bool ss_plan_make(const struct ss_results *results, struct ss_plan *out, struct ss_error *error) {
@@ -187,9 +247,14 @@ static cJSON *row_json(const struct ss_plan_row *row) {
       SS_N("next_time_s", row->next_time), SS_N("margin", row->time > 0 ? row->next_time / row->time - 1 : NAN),
       SS_N("dense_s", row->dense.seconds), SS_T("dense", row->dense.name), SS_B("lossless", row->lossless),
       SS_N("energy", best ? best->energy : NAN), SS_N("candidates", (double)row->candidates));
-  if (cell->extrapolated_from)
-    ss_json_add(o, SS_N("extrapolated_from", cell->extrapolated_from), SS_N("time_low_s", row->low),
-                SS_N("time_high_s", row->high));
+  if (cell->extrapolated_from) ss_json_add(o, SS_N("extrapolated_from", cell->extrapolated_from));
+  if (ss_result_ranged(cell))
+    ss_json_add(o, SS_N("time_low_s", row->range.low), SS_N("time_high_s", row->range.high));
+  if (is_ranged(cell))
+    ss_json_add(o, SS_N("wins", row->wins), SS_N("next_ratio_low", row->next_ratio.low),
+                SS_N("next_ratio_high", row->next_ratio.high), SS_N("dense_ratio_low", row->dense_ratio.low),
+                SS_N("dense_ratio_high", row->dense_ratio.high), SS_T("rival", row->rival),
+                SS_T("measure", row->measure));
   add_form(o, best);
   add_turn(o, row->turn);
   return o;

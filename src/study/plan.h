@@ -1,7 +1,7 @@
 /* The cheapest scheme of each tensor in each cell, out of results that were computed. */
 #pragma once
 
-#include "study/results.h"
+#include "study/ranges.h"
 #include "study/window.h"
 
 struct ss_plan_row {
@@ -11,8 +11,14 @@ struct ss_plan_row {
    * second where `next_time` is NaN. */
   const struct ss_result *best, *next;
   double time, next_time;
-  double low, high;           /* of `time`, where ranks are extrapolated; else NaN */
-  struct ss_dense_time dense; /* the baseline */
+  struct ss_components components; /* of `time` */
+  struct ss_likely range;          /* of `time`; NaN, as are the next three, where nothing is uncertain */
+  struct ss_likely next_ratio;     /* of `next_time` to `time`, draw by draw */
+  struct ss_likely dense_ratio;    /* of the baseline's to `time` */
+  double wins;                     /* share of the draws in which no other candidate takes less */
+  const char *rival;               /* the cheapest in most other draws; NULL: it is the cheapest in 95 of 100 */
+  const char *measure;             /* what would tell them apart (ss_comparison_measure); NULL: no measurement */
+  struct ss_dense_time dense;      /* the baseline */
   bool lossless;
   size_t candidates;
   const struct ss_turn *turn; /* with the other window another one is the cheapest; NULL: not that anybody knows */

@@ -73,6 +73,7 @@ struct cell {
   size_t *tensor;     /* [point.siblings] those of the trace that are played; NULL: the one there is */
   uint32_t available; /* ranks; 0: any number */
   bool extrapolates;  /* to more than these */
+  bool certain;       /* no time has a range */
   struct ss_setting defaults;
   const struct ss_placement *placement; /* NULL: none is given */
 };
@@ -204,7 +205,7 @@ static bool read_extrapolate(struct ss_node node, struct cell *p, struct ss_erro
 
 static bool read_cell(struct ss_study *s, struct cell *p, struct ss_error *error) {
   struct ss_node root = ss_doc_root(s->doc), trace = ss_node_get(root, "trace"), merge = ss_node_get(root, "merge"),
-                 verify = ss_node_get(root, "verify");
+                 verify = ss_node_get(root, "verify"), certain = ss_node_get(root, "certain");
   uint64_t group = 1;
   if (!ss_object_check_keys(&ss_scenario_fields, root, error)) return false;
   if (!ss_node_present(trace))
@@ -225,6 +226,8 @@ static bool read_cell(struct ss_study *s, struct cell *p, struct ss_error *error
                         (unsigned long long)group);
   p->point.verify = true;
   if (ss_node_present(verify) && !ss_node_flag(verify, &p->point.verify, error)) return false;
+  p->certain = s->request.certain;
+  if (ss_node_present(certain) && !ss_node_flag(certain, &p->certain, error)) return false;
   if (!read_extrapolate(ss_node_get(root, "extrapolate"), p, error)) return false;
   uint64_t most = UINT64_C(1) << 20;
   if (p->source->trace) most = ss_trace_iterations(p->source->trace);
@@ -508,6 +511,7 @@ static bool add_points(struct ss_study *s, const struct cell *p, const struct ss
   if (s->chosen_for_user && !applies(&point.setting, p, layout, s->request.plan || s->request.candidates))
     return true;
   point.servers = ss_setting_servers(&point.setting, layout);
+  point.uncertainty = p->certain ? ss_certain : ss_uncertainty_of(&point.cluster, &point.device, ranks);
   if (!ss_setting_check(&point.setting, layout, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
   tell_dense(s, &point, layout);
   if (!draws_fit(s, &point, error) || !values_at_hand(&point, p, scheme, error) ||

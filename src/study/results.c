@@ -1,6 +1,7 @@
 #include "study/results.h"
 
 #include "study/dense.h"
+#include "study/ranges.h"
 
 #include "base/fields.h"
 #include "base/json_text.h"
@@ -36,6 +37,14 @@ void ss_results_rank(const struct ss_result *results, size_t n, const struct ss_
 
 /* --- the numeric fields ----------------------------------------------------------------------------------- */
 
+#define PARTS(prefix, member)                                                                                        \
+  PART(prefix "latency", member, SS_LATENCY), PART(prefix "transfer", member, SS_TRANSFER),                          \
+      PART(prefix "exchange_latency", member, SS_EXCHANGE_LATENCY),                                                  \
+      PART(prefix "exchange_transfer", member, SS_EXCHANGE_TRANSFER),                                                \
+      PART(prefix "intra_latency", member, SS_INTRA_LATENCY),                                                        \
+      PART(prefix "intra_transfer", member, SS_INTRA_TRANSFER), PART(prefix "kernels", member, SS_COMPUTING)
+#define PART(name, member, component)                                                                                \
+  FIELD(name "_part_s", member.s[component], SS_FIELD_LATER | SS_FIELD_DRAWN | SS_FIELD_ADDS)
 #define FIELD(name, member, is)                                                                                      \
   { name, offsetof(struct ss_result, member), is }
 enum { EXTRAPOLATED = SS_FIELD_LATER | SS_FIELD_JUDGED };
@@ -46,8 +55,10 @@ const struct ss_result_field ss_result_fields[SS_RESULT_FIELDS] = {
     FIELD("time_p5_s", fan.p5, SS_FIELD_LATER),
     FIELD("time_p50_s", fan.p50, SS_FIELD_LATER),
     FIELD("time_p95_s", fan.p95, SS_FIELD_LATER),
-    FIELD("time_low_s", time_low, EXTRAPOLATED | SS_FIELD_ADDS),
-    FIELD("time_high_s", time_high, EXTRAPOLATED | SS_FIELD_ADDS),
+    FIELD("time_low_s", time_low, SS_FIELD_LATER | SS_FIELD_RANGE),
+    FIELD("time_high_s", time_high, SS_FIELD_LATER | SS_FIELD_RANGE),
+    PARTS("", components),
+    PARTS("dense_", dense_components),
     FIELD("captured_s", captured, EXTRAPOLATED | SS_FIELD_ADDS),
     FIELD("captured_by_half_s", by_half, EXTRAPOLATED | SS_FIELD_ADDS),
     FIELD("error_factor", off, EXTRAPOLATED),
@@ -126,6 +137,18 @@ static void add_draws(struct ss_result *all, const struct ss_result *tensors, ui
   if (all->draws > 0 && !isnan(sum[0])) all->fan = ss_fan_of(sum, all->draws);
 }
 
+/* What is off by the ranks is so by each tensor's part of the time. */
+static void add_ranges(struct ss_result *all, const struct ss_result *tensors, uint32_t count) {
+  double half = 0, most = 0;
+  for (uint32_t t = 0; t < count; t++) {
+    const struct ss_spread further = ss_result_further(&tensors[t]);
+    half += tensors[t].time * further.half;
+    most += tensors[t].time * further.most;
+  }
+  all->further = (struct ss_spread){half / all->time, most / all->time};
+  ss_result_add_range(all);
+}
+
 struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t count) {
   struct ss_result all = tensors[0];
   all.tensor = "*";
@@ -150,13 +173,15 @@ struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t coun
     ss_result_set_value(&all, i, sum);
   }
   add_draws(&all, tensors, count);
+  add_ranges(&all, tensors, count);
   return all;
 }
 
 struct ss_dense_time ss_results_dense(const struct ss_result *results, size_t n) {
   for (size_t i = 0; i < n; i++)
-    if (!isnan(results[i].dense_s)) return (struct ss_dense_time){results[i].dense_s, results[i].dense};
-  return (struct ss_dense_time){NAN, NULL};
+    if (!isnan(results[i].dense_s))
+      return (struct ss_dense_time){results[i].dense_s, results[i].dense, results[i].dense_components};
+  return (struct ss_dense_time){.seconds = NAN};
 }
 
 void ss_result_free_arrays(struct ss_result *r) {
@@ -264,9 +289,10 @@ static void add_kernels(cJSON *object, const struct ss_result *r) {
 /* What was computed. */
 static cJSON *values_json(const struct ss_result *r) {
   cJSON *o = cJSON_CreateObject();
+  const unsigned unnamed = (r->extrapolated_from ? 0 : SS_FIELD_JUDGED) | (ss_result_ranged(r) ? 0 : SS_FIELD_RANGE) |
+                           (ss_spread_certain(&r->uncertainty.model) ? SS_FIELD_DRAWN : 0);
   for (size_t i = 0; i < SS_RESULT_FIELDS; i++)
-    if (r->extrapolated_from || !(ss_result_fields[i].is & SS_FIELD_JUDGED))
-      ss_json_add_number(o, ss_result_fields[i].name, ss_result_value(r, i));
+    if (!(ss_result_fields[i].is & unnamed)) ss_json_add_number(o, ss_result_fields[i].name, ss_result_value(r, i));
   ss_json_add(o, SS_T("dense", r->dense), SS_T("bound_by", r->bound_by[0] ? r->bound_by : NULL));
   add_usage(o, r);
   add_kernels(o, r);

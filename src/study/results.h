@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/suggest.h"
 #include "machine/network.h"
+#include "machine/uncertainty.h"
 #include "schemes/scheme.h"
 #include "study/dense.h"
 #include "tensor/kernel.h"
@@ -33,10 +34,13 @@ struct ss_result {
   double captured, by_half;   /* s: time of those ranks; and as half of them, played as all of them, predict it */
   double off;                 /* at least 1: by which factor that prediction is off, in time or the busiest rank's
                                  bytes; NaN, as are the two before: no half of the ranks can play */
-  double time_low, time_high; /* s: the range that follows from it */
-  double messages, rounds;    /* means over iterations, as are bytes */
-  double bytes, sent_max, received_max, server_max; /* B */
-  double bound;                                     /* s: what the busiest link, or port, needs at the very least */
+  double time_low, time_high; /* s: 90% of the draws lie between (study/ranges.h); NaN: nothing is uncertain */
+  struct ss_uncertainty uncertainty;
+  struct ss_components components, dense_components; /* s of `time`, and of `dense_s`; of what is uncertain */
+  struct ss_spread further;                          /* what `off` says of the ranks that are played */
+  double messages, rounds;                           /* means over iterations, as are bytes */
+  double bytes, sent_max, received_max, server_max;  /* B */
+  double bound;                                      /* s: what the busiest link, or port, needs at the very least */
   char bound_by[SS_LINK_NAME_SIZE]; /* which that is in the iteration with the largest bound; "": nothing was sent */
   double bound_max;                 /* s: of that iteration */
   struct ss_link_usage usage[SS_LINK_KINDS]; /* means over iterations; busy: shares of the time */
@@ -81,13 +85,15 @@ void ss_results_rank(const struct ss_result *results, size_t n, const struct ss_
 
 /* What a field is. */
 enum {
-  SS_FIELD_MEAN = 1,   /* a mean over iterations */
-  SS_FIELD_ADDS = 2,   /* "*" has the sum over tensors; of other fields it has none */
-  SS_FIELD_COUNTS = 4, /* whole things were counted: no compiler rounds them another way */
-  SS_FIELD_LATER = 8,  /* files of older programs have none */
-  SS_FIELD_JUDGED = 16 /* of extrapolated ranks alone: other results do not name it */
+  SS_FIELD_MEAN = 1,    /* a mean over iterations */
+  SS_FIELD_ADDS = 2,    /* "*" has the sum over tensors; of other fields it has none */
+  SS_FIELD_COUNTS = 4,  /* whole things were counted: no compiler rounds them another way */
+  SS_FIELD_LATER = 8,   /* files of older programs have none */
+  SS_FIELD_JUDGED = 16, /* of extrapolated ranks alone: other results do not name it */
+  SS_FIELD_RANGE = 32,  /* where something is uncertain: other results do not name it */
+  SS_FIELD_DRAWN = 64   /* where numbers of the machine are: likewise */
 };
-enum { SS_RESULT_FIELDS = 37 };
+enum { SS_RESULT_FIELDS = 51 };
 
 /* In the order of the schema, with the names that JSON has ("time_s", "bytes_sent_max", ...). */
 extern const struct ss_result_field {

@@ -68,6 +68,7 @@ static const struct ss_field_spec fields[] = {
     {"device", "a name in models/devices, a path, an object, or \"none\"", SS_IS_EITHER(ss_device_forms)},
     SS_SETTING_FIELDS,
     {"verify", "prove that every result is the sum (true)", SS_IS_FLAG},
+    {"certain", "numbers of machines are taken as they are: no time has a range (false)", SS_IS_FLAG},
     {"schemes", "those to be compared (all that can run)", SS_IS_LIST(&ss_scheme_field, 1, 1024)},
     {"iterations", "\"first:end\", or how many (all)", SS_IS_EITHER(ss_iterations_forms)},
     {"sweep", "a path and its values; the first is outermost", SS_IS_OBJECT(&sweep_spec)},

@@ -117,7 +117,7 @@ cJSON *ss_study_schemes(const char *text, struct ss_error *error) {
   return NULL;
 }
 
-/* A model's source speaks of what its file says, not of what the command line put there. */
+/* A model's source speaks of what its file says, not of what was put there: "given ...". */
 static bool disown(struct ss_study *s, const char *path, struct ss_error *error) {
   const size_t n = strcspn(path, "."), m = path[n] ? strcspn(path + n + 1, ".[") : 0;
   if (m == 0 || (strncmp(path, "cluster.", n + 1) != 0 && strncmp(path, "device.", n + 1) != 0)) return true;
@@ -125,7 +125,7 @@ static bool disown(struct ss_study *s, const char *path, struct ss_error *error)
   if (!model || !field) return ss_fail_memory(error, "reading options");
   struct ss_node source = ss_node_get(ss_node_get(ss_doc_root(s->doc), model), "source");
   if (!ss_node_present(ss_node_get(source, field))) return true;
-  cJSON *text = cJSON_CreateString("given on the command line");
+  cJSON *text = cJSON_CreateString("given in place of the file's");
   if (text && cJSON_ReplaceItemInObjectCaseSensitive(source.at, field, text)) return true;
   cJSON_Delete(text);
   return ss_fail_memory(error, "reading options");
@@ -266,7 +266,7 @@ static bool visit(struct ss_study *s, const struct axis *axes, size_t n, size_t 
   for (const cJSON *value = axes[depth].values->child; value; value = value->next) {
     cJSON *copy = cJSON_Duplicate(value, 1);
     if (!copy) return ss_fail_memory(error, "sweeping");
-    if (!resolve_models(s, error) || !put_value(s, axes[depth].path, copy, error)) return false;
+    if (!resolve_models(s, error) || !set_value(s, axes[depth].path, copy, error)) return false;
     cJSON_DeleteItemFromObjectCaseSensitive(at, axes[depth].path);
     cJSON_AddItemToObject(at, axes[depth].path, plain(value));
     if (!visit(s, axes, n, depth + 1, at, error)) return false;

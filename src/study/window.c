@@ -25,6 +25,7 @@ static struct ss_point *other_points(const struct ss_study *study, size_t *count
     if (!ss_cluster_fair(&point.cluster) || point.ranks == 1) continue;
     point.cluster.window = other_window(ss_cluster_window_of(&point.cluster, true));
     point.verify = false;
+    point.uncertainty = ss_certain;
     point.extrapolation = NULL; /* as far off as it is known to be */
     points[(*count)++] = point;
   }

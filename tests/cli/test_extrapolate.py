@@ -66,7 +66,7 @@ def between(trace, first, end):
 
 
 def ask(trace, *more, schemes=ROWS, command="run", status=0):
-    return told(command, "--trace", trace, "--cluster", CLUSTER, "--scheme", schemes, *more, "--quiet", status=status)
+    return told(command, "--trace", trace, "--cluster", CLUSTER, "--scheme", schemes, *more, "--certain", "--quiet", status=status)
 
 
 def points(trace, *more, **options):
@@ -151,8 +151,9 @@ def all_tensors_together_add_their_ranges(folder):
     ours = points(trace, "--ranks", 8, "--extrapolate", schemes="ps")
     *each, together = ours
     assert together["tensor"] == "*" and together["error_factor"] is None
-    for field in "time_low_s", "time_high_s", "captured_s", "captured_by_half_s":
+    for field in "time_high_s", "captured_s", "captured_by_half_s":
         assert math.isclose(together[field], sum(p[field] for p in each), rel_tol=1e-12)
+    assert math.isclose(together["time_low_s"], together["time_s"] ** 2 / together["time_high_s"], rel_tol=1e-12)
 
 
 @test
@@ -216,7 +217,7 @@ def plan_and_export_take_it(folder):
     dice = random.Random(10)
     trace = some_trace(dice, 4, 6, 2)
     a, b = write(folder / "a", trace), write(folder / "b", widened(trace, 4, 12))
-    ours, theirs = (json.loads(told("plan", "--trace", path, "--cluster", CLUSTER, *more, "--format", "json", "--quiet"))["plan"]
+    ours, theirs = (json.loads(told("plan", "--trace", path, "--cluster", CLUSTER, *more, "--certain", "--format", "json", "--quiet"))["plan"]
                     for path, more in ((a, ("--ranks", 12, "--extrapolate")), (b, ())))
     same(ours, theirs)
     assert all(row["extrapolated_from"] == 4 and row["time_low_s"] <= row["time_s"] <= row["time_high_s"] for row in ours)

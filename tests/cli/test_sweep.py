@@ -158,7 +158,7 @@ def threads_do_not_matter(folder):
 def results_appear_before_the_end(folder):
     """A run whose output may not grow beyond its first lines dies when it writes them, and not after all of its work."""
     scenario, used = write_json(folder, large(sweep={"cluster.gpus_per_node": [1, 2, 4, 8, 16, 32]})), []
-    for most in (resource.RLIM_INFINITY, 2000):
+    for most in (resource.RLIM_INFINITY, 3000):
         with open(folder / "out", "wb") as out:
             run = subprocess.Popen([PROGRAM, "run", scenario, "--format", "csv", "--jobs", "1"], env=ENVIRONMENT, stdout=out,
                                    stderr=subprocess.DEVNULL, preexec_fn=lambda most=most: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
@@ -166,7 +166,7 @@ def results_appear_before_the_end(folder):
             run.returncode = os.waitstatus_to_exitcode(status)
         rows = list(csv.DictReader((folder / "out").read_text().splitlines()))
         assert run.returncode == (0 if most == resource.RLIM_INFINITY else -signal.SIGXFSZ), run.returncode
-        assert len(rows) == 180 or most == 2000 and 1 < len(rows) < 12, len(rows)
+        assert len(rows) == 180 or most == 3000 and 1 < len(rows) < 12, len(rows)
         whole = len(rows) if most == resource.RLIM_INFINITY else len(rows) - 1  # the last may be torn
         assert [row["label"] for row in rows[:min(whole, 6)]] == large()["schemes"][:whole]
         used.append(usage.ru_utime)

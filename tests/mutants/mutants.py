@@ -854,7 +854,7 @@ MUTANTS = [
     Mutant("lookups are those of all iterations", "src/study/placing.c", "const double share = 1 / (double)(point->end - point->first);",
            "const double share = 1;", cli="placement"),
     Mutant("plan does not weigh one exchange of all", "src/study/plan.c",
-           "if (row->time < sum) {\n    row->next = NULL;", "if (false) {\n    row->next = NULL;", cli="placement"),
+           "if (row->time < each.time) {\n    const", "if (false) {\n    const", cli="placement"),
     # --- the library, and Python over it
     Mutant("a cancelled request stays so", "src/library/request.c",
            "  if (request) atomic_store(&((struct handle *)request)->cancelled, false);\n", "", unit="library"),

@@ -1,0 +1,134 @@
+#include "machine/uncertainty.h"
+
+#include "machine/device.h"
+
+#include <math.h>
+
+const char *const ss_component_names[] = {"latency",       "transfer",       "exchange_latency", "exchange_transfer",
+                                          "intra_latency", "intra_transfer", "kernels",          NULL};
+
+const char *ss_component_words(enum ss_component component) {
+  static const char *const words[SS_COMPONENTS] = {
+      [SS_LATENCY] = "the latency between nodes",
+      [SS_TRANSFER] = "the bandwidth between nodes",
+      [SS_EXCHANGE_LATENCY] = "the latency of exchanges between nodes",
+      [SS_EXCHANGE_TRANSFER] = "the bandwidth of exchanges between nodes",
+      [SS_INTRA_LATENCY] = "the latency inside nodes",
+      [SS_INTRA_TRANSFER] = "the bandwidth inside nodes",
+      [SS_COMPUTING] = "the kernels of the device",
+  };
+  return words[component];
+}
+
+/* --- by how much ---------------------------------------------------------------------------------------------- */
+
+#define SURE                                                                                                         \
+  { 1, 1 }
+const struct ss_uncertainty ss_certain = {.of = {SURE, SURE, SURE, SURE, SURE, SURE, SURE}, .model = SURE};
+
+/* Stated, not fitted: of numbers by where they come from (enum ss_origin_of_number), of kernels, and of the model
+ * (docs/model.md, "Ranges", says why). */
+static const struct ss_spread by_source[] = {
+    [SS_SUPPOSED] = {1, 1}, [SS_PRINTED] = {1.14, 1.5}, [SS_MEASURED] = {1.1, 1.3}, [SS_ESTIMATED] = {1.33, 2}};
+static const struct ss_spread measured_kernels = {1.12, 1.5}, estimated_kernels = {1.33, 2},
+                              of_the_model = {1.03, 1.1};
+
+/* Independent errors of a normal logarithm add their squares. */
+static double join(double a, double b) {
+  return exp(hypot(log(a), log(b)));
+}
+
+struct ss_spread ss_spread_join(struct ss_spread a, struct ss_spread b) {
+  return (struct ss_spread){join(a.half, b.half), join(a.most, b.most)};
+}
+
+static bool any_estimated(const struct ss_device *device) {
+  for (int k = 0; k < SS_KERNELS; k++)
+    if (!device->line[k].known) return true;
+  return false;
+}
+
+/* --- of clusters that were measured --------------------------------------------------------------------------- */
+
+/* A distance in doublings: errors of each add as independent ones do. */
+static struct ss_spread times(struct ss_spread each, double doublings) {
+  const double n = sqrt(doublings);
+  if (!(each.most > 0)) return (struct ss_spread)SURE;
+  return (struct ss_spread){pow(each.half, n), pow(each.most, n)};
+}
+
+static double doublings_of(const struct ss_accuracy *a, uint32_t nodes) {
+  if (a->nodes_max == 0 || (nodes >= a->nodes_min && nodes <= a->nodes_max)) return 0;
+  return nodes > a->nodes_max ? log2((double)nodes / a->nodes_max) : log2((double)a->nodes_min / nodes);
+}
+
+/* Of messages of that kind among so many nodes. Every scheme is another collective that nobody measured: those that
+ * were tell of its messages alone. */
+static struct ss_spread fitted(const struct ss_accuracy *a, enum ss_message_kind kind, uint32_t nodes) {
+  const struct ss_spread *collective = &a->of[SS_NEW_COLLECTIVE], *new_kind = &a->of[SS_NEW_KIND],
+                         *own = a->kind[kind] && collective->most > 0 ? collective : new_kind;
+  return ss_spread_join(own->most > 0 ? *own : by_source[SS_ESTIMATED],
+                        times(a->of[SS_NODES_DOUBLED], doublings_of(a, nodes)));
+}
+
+static void add_fitted(struct ss_uncertainty *u, const struct ss_cluster *c, uint32_t nodes) {
+  static const enum ss_message_kind kinds[] = {SS_CHAIN, SS_CHAIN, SS_EXCHANGE, SS_EXCHANGE, SS_INSIDE, SS_INSIDE};
+  for (int i = 0; i < SS_COMPUTING; i++)
+    if (!ss_spread_certain(&u->of[i])) u->of[i] = fitted(&c->accuracy, kinds[i], nodes);
+}
+
+struct ss_uncertainty ss_uncertainty_of(const struct ss_cluster *c, const struct ss_device *device, uint32_t ranks) {
+  struct ss_uncertainty u = ss_certain;
+  const bool between = ranks > c->gpus_per_node, inside = c->gpus_per_node > 1 && c->has_intra;
+  u.model = of_the_model;
+  if (between || !inside) {
+    u.of[SS_LATENCY] = by_source[c->source.latency];
+    u.of[SS_TRANSFER] = by_source[c->source.bandwidth];
+  }
+  if (between && (c->has_exchange || (c->accuracy.known && !c->accuracy.kind[SS_EXCHANGE])))
+    u.of[SS_EXCHANGE_LATENCY] = u.of[SS_EXCHANGE_TRANSFER] = by_source[c->source.exchange];
+  if (inside) u.of[SS_INTRA_LATENCY] = u.of[SS_INTRA_TRANSFER] = by_source[c->source.intra];
+  if (c->accuracy.known) add_fitted(&u, c, ss_cluster_nodes(c, ranks));
+  if (device->counted) u.of[SS_COMPUTING] = any_estimated(device) ? estimated_kernels : measured_kernels;
+  return u;
+}
+
+/* --- components of a time ----------------------------------------------------------------------------------- */
+
+/* A component costs so many times as much where its cost is looked at: not so much that messages overtake each other
+ * as they never would, and enough for digits. */
+static double step_of(const struct ss_spread *spread) {
+  return sqrt(spread->most);
+}
+
+uint32_t ss_variants_count(const struct ss_uncertainty *uncertainty) {
+  uint32_t count = 0;
+  for (int i = 0; i < SS_COMPONENTS; i++) count += !ss_spread_certain(&uncertainty->of[i]);
+  return count;
+}
+
+void ss_variants_make(struct ss_variants *out, const struct ss_cluster *cluster,
+                      const struct ss_uncertainty *uncertainty) {
+  const bool apart = !ss_spread_certain(&uncertainty->of[SS_EXCHANGE_LATENCY]);
+  out->count = 0;
+  for (int i = 0; i < SS_COMPONENTS; i++) {
+    if (ss_spread_certain(&uncertainty->of[i])) continue;
+    const uint32_t n = out->count++;
+    out->of[n] = (enum ss_component)i;
+    out->factor[n] = step_of(&uncertainty->of[i]);
+    out->pace[n] = i == SS_COMPUTING ? out->factor[n] : 1;
+    out->cluster[n] = *cluster;
+    out->cluster[n].has_exchange = cluster->has_exchange || apart;
+    ss_cluster_scale_component(&out->cluster[n], (enum ss_component)i, out->factor[n]);
+  }
+}
+
+struct ss_components ss_variants_split(const struct ss_variants *variants, double time, const double *on) {
+  struct ss_components components = {{0}};
+  double sum = 0;
+  for (uint32_t n = 0; n < variants->count; n++)
+    sum += components.s[variants->of[n]] = fmax(0, (on[n] - time) / (variants->factor[n] - 1));
+  /* where a step makes another message the last one, components grow faster than at first, and overlap */
+  for (uint32_t n = 0; sum > time && n < variants->count; n++) components.s[variants->of[n]] *= time / sum;
+  return components;
+}

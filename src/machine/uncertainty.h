@@ -1,0 +1,68 @@
+/* How sure a machine's costs are: the components of a time, by which factor each may be off, and the machines of
+ * which one component costs more (docs/model.md, "Ranges"). */
+#pragma once
+
+#include "machine/cluster.h"
+
+struct ss_device;
+
+/* What a time is made of. Each component costs the more, the more one number of the machine, or one class of numbers,
+ * is off; all together are the whole time, as long as no message overtakes another. */
+enum ss_component {
+  SS_LATENCY,  /* of messages between nodes; of chains alone, where exchanges have a class of their own */
+  SS_TRANSFER, /* of their bytes */
+  SS_EXCHANGE_LATENCY,
+  SS_EXCHANGE_TRANSFER,
+  SS_INTRA_LATENCY, /* inside nodes */
+  SS_INTRA_TRANSFER,
+  SS_COMPUTING, /* kernels */
+  SS_COMPONENTS
+};
+/* NULL-terminated: "latency", "transfer", "exchange_latency", ... in the order of the components. */
+extern const char *const ss_component_names[];
+/* What a user measures to know it better: "the latency between nodes". */
+const char *ss_component_words(enum ss_component component);
+
+/* By which factors, each at least 1, the components of a machine may be off. */
+struct ss_uncertainty {
+  struct ss_spread of[SS_COMPONENTS];
+  struct ss_spread model; /* of the model itself, where every number is known: of each scheme apart */
+};
+/* Nothing is uncertain. */
+extern const struct ss_uncertainty ss_certain;
+
+/* Of a run of so many ranks. A fitted cluster says it by class of what was measured (machine/accuracy.h); of others
+ * the "source" of a number does: what nobody gives a source is taken as it is. */
+struct ss_uncertainty ss_uncertainty_of(const struct ss_cluster *cluster, const struct ss_device *device,
+                                        uint32_t ranks);
+
+static inline bool ss_spread_certain(const struct ss_spread *spread) {
+  return !(spread->most > 1);
+}
+/* Both at once, independent of each other. */
+struct ss_spread ss_spread_join(struct ss_spread a, struct ss_spread b);
+
+/* --- components of a time --------------------------------------------------------------------------------- */
+
+/* s of each component. */
+struct ss_components {
+  double s[SS_COMPONENTS];
+};
+
+/* The component costs `factor` times as much. */
+void ss_cluster_scale_component(struct ss_cluster *cluster, enum ss_component component, double factor);
+
+/* The machines of which one uncertain component each costs `factor` times as much. */
+struct ss_variants {
+  uint32_t count;
+  enum ss_component of[SS_COMPONENTS];
+  double factor[SS_COMPONENTS];
+  double pace[SS_COMPONENTS]; /* how many times as long kernels take */
+  struct ss_cluster cluster[SS_COMPONENTS];
+};
+/* How many there are. */
+uint32_t ss_variants_count(const struct ss_uncertainty *uncertainty);
+void ss_variants_make(struct ss_variants *out, const struct ss_cluster *cluster,
+                      const struct ss_uncertainty *uncertainty);
+/* The components of `time`, given the time on each variant: what grows with a component is its own. */
+struct ss_components ss_variants_split(const struct ss_variants *variants, double time, const double *on);

@@ -1,0 +1,201 @@
+#include "study/ranges.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* --- draws ---------------------------------------------------------------------------------------------------- */
+
+enum { SEED = 1 };
+
+/* The logarithm of a factor: half of all lie within the spread's one factor, 90% within the other, up and down alike;
+ * straight lines between, and on to the end. */
+static double log_factor(const struct ss_spread *spread, uint64_t random) {
+  const double u = 2 * ss_unit(random) - 1, share = fabs(u), half = log(spread->half), most = log(spread->most);
+  const double size = share < 0.5 ? half * share / 0.5 : half + (most - half) * (share - 0.5) / 0.4;
+  return u < 0 ? -size : size;
+}
+
+static uint64_t number_of(const char *label) {
+  return label ? XXH3_64bits(label, strlen(label)) : 0;
+}
+
+static double factor_of(const struct ss_spread *spread, uint64_t of, uint64_t draw) {
+  return ss_spread_certain(spread) ? 1 : exp(log_factor(spread, ss_mix(ss_mix(SEED, of), draw)));
+}
+
+/* `label` is number_of its text: what is drawn for it apart differs from what components draw. */
+static double apart(const struct ss_uncertain *u, uint64_t label, uint64_t draw) {
+  return factor_of(&u->uncertainty->model, ~label, draw) * factor_of(&u->own, ~label ^ SS_COMPONENTS, draw);
+}
+
+void ss_draws_of(const struct ss_uncertain *u, double out[SS_RANGE_DRAWS]) {
+  const uint64_t label = number_of(u->label);
+  for (uint64_t d = 0; d < SS_RANGE_DRAWS; d++) {
+    double time = u->time;
+    for (uint64_t i = 0; i < SS_COMPONENTS; i++)
+      if (u->components->s[i] > 0) time += u->components->s[i] * (factor_of(&u->uncertainty->of[i], i, d) - 1);
+    out[d] = fmax(time, 0) * apart(u, label, d);
+  }
+}
+
+static int by_size(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Sorts. */
+static struct ss_likely middle(double draws[SS_RANGE_DRAWS]) {
+  qsort(draws, SS_RANGE_DRAWS, sizeof *draws, by_size);
+  return (struct ss_likely){draws[SS_RANGE_DRAWS / 20], draws[SS_RANGE_DRAWS - 1 - SS_RANGE_DRAWS / 20]};
+}
+
+struct ss_likely ss_range_of(const struct ss_uncertain *u) {
+  double draws[SS_RANGE_DRAWS];
+  ss_draws_of(u, draws);
+  return middle(draws);
+}
+
+/* --- comparisons -------------------------------------------------------------------------------------------- */
+
+/* Of a normal logarithm, nearly. */
+static double variance(const struct ss_spread *spread) {
+  const double deviation = ss_spread_certain(spread) ? 0 : log(spread->most) / 1.645;
+  return deviation * deviation;
+}
+
+static double share_of(const struct ss_uncertain *u, int component) {
+  return u->time > 0 ? u->components->s[component] / u->time : 0;
+}
+
+/* To first order: errors of both add where they are apart, and cancel where they are shared. */
+static void find_most(const struct ss_uncertain *a, const struct ss_uncertain *b, struct ss_comparison *out) {
+  double largest = variance(&a->uncertainty->model) + variance(&a->own) + variance(&b->uncertainty->model) +
+                   variance(&b->own),
+         sum = largest;
+  out->most = SS_COMPONENTS;
+  for (int i = 0; i < SS_COMPONENTS; i++) {
+    const double differs = share_of(a, i) - share_of(b, i);
+    const double part = differs * differs * variance(&a->uncertainty->of[i]);
+    sum += part;
+    if (part <= largest) continue;
+    largest = part;
+    out->most = (enum ss_component)i;
+  }
+  out->share = sum > 0 ? largest / sum : 0;
+}
+
+/* One thing under two names: an all-reduce and the dense baseline that it is. */
+static bool same(const struct ss_uncertain *a, const struct ss_uncertain *b) {
+  bool alike = a->time == b->time;
+  for (int i = 0; i < SS_COMPONENTS; i++) alike = alike && a->components->s[i] == b->components->s[i];
+  return alike;
+}
+
+struct ss_comparison ss_compare(const struct ss_uncertain *a, const struct ss_uncertain *b) {
+  struct ss_comparison out = {.wins = 1, .ratio = {1, 1}, .most = SS_COMPONENTS};
+  if (same(a, b)) return out;
+  double mine[SS_RANGE_DRAWS], other[SS_RANGE_DRAWS];
+  ss_draws_of(a, mine);
+  ss_draws_of(b, other);
+  size_t wins = 0;
+  for (size_t d = 0; d < SS_RANGE_DRAWS; d++) {
+    wins += mine[d] <= other[d];
+    other[d] = mine[d] > 0 ? other[d] / mine[d] : 1;
+  }
+  out.wins = (double)wins / SS_RANGE_DRAWS;
+  out.ratio = middle(other);
+  find_most(a, b, &out);
+  return out;
+}
+
+bool ss_comparison_decides(const struct ss_comparison *c) {
+  return c->wins >= 0.95 || c->wins <= 0.05;
+}
+
+const char *ss_comparison_measure(const struct ss_comparison *c) {
+  return c->most == SS_COMPONENTS ? NULL : ss_component_words(c->most);
+}
+
+/* --- of results ----------------------------------------------------------------------------------------------- */
+
+/* What half of the captured ranks, which predict all of them, are off, is off again for each such step from there. */
+struct ss_spread ss_result_further(const struct ss_result *r) {
+  const uint32_t from = r->extrapolated_from, half = from / 2;
+  if (from == 0) return (struct ss_spread){1, 1};
+  if (isnan(r->off) || half == 0) return r->further;
+  const double steps = log((double)r->ranks / from) / log((double)from / half);
+  return (struct ss_spread){pow(r->off, steps / 2), pow(r->off, steps)};
+}
+
+struct ss_uncertain ss_result_uncertain(const struct ss_result *r) {
+  return (struct ss_uncertain){r->time, &r->components, &r->uncertainty, r->setting.label, ss_result_further(r)};
+}
+
+struct ss_uncertain ss_result_dense_uncertain(const struct ss_result *r) {
+  return (struct ss_uncertain){r->dense_s, &r->dense_components, &r->uncertainty, r->dense, {1, 1}};
+}
+
+bool ss_result_ranged(const struct ss_result *r) {
+  return !ss_spread_certain(&r->uncertainty.model) || r->extrapolated_from > 0;
+}
+
+/* Nobody knows how far off ranks are that were extrapolated from too few. */
+static bool known(const struct ss_result *r) {
+  return ss_result_ranged(r) && !isnan(ss_result_further(r).most);
+}
+
+void ss_result_add_range(struct ss_result *r) {
+  const struct ss_uncertain u = ss_result_uncertain(r);
+  r->time_low = r->time_high = NAN;
+  if (!known(r)) return;
+  if (ss_spread_certain(&r->uncertainty.model)) { /* nothing but what is known of extrapolated ranks */
+    r->time_low = r->time / u.own.most;
+    r->time_high = r->time * u.own.most;
+    return;
+  }
+  const struct ss_likely range = ss_range_of(&u);
+  r->time_low = range.low;
+  r->time_high = range.high;
+}
+
+/* Adds to each of the n the draws that it wins; of equals the first does. */
+static void count_wins(const struct ss_result *results, size_t n, size_t *wins) {
+  double least[SS_RANGE_DRAWS], draws[SS_RANGE_DRAWS];
+  size_t winner[SS_RANGE_DRAWS];
+  for (size_t i = 0; i < n; i++) {
+    const struct ss_uncertain u = ss_result_uncertain(&results[i]);
+    ss_draws_of(&u, draws);
+    for (size_t d = 0; d < SS_RANGE_DRAWS; d++) {
+      if (i > 0 && !(draws[d] < least[d])) continue;
+      least[d] = draws[d];
+      winner[d] = i;
+    }
+  }
+  for (size_t d = 0; d < SS_RANGE_DRAWS; d++) wins[winner[d]]++;
+}
+
+struct ss_contest ss_results_contest(const struct ss_result *results, size_t n, const struct ss_result *best) {
+  struct ss_contest out = {.wins = NAN};
+  SS_AUTO_FREE size_t *wins = ss_alloc_zero(n, sizeof *wins);
+  const size_t own = (size_t)(best - results);
+  size_t most = 0;
+  if (!wins || ss_spread_certain(&best->uncertainty.model) || isnan(best->time_low)) return out;
+  count_wins(results, n, wins);
+  out.wins = (double)wins[own] / SS_RANGE_DRAWS;
+  for (size_t i = 0; i < n; i++) {
+    if (i == own || (out.rival && (wins[i] < most || (wins[i] == most && results[i].time >= out.rival->time))))
+      continue;
+    out.rival = &results[i];
+    most = wins[i];
+  }
+  out.decided = out.wins >= 0.95 || !out.rival;
+  if (!out.rival) return out;
+  const struct ss_uncertain a = ss_result_uncertain(best), b = ss_result_uncertain(out.rival);
+  out.against = ss_compare(&a, &b);
+  return out;
+}

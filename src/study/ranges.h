@@ -1,0 +1,65 @@
+/* Ranges: between which times a result lies with 90% probability, and how sure it is which of two is faster.
+ *
+ * Each number of the machine may be off by a factor (machine/uncertainty.h). A draw takes a factor for each: the same
+ * in all results, since all stand on the same machine. What a scheme is off besides, where every number is known, is
+ * drawn for each scheme apart. A time is the sum of its components, so a draw costs a few products. */
+#pragma once
+
+#include "study/results.h"
+
+enum { SS_RANGE_DRAWS = 1000 };
+
+/* A time and what it is made of. */
+struct ss_uncertain {
+  double time; /* s */
+  const struct ss_components *components;
+  const struct ss_uncertainty *uncertainty;
+  const char *label;    /* of whose own error is drawn apart */
+  struct ss_spread own; /* what it may be off besides, apart from all others: of extrapolated ranks */
+};
+
+/* The time in each draw. */
+void ss_draws_of(const struct ss_uncertain *uncertain, double out[SS_RANGE_DRAWS]);
+
+/* Where a number lies, most likely. */
+struct ss_likely {
+  double low, high; /* 5% and 95% of the draws */
+};
+struct ss_likely ss_range_of(const struct ss_uncertain *uncertain);
+
+/* One time against another, draw by draw. */
+struct ss_comparison {
+  double wins;            /* share of the draws in which `a` takes less */
+  struct ss_likely ratio; /* of b's time to a's */
+  /* What makes most of the spread of that ratio: a component, or SS_COMPONENTS: what is drawn for each apart; and its
+   * share of the variance. */
+  enum ss_component most;
+  double share;
+};
+struct ss_comparison ss_compare(const struct ss_uncertain *a, const struct ss_uncertain *b);
+/* Is it a verdict, either way: in 95 of 100 draws? */
+bool ss_comparison_decides(const struct ss_comparison *comparison);
+
+/* What would decide it: "the bandwidth between nodes"; NULL: no number of the machine, but the model itself. */
+const char *ss_comparison_measure(const struct ss_comparison *comparison);
+
+/* --- of results ---------------------------------------------------------------------------------------------- */
+
+/* What the ranks that were not captured may be off; NaN: nobody knows. */
+struct ss_spread ss_result_further(const struct ss_result *result);
+/* Its time, and its dense baseline's; they point into the result. */
+struct ss_uncertain ss_result_uncertain(const struct ss_result *result);
+struct ss_uncertain ss_result_dense_uncertain(const struct ss_result *result);
+/* May it have a range, once it is computed? */
+bool ss_result_ranged(const struct ss_result *result);
+/* Fills in time_low and time_high; NaN where nothing is uncertain. */
+void ss_result_add_range(struct ss_result *result);
+
+/* One result of a cell against all others. */
+struct ss_contest {
+  double wins;                   /* share of the draws in which it is the fastest; NaN: nothing is uncertain */
+  const struct ss_result *rival; /* the fastest in most of the other draws; else the next; NULL: there is none */
+  struct ss_comparison against;  /* the rival */
+  bool decided;                  /* it is the fastest in 95 of 100 draws */
+};
+struct ss_contest ss_results_contest(const struct ss_result *results, size_t n, const struct ss_result *best);
