@@ -6,15 +6,17 @@ docs/validation.md: how many times that were left out are within their ranges. A
 Machines are those of docs/make_validation.py and all 19 transports of Polaris and Sirius. Each is judged by what all other
 systems have in common, never by what was learned of its own, and by what is left out of the fit that predicts. This is a
 second program for what src/calibration/accuracy.c does of groups of errors; tests hold the one against the other."""
+import concurrent.futures
 import csv
 import json
 import math
+import os
 import pathlib
 import re
 import sys
 
 import make_validation
-from make_validation import BLIND, PROGRAM, ROOT, call, tuned  # noqa: F401: the folder goes when this ends
+from make_validation import ROOT, call, judging, tuned
 
 LEVELS, WAYS = 20, ("collectives", "nodes", "sizes", "rows")
 CLASSES = ("collective", "kind", "doubling", "sizes")
@@ -41,7 +43,8 @@ def ask(title, arguments, keep):
     path = keep / (re.sub("[ ,/]+", "_", title) + ".json") if keep else None
     if path and path.exists():
         return json.loads(path.read_text())
-    said = {way: json.loads(call(*arguments, "--validate", "--ranges", "--leave-out", way, "--format", "json")) for way in (*WAYS, "nothing")}
+    said = {way: json.loads(call(*arguments, "--validate", "--ranges", "--leave-out", way, "--format", "json", data=judging(arguments)))
+            for way in (*WAYS, "nothing")}
     if path:
         path.write_text(json.dumps(said))
     return said
@@ -173,7 +176,10 @@ def main():
     keep = pathlib.Path(sys.argv[sys.argv.index("--keep") + 1]) if "--keep" in sys.argv else None
     asked = machines()
     systems = {title: system for title, (system, _) in asked.items()}
-    said = {title: ask(title, arguments, keep) for title, (_, arguments) in asked.items()}
+    for _, arguments in asked.values():
+        judging(arguments)  # the data of each system is made once, before many want it
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as several:
+        said = dict(zip(asked, several.map(lambda title: ask(title, asked[title][1], keep), asked)))
     groups = choose_groups(said, systems)
     path = ROOT / "models" / "measured" / "priors.json"
     priors = json.loads(path.read_text())

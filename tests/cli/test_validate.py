@@ -316,6 +316,26 @@ def ranges_are_those_of_a_second_program(folder):
 
 
 @test
+def doublings_have_what_is_beyond_residuals(folder):
+    """The fewest nodes left out, one doubling away: what their errors are beyond those of equal rank among residuals."""
+    def levels(values):
+        at = [(i + 0.5) / 20 * (len(values) - 1) for i in range(20)]
+        return [values[int(x)] + (values[int(x) + 1] - values[int(x)]) * (x % 1) for x in at]
+    lines = rows(15, nodes=(4, 8, 32), outliers=0)
+    for line in lines:
+        line[-1] *= 1.3 if line[1] == 4 else 1
+    path = table(folder, lines)
+    reports = {way: json.loads(call(path, "--validate", "--ranges", "--leave-out", way, "--format", "json").stdout) for way in ("nothing", "nodes")}
+    errors = {way: sorted(abs(math.log(t["predicted_s"] / t["measured_s"])) for t in report["times"] if way == "nothing" or t["nodes"] == 4)
+              for way, report in reports.items()}
+    residuals, left = levels(errors["nothing"]), levels(errors["nodes"])
+    (part,) = reports["nothing"]["parts"]
+    group = next(g for g in part if g["class"] == "doubling" and g["distance"] == 1)
+    for got, all_, least in zip(group["errors"], left, residuals):
+        within(got + 1, math.sqrt(max(all_**2 - least**2, 0)) + 1, 1e-3, f"{group}, {left}, {residuals}")
+
+
+@test
 def errors_are_found_by_class(folder):
     """Noise of 3% is what a fit as measured leaves; a collective that takes four times what others say is off by that much when it
     is left out; more nodes than were measured add nothing where the model is right."""
