@@ -14,6 +14,7 @@ import os
 import pathlib
 import re
 import sys
+import textwrap
 
 import make_validation
 from make_validation import ROOT, call, judging, tuned
@@ -67,7 +68,8 @@ def quantile(points, share):
 
 
 def points(part, name, weight=1):
-    return [(e, weight / LEVELS) for group in part if group["class"] == name for e in group["errors"]]
+    """Residuals count by their times, what was left out by its groups."""
+    return [(e, weight * (group["times"] if name == "measured" else 1) / LEVELS) for group in part if group["class"] == name for e in group["errors"]]
 
 
 def pooled(said, systems):
@@ -145,7 +147,7 @@ def table(said, systems, groups):
         times = [time for way in WAYS for time in everything[i][way]]
         lines.append(f"| *the {within[i][2]} {what}* | | " + " | ".join(shown(everything[i][way]) for way in WAYS) + f" | {shown(times)} |")
     told = " and ".join(f"{w[0]} and {w[1]} of the {w[2]} {what}" for w, what in zip(within.values(), ("that the weight was chosen by", "others")))
-    return "\n".join(lines) + f"\n\nAll ways together, 50% ranges hold 40 to 60%, and 90% ranges 85 to 95%, on {told}.\n"
+    return "\n".join(lines) + "\n", f"All ways together, 50% ranges hold 40 to 60%, and 90% ranges 85 to 95%, on {told}."
 
 
 def by_pair(said):
@@ -187,8 +189,10 @@ def main():
     path.write_text(re.sub(r"\[[^\]]*\]", lambda m: re.sub(r"\s+", " ", m[0]), json.dumps(priors, indent=2)) + "\n")
     apart, together = by_pair(said)
     page = ROOT / "docs" / "validation.md"
-    section = (f"{table(said, systems, groups)}\nOthers' errors weigh as much as {groups} groups. Errors of two collectives that were left out are {apart:.2f} times as\n"
-               f"far apart as independent ones are; those of small and of large calls of one have a correlation of {together:.2f}.\n")
+    lines, told = table(said, systems, groups)
+    told += (f" Others' errors weigh as much as {groups} groups. Errors of two collectives that were left out are {apart:.2f} times as far apart "
+             f"as independent ones are; those of small and of large calls of one have a correlation of {together:.2f}.")
+    section = f"{lines}\n{textwrap.fill(told, 125, break_on_hyphens=False)}\n"
     page.write_text(re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n\n{section}\n{END}", page.read_text(), flags=re.S))
 
 

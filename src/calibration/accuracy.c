@@ -279,7 +279,8 @@ void ss_accuracy_compromise(const struct ss_own_errors *own, const struct ss_poo
     size_t count = 0, groups = 0;
     for (uint32_t i = 0; i < own->count; i++) {
       if ((int)own->group[i].class != of) continue;
-      count += add_points(&own->group[i].errors, 1, point + count);
+      const double weight = of == SS_AS_MEASURED ? own->group[i].times : 1;
+      count += add_points(&own->group[i].errors, weight, point + count);
       groups++;
     }
     if (of != SS_AS_MEASURED && groups > 0) out->pooled = false;
