@@ -49,6 +49,7 @@ static struct {
 
 static struct sigaction before;
 static bool listening;
+static volatile sig_atomic_t early; /* the signal that came too early; 0: none */
 
 static void prepare(const struct ss_journal *journal) {
   const size_t points = ss_journal_points(journal);
@@ -73,17 +74,29 @@ static void say_and_end(int signal) {
   (void)raise(signal);
 }
 
+/* From here on until the journal is there, an interrupt waits: nobody could say what becomes of it. */
+static void keep_for_later(int signal) {
+  early = signal;
+}
+
+static void hold_interrupts(void) {
+  const struct sigaction ours = {.sa_handler = keep_for_later, .sa_flags = SA_RESTART};
+  if (sigaction(SIGINT, NULL, &before) != 0 || before.sa_handler == SIG_IGN) return; /* as under nohup */
+  listening = sigaction(SIGINT, &ours, NULL) == 0;
+}
+
 static void listen_for_interrupts(const struct ss_journal *journal) {
   const struct sigaction ours = {.sa_handler = say_and_end, .sa_flags = SA_RESTART};
   prepare(journal);
   snprintf(interrupted.journal, sizeof interrupted.journal, "%s", ss_journal_path(journal));
-  if (sigaction(SIGINT, NULL, &before) != 0 || before.sa_handler == SIG_IGN) return; /* as under nohup */
-  listening = sigaction(SIGINT, &ours, NULL) == 0;
+  if (listening) (void)sigaction(SIGINT, &ours, NULL);
+  if (early) (void)raise(early);
 }
 
 static void listen_no_more(void) {
   if (listening) (void)sigaction(SIGINT, &before, NULL);
   listening = false;
+  if (early) (void)raise(early);
 }
 
 /* --- while points are computed ---------------------------------------------------------------------------- */
@@ -170,9 +183,12 @@ static bool open_journal(struct session *s, struct ss_error *error) {
   if (s->call->format == SS_TABLE || s->call->format == SS_MARKDOWN || s->arguments->baseline ||
       s->arguments->no_partial || !goes_to_file(s->call))
     return true;
+  hold_interrupts();
   if (!ss_journal_open(s->call->output, s->arguments->resume, s->call->format == SS_JSON, &s->journal, &dropped,
-                       error))
+                       error)) {
+    listen_no_more();
     return false;
+  }
   if (dropped > 0)
     fprintf(stderr, "sparsync run: beginning anew: %s held %zu finished points (--resume would have kept them)\n",
             ss_journal_path(s->journal), dropped);
