@@ -58,17 +58,23 @@ static void list_schemes(cJSON *list) {
   }
 }
 
-/* What a file says of itself: its summary, or the first of a cost's forms. */
-static struct ss_node summary_of(struct ss_node root, bool cost) {
-  static const char *const forms[] = {"exact", "exact_low", "paper_low", NULL};
-  struct ss_node node = ss_node_get(root, "summary");
-  for (size_t i = 0; cost && forms[i] && !ss_node_is_text(node); i++) node = ss_node_get(root, forms[i]);
-  return node;
+/* What a file says of itself: its summary; of a closed form the formula, or "LOW .. HIGH", the exact one before that
+ * of the paper. */
+static void summarise(struct ss_node root, bool cost, char *text, size_t size) {
+  static const char *const forms[][2] = {
+      {"exact"}, {"exact_low", "exact_high"}, {"paper"}, {"paper_low", "paper_high"}};
+  const char *first = cost ? NULL : ss_json_word(root.at, "summary"), *second = NULL;
+  for (size_t i = 0; cost && i < sizeof forms / sizeof *forms && !first; i++) {
+    first = ss_json_word(root.at, forms[i][0]);
+    second = forms[i][1] ? ss_json_word(root.at, forms[i][1]) : NULL;
+  }
+  snprintf(text, size, "%s%s%s", first ? first : "", second ? " .. " : "", second ? second : "");
 }
 
 static bool list_models(cJSON *list, const char *kind, struct ss_error *error) {
   SS_AUTO_FREE char **names = NULL;
   const bool figures = strcmp(kind, "figures") == 0;
+  char text[1000];
   size_t count;
   if (!ss_data_list(kind, &names, &count, error)) return false;
   for (size_t i = 0; i < count; i++) {
@@ -76,9 +82,9 @@ static bool list_models(cJSON *list, const char *kind, struct ss_error *error) {
     SS_AUTO_DOC struct ss_doc *doc = NULL;
     if (!ss_data_find(kind, names[i], path, sizeof path, error) || !ss_doc_read(path, 1 << 20, &doc, error))
       return false;
-    const struct ss_node summary = summary_of(ss_doc_root(doc), strcmp(kind, "costs") == 0);
+    summarise(ss_doc_root(doc), strcmp(kind, "costs") == 0, text, sizeof text);
     const struct ss_node source = ss_node_get(ss_doc_root(doc), "source");
-    cJSON *item = entry(list, names[i], cJSON_GetStringValue(summary.at));
+    cJSON *item = entry(list, names[i], text);
     if (figures) ss_json_add(item, SS_T("source", ss_node_is_text(source) ? source.at->valuestring : ""));
   }
   return true;

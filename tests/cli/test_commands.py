@@ -176,6 +176,15 @@ def list_everything(folder):
 
 
 @test
+def list_costs_says_formulas(folder):
+    """Of a pair of bounds both; of a form that no schedule has, the paper's."""
+    for item in json.loads(call("list", "costs", "--format", "json")[0])["costs"]:
+        form = json.loads((ROOT / "models" / "costs" / f"{item['name']}.json").read_text())
+        said = [form.get(name) for name in ("exact", "exact_low", "exact_high", "paper", "paper_low", "paper_high") if form.get(name)]
+        assert item["summary"] == (said[0] if form.get("exact") or not form.get("exact_low") and form.get("paper") else " .. ".join(said[:2])), item
+
+
+@test
 def unknown_names_get_suggestions(folder):
     assert 'did you mean "run"' in call("urn", status=2)[1]
     assert "did you mean" in call("list", "scheme", status=2)[1]
