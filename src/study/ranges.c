@@ -28,9 +28,17 @@ static double factor_of(const struct ss_spread *spread, uint64_t of, uint64_t dr
   return ss_spread_certain(spread) ? 1 : exp(log_factor(spread, ss_mix(ss_mix(SEED, of), draw)));
 }
 
-/* `label` is number_of its text: what is drawn for it apart differs from what components draw. */
-static double apart(const struct ss_uncertain *u, uint64_t label, uint64_t draw) {
-  return factor_of(&u->uncertainty->model, ~label, draw) * factor_of(&u->own, ~label ^ SS_COMPONENTS, draw);
+/* What is drawn for each label apart, which is number_of its text: its own error of messages, of kernels, of the
+ * model and of ranks. */
+enum { OWN_MESSAGES = SS_COMPONENTS, OWN_KERNELS, OWN_MODEL, OWN_RANKS };
+static double own_factor(const struct ss_spread *spread, uint64_t label, uint64_t what, uint64_t draw) {
+  return factor_of(spread, ss_mix(label, what), draw);
+}
+
+/* A component's time in a draw, over what it is. */
+static double component_factor(const struct ss_uncertainty *u, uint64_t component, uint64_t label, uint64_t draw) {
+  return factor_of(&u->of[component], component, draw) *
+         own_factor(&u->own[component], label, component == SS_COMPUTING ? OWN_KERNELS : OWN_MESSAGES, draw);
 }
 
 void ss_draws_of(const struct ss_uncertain *u, double out[SS_RANGE_DRAWS]) {
@@ -38,8 +46,9 @@ void ss_draws_of(const struct ss_uncertain *u, double out[SS_RANGE_DRAWS]) {
   for (uint64_t d = 0; d < SS_RANGE_DRAWS; d++) {
     double time = u->time;
     for (uint64_t i = 0; i < SS_COMPONENTS; i++)
-      if (u->components->s[i] > 0) time += u->components->s[i] * (factor_of(&u->uncertainty->of[i], i, d) - 1);
-    out[d] = fmax(time, 0) * apart(u, label, d);
+      if (u->components->s[i] > 0) time += u->components->s[i] * (component_factor(u->uncertainty, i, label, d) - 1);
+    out[d] = fmax(time, 0) * own_factor(&u->uncertainty->model, label, OWN_MODEL, d) *
+             own_factor(&u->own, label, OWN_RANKS, d);
   }
 }
 
@@ -72,15 +81,21 @@ static double share_of(const struct ss_uncertain *u, int component) {
   return u->time > 0 ? u->components->s[component] / u->time : 0;
 }
 
+/* Of what is drawn for it apart. */
+static double apart_of(const struct ss_uncertain *u) {
+  double sum = variance(&u->uncertainty->model) + variance(&u->own), messages = 0;
+  for (int i = 0; i < SS_COMPUTING; i++) messages += share_of(u, i) * sqrt(variance(&u->uncertainty->own[i]));
+  const double kernels = share_of(u, SS_COMPUTING);
+  return sum + messages * messages + kernels * kernels * variance(&u->uncertainty->own[SS_COMPUTING]);
+}
+
 /* To first order: errors of both add where they are apart, and cancel where they are shared. */
 static void find_most(const struct ss_uncertain *a, const struct ss_uncertain *b, struct ss_comparison *out) {
-  double largest = variance(&a->uncertainty->model) + variance(&a->own) + variance(&b->uncertainty->model) +
-                   variance(&b->own),
-         sum = largest;
+  double largest = apart_of(a) + apart_of(b), sum = largest;
   out->most = SS_COMPONENTS;
   for (int i = 0; i < SS_COMPONENTS; i++) {
     const double differs = share_of(a, i) - share_of(b, i);
-    const double part = differs * differs * variance(&a->uncertainty->of[i]);
+    const double part = differs * differs * fmax(variance(&a->uncertainty->of[i]), variance(&b->uncertainty->of[i]));
     sum += part;
     if (part <= largest) continue;
     largest = part;
@@ -137,7 +152,7 @@ struct ss_uncertain ss_result_uncertain(const struct ss_result *r) {
 }
 
 struct ss_uncertain ss_result_dense_uncertain(const struct ss_result *r) {
-  return (struct ss_uncertain){r->dense_s, &r->dense_components, &r->uncertainty, r->dense, {1, 1}};
+  return (struct ss_uncertain){r->dense_s, &r->dense_components, &r->dense_uncertainty, r->dense, {1, 1}};
 }
 
 bool ss_result_ranged(const struct ss_result *r) {
@@ -166,7 +181,7 @@ void ss_result_add_range(struct ss_result *r) {
 /* Adds to each of the n the draws that it wins; of equals the first does. */
 static void count_wins(const struct ss_result *results, size_t n, size_t *wins) {
   double least[SS_RANGE_DRAWS], draws[SS_RANGE_DRAWS];
-  size_t winner[SS_RANGE_DRAWS];
+  size_t winner[SS_RANGE_DRAWS] = {0};
   for (size_t i = 0; i < n; i++) {
     const struct ss_uncertain u = ss_result_uncertain(&results[i]);
     ss_draws_of(&u, draws);
