@@ -21,7 +21,7 @@ static double log_factor(const struct ss_spread *spread, uint64_t random) {
 }
 
 static uint64_t number_of(const char *label) {
-  return label ? XXH3_64bits(label, strlen(label)) : 0;
+  return label ? XXH64(label, strlen(label), 0) : 0;
 }
 
 static double factor_of(const struct ss_spread *spread, uint64_t of, uint64_t draw) {
@@ -50,6 +50,13 @@ void ss_draws_of(const struct ss_uncertain *u, double out[SS_RANGE_DRAWS]) {
     out[d] = fmax(time, 0) * own_factor(&u->uncertainty->model, label, OWN_MODEL, d) *
              own_factor(&u->own, label, OWN_RANKS, d);
   }
+}
+
+/* One thing under two names: an all-reduce and the dense baseline that it is, or an option that changes nothing. */
+static bool same(const struct ss_uncertain *a, const struct ss_uncertain *b) {
+  bool alike = a->time == b->time;
+  for (int i = 0; i < SS_COMPONENTS; i++) alike = alike && a->components->s[i] == b->components->s[i];
+  return alike;
 }
 
 static int by_size(const void *a, const void *b) {
@@ -102,13 +109,6 @@ static void find_most(const struct ss_uncertain *a, const struct ss_uncertain *b
     out->most = (enum ss_component)i;
   }
   out->share = sum > 0 ? largest / sum : 0;
-}
-
-/* One thing under two names: an all-reduce and the dense baseline that it is. */
-static bool same(const struct ss_uncertain *a, const struct ss_uncertain *b) {
-  bool alike = a->time == b->time;
-  for (int i = 0; i < SS_COMPONENTS; i++) alike = alike && a->components->s[i] == b->components->s[i];
-  return alike;
 }
 
 struct ss_comparison ss_compare(const struct ss_uncertain *a, const struct ss_uncertain *b) {
@@ -178,12 +178,25 @@ void ss_result_add_range(struct ss_result *r) {
   r->time_high = range.high;
 }
 
+static bool are_same(const struct ss_result *a, const struct ss_result *b) {
+  const struct ss_uncertain x = ss_result_uncertain(a), y = ss_result_uncertain(b);
+  return same(&x, &y);
+}
+
+/* Is it, under another name, one of those before it? */
+static bool came_before(const struct ss_result *results, size_t i) {
+  for (size_t k = 0; k < i; k++)
+    if (are_same(&results[k], &results[i])) return true;
+  return false;
+}
+
 /* Adds to each of the n the draws that it wins; of equals the first does. */
 static void count_wins(const struct ss_result *results, size_t n, size_t *wins) {
   double least[SS_RANGE_DRAWS], draws[SS_RANGE_DRAWS];
   size_t winner[SS_RANGE_DRAWS] = {0};
   for (size_t i = 0; i < n; i++) {
     const struct ss_uncertain u = ss_result_uncertain(&results[i]);
+    if (came_before(results, i)) continue;
     ss_draws_of(&u, draws);
     for (size_t d = 0; d < SS_RANGE_DRAWS; d++) {
       if (i > 0 && !(draws[d] < least[d])) continue;
@@ -194,20 +207,27 @@ static void count_wins(const struct ss_result *results, size_t n, size_t *wins) 
   for (size_t d = 0; d < SS_RANGE_DRAWS; d++) wins[winner[d]]++;
 }
 
+/* Who wins most of the draws that `best` does not; NULL: nobody is there but what is the same as it. */
+static const struct ss_result *rival_of(const struct ss_result *results, size_t n, const struct ss_result *best,
+                                        const size_t *wins) {
+  size_t most = 0;
+  const struct ss_result *rival = NULL;
+  for (size_t i = 0; i < n; i++) {
+    if (are_same(&results[i], best)) continue;
+    if (rival && (wins[i] < most || (wins[i] == most && results[i].time >= rival->time))) continue;
+    rival = &results[i];
+    most = wins[i];
+  }
+  return rival;
+}
+
 struct ss_contest ss_results_contest(const struct ss_result *results, size_t n, const struct ss_result *best) {
   struct ss_contest out = {.wins = NAN};
   SS_AUTO_FREE size_t *wins = ss_alloc_zero(n, sizeof *wins);
-  const size_t own = (size_t)(best - results);
-  size_t most = 0;
   if (!wins || ss_spread_certain(&best->uncertainty.model) || isnan(best->time_low)) return out;
   count_wins(results, n, wins);
-  out.wins = (double)wins[own] / SS_RANGE_DRAWS;
-  for (size_t i = 0; i < n; i++) {
-    if (i == own || (out.rival && (wins[i] < most || (wins[i] == most && results[i].time >= out.rival->time))))
-      continue;
-    out.rival = &results[i];
-    most = wins[i];
-  }
+  out.wins = (double)wins[best - results] / SS_RANGE_DRAWS;
+  out.rival = rival_of(results, n, best, wins);
   out.decided = out.wins >= 0.95 || !out.rival;
   if (!out.rival) return out;
   const struct ss_uncertain a = ss_result_uncertain(best), b = ss_result_uncertain(out.rival);

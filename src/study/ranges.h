@@ -55,11 +55,13 @@ bool ss_result_ranged(const struct ss_result *result);
 /* Fills in time_low and time_high; NaN where nothing is uncertain. */
 void ss_result_add_range(struct ss_result *result);
 
-/* One result of a cell against all others. */
+/* One result of a cell, the first of equals, against all others. What is the same in time and components as one
+ * before it is that one under another name: it wins nothing, and is no rival. */
 struct ss_contest {
-  double wins;                   /* share of the draws in which it is the fastest; NaN: nothing is uncertain */
-  const struct ss_result *rival; /* the fastest in most of the other draws; else the next; NULL: there is none */
-  struct ss_comparison against;  /* the rival */
-  bool decided;                  /* it is the fastest in 95 of 100 draws */
+  double wins; /* share of the draws in which it is the fastest; NaN: nothing is uncertain */
+  const struct ss_result
+      *rival; /* the fastest in most of the other draws; else the next; NULL: nobody else is there */
+  struct ss_comparison against; /* the rival */
+  bool decided;                 /* it is the fastest in 95 of 100 draws */
 };
 struct ss_contest ss_results_contest(const struct ss_result *results, size_t n, const struct ss_result *best);
