@@ -180,6 +180,7 @@ static void set_costs(struct ss_cluster *c, double alpha, double beta) {
 void ss_cluster_set_latency(struct ss_cluster *c, double alpha) {
   simplify(c);
   set_costs(c, alpha, NAN);
+  c->source.latency = SS_SUPPOSED;
   c->inter.alpha = c->exchange.alpha = alpha;
   if (!c->has_intra) c->intra.alpha = alpha;
 }
@@ -187,6 +188,7 @@ void ss_cluster_set_latency(struct ss_cluster *c, double alpha) {
 void ss_cluster_set_beta(struct ss_cluster *c, double beta) {
   simplify(c);
   set_costs(c, NAN, beta);
+  c->source.bandwidth = SS_SUPPOSED;
   c->library.channel_rate = 0; /* it is found anew */
   c->inter.beta = c->exchange.beta = beta;
   if (!c->has_intra) c->intra.beta = beta;

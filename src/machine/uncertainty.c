@@ -56,27 +56,10 @@ static bool any_estimated(const struct ss_device *device) {
 
 /* --- of clusters that were measured --------------------------------------------------------------------------- */
 
-/* A distance in doublings: errors of each add as independent ones do. */
-static struct ss_spread times(struct ss_spread each, double doublings) {
-  const double n = sqrt(doublings);
-  if (!(each.most > 0)) return (struct ss_spread)SURE;
-  return (struct ss_spread){pow(each.half, n), pow(each.most, n)};
-}
-
-static double doublings_of(const struct ss_accuracy *a, uint32_t nodes) {
-  if (a->nodes_max == 0 || (nodes >= a->nodes_min && nodes <= a->nodes_max)) return 0;
-  return nodes > a->nodes_max ? log2((double)nodes / a->nodes_max) : log2((double)a->nodes_min / nodes);
-}
-
-/* Of messages of that kind among so many nodes. Every scheme is another collective that nobody measured, unless it is
- * `measured`: those that were tell of its messages alone. */
-static struct ss_spread fitted(const struct ss_accuracy *a, enum ss_message_kind kind, uint32_t nodes,
-                               bool measured) {
-  const struct ss_spread *collective = &a->of[measured ? SS_AS_MEASURED : SS_NEW_COLLECTIVE],
-                         *new_kind = &a->of[SS_NEW_KIND],
-                         *own = a->kind[kind] && collective->most > 0 ? collective : new_kind;
-  return ss_spread_join(own->most > 0 ? *own : by_source[SS_ESTIMATED],
-                        times(a->of[SS_NODES_DOUBLED], doublings_of(a, nodes)));
+/* Whose class nothing is said of is as far off as what is estimated. */
+static struct ss_spread fitted(const struct ss_accuracy *a, const struct ss_accuracy_question *asked) {
+  const struct ss_spread spread = ss_accuracy_spread(a, asked);
+  return spread.most > 0 ? spread : by_source[SS_ESTIMATED];
 }
 
 /* The part of a class's variance that all schemes share: where two algorithms of a collective are left out together,
@@ -87,11 +70,13 @@ static struct ss_spread part_of(struct ss_spread spread, double variance) {
   return (struct ss_spread){pow(spread.half, sqrt(variance)), pow(spread.most, sqrt(variance))};
 }
 
-static void add_fitted(struct ss_uncertainty *u, const struct ss_cluster *c, uint32_t nodes, bool measured) {
+/* Every scheme is another collective that nobody measured: those that were tell of its messages alone. */
+static void add_fitted(struct ss_uncertainty *u, const struct ss_cluster *c, uint32_t nodes, uint32_t collective) {
   static const enum ss_message_kind kinds[] = {SS_CHAIN, SS_CHAIN, SS_EXCHANGE, SS_EXCHANGE, SS_INSIDE, SS_INSIDE};
   for (int i = 0; i < SS_COMPUTING; i++) {
     if (ss_spread_certain(&u->of[i])) continue;
-    const struct ss_spread all = fitted(&c->accuracy, kinds[i], nodes, measured);
+    const struct ss_accuracy_question asked = {collective, kinds[i], nodes, 0};
+    const struct ss_spread all = fitted(&c->accuracy, &asked);
     u->of[i] = part_of(all, SHARED);
     u->own[i] = part_of(all, 1 - SHARED);
   }
@@ -105,7 +90,7 @@ static void add_kernels(struct ss_uncertainty *u, const struct ss_device *device
 }
 
 static struct ss_uncertainty uncertainty_of(const struct ss_cluster *c, const struct ss_device *device,
-                                            uint32_t ranks, bool measured) {
+                                            uint32_t ranks, uint32_t collective) {
   struct ss_uncertainty u = ss_certain;
   const bool between = ranks > c->gpus_per_node, inside = c->gpus_per_node > 1 && c->has_intra;
   u.model = of_the_model;
@@ -113,21 +98,33 @@ static struct ss_uncertainty uncertainty_of(const struct ss_cluster *c, const st
     u.of[SS_LATENCY] = by_source[c->source.latency];
     u.of[SS_TRANSFER] = by_source[c->source.bandwidth];
   }
-  if (between && (c->has_exchange || (c->accuracy.known && !c->accuracy.kind[SS_EXCHANGE])))
-    u.of[SS_EXCHANGE_LATENCY] = u.of[SS_EXCHANGE_TRANSFER] = by_source[c->source.exchange];
+  if (between && (c->has_exchange || (c->accuracy.known && !c->accuracy.kind[SS_EXCHANGE]))) {
+    u.of[SS_EXCHANGE_LATENCY] = by_source[c->has_exchange ? c->source.exchange : c->source.latency];
+    u.of[SS_EXCHANGE_TRANSFER] = by_source[c->has_exchange ? c->source.exchange : c->source.bandwidth];
+  }
   if (inside) u.of[SS_INTRA_LATENCY] = u.of[SS_INTRA_TRANSFER] = by_source[c->source.intra];
-  if (c->accuracy.known) add_fitted(&u, c, ss_cluster_nodes(c, ranks), measured);
+  if (c->accuracy.known) add_fitted(&u, c, ss_cluster_nodes(c, ranks), collective);
   add_kernels(&u, device);
   return u;
 }
 
 struct ss_uncertainty ss_uncertainty_of_allreduce(const struct ss_cluster *c, const struct ss_device *device,
                                                   uint32_t ranks) {
-  return uncertainty_of(c, device, ranks, c->accuracy.collectives >> SS_ALLREDUCE & 1);
+  return uncertainty_of(c, device, ranks, SS_ALLREDUCE);
 }
 
 struct ss_uncertainty ss_uncertainty_of(const struct ss_cluster *c, const struct ss_device *device, uint32_t ranks) {
-  return uncertainty_of(c, device, ranks, false);
+  return uncertainty_of(c, device, ranks, SS_COLLECTIVES);
+}
+
+bool ss_uncertainty_of_call(const struct ss_cluster *c, const struct ss_accuracy_question *asked,
+                            struct ss_uncertainty *out) {
+  *out = ss_certain;
+  if (!c->accuracy.known || c->source.latency == SS_SUPPOSED || c->source.bandwidth == SS_SUPPOSED) return false;
+  const struct ss_spread all = fitted(&c->accuracy, asked);
+  out->of[SS_TRANSFER] = part_of(all, SHARED);
+  out->own[SS_TRANSFER] = part_of(all, 1 - SHARED);
+  return true;
 }
 
 /* --- components of a time ----------------------------------------------------------------------------------- */

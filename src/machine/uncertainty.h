@@ -41,6 +41,10 @@ struct ss_uncertainty ss_uncertainty_of(const struct ss_cluster *cluster, const 
 /* The same of a dense all-reduce, which may have been measured itself. */
 struct ss_uncertainty ss_uncertainty_of_allreduce(const struct ss_cluster *cluster, const struct ss_device *device,
                                                   uint32_t ranks);
+/* Of a call of a collective that libraries have, on a fitted cluster: its class is that of the whole time, which is
+ * all taken as SS_TRANSFER. False: the cluster has no accuracy, or its numbers were replaced. */
+bool ss_uncertainty_of_call(const struct ss_cluster *cluster, const struct ss_accuracy_question *asked,
+                            struct ss_uncertainty *out);
 
 static inline bool ss_spread_certain(const struct ss_spread *spread) {
   return !(spread->most > 1);

@@ -59,6 +59,28 @@ static bool same(const struct ss_uncertain *a, const struct ss_uncertain *b) {
   return alike;
 }
 
+/* Is it, under another name, one of those before it? */
+static bool came_before(const struct ss_uncertain *list, size_t i) {
+  for (size_t k = 0; k < i; k++)
+    if (same(&list[k], &list[i])) return true;
+  return false;
+}
+
+void ss_draws_count_wins(const struct ss_uncertain *list, size_t n, size_t *wins) {
+  double least[SS_RANGE_DRAWS], draws[SS_RANGE_DRAWS];
+  size_t winner[SS_RANGE_DRAWS] = {0};
+  for (size_t i = 0; i < n; i++) {
+    if (came_before(list, i)) continue;
+    ss_draws_of(&list[i], draws);
+    for (size_t d = 0; d < SS_RANGE_DRAWS; d++) {
+      if (i > 0 && !(draws[d] < least[d])) continue;
+      least[d] = draws[d];
+      winner[d] = i;
+    }
+  }
+  for (size_t d = 0; n > 0 && d < SS_RANGE_DRAWS; d++) wins[winner[d]]++;
+}
+
 static int by_size(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
@@ -183,30 +205,6 @@ static bool are_same(const struct ss_result *a, const struct ss_result *b) {
   return same(&x, &y);
 }
 
-/* Is it, under another name, one of those before it? */
-static bool came_before(const struct ss_result *results, size_t i) {
-  for (size_t k = 0; k < i; k++)
-    if (are_same(&results[k], &results[i])) return true;
-  return false;
-}
-
-/* Adds to each of the n the draws that it wins; of equals the first does. */
-static void count_wins(const struct ss_result *results, size_t n, size_t *wins) {
-  double least[SS_RANGE_DRAWS], draws[SS_RANGE_DRAWS];
-  size_t winner[SS_RANGE_DRAWS] = {0};
-  for (size_t i = 0; i < n; i++) {
-    const struct ss_uncertain u = ss_result_uncertain(&results[i]);
-    if (came_before(results, i)) continue;
-    ss_draws_of(&u, draws);
-    for (size_t d = 0; d < SS_RANGE_DRAWS; d++) {
-      if (i > 0 && !(draws[d] < least[d])) continue;
-      least[d] = draws[d];
-      winner[d] = i;
-    }
-  }
-  for (size_t d = 0; d < SS_RANGE_DRAWS; d++) wins[winner[d]]++;
-}
-
 /* Who wins most of the draws that `best` does not; NULL: nobody is there but what is the same as it. */
 static const struct ss_result *rival_of(const struct ss_result *results, size_t n, const struct ss_result *best,
                                         const size_t *wins) {
@@ -224,8 +222,10 @@ static const struct ss_result *rival_of(const struct ss_result *results, size_t 
 struct ss_contest ss_results_contest(const struct ss_result *results, size_t n, const struct ss_result *best) {
   struct ss_contest out = {.wins = NAN};
   SS_AUTO_FREE size_t *wins = ss_alloc_zero(n, sizeof *wins);
-  if (!wins || ss_spread_certain(&best->uncertainty.model) || isnan(best->time_low)) return out;
-  count_wins(results, n, wins);
+  SS_AUTO_FREE struct ss_uncertain *list = ss_alloc(n, sizeof *list);
+  if (!wins || !list || ss_spread_certain(&best->uncertainty.model) || isnan(best->time_low)) return out;
+  for (size_t i = 0; i < n; i++) list[i] = ss_result_uncertain(&results[i]);
+  ss_draws_count_wins(list, n, wins);
   out.wins = (double)wins[best - results] / SS_RANGE_DRAWS;
   out.rival = rival_of(results, n, best, wins);
   out.decided = out.wins >= 0.95 || !out.rival;

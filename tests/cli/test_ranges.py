@@ -191,13 +191,14 @@ def a_fitted_cluster_is_as_far_off_as_its_accuracy_says(folder):
     """Polaris was fitted on 2 to 8 nodes; no message inside one was measured."""
     machine = json.loads((ROOT / "models" / "clusters" / "polaris.json").read_text())
     says = {key: (value["half"], value["most"]) for key, value in machine["accuracy"].items() if isinstance(value, dict) and "half" in value}
-    for ranks in (8, 16, 64):
+    for ranks in (8, 16, 128):
         nodes = ranks / 4
-        beyond = math.sqrt(max(0, math.log2(nodes / 8)))
+        beyond = max(0, math.log2(nodes / 8))
         doubled = tuple(x**beyond for x in says["doubling"])
-        classes = {name: of_class(join(says[name], doubled)) for name in ("measured", "collective", "kind")}
-        of = lambda between: [*zip(*(classes[name] for name in [between] * 4 + ["kind"] * 2), (ESTIMATED_KERNELS, SURE))]
-        trace = {"synth": {"rows": 4000, "row_width": 16, "ranks": 64, "iterations": 1, "tokens": 300}}
+        classes = {name: of_class(join(says[name], doubled)) for name in ("measured", "collective")}
+        inside = of_class(says["kind"])
+        of = lambda between: [*zip(*[classes[between]] * 4, inside, inside, (ESTIMATED_KERNELS, SURE))]
+        trace = {"synth": {"rows": 4000, "row_width": 16, "ranks": 128, "iterations": 1, "tokens": 300}}
         path = scenario(folder, "polaris", ranks=[ranks], trace=trace, iterations="0:1")
         agree(path, Machine(*of("collective"), dense=Machine(*of("measured"))))
 
