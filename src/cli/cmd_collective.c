@@ -98,6 +98,11 @@ static bool tune(struct answer *out, struct ss_error *error) {
   return true;
 }
 
+/* Chunks, or rings. */
+static bool has_option(const struct ss_algorithm *algorithm, bool chunks) {
+  return algorithm && (chunks ? algorithm->chunk > 0 : algorithm->rings);
+}
+
 /* An option that no algorithm which is played has would do nothing. */
 static bool check_ways(const struct answer *r, struct ss_error *error) {
   static const char *const options[] = {"--rings", "--chunks"};
@@ -107,10 +112,9 @@ static bool check_ways(const struct answer *r, struct ss_error *error) {
     bool some = said[o] == 0;
     size_t count, at = 0;
     const struct ss_algorithm *all = ss_algorithms(&count);
-    for (size_t i = 0; i < r->algorithms; i++)
-      some = some || (o ? r->algorithm[i]->chunk > 0 : r->algorithm[i]->rings);
+    for (size_t i = 0; i < r->algorithms; i++) some = some || has_option(r->algorithm[i], o);
     for (size_t i = 0; i < count && at < sizeof those; i++)
-      if (o ? all[i].chunk > 0 : all[i].rings)
+      if (has_option(&all[i], o))
         at += (size_t)snprintf(those + at, sizeof those - at, "%s%s of %s", at > 0 ? ", " : "", all[i].name,
                                ss_collective_names[all[i].collective]);
     if (!some)
