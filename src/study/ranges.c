@@ -41,6 +41,13 @@ static double component_factor(const struct ss_uncertainty *u, uint64_t componen
          own_factor(&u->own[component], label, component == SS_COMPUTING ? OWN_KERNELS : OWN_MESSAGES, draw);
 }
 
+struct ss_drawn ss_draw_of(const struct ss_uncertainty *u, const char *label, uint64_t draw) {
+  const uint64_t number = number_of(label);
+  struct ss_drawn out = {.model = own_factor(&u->model, number, OWN_MODEL, draw)};
+  for (uint64_t i = 0; i < SS_COMPONENTS; i++) out.component[i] = component_factor(u, i, number, draw);
+  return out;
+}
+
 void ss_draws_of(const struct ss_uncertain *u, double out[SS_RANGE_DRAWS]) {
   const uint64_t label = number_of(u->label);
   for (uint64_t d = 0; d < SS_RANGE_DRAWS; d++) {
@@ -86,8 +93,7 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Sorts. */
-static struct ss_likely middle(double draws[SS_RANGE_DRAWS]) {
+struct ss_likely ss_likely_of(double draws[SS_RANGE_DRAWS]) {
   qsort(draws, SS_RANGE_DRAWS, sizeof *draws, by_size);
   return (struct ss_likely){draws[SS_RANGE_DRAWS / 20], draws[SS_RANGE_DRAWS - 1 - SS_RANGE_DRAWS / 20]};
 }
@@ -95,7 +101,7 @@ static struct ss_likely middle(double draws[SS_RANGE_DRAWS]) {
 struct ss_likely ss_range_of(const struct ss_uncertain *u) {
   double draws[SS_RANGE_DRAWS];
   ss_draws_of(u, draws);
-  return middle(draws);
+  return ss_likely_of(draws);
 }
 
 /* --- comparisons -------------------------------------------------------------------------------------------- */
@@ -145,7 +151,7 @@ struct ss_comparison ss_compare(const struct ss_uncertain *a, const struct ss_un
     other[d] = mine[d] > 0 ? other[d] / mine[d] : 1;
   }
   out.wins = (double)wins / SS_RANGE_DRAWS;
-  out.ratio = middle(other);
+  out.ratio = ss_likely_of(other);
   find_most(a, b, &out);
   return out;
 }

@@ -18,6 +18,13 @@ struct ss_uncertain {
   struct ss_spread own; /* what it may be off besides, apart from all others: of extrapolated ranks */
 };
 
+/* What a draw makes of a machine's numbers for that label: how many times as much each component costs, and what it
+ * all takes besides. */
+struct ss_drawn {
+  double component[SS_COMPONENTS], model;
+};
+struct ss_drawn ss_draw_of(const struct ss_uncertainty *uncertainty, const char *label, uint64_t draw);
+
 /* The time in each draw. */
 void ss_draws_of(const struct ss_uncertain *uncertain, double out[SS_RANGE_DRAWS]);
 
@@ -28,6 +35,8 @@ void ss_draws_count_wins(const struct ss_uncertain *list, size_t n, size_t *wins
 struct ss_likely {
   double low, high; /* 5% and 95% of the draws */
 };
+/* Sorts them. */
+struct ss_likely ss_likely_of(double draws[SS_RANGE_DRAWS]);
 struct ss_likely ss_range_of(const struct ss_uncertain *uncertain);
 
 /* One time against another, draw by draw. */
