@@ -333,6 +333,15 @@ static bool print_json(const void *report, FILE *stream, struct ss_error *error)
   return ss_json_print_free(root, stream, error);
 }
 
+/* Says what is beyond the nodes and bytes that the cluster was fitted on. */
+static void tell_beyond(const struct arguments *a, const struct ss_cluster *cluster, const struct ss_notice *notice) {
+  double largest = a->least;
+  while (2 * largest <= a->most) largest *= 2;
+  ss_cluster_tell_nodes(cluster, ss_cluster_nodes(cluster, a->ranks), notice);
+  ss_cluster_tell_bytes(cluster, (uint64_t)a->least, notice);
+  ss_cluster_tell_bytes(cluster, (uint64_t)largest, notice);
+}
+
 static bool run(struct ss_call *call, struct ss_error *error) {
   const struct arguments *a = (struct arguments *)call;
   struct ss_cluster cluster;
@@ -341,6 +350,7 @@ static bool run(struct ss_call *call, struct ss_error *error) {
       !check_ways(&answer, error))
     return false;
   tell_work(&answer, call->request.notice);
+  if (!a->certain) tell_beyond(a, &cluster, call->request.notice);
   return play(&answer, error) && ss_call_write(call, &answer, print_table, print_json, print_csv, error);
 }
 

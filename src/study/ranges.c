@@ -60,7 +60,7 @@ void ss_draws_of(const struct ss_uncertain *u, double out[SS_RANGE_DRAWS]) {
 }
 
 /* One thing under two names: an all-reduce and the dense baseline that it is, or an option that changes nothing. */
-static bool same(const struct ss_uncertain *a, const struct ss_uncertain *b) {
+bool ss_uncertain_same(const struct ss_uncertain *a, const struct ss_uncertain *b) {
   bool alike = a->time == b->time;
   for (int i = 0; i < SS_COMPONENTS; i++) alike = alike && a->components->s[i] == b->components->s[i];
   return alike;
@@ -69,7 +69,7 @@ static bool same(const struct ss_uncertain *a, const struct ss_uncertain *b) {
 /* Is it, under another name, one of those before it? */
 static bool came_before(const struct ss_uncertain *list, size_t i) {
   for (size_t k = 0; k < i; k++)
-    if (same(&list[k], &list[i])) return true;
+    if (ss_uncertain_same(&list[k], &list[i])) return true;
   return false;
 }
 
@@ -141,7 +141,7 @@ static void find_most(const struct ss_uncertain *a, const struct ss_uncertain *b
 
 struct ss_comparison ss_compare(const struct ss_uncertain *a, const struct ss_uncertain *b) {
   struct ss_comparison out = {.wins = 1, .ratio = {1, 1}, .most = SS_COMPONENTS};
-  if (same(a, b)) return out;
+  if (ss_uncertain_same(a, b)) return out;
   double mine[SS_RANGE_DRAWS], other[SS_RANGE_DRAWS];
   ss_draws_of(a, mine);
   ss_draws_of(b, other);
@@ -208,7 +208,7 @@ void ss_result_add_range(struct ss_result *r) {
 
 static bool are_same(const struct ss_result *a, const struct ss_result *b) {
   const struct ss_uncertain x = ss_result_uncertain(a), y = ss_result_uncertain(b);
-  return same(&x, &y);
+  return ss_uncertain_same(&x, &y);
 }
 
 /* Who wins most of the draws that `best` does not; NULL: nobody is there but what is the same as it. */

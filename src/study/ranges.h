@@ -31,6 +31,9 @@ void ss_draws_of(const struct ss_uncertain *uncertain, double out[SS_RANGE_DRAWS
 /* Adds to each of the n, wins[n], the draws in which it takes least; of equals the first does. */
 void ss_draws_count_wins(const struct ss_uncertain *list, size_t n, size_t *wins);
 
+/* Are both one thing under two names, equal in time and components? Its draws are then those of either. */
+bool ss_uncertain_same(const struct ss_uncertain *a, const struct ss_uncertain *b);
+
 /* Where a number lies, most likely. */
 struct ss_likely {
   double low, high; /* 5% and 95% of the draws */

@@ -373,6 +373,96 @@ def one_scheme_under_two_names_is_one(folder):
     assert "one is fastest in 100 of 100 draws" in out and "; two takes as long. " in out, out
 
 
+# --- what is expected of draws ---------------------------------------------------------------------------------------------
+
+
+@test
+def expectations_hold_in_a_share_of_the_draws(folder):
+    """Each relation, against another scheme and against a time; the share that is found is enough, and one draw more is not."""
+    machine, names = Machine(spreads_of(cluster())), ["alltoall", "zen", "ps"]
+    found = {p["label"]: p for p in points(scenario(folder, ranks=[16], schemes=names))}
+    times = {name: draws_of(p, machine) for name, p in found.items()}
+    number = found["zen"]["time_s"] * 1.02
+    holds = {"<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
+             "=": lambda a, b: abs(a - b) <= 0.2 * b}
+    for word, relation in holds.items():
+        for than in ("alltoall", number):
+            against = times.get(than, [than] * DRAWS)
+            share = sum(map(relation, times["zen"], against)) / DRAWS
+            assert 0 < share < 1, f"zen {word} {than} in {share} says nothing"
+            for wanted, status in ((share, 0), (share + 0.001, 1)):
+                expect = [{"that": "time_s", "of": "zen", "is": word, "than": than, "draws": wanted, **({"within": 0.2} if word == "=" else {})}]
+                path = scenario(folder, ranks=[16], schemes=names, expect=expect)
+                (verdict,) = json.loads(call("check", path, "--format", "json", status=status)[0])["expectations"]
+                assert verdict["draws"] == share and verdict["ok"] == (status == 0), f"{verdict}, not {share}"
+                assert [(m["found"], m["against"]) for m in verdict["misses"]] == ([(share, wanted)] if status else []), f"{verdict}"
+                assert f"expect[0] in {share:.3g} of the draws" in call("check", path, status=status)[0]
+
+
+@test
+def what_expects_no_draws_is_judged_as_before(folder):
+    """By times; fields of ranges have numbers in check too; equals and what is certain hold always or never; what is wrong is refused."""
+    def status(expect, code, **fields):
+        return call("check", scenario(folder, ranks=[16], schemes=["zen", {"name": "zen", "label": "twin"}, "ps"], expect=[expect], **fields),
+                    "--format", "json", status=code)
+
+    faster = {"that": "time_s", "of": "zen", "is": "<", "than": "ps"}
+    assert "draws" not in json.loads(status(faster, 0)[0])["expectations"][0]
+    status({"that": "time_high_s", "of": "zen", "is": ">", "than": 0}, 0)
+    status({"that": "kernels_part_s", "of": "zen", "is": ">", "than": 0}, 0)
+    status({**faster, "than": "twin", "is": "<=", "draws": 1}, 0)
+    status({**faster, "than": "twin", "draws": 0.001}, 1)
+    status({**faster, "draws": "100%"}, 0, certain=True)
+    for wrong, says in (({"draws": 0}, "draws"), ({"draws": 1.5}, "draws"), ({"that": "bytes_total", "draws": 0.9}, "draws are of"),
+                        ({"draws": "often"}, "draws")):
+        assert says in status({**faster, **wrong}, 2)[1]
+    for wrong in (3, "x", [1], [[1]], {"that": {}}, [{"that": 3}]):
+        call("check", scenario(folder, expect=wrong), status=2)
+
+
+@test
+def a_move_is_within_the_range_or_beyond_it(folder):
+    """Of allgather, with a latency that is 1% more, and 10 times as much; a baseline without ranges is held against today's."""
+    path, stored = scenario(folder, ranks=[16], schemes=["allgather"]), folder / "stored.json"
+    call("run", path, "--save-baseline", stored, "--quiet")
+    was = json.loads(stored.read_text())["points"][0]
+    old = folder / "old.json"
+    old.write_text(json.dumps({**json.loads(stored.read_text()), "points": [{k: v for k, v in was.items() if not k.startswith(("time_l", "time_h"))}]}))
+    for bandwidth, latency, seen in (("3GB/s", "20.2us", True), ("3GB/s", "2ms", False)):
+        machine = cluster(latency=latency, bandwidth=bandwidth)
+        now_path = scenario(folder, machine, "now.json", ranks=[16], schemes=["allgather"])
+        now, = points(now_path)
+        for base, inside in ((stored, was["time_low_s"] <= now["time_s"] <= was["time_high_s"]),
+                             (old, now["time_low_s"] <= was["time_s"] <= now["time_high_s"])):
+            (change,) = json.loads(call("run", now_path, "--baseline", base, "--format", "json", "--quiet", status=1)[0])["changes"]
+            assert change["within_range"] == inside == seen, f"{latency}: {change}"
+            assert ("within" if seen else "beyond") in call("run", now_path, "--baseline", base, "--quiet", status=1)[0]
+
+
+# --- beyond what was measured ------------------------------------------------------------------------------------------
+
+
+@test
+def beyond_what_was_measured_there_is_a_line_a_cluster(folder):
+    """Polaris was fitted on 2 to 8 nodes of 4 GPUs, and on 1 KiB to 1 GiB. The farthest is told; one node sends no message between nodes."""
+    trace = {"synth": {"rows": 400, "row_width": 4, "ranks": 64, "iterations": 1, "tokens": 30}}
+    fields = {"trace": trace, "schemes": ["allgather"], "iterations": "0:1"}
+    beyond = scenario(folder, "polaris", **fields, ranks=[4, 8, 40, 64], sweep={"index_bytes": [4, 8]})
+    within = scenario(folder, "polaris", "within.json", **fields, ranks=[4, 8, 32])
+    training = ("train", "--workload", "embrace-lm-rtx3090", "--cluster", "polaris")
+    collective = ("collective", "allreduce", "--algorithm", "ring", "--cluster", "polaris")
+    nodes = "warning: cluster polaris: fitted on 2 to 8 nodes; 16 asked"
+    for arguments, lines in ((("run", beyond), [nodes]), (("plan", beyond), [nodes]), (("run", within), []), (("run", beyond, "--certain"), []),
+                             ((*training, "--ranks", "8,64"), [nodes]), ((*training, "--ranks", "8"), []),
+                             ((*collective, "--ranks", 64, "--sizes", "1KiB:1GiB"), [nodes]),
+                             ((*collective, "--ranks", 8, "--sizes", "512B:4GiB"),
+                              [f"warning: cluster polaris: fitted on 1.02 kB to 1.07 GB; {asked} asked" for asked in ("512 B", "4.29 GB")]),
+                             ((*collective, "--ranks", 8, "--sizes", "1KiB:1GiB"), [])):
+        err = call(*arguments, "--format", "json")[1]
+        said = [line.split(": ", 1)[1] for line in err.splitlines() if "fitted on" in line]
+        assert said == lines, f"{arguments}: {err}"
+
+
 # --- the same bytes --------------------------------------------------------------------------------------------------
 
 
