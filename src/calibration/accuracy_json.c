@@ -8,7 +8,6 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* --- pooled errors ------------------------------------------------------------------------------------------- */
 
@@ -39,8 +38,10 @@ bool ss_pooled_errors_read(struct ss_pooled_errors *out, struct ss_error *error)
 
 static double digits(double factor) {
   char text[32];
+  double out = factor;
   (void)snprintf(text, sizeof text, "%.4g", factor);
-  return strtod(text, NULL);
+  (void)sscanf(text, "%lf", &out);
+  return out;
 }
 
 static void add_names(cJSON *root, const char *name, uint32_t bits, const char *const *names) {

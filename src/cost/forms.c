@@ -26,6 +26,7 @@ static const struct ss_field_spec values[] = {{NULL, NULL, SS_IS_TEXT},
                                                    {.name = NULL}},
                                   option_values = {NULL, NULL, SS_IS_EITHER(some_values)};
 static const struct ss_object_spec when_spec = {.others = &option_values};
+static const struct ss_field_spec a_step = {NULL, NULL, SS_IS_CHOICE(ss_cost_steps)};
 static const struct ss_field_spec an_entry = {NULL, NULL, SS_IS_OBJECT(&ss_grid_entry_fields)};
 static const struct ss_field_spec grids[] = {
     {NULL, NULL, SS_IS_OBJECT(&ss_grid_entry_fields)}, {NULL, NULL, SS_IS_LIST(&an_entry, 1, 0)}, {.name = NULL}};
@@ -40,6 +41,10 @@ static const struct ss_field_spec fields[] = {
     {"exact", "what the schedule gives, in seconds; a formula of muParser", FORM(exact)},
     {"exact_low", "what the time is never below", FORM(exact_low)},
     {"exact_high", "what it is never above", FORM(exact_high)},
+    {"steps",
+     "its building blocks whose messages may be unlike, in order: what sizes that go first add follows from them",
+     SS_IS_LIST(&a_step, 0, 16)},
+    {"broadcasts", "the exact form where gathers go as groups of broadcasts", FORM(broadcasts)},
     {"paper", "as printed", FORM(paper)},
     {"paper_low", NULL, FORM(paper_low)},
     {"paper_high", NULL, FORM(paper_high)},
@@ -105,7 +110,11 @@ static bool make_setting(const struct ss_cost *cost, struct ss_node options, siz
   for (struct ss_node n = ss_node_first(cost->when); ss_node_present(n); n = ss_node_next(n))
     put_option(object, n, index);
   for (struct ss_node n = ss_node_first(options); ss_node_present(n); n = ss_node_next(n)) put_option(object, n, 0);
-  return ss_doc_adopt(cost->file, object, &doc, error) && ss_setting_read(ss_doc_root(doc), &defaults, out, error);
+  if (!ss_doc_adopt(cost->file, object, &doc, error) || !ss_setting_read(ss_doc_root(doc), &defaults, out, error))
+    return false;
+  out->exchange_sizes = out->exchange_sizes || cost->exchanged;
+  if (cost->ragged) out->ragged = cost->ragged;
+  return true;
 }
 
 bool ss_cost_setting(const struct ss_cost *cost, struct ss_node options, struct ss_setting *out,
@@ -130,7 +139,8 @@ static bool read_cost(struct ss_doc *doc, struct ss_cost *out, struct ss_error *
   *out = (struct ss_cost){.file = ss_doc_name(doc),
                           .pattern = SS_PATTERN_NONE,
                           .when = ss_node_get(root, "when"),
-                          .grid = ss_node_get(root, "grid")};
+                          .grid = ss_node_get(root, "grid"),
+                          .steps = ss_node_get(root, "steps")};
   if (!ss_object_read(&ss_cost_fields, root, out, error) || !ss_node_text(scheme, &name, error)) return false;
   out->scheme = ss_scheme_find(name);
   if (!out->scheme) return ss_node_fail(scheme, error, "no scheme is called \"%s\"", name);
@@ -153,7 +163,8 @@ bool ss_costs_open(const char *const *files, size_t count, struct ss_costs *out,
   if (!out->cost || !out->doc) ok = ss_fail_memory(error, "reading closed forms");
   for (size_t i = 0; ok && i < count; i++) {
     ok = ss_data_find("costs", files[i], path, sizeof path, error) &&
-         ss_doc_read(path, 1 << 20, &out->doc[i], error) && read_cost(out->doc[i], &out->cost[i], error);
+         ss_doc_read(path, 1 << 20, &out->doc[i], error) && read_cost(out->doc[i], &out->cost[i], error) &&
+         ss_cost_add_ways(&out->cost[i], &out->arena, error);
     out->count = i + 1;
   }
   if (!ok) ss_costs_close(out);
@@ -164,6 +175,7 @@ void ss_costs_close(struct ss_costs *costs) {
   for (size_t i = 0; costs->doc && i < costs->count; i++) ss_doc_free(costs->doc[i]);
   free(costs->doc);
   free(costs->cost);
+  ss_arena_free(&costs->arena);
   *costs = (struct ss_costs){0};
 }
 
@@ -209,6 +221,7 @@ enum { BLOCK = 256 };
 void ss_setting_symbols(const struct ss_setting *setting, struct ss_symbols *s) {
   double density, lambda;
   s->index_bytes = setting->index_bytes;
+  s->call = setting->exchange_sizes ? setting->call : 0;
   s->k = s->nnz * s->w;
   s->b = BLOCK;
   s->D = s->r = s->chunks = 1;
@@ -250,10 +263,10 @@ const struct ss_cost *ss_costs_find(const struct ss_costs *costs, const struct s
     bool all = cost->scheme == setting->scheme, holds;
     for (struct ss_node n = ss_node_first(cost->when); all && ss_node_present(n); n = ss_node_next(n))
       all = met(n, setting);
-    if (setting->ragged) all = false; /* all messages as long as they are */
-    /* Forms hold for sizes that come free, unless they say otherwise. */
-    if (all && setting->exchange_sizes && !ss_node_present(ss_node_get(cost->when, "sizes"))) all = false;
-    if (all && ss_cost_holds(cost, setting, ranks, servers, &holds, NULL) && holds) return cost;
+    if (!all || !ss_cost_holds(cost, setting, ranks, servers, &holds, NULL) || !holds) continue;
+    const bool said = ss_node_present(ss_node_get(cost->when, "sizes"));
+    const struct ss_cost *way = ss_cost_way(cost, setting->exchange_sizes && !said, setting->ragged);
+    if (way) return way;
   }
   return NULL;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/json.h"
+#include "base/memory.h"
 #include "cost/formula.h"
 #include "schemes/scheme.h"
 
@@ -24,8 +25,14 @@ struct ss_cost {
   const char *paper, *paper_low, *paper_high; /* as printed; NULL: none */
   const char *printed_in, *assumes, *erratum; /* NULL: none */
   enum ss_pattern pattern;
-  struct ss_node when, grid;
+  const char *broadcasts; /* in place of `exact` where gathers go as groups of broadcasts; NULL: not known */
+  struct ss_node when, grid, steps;
+  bool exchanged; /* `exact` and its bounds hold where sizes go first, and lengths travel so */
+  enum ss_ragged ragged;
+  const struct ss_cost *told_of; /* the same with sizes known, where they are exchanged */
+  const struct ss_cost *way;     /* [SS_COST_WAYS] the form in all of them; NULL: none but the first is known */
 };
+enum { SS_COST_WAYS = 6 };
 
 extern const struct ss_object_spec ss_cost_fields; /* of a file of models/costs */
 
@@ -34,6 +41,7 @@ struct ss_costs {
   struct ss_cost *cost;
   size_t count;
   struct ss_doc **doc;
+  struct ss_arena arena; /* of the ways */
 };
 bool ss_costs_open(const char *const *files, size_t count, struct ss_costs *out,
                    struct ss_error *error) SS_MUST_CHECK;
@@ -42,9 +50,15 @@ void ss_costs_close(struct ss_costs *costs);
 /* "zen-coo" of ".../zen-coo.json" */
 void ss_cost_form_name(const struct ss_cost *cost, char *out, size_t size);
 /* The first cost whose `when` (options, "granularity", "sizes"; of a list, any) the setting meets, and whose `where`
- * holds for so many ranks and servers; NULL: the scheme has no closed form for it. */
+ * holds for so many ranks and servers, as lengths travel there; NULL: the scheme has no closed form for it. */
 const struct ss_cost *ss_costs_find(const struct ss_costs *costs, const struct ss_setting *setting, uint32_t ranks,
                                     uint32_t servers);
+/* The names of building blocks in `steps`; NULL ends them. */
+extern const char *const ss_cost_steps[];
+/* Derives the form of every way from `steps` and `broadcasts`. */
+bool ss_cost_add_ways(struct ss_cost *cost, struct ss_arena *arena, struct ss_error *error) SS_MUST_CHECK;
+/* The form of one way; NULL: it is not known. */
+const struct ss_cost *ss_cost_way(const struct ss_cost *cost, bool exchanged, enum ss_ragged ragged);
 /* `where` of the cost, which may use P, L, Q, q, f, S and what the setting says. */
 bool ss_cost_holds(const struct ss_cost *cost, const struct ss_setting *setting, uint32_t ranks, uint32_t servers,
                    bool *out, struct ss_error *error) SS_MUST_CHECK;

@@ -23,11 +23,11 @@ static const struct {
   { #name, offsetof(struct values, given.name) }
 #define DERIVED(name)                                                                                                \
   { #name, offsetof(struct values, name) }
-    GIVEN(P),   GIVEN(alpha),   GIVEN(beta),    GIVEN(M),           GIVEN(R),    GIVEN(w),
-    GIVEN(v),   GIVEN(nnz),     GIVEN(lookups), GIVEN(index_bytes), GIVEN(S),    GIVEN(s_1),
-    GIVEN(s_P), GIVEN(k),       GIVEN(D),       GIVEN(b),           GIVEN(c),    GIVEN(r),
-    DERIVED(L), DERIVED(Q),     DERIVED(q),     DERIVED(f),         DERIVED(x),  DERIVED(y),
-    DERIVED(d), DERIVED(gamma), DERIVED(B_1),   DERIVED(B_P),       GIVEN(rows), GIVEN(chunks),
+    GIVEN(P),    GIVEN(alpha),   GIVEN(beta),        GIVEN(M),   GIVEN(R),       GIVEN(w),     GIVEN(v),
+    GIVEN(nnz),  GIVEN(lookups), GIVEN(index_bytes), GIVEN(S),   GIVEN(s_1),     GIVEN(s_P),   GIVEN(k),
+    GIVEN(D),    GIVEN(b),       GIVEN(c),           GIVEN(r),   DERIVED(L),     DERIVED(Q),   DERIVED(q),
+    DERIVED(f),  DERIVED(x),     DERIVED(y),         DERIVED(d), DERIVED(gamma), DERIVED(B_1), DERIVED(B_P),
+    GIVEN(rows), GIVEN(chunks),  GIVEN(call),
 #undef GIVEN
 #undef DERIVED
 };
@@ -202,6 +202,7 @@ bool ss_formula_take_apart(const char *formula, const struct ss_symbols *symbols
   derive(&v);
   define(parser, &v, true);
   mupSetExpr(parser, formula);
+  v.given.call = 0;
   v.given.alpha = 1, v.given.beta = 0;
   if (!evaluate(parser, formula, startups, error)) return false;
   v.given.alpha = 0, v.given.beta = 1;

@@ -2,7 +2,7 @@
  *
  * Symbols (docs/model.md, "Closed forms"; nnz counts the rows that a rank sends: its lookups where `coalesce` is
  * false): P, L, Q, q, f (powers of two on any P), alpha, beta, M, R, w, v, rows, nnz, lookups, x, y, d, S,
- * index_bytes, gamma, s_1, s_P, k, D, b, c, r, B_1, B_P. Functions, of which the sums are over a scheme's steps:
+ * index_bytes, call, gamma, s_1, s_P, k, D, b, c, r, B_1, B_P. Functions, of which sums are over a scheme's steps:
  *   gamma(k), blocks(k)                 of the union of k ranks
  *   gamma_sum(P), blocks_sum(P)         of 2^i ranks, i = 0..ceil(log2 P) - 1 (ZEN Eq. 2)
  *   gamma_ring(P), blocks_ring(P)       of 1..P-1 ranks
@@ -29,6 +29,7 @@ struct ss_symbols {
   double chunks;                                  /* of a part, which follow each other */
   double b;                                       /* elements of a block */
   double c, r;                                    /* a sketch's buckets, in each of its hashes */
+  double call;                                    /* s that hosts wait once sizes came */
   double (*gamma)(const void *context, double k); /* densification ratio after k ranks */
   const void *gamma_context;
   double (*blocks)(const void *context, double k); /* non-zero blocks of k ranks' union: B_1 and B_P at 1 and P */

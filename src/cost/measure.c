@@ -90,7 +90,7 @@ bool ss_measure_begin(struct ss_measures *m, uint32_t ranks, uint32_t block, str
   m->ranks = ranks;
   m->block = block;
   m->sum = m->count = (struct ss_measure){0};
-  m->rows = m->lookups = m->iterations = 0;
+  m->rows = m->lookups = m->iterations = m->longest = m->longest_lookups = 0;
   m->unions = 0;
   return true;
 }
@@ -161,10 +161,12 @@ static void add_mean(double value, double *sum, double *count) {
 bool ss_measure_add(struct ss_measures *m, const struct ss_input *in, const struct ss_origin *origin,
                     struct ss_error *error) {
   struct ss_measure now = {.gamma = NAN, .s_1 = NAN, .s_P = NAN};
-  uint64_t rows = 0, lookups = 0;
+  uint64_t rows = 0, lookups = 0, longest = 0, longest_lookups = 0;
   for (uint32_t r = 0; r < in->ranks; r++) {
     rows += in->count[r];
     lookups += in->lookups[r];
+    longest = in->count[r] > longest ? in->count[r] : longest;
+    longest_lookups = in->lookups[r] > longest_lookups ? in->lookups[r] : longest_lookups;
   }
   now.nnz = (double)rows / in->ranks;
   now.density = now.nnz / (double)in->rows;
@@ -172,6 +174,8 @@ bool ss_measure_add(struct ss_measures *m, const struct ss_input *in, const stru
   else if (!add_lists(m, in, &now, error)) return false;
   m->rows += rows;
   m->lookups += lookups;
+  m->longest += longest;
+  m->longest_lookups += longest_lookups;
   m->iterations++;
   add_mean(now.density, &m->sum.density, &m->count.density);
   add_mean(now.gamma, &m->sum.gamma, &m->count.gamma);
@@ -189,6 +193,8 @@ const struct ss_measure *ss_measure_mean(struct ss_measures *m) {
   const double parts = (double)m->iterations * m->ranks; /* counts are divided once, in the end */
   m->mean = (struct ss_measure){.nnz = (double)m->rows / parts,
                                 .lookups = (double)m->lookups / parts,
+                                .longest = (double)m->longest / (double)m->iterations,
+                                .longest_lookups = (double)m->longest_lookups / (double)m->iterations,
                                 .density = m->sum.density / m->count.density,
                                 .gamma = m->sum.gamma / m->count.gamma,
                                 .s_1 = m->sum.s_1 / m->count.s_1,
@@ -212,6 +218,12 @@ static double gamma_of(const void *context, double k) {
   return k >= m->ranks ? m->gamma : of_ranks(m, m->gammas, k);
 }
 
+/* Where ranks send as much as the longest has, unions have what they had. */
+static double gamma_padded(const void *context, double k) {
+  const struct ss_measure *m = context;
+  return k <= 1 ? 1 : gamma_of(context, k) * m->nnz / m->longest;
+}
+
 static double blocks_of(const void *context, double k) {
   const struct ss_measure *m = context;
   return of_ranks(m, m->blocks, k);
@@ -225,11 +237,12 @@ void ss_measure_symbols(const struct ss_measure *measure, const struct ss_input 
   out->v = shape->value_bytes;
   out->rows = out->R * out->w / shape->row_width;
   out->M = out->R * out->w * out->v;
-  out->lookups = measure->lookups;
-  out->nnz = !ss_setting_coalesces(setting) ? measure->lookups : measure->nnz;
+  const bool padded = setting->ragged == SS_RAGGED_PADDED;
+  out->lookups = padded ? measure->longest_lookups : measure->lookups;
+  out->nnz = !ss_setting_coalesces(setting) ? out->lookups : padded ? measure->longest : measure->nnz;
   out->s_1 = measure->s_1;
   out->s_P = measure->s_P;
-  out->gamma = gamma_of;
+  out->gamma = padded ? gamma_padded : gamma_of;
   out->blocks = blocks_of;
   out->gamma_context = out->blocks_context = measure;
   ss_setting_symbols(setting, out);

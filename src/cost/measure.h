@@ -9,9 +9,10 @@
  * the counts do not say. */
 struct ss_measure {
   double nnz, lookups;
-  double density;  /* nnz / rows */
-  double gamma;    /* rows of the union / nnz */
-  double s_1, s_P; /* skewness ratio over P even ranges, of one rank and of the union (ZEN Def. 5) */
+  double longest, longest_lookups; /* of the rank that has most */
+  double density;                  /* nnz / rows */
+  double gamma;                    /* rows of the union / nnz */
+  double s_1, s_P;                 /* skewness ratio over P even ranges, of one rank and of the union (ZEN Def. 5) */
   uint32_t ranks;
   const double *gammas; /* [ranks] of the first rank, the first 2's union, ...: gamma(k) at k - 1 */
   const double
@@ -23,6 +24,7 @@ struct ss_measures {
   uint32_t ranks, block;
   struct ss_measure sum, count, mean;
   uint64_t rows, lookups, iterations; /* of all ranks */
+  uint64_t longest, longest_lookups;  /* of one */
   double unions, *curve;              /* iterations that have a union; [4 * ranks] sums and means of the two curves */
   uint64_t *present, words;
 };

@@ -18,6 +18,13 @@ static bool take_apart(const struct ss_cost_placing *x, double ranks, struct ss_
   return ranks <= 1 || ss_formula_take_apart(x->cost->exact, &some, &out->startups, &out->bytes, error);
 }
 
+/* What hosts wait: neither start-ups nor bytes. */
+static bool find_waits(struct ss_cost_placing *x, struct ss_error *error) {
+  struct ss_symbols still = *x->symbols;
+  still.alpha = still.beta = 0;
+  return ss_formula_evaluate(x->cost->exact, &still, &x->waits, error);
+}
+
 /* --- running sums ------------------------------------------------------------------------------------------- */
 
 /* The unions of some of the ranks, but not of one or of all, hold twice as much. */
@@ -47,7 +54,8 @@ static bool sends_running_sums(const struct ss_cost_placing *x, bool *out, struc
 }
 
 static bool know(struct ss_cost_placing *x, struct ss_error *error) {
-  x->known = x->known || (take_apart(x, x->symbols->P, &x->all, error) && sends_running_sums(x, &x->running, error));
+  x->known = x->known || (take_apart(x, x->symbols->P, &x->all, error) && find_waits(x, error) &&
+                          sends_running_sums(x, &x->running, error));
   return x->known;
 }
 
@@ -191,6 +199,15 @@ static bool place_pattern(struct ss_cost_placing *x, const struct seats *s, stru
   return true;
 }
 
+/* Who tells sizes before sends no less than who knows them. */
+static bool place_untold(const struct ss_cost_placing *x, const struct ss_cluster *cluster, struct ss_placed *out,
+                         struct ss_error *error) {
+  struct ss_cost_placing untold = {.cost = x->cost->told_of, .setting = x->setting, .symbols = x->symbols};
+  if (!ss_cost_place(&untold, cluster, out, error)) return false;
+  out->exact = false;
+  return true;
+}
+
 bool ss_cost_place(struct ss_cost_placing *x, const struct ss_cluster *cluster, struct ss_placed *out,
                    struct ss_error *error) {
   const double ranks = x->symbols->P;
@@ -200,7 +217,8 @@ bool ss_cost_place(struct ss_cost_placing *x, const struct ss_cluster *cluster, 
   if (!x->cost->exact || !covered(&seats) || ranks <= 1) return true;
   if (!know(x, error)) return false;
   const struct ss_link *link = only_class(&seats, x->cost->pattern == SS_PATTERN_SERVERS);
-  if (link) *out = (struct ss_placed){takes(*link, x->all), true};
+  if (!link && x->cost->exchanged) return place_untold(x, cluster, out, error);
+  if (link) *out = (struct ss_placed){takes(*link, x->all) + x->waits, true};
   else if (seats.nodes > 1 && !place_pattern(x, &seats, out, error)) return false;
   /* A ring's partial sums pass through links of both classes: which union meets the slow ones, a form does not say.
    */

@@ -27,6 +27,7 @@ struct ss_cost_placing {
   const struct ss_symbols *symbols; /* as for ss_cost_evaluate; alpha and beta do not count, the cluster's do */
   bool known, running;              /* running: ranks send sums of what some of them have */
   struct ss_cost_parts all, inside; /* of all ranks; of `inside_ranks` of them (0: not known) */
+  double waits;                     /* s, of hosts */
   double inside_ranks;
 };
 bool ss_cost_place(struct ss_cost_placing *placing, const struct ss_cluster *cluster, struct ss_placed *out,

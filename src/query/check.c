@@ -83,7 +83,7 @@ static bool judge(struct ss_checks *c, struct ss_error *error) {
   for (size_t i = 0; i < c->grid.count; i++) {
     const struct ss_grid_point *p = &c->grid.point[i];
     const struct ss_grid_result *r = &c->result[i];
-    if (i == 0 || p->cost != p[-1].cost) {
+    if (i == 0 || p->cost->file != p[-1].cost->file) {
       ss_cost_form_name(p->cost, form, sizeof form);
       verdict = ss_verdicts_add(&c->forms);
       if (!verdict || !(verdict->text = strdup(form))) return ss_fail_memory(error, "checking");
@@ -97,12 +97,20 @@ static bool judge(struct ss_checks *c, struct ss_error *error) {
   return true;
 }
 
+/* The form, and then what it is where sizes are told, in each way. */
+static bool add_ways(struct ss_grid *grid, const struct ss_cost *cost, struct ss_error *error) {
+  for (int i = 0; i < SS_COST_WAYS; i++) {
+    const struct ss_cost *way = i == 0 || i % 2 ? ss_cost_way(cost, i % 2, (enum ss_ragged)(i / 2)) : NULL;
+    if (way && (way->exact || way->exact_low) && !ss_grid_add(grid, way, error)) return false;
+  }
+  return true;
+}
+
 bool ss_checks_run(const struct ss_costs *costs, const struct ss_run_options *options, struct ss_checks *c,
                    struct ss_error *error) {
   *c = (struct ss_checks){0};
   for (size_t i = 0; i < costs->count; i++)
-    if ((costs->cost[i].exact || costs->cost[i].exact_low) && !ss_grid_add(&c->grid, &costs->cost[i], error))
-      return false;
+    if (!add_ways(&c->grid, &costs->cost[i], error)) return false;
   return play_all(c, options, error) && judge(c, error);
 }
 
@@ -135,7 +143,9 @@ static cJSON *inputs_json(const struct ss_grid_point *p) {
                      SS_T("overlap", ss_grid_input_name(p)));
   if (p->gradient.elements > 0) cJSON_AddNumberToObject(at, "rho", p->gradient.rho);
   ss_json_add(at, SS_N("iterations", (double)p->iterations), SS_N("index_bytes", p->setting.index_bytes),
-              SS_N("alpha", p->alpha), SS_N("beta", p->beta), SS_B("verify", p->verify));
+              SS_T("sizes", ss_size_ways[p->setting.exchange_sizes]),
+              SS_T("ragged", ss_ragged_ways[p->setting.ragged]), SS_N("alpha", p->alpha), SS_N("beta", p->beta),
+              SS_B("verify", p->verify));
   return at;
 }
 

@@ -23,7 +23,7 @@ static struct summary summarise(const struct ss_checks *c, size_t from, size_t c
   for (size_t i = from; i < from + count; i++) {
     const struct ss_grid_result *r = &c->result[i];
     if (!(r->relative <= s.worst)) s.worst = r->relative;
-    if (!isfinite(r->paper) || !isfinite(r->exact)) continue;
+    if (!isfinite(r->paper) || !isfinite(r->exact) || c->grid.point[i].cost->told_of) continue;
     s.paper_low = fmin(s.paper_low, r->paper / r->exact);
     s.paper_high = fmax(s.paper_high, r->paper / r->exact);
   }

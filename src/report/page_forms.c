@@ -74,8 +74,8 @@ static bool same_form(const struct ss_result *a, const struct ss_result *b) {
 
 static const struct ss_cost *cost_of(const struct ss_costs *costs, const struct ss_result *p) {
   for (size_t i = 0; i < costs->count; i++) {
-    const struct ss_cost *c = &costs->cost[i];
-    if (c->scheme == p->setting.scheme && c->exact == p->formula && c->exact_low == p->formula_low &&
+    const struct ss_cost *c = ss_cost_way(&costs->cost[i], p->setting.exchange_sizes, p->setting.ragged);
+    if (c && c->scheme == p->setting.scheme && c->exact == p->formula && c->exact_low == p->formula_low &&
         c->paper == p->paper && c->erratum == p->erratum)
       return c;
   }

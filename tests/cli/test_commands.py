@@ -1022,6 +1022,22 @@ def check_holds(folder):
 
 
 @test
+def forms_hold_in_all_ways(folder):
+    """What `steps` promises is checked; and padded to the longest rank's rows, a form holds on a trace whose ranks differ."""
+    checks = json.loads(call("check", "zen-coo", "topka", "ps-dense", "allgather-bruck", "--format", "json")[0])["checks"]
+    ways = {(c["point"]["form"], c["point"]["sizes"], c["point"]["ragged"]) for c in checks}
+    told = {(form, "exchanged", ragged) for form in ("zen-coo", "topka", "allgather-bruck") for ragged in ("v", "broadcasts", "padded")}
+    assert ways == told - {("allgather-bruck", "exchanged", "broadcasts")} | {(form, "free", "v") for form in ("zen-coo", "topka", "ps-dense", "allgather-bruck")}
+    for sizes in ("free", "exchanged"):
+        flat = {"name": "flat", "latency": "5us", "bandwidth": "10Gbps", "model": "alpha-beta"}
+        scenario = {"trace": str(BIBLE), "cluster": flat, "ranks": [16], "iterations": "0:1", "device": "none", "sizes": sizes,
+                    "schemes": [{"name": "allgather", "label": ragged, "ragged": ragged} for ragged in ("v", "padded")]}
+        v, padded = points("run", write(folder, "s.json", scenario))
+        near(padded["time_s"], padded["formula_s"], sizes)
+        assert v["formula_s"] < 0.9 * padded["formula_s"]
+
+
+@test
 def check_notices_a_digit(folder):
     for name, old, new in (("allreduce-ring", "2*(P-1)", "3*(P-1)"), ("alltoall-both", "(P-1)*(lookups", "(P-2)*(lookups"),
                            ("ps-union", "(1+gamma)", "(1.0000001+gamma)")):
