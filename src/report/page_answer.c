@@ -141,7 +141,7 @@ static bool write_winners(const struct ss_page_cells *cells, FILE *s, struct ss_
                                           {"<busiest kind", "busiest", NULL}};
   enum { REST = sizeof rest / sizeof *rest, WINNERS_MAX = 1000 /* more rows nobody reads */ };
   struct ss_column columns[SS_PAGE_AXES + REST];
-  char heads[SS_PAGE_AXES][80], fields[SS_PAGE_AXES][16];
+  char heads[SS_PAGE_AXES][80], fields[SS_PAGE_AXES][32];
   size_t rows = 0;
   for (size_t i = 0; i < cells->axes; i++) {
     snprintf(heads[i], sizeof heads[i], "%s%.70s", cells->axis[i].numeric ? "" : "<", cells->axis[i].word);
