@@ -225,7 +225,7 @@ bool ss_accuracy_leave_out(const struct ss_fitted_part *p, struct ss_own_errors 
   struct ss_accuracy a;
   struct leaves l;
   struct ss_arena arena = {0};
-  struct leaving s = {NULL};
+  struct leaving s = {.use = NULL};
   out->count = 0;
   bool ok = ss_take(&arena, s.use, p->count) && ss_take(&arena, s.wanted, p->count) &&
             ss_take(&arena, s.predicted, p->count) && ss_take(&arena, s.errors, p->count) &&

@@ -8,6 +8,7 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* --- pooled errors ------------------------------------------------------------------------------------------- */
 
@@ -38,10 +39,8 @@ bool ss_pooled_errors_read(struct ss_pooled_errors *out, struct ss_error *error)
 
 static double digits(double factor) {
   char text[32];
-  double out = factor;
   (void)snprintf(text, sizeof text, "%.4g", factor);
-  (void)sscanf(text, "%lf", &out);
-  return out;
+  return strtod(text, NULL);
 }
 
 static void add_names(cJSON *root, const char *name, uint32_t bits, const char *const *names) {

@@ -98,12 +98,8 @@ void ss_measured_library(const struct ss_measured_cluster *m, uint32_t per_node,
 /* --- playing ----------------------------------------------------------------------------------------------- */
 
 bool ss_observation_exchanges(const struct ss_observation *o) {
-  struct ss_pattern_size sizes[SS_PATTERN_SIZES];
   const struct ss_pattern_call call = {.algorithm = o->algorithm, .ranks = o->nodes * o->per_node, .bytes = o->bytes};
-  const uint32_t count = ss_pattern_sizes(&call, o->per_node, sizes);
-  for (uint32_t i = 0; i < count; i++)
-    if (sizes[i].exchange) return true;
-  return false;
+  return ss_pattern_kind(&call, o->per_node) == SS_EXCHANGE;
 }
 
 /* A call as it is played: as NCCL chooses, or by an algorithm that is named or supposed. */

@@ -91,6 +91,7 @@ static bool fit_and_predict(struct ss_fitted_part *p, const bool *wanted, struct
   p->fit = &fit;
   ok = ok && (!fitted || (predict(p, &fit.cluster, wanted, v->predicted, error) &&
                           (!v->range || find_ranges(p, wanted, v, error))));
+  p->fit = NULL;
   ss_cluster_fit_free(&fit);
   return ok;
 }

@@ -27,6 +27,7 @@ static bool judge(const struct session *s, struct ss_checked *out, struct ss_err
   SS_AUTO(ss_judged_study_close) struct ss_judged_study judged = {0};
   request.file = path;
   request.costs = &s->all;
+  request.verdicts = true;
   if (!ss_data_scenario(out->file, path, sizeof path, error)) return false;
   const bool ok = ss_judged_study_make(&request, &judged, error);
   out->points = judged.results.count;

@@ -5,9 +5,11 @@
 #include "cli/command.h"
 #include "query/supposed.h"
 #include "report/columns.h"
+#include "report/results_table.h"
 #include "schemes/run.h"
 #include "schemes/simulate.h"
 #include "sim/collectives/tuner.h"
+#include "study/ranges.h"
 
 #include <assert.h>
 #include <cjson/cJSON.h>
@@ -21,6 +23,7 @@ struct arguments {
   const char *name, *algorithm;
   uint32_t ranks, rings, chunks; /* rings, chunks: 0 where they are not said */
   double least, most;            /* B */
+  bool certain;
 };
 
 enum { ALGORITHMS_MAX = 16, SIZES_MAX = 64 };
@@ -36,6 +39,9 @@ struct answer {
   size_t algorithms, sizes;
   uint64_t bytes[SIZES_MAX];
   double seconds[SIZES_MAX][ALGORITHMS_MAX];
+  enum ss_message_kind kind[ALGORITHMS_MAX]; /* of its messages, where the cluster has an accuracy */
+  struct ss_likely range[SIZES_MAX][ALGORITHMS_MAX];
+  double wins[SIZES_MAX][ALGORITHMS_MAX]; /* share of the draws in which it is the fastest of its size */
 };
 
 /* --- what was asked ----------------------------------------------------------------------------------------- */
@@ -92,6 +98,11 @@ static bool tune(struct answer *out, struct ss_error *error) {
   return true;
 }
 
+/* Chunks, or rings. */
+static bool has_option(const struct ss_algorithm *algorithm, bool chunks) {
+  return algorithm && (chunks ? algorithm->chunk > 0 : algorithm->rings);
+}
+
 /* An option that no algorithm which is played has would do nothing. */
 static bool check_ways(const struct answer *r, struct ss_error *error) {
   static const char *const options[] = {"--rings", "--chunks"};
@@ -101,10 +112,9 @@ static bool check_ways(const struct answer *r, struct ss_error *error) {
     bool some = said[o] == 0;
     size_t count, at = 0;
     const struct ss_algorithm *all = ss_algorithms(&count);
-    for (size_t i = 0; i < r->algorithms; i++)
-      some = some || (o ? r->algorithm[i]->chunk > 0 : r->algorithm[i]->rings);
+    for (size_t i = 0; i < r->algorithms; i++) some = some || has_option(r->algorithm[i], o);
     for (size_t i = 0; i < count && at < sizeof those; i++)
-      if (o ? all[i].chunk > 0 : all[i].rings)
+      if (has_option(&all[i], o))
         at += (size_t)snprintf(those + at, sizeof those - at, "%s%s of %s", at > 0 ? ", " : "", all[i].name,
                                ss_collective_names[all[i].collective]);
     if (!some)
@@ -160,31 +170,72 @@ static void tell_work(const struct answer *r, const struct ss_notice *notice) {
   ss_notice_tell(notice, text);
 }
 
-static bool play_choice(struct answer *out, uint64_t bytes, double *seconds, struct ss_error *error) {
+/* On each of the clusters, the first being the answer's own. */
+static bool play_choice(struct answer *out, uint64_t bytes, const struct ss_cluster *const *clusters, uint32_t count,
+                        double *seconds, struct ss_error *error) {
   struct ss_choice *choice = &out->choice[out->sizes];
   *choice = ss_tuner_choose(out->cluster, out->collective, out->a->ranks, bytes);
-  return ss_choice_time(out->cluster, *choice, out->collective, out->a->ranks, bytes, seconds, error);
+  for (uint32_t i = 0; i < count; i++)
+    if (!ss_choice_time(clusters[i], *choice, out->collective, out->a->ranks, bytes, &seconds[i], error))
+      return false;
+  return true;
+}
+
+/* One algorithm at one size; where no class tells how far off the whole is, also where one number of the cluster each
+ * is larger. */
+static bool play_one(struct answer *out, size_t algorithm, double bytes, struct ss_uncertainty *uncertainty,
+                     struct ss_components *components, struct ss_error *error) {
+  const struct ss_accuracy_question asked = {(uint32_t)out->collective, out->kind[algorithm],
+                                             ss_cluster_nodes(out->cluster, out->a->ranks), (uint64_t)bytes};
+  const struct ss_cluster *clusters[1 + SS_COMPONENTS] = {out->cluster};
+  const struct ss_pattern_call call = call_of(out, algorithm, bytes);
+  const struct ss_device none = ss_device_none();
+  double seconds[1 + SS_COMPONENTS];
+  struct ss_variants varied = {.count = 0};
+  const bool of_whole = ss_uncertainty_of_call(out->cluster, &asked, uncertainty);
+  if (out->a->certain) *uncertainty = ss_certain;
+  else if (!of_whole) *uncertainty = ss_uncertainty_of(out->cluster, &none, out->a->ranks);
+  if (!of_whole) ss_variants_make(&varied, out->cluster, uncertainty);
+  for (uint32_t i = 0; i < varied.count; i++) clusters[1 + i] = &varied.cluster[i];
+  if (!(out->tuned ? play_choice(out, (uint64_t)bytes, clusters, 1 + varied.count, seconds, error)
+                   : ss_pattern_times(clusters, 1 + varied.count, &call, seconds, error)) ||
+      !ss_seconds_check(seconds[0], error))
+    return false;
+  *components = ss_variants_split(&varied, seconds[0], seconds + 1);
+  if (of_whole) components->s[SS_TRANSFER] = seconds[0];
+  out->seconds[out->sizes][algorithm] = seconds[0];
+  return seconds[0] >= 1 / SS_SECONDS_MOST ||
+         ss_fail(error, SS_BAD_INPUT, "%g B in %g s: a size, rate or latency is out of all proportion", bytes,
+                 seconds[0]);
+}
+
+static bool play_size(struct answer *out, double bytes, struct ss_error *error) {
+  struct ss_uncertainty uncertainty[ALGORITHMS_MAX];
+  struct ss_components components[ALGORITHMS_MAX];
+  struct ss_uncertain times[ALGORITHMS_MAX];
+  size_t wins[ALGORITHMS_MAX] = {0};
+  const size_t s = out->sizes;
+  out->bytes[s] = (uint64_t)bytes;
+  for (size_t i = 0; i < out->algorithms; i++) {
+    if (!play_one(out, i, bytes, &uncertainty[i], &components[i], error)) return false;
+    const char *label = out->tuned ? ss_choice_algorithm(out->choice[s]) : out->algorithm[i]->name;
+    times[i] = (struct ss_uncertain){out->seconds[s][i], &components[i], &uncertainty[i], label, {1, 1}};
+    if (!out->a->certain) out->range[s][i] = ss_range_of(&times[i]);
+  }
+  if (!out->a->certain) ss_draws_count_wins(times, out->algorithms, wins);
+  for (size_t i = 0; i < out->algorithms; i++) out->wins[s][i] = (double)wins[i] / SS_RANGE_DRAWS;
+  out->sizes++;
+  return true;
 }
 
 static bool play(struct answer *out, struct ss_error *error) {
   const struct arguments *a = out->a;
-  double bytes = a->least;
-  while (bytes <= a->most && out->sizes < SIZES_MAX) {
-    out->bytes[out->sizes] = (uint64_t)bytes;
-    for (size_t i = 0; i < out->algorithms; i++) {
-      const struct ss_pattern_call call = call_of(out, i, bytes);
-      double *seconds = &out->seconds[out->sizes][i];
-      if (!(out->tuned ? play_choice(out, (uint64_t)bytes, seconds, error)
-                       : ss_pattern_times(&out->cluster, 1, &call, seconds, error)) ||
-          !ss_seconds_check(*seconds, error))
-        return false;
-      if (*seconds < 1 / SS_SECONDS_MOST)
-        return ss_fail(error, SS_BAD_INPUT, "%g B in %g s: a size, rate or latency is out of all proportion", bytes,
-                       *seconds);
-    }
-    out->sizes++;
-    bytes *= 2;
+  for (size_t i = 0; out->cluster->accuracy.known && !a->certain && i < out->algorithms; i++) {
+    const struct ss_pattern_call call = call_of(out, i, a->least);
+    out->kind[i] = ss_pattern_kind(&call, out->cluster->gpus_per_node);
   }
+  for (double bytes = a->least; bytes <= a->most && out->sizes < SIZES_MAX; bytes *= 2)
+    if (!play_size(out, bytes, error)) return false;
   return true;
 }
 
@@ -211,6 +262,9 @@ static cJSON *list_times(const struct answer *r) {
       cJSON *item = ss_json_object(SS_T("algorithm", r->tuned ? ss_choice_algorithm(*c) : r->algorithm[i]->name),
                                    SS_N("bytes", (double)r->bytes[s]), SS_N("time_s", r->seconds[s][i]),
                                    SS_N("busbw_bytes_per_s", bus_rate(r, s, i)));
+      if (!r->a->certain)
+        ss_json_add(item, SS_N("time_low_s", r->range[s][i].low), SS_N("time_high_s", r->range[s][i].high));
+      if (!r->a->certain && r->algorithms > 1) ss_json_add(item, SS_N("wins", r->wins[s][i]));
       const struct ss_pattern_call call =
           r->tuned ? ss_choice_call(r->cluster, *c, r->collective, r->a->ranks, r->bytes[s])
                    : call_of(r, i, (double)r->bytes[s]);
@@ -230,21 +284,40 @@ static bool print_table(const void *report, FILE *stream, struct ss_error *error
                                              {"?rings", "rings", "%.0f"},
                                              {"?chunks", "chunks", "%.0f"},
                                              {"time", "time_s", "s"},
+                                             {"?low..high", "range", NULL},
+                                             {"?fastest in", "wins", "%.0f%%"},
                                              {"bus bandwidth", "busbw_bytes_per_s", "B/s"}};
   const struct answer *r = report;
   const uint32_t nodes = ss_cluster_nodes(r->cluster, r->a->ranks);
   (void)fprintf(stream, "%s on %s, %" PRIu32 " ranks on %" PRIu32 " node%s\n\n", ss_collective_names[r->collective],
                 r->cluster->name, r->a->ranks, nodes, nodes == 1 ? "" : "s");
-  return ss_records_print(columns, list_times(r), false, stream, error);
+  cJSON *times = list_times(r);
+  for (cJSON *t = times ? times->child : NULL; t; t = t->next)
+    ss_range_add(t, "range", ss_json_number(t, "time_low_s"), ss_json_number(t, "time_high_s"));
+  if (!ss_records_print(columns, times, false, stream, error)) return false;
+  if (!r->a->certain)
+    fputs("\nlow..high: where time lies in 90 of 100 draws of the numbers and the model that are not certain"
+          " (--certain leaves them out)\n",
+          stream);
+  if (!r->a->certain && r->algorithms > 1)
+    fputs("fastest in: the share of the draws in which it takes the least of its size\n", stream);
+  return true;
 }
 
 static bool print_csv(const void *report, FILE *stream, struct ss_error *error) {
-  static const struct ss_column columns[] = {
-      {"collective", "collective", NULL}, {"algorithm", "algorithm", NULL},
-      {"ranks", "ranks", SS_EXACT},       {"bytes", "bytes", SS_EXACT},
-      {"time_s", "time_s", SS_EXACT},     {"busbw_bytes_per_s", "busbw_bytes_per_s", SS_EXACT},
-      {"?protocol", "protocol", NULL},    {"?believed_s", "believed_s", SS_EXACT},
-      {"?rings", "rings", SS_EXACT},      {"?chunks", "chunks", SS_EXACT}};
+  static const struct ss_column columns[] = {{"collective", "collective", NULL},
+                                             {"algorithm", "algorithm", NULL},
+                                             {"ranks", "ranks", SS_EXACT},
+                                             {"bytes", "bytes", SS_EXACT},
+                                             {"time_s", "time_s", SS_EXACT},
+                                             {"busbw_bytes_per_s", "busbw_bytes_per_s", SS_EXACT},
+                                             {"?protocol", "protocol", NULL},
+                                             {"?believed_s", "believed_s", SS_EXACT},
+                                             {"?rings", "rings", SS_EXACT},
+                                             {"?chunks", "chunks", SS_EXACT},
+                                             {"?time_low_s", "time_low_s", SS_EXACT},
+                                             {"?time_high_s", "time_high_s", SS_EXACT},
+                                             {"?wins", "wins", SS_EXACT}};
   const struct answer *r = report;
   cJSON *times = list_times(r);
   for (cJSON *t = times ? times->child : NULL; t; t = t->next) {
@@ -260,6 +333,15 @@ static bool print_json(const void *report, FILE *stream, struct ss_error *error)
   return ss_json_print_free(root, stream, error);
 }
 
+/* Says what is beyond the nodes and bytes that the cluster was fitted on. */
+static void tell_beyond(const struct arguments *a, const struct ss_cluster *cluster, const struct ss_notice *notice) {
+  double largest = a->least;
+  while (2 * largest <= a->most) largest *= 2;
+  ss_cluster_tell_nodes(cluster, ss_cluster_nodes(cluster, a->ranks), notice);
+  ss_cluster_tell_bytes(cluster, (uint64_t)a->least, notice);
+  ss_cluster_tell_bytes(cluster, (uint64_t)largest, notice);
+}
+
 static bool run(struct ss_call *call, struct ss_error *error) {
   const struct arguments *a = (struct arguments *)call;
   struct ss_cluster cluster;
@@ -268,6 +350,7 @@ static bool run(struct ss_call *call, struct ss_error *error) {
       !check_ways(&answer, error))
     return false;
   tell_work(&answer, call->request.notice);
+  if (!a->certain) tell_beyond(a, &cluster, call->request.notice);
   return play(&answer, error) && ss_call_write(call, &answer, print_table, print_json, print_csv, error);
 }
 
@@ -286,6 +369,7 @@ static const struct ss_option_spec options[] = {
      .help = "parts that pass through trees and chains one behind the other (trees 1; broadcast and reduce pieces of "
              "512 KiB)"},
     SS_OPTION_CLUSTER(" (p3.16xlarge-25g)", ""),
+    {"--certain", SS_FLAG(struct arguments, certain), .help = SS_HELP_CERTAIN},
     SS_OPTIONS_OUTPUT,
     {.name = NULL}};
 

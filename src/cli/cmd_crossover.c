@@ -23,6 +23,7 @@ static const struct ss_option_spec options[] = {
      .help = "play the schedules on uniform tensors instead; sizes that do not divide are rounded to the nearest "
              "that do, and told. Takes the cluster's nodes and NICs into account; bandwidth and latency are those "
              "between nodes"},
+    {"--certain", SS_FIELD, .json = "true", .help = "take the links as they are: no crossing has a range"},
     SS_OPTION_JOBS,
     SS_OPTIONS_OUTPUT,
     {"", SS_HEADING, .help = "as in `sparsync cost`, for what does not vary (--M and --density are required):"},

@@ -1,4 +1,6 @@
 #include "machine/cluster.h"
+
+#include "base/units.h"
 #include "machine/uncertainty.h"
 
 #include <math.h>
@@ -9,6 +11,26 @@ void ss_cluster_tell(const struct ss_cluster *cluster, const struct ss_notice *n
   char text[sizeof cluster->name + sizeof cluster->warning + 16];
   if (!cluster->warning[0]) return;
   snprintf(text, sizeof text, "cluster %s: %s", cluster->name, cluster->warning);
+  ss_notice_tell(notice, text);
+}
+
+void ss_cluster_tell_nodes(const struct ss_cluster *cluster, uint32_t nodes, const struct ss_notice *notice) {
+  const struct ss_accuracy *a = &cluster->accuracy;
+  char text[sizeof cluster->name + 100];
+  if (a->nodes_max == 0 || nodes <= 1 || (nodes >= a->nodes_min && nodes <= a->nodes_max)) return;
+  snprintf(text, sizeof text, "cluster %s: fitted on %u to %u nodes; %u asked", cluster->name, a->nodes_min,
+           a->nodes_max, nodes);
+  ss_notice_tell(notice, text);
+}
+
+void ss_cluster_tell_bytes(const struct ss_cluster *cluster, uint64_t bytes, const struct ss_notice *notice) {
+  const struct ss_accuracy *a = &cluster->accuracy;
+  char text[sizeof cluster->name + 150], least[32], most[32], asked[32];
+  if (a->bytes_max == 0 || (bytes >= a->bytes_min && bytes <= a->bytes_max)) return;
+  snprintf(text, sizeof text, "cluster %s: fitted on %s to %s; %s asked", cluster->name,
+           ss_units_format(least, sizeof least, SS_BYTES, (double)a->bytes_min),
+           ss_units_format(most, sizeof most, SS_BYTES, (double)a->bytes_max),
+           ss_units_format(asked, sizeof asked, SS_BYTES, (double)bytes));
   ss_notice_tell(notice, text);
 }
 
@@ -180,6 +202,7 @@ static void set_costs(struct ss_cluster *c, double alpha, double beta) {
 void ss_cluster_set_latency(struct ss_cluster *c, double alpha) {
   simplify(c);
   set_costs(c, alpha, NAN);
+  c->source.latency = SS_SUPPOSED;
   c->inter.alpha = c->exchange.alpha = alpha;
   if (!c->has_intra) c->intra.alpha = alpha;
 }
@@ -187,6 +210,7 @@ void ss_cluster_set_latency(struct ss_cluster *c, double alpha) {
 void ss_cluster_set_beta(struct ss_cluster *c, double beta) {
   simplify(c);
   set_costs(c, NAN, beta);
+  c->source.bandwidth = SS_SUPPOSED;
   c->library.channel_rate = 0; /* it is found anew */
   c->inter.beta = c->exchange.beta = beta;
   if (!c->has_intra) c->intra.beta = beta;

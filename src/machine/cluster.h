@@ -79,6 +79,11 @@ bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_erro
 
 /* Tells its warning, if it has one, under its name; `notice` may be NULL. */
 void ss_cluster_tell(const struct ss_cluster *cluster, const struct ss_notice *notice);
+/* Tells where so many nodes are more, or fewer, than its accuracy says were measured: "fitted on 2 to 8 nodes; 128
+ * asked". A single node is not: no message leaves it. */
+void ss_cluster_tell_nodes(const struct ss_cluster *cluster, uint32_t nodes, const struct ss_notice *notice);
+/* The same of the bytes of a collective. */
+void ss_cluster_tell_bytes(const struct ss_cluster *cluster, uint64_t bytes, const struct ss_notice *notice);
 
 /* Takes its jitter away, and tells so if it has one: for those who play even links alone. */
 void ss_cluster_even(struct ss_cluster *cluster, const struct ss_notice *notice);

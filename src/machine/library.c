@@ -28,12 +28,14 @@ static const struct ss_field_spec protocol_fields[] = {
 static const struct ss_object_spec protocol_spec = {.name = "by-protocol", .field = protocol_fields};
 
 #define BYTES(member) SS_IS_COUNT(1, 1 << 30), .required = true, SS_STORED(struct ss_beliefs, member)
-#define BYTES_BY_PROTOCOL(member)                                                                                    \
-  {"ll", NULL, BYTES(member[SS_LL])}, {"ll128", NULL, BYTES(member[SS_LL128])}, {                                    \
-    "simple", NULL, BYTES(member[SS_SIMPLE])                                                                         \
-  }
-static const struct ss_field_spec chunk_fields[] = {BYTES_BY_PROTOCOL(chunk), {.name = NULL}};
-static const struct ss_field_spec channel_fields[] = {BYTES_BY_PROTOCOL(channel_least), {.name = NULL}};
+static const struct ss_field_spec chunk_fields[] = {{"ll", NULL, BYTES(chunk[SS_LL])},
+                                                    {"ll128", NULL, BYTES(chunk[SS_LL128])},
+                                                    {"simple", NULL, BYTES(chunk[SS_SIMPLE])},
+                                                    {.name = NULL}};
+static const struct ss_field_spec channel_fields[] = {{"ll", NULL, BYTES(channel_least[SS_LL])},
+                                                      {"ll128", NULL, BYTES(channel_least[SS_LL128])},
+                                                      {"simple", NULL, BYTES(channel_least[SS_SIMPLE])},
+                                                      {.name = NULL}};
 static const struct ss_object_spec chunk_spec = {.field = chunk_fields}, channel_spec = {.field = channel_fields};
 
 static const struct ss_field_spec way_fields[] = {

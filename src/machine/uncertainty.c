@@ -24,7 +24,13 @@ const char *ss_component_words(enum ss_component component) {
 
 #define SURE                                                                                                         \
   { 1, 1 }
-const struct ss_uncertainty ss_certain = {.of = {SURE, SURE, SURE, SURE, SURE, SURE, SURE}, .model = SURE};
+#define ALL_SURE                                                                                                     \
+  { SURE, SURE, SURE, SURE, SURE, SURE, SURE }
+const struct ss_uncertainty ss_certain = {.of = ALL_SURE, .own = ALL_SURE, .model = SURE};
+
+bool ss_component_uncertain(const struct ss_uncertainty *u, enum ss_component component) {
+  return !ss_spread_certain(&u->of[component]) || !ss_spread_certain(&u->own[component]);
+}
 
 /* Stated, not fitted: of numbers by where they come from (enum ss_origin_of_number), of kernels, and of the model
  * (docs/model.md, "Ranges", says why). */
@@ -50,34 +56,41 @@ static bool any_estimated(const struct ss_device *device) {
 
 /* --- of clusters that were measured --------------------------------------------------------------------------- */
 
-/* A distance in doublings: errors of each add as independent ones do. */
-static struct ss_spread times(struct ss_spread each, double doublings) {
-  const double n = sqrt(doublings);
-  if (!(each.most > 0)) return (struct ss_spread)SURE;
-  return (struct ss_spread){pow(each.half, n), pow(each.most, n)};
+/* Whose class nothing is said of is as far off as what is estimated. */
+static struct ss_spread fitted(const struct ss_accuracy *a, const struct ss_accuracy_question *asked) {
+  const struct ss_spread spread = ss_accuracy_spread(a, asked);
+  return spread.most > 0 ? spread : by_source[SS_ESTIMATED];
 }
 
-static double doublings_of(const struct ss_accuracy *a, uint32_t nodes) {
-  if (a->nodes_max == 0 || (nodes >= a->nodes_min && nodes <= a->nodes_max)) return 0;
-  return nodes > a->nodes_max ? log2((double)nodes / a->nodes_max) : log2((double)a->nodes_min / nodes);
+/* The part of a class's variance that all schemes share: where two algorithms of a collective are left out together,
+ * the ratio of their times is off 0.89 times as far as that of independent errors (LUMI, Leonardo). */
+static const double SHARED = 0.21;
+
+static struct ss_spread part_of(struct ss_spread spread, double variance) {
+  return (struct ss_spread){pow(spread.half, sqrt(variance)), pow(spread.most, sqrt(variance))};
 }
 
-/* Of messages of that kind among so many nodes. Every scheme is another collective that nobody measured: those that
- * were tell of its messages alone. */
-static struct ss_spread fitted(const struct ss_accuracy *a, enum ss_message_kind kind, uint32_t nodes) {
-  const struct ss_spread *collective = &a->of[SS_NEW_COLLECTIVE], *new_kind = &a->of[SS_NEW_KIND],
-                         *own = a->kind[kind] && collective->most > 0 ? collective : new_kind;
-  return ss_spread_join(own->most > 0 ? *own : by_source[SS_ESTIMATED],
-                        times(a->of[SS_NODES_DOUBLED], doublings_of(a, nodes)));
-}
-
-static void add_fitted(struct ss_uncertainty *u, const struct ss_cluster *c, uint32_t nodes) {
+/* Every scheme is another collective that nobody measured: those that were tell of its messages alone. */
+static void add_fitted(struct ss_uncertainty *u, const struct ss_cluster *c, uint32_t nodes, uint32_t collective) {
   static const enum ss_message_kind kinds[] = {SS_CHAIN, SS_CHAIN, SS_EXCHANGE, SS_EXCHANGE, SS_INSIDE, SS_INSIDE};
-  for (int i = 0; i < SS_COMPUTING; i++)
-    if (!ss_spread_certain(&u->of[i])) u->of[i] = fitted(&c->accuracy, kinds[i], nodes);
+  for (int i = 0; i < SS_COMPUTING; i++) {
+    if (ss_spread_certain(&u->of[i])) continue;
+    const struct ss_accuracy_question asked = {collective, kinds[i], nodes, 0};
+    const struct ss_spread all = fitted(&c->accuracy, &asked);
+    u->of[i] = part_of(all, SHARED);
+    u->own[i] = part_of(all, 1 - SHARED);
+  }
 }
 
-struct ss_uncertainty ss_uncertainty_of(const struct ss_cluster *c, const struct ss_device *device, uint32_t ranks) {
+/* Memory that is estimated is as slow for one scheme as for another; measured lines are off by what a scheme does. */
+static void add_kernels(struct ss_uncertainty *u, const struct ss_device *device) {
+  if (!device->counted) return;
+  if (any_estimated(device)) u->of[SS_COMPUTING] = estimated_kernels;
+  else u->own[SS_COMPUTING] = measured_kernels;
+}
+
+static struct ss_uncertainty uncertainty_of(const struct ss_cluster *c, const struct ss_device *device,
+                                            uint32_t ranks, uint32_t collective) {
   struct ss_uncertainty u = ss_certain;
   const bool between = ranks > c->gpus_per_node, inside = c->gpus_per_node > 1 && c->has_intra;
   u.model = of_the_model;
@@ -85,12 +98,33 @@ struct ss_uncertainty ss_uncertainty_of(const struct ss_cluster *c, const struct
     u.of[SS_LATENCY] = by_source[c->source.latency];
     u.of[SS_TRANSFER] = by_source[c->source.bandwidth];
   }
-  if (between && (c->has_exchange || (c->accuracy.known && !c->accuracy.kind[SS_EXCHANGE])))
-    u.of[SS_EXCHANGE_LATENCY] = u.of[SS_EXCHANGE_TRANSFER] = by_source[c->source.exchange];
+  if (between && (c->has_exchange || (c->accuracy.known && !c->accuracy.kind[SS_EXCHANGE]))) {
+    u.of[SS_EXCHANGE_LATENCY] = by_source[c->has_exchange ? c->source.exchange : c->source.latency];
+    u.of[SS_EXCHANGE_TRANSFER] = by_source[c->has_exchange ? c->source.exchange : c->source.bandwidth];
+  }
   if (inside) u.of[SS_INTRA_LATENCY] = u.of[SS_INTRA_TRANSFER] = by_source[c->source.intra];
-  if (c->accuracy.known) add_fitted(&u, c, ss_cluster_nodes(c, ranks));
-  if (device->counted) u.of[SS_COMPUTING] = any_estimated(device) ? estimated_kernels : measured_kernels;
+  if (c->accuracy.known) add_fitted(&u, c, ss_cluster_nodes(c, ranks), collective);
+  add_kernels(&u, device);
   return u;
+}
+
+struct ss_uncertainty ss_uncertainty_of_allreduce(const struct ss_cluster *c, const struct ss_device *device,
+                                                  uint32_t ranks) {
+  return uncertainty_of(c, device, ranks, SS_ALLREDUCE);
+}
+
+struct ss_uncertainty ss_uncertainty_of(const struct ss_cluster *c, const struct ss_device *device, uint32_t ranks) {
+  return uncertainty_of(c, device, ranks, SS_COLLECTIVES);
+}
+
+bool ss_uncertainty_of_call(const struct ss_cluster *c, const struct ss_accuracy_question *asked,
+                            struct ss_uncertainty *out) {
+  *out = ss_certain;
+  if (!c->accuracy.known || c->source.latency == SS_SUPPOSED || c->source.bandwidth == SS_SUPPOSED) return false;
+  const struct ss_spread all = fitted(&c->accuracy, asked);
+  out->of[SS_TRANSFER] = part_of(all, SHARED);
+  out->own[SS_TRANSFER] = part_of(all, 1 - SHARED);
+  return true;
 }
 
 /* --- components of a time ----------------------------------------------------------------------------------- */
@@ -103,19 +137,20 @@ static double step_of(const struct ss_spread *spread) {
 
 uint32_t ss_variants_count(const struct ss_uncertainty *uncertainty) {
   uint32_t count = 0;
-  for (int i = 0; i < SS_COMPONENTS; i++) count += !ss_spread_certain(&uncertainty->of[i]);
+  for (int i = 0; i < SS_COMPONENTS; i++) count += ss_component_uncertain(uncertainty, (enum ss_component)i);
   return count;
 }
 
 void ss_variants_make(struct ss_variants *out, const struct ss_cluster *cluster,
                       const struct ss_uncertainty *uncertainty) {
-  const bool apart = !ss_spread_certain(&uncertainty->of[SS_EXCHANGE_LATENCY]);
+  const bool apart = ss_component_uncertain(uncertainty, SS_EXCHANGE_LATENCY);
   out->count = 0;
   for (int i = 0; i < SS_COMPONENTS; i++) {
-    if (ss_spread_certain(&uncertainty->of[i])) continue;
+    if (!ss_component_uncertain(uncertainty, (enum ss_component)i)) continue;
     const uint32_t n = out->count++;
+    const struct ss_spread both = ss_spread_join(uncertainty->of[i], uncertainty->own[i]);
     out->of[n] = (enum ss_component)i;
-    out->factor[n] = step_of(&uncertainty->of[i]);
+    out->factor[n] = step_of(&both);
     out->pace[n] = i == SS_COMPUTING ? out->factor[n] : 1;
     out->cluster[n] = *cluster;
     out->cluster[n].has_exchange = cluster->has_exchange || apart;

@@ -23,11 +23,14 @@ extern const char *const ss_component_names[];
 /* What a user measures to know it better: "the latency between nodes". */
 const char *ss_component_words(enum ss_component component);
 
-/* By which factors, each at least 1, the components of a machine may be off. */
+/* By which factors, each at least 1, the components of a machine may be off: `of` by the machine's numbers, the same
+ * for all schemes; `own` by what a scheme makes of that kind of messages or kernels, for each scheme apart. */
 struct ss_uncertainty {
-  struct ss_spread of[SS_COMPONENTS];
+  struct ss_spread of[SS_COMPONENTS], own[SS_COMPONENTS];
   struct ss_spread model; /* of the model itself, where every number is known: of each scheme apart */
 };
+/* Is the component uncertain, either way? */
+bool ss_component_uncertain(const struct ss_uncertainty *uncertainty, enum ss_component component);
 /* Nothing is uncertain. */
 extern const struct ss_uncertainty ss_certain;
 
@@ -35,6 +38,13 @@ extern const struct ss_uncertainty ss_certain;
  * the "source" of a number does: what nobody gives a source is taken as it is. */
 struct ss_uncertainty ss_uncertainty_of(const struct ss_cluster *cluster, const struct ss_device *device,
                                         uint32_t ranks);
+/* The same of a dense all-reduce, which may have been measured itself. */
+struct ss_uncertainty ss_uncertainty_of_allreduce(const struct ss_cluster *cluster, const struct ss_device *device,
+                                                  uint32_t ranks);
+/* Of a call of a collective that libraries have, on a fitted cluster: its class is that of the whole time, which is
+ * all taken as SS_TRANSFER. False: the cluster has no accuracy, or its numbers were replaced. */
+bool ss_uncertainty_of_call(const struct ss_cluster *cluster, const struct ss_accuracy_question *asked,
+                            struct ss_uncertainty *out);
 
 static inline bool ss_spread_certain(const struct ss_spread *spread) {
   return !(spread->most > 1);

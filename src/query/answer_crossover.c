@@ -29,6 +29,8 @@ static const struct ss_field_spec an_end = {NULL, NULL, SS_IS_ANY},
 #define WAYS                                                                                                         \
   {"form", "which closed form counts", SS_IS_CHOICE(ss_form_names), .usual = "exact", OF(study.duel.form)},          \
       {"simulate", "instead of closed forms", SS_IS_FLAG, .usual = "false", OF(study.simulated)},                    \
+      {"certain", "the links are as they are: no crossing has a range", SS_IS_FLAG, .usual = "false",                \
+       OF(study.certain)},                                                                                           \
       {"probes", "values that are tried", SS_IS_COUNT(2, PROBES_MOST), OF(study.probes)}, {                          \
     "ranks", NULL, SS_IS_COUNT(2, RANKS_MOST), .usual = "16", OF(study.duel.ranks)                                   \
   }

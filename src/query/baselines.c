@@ -184,6 +184,17 @@ static cJSON *moved_json(const struct ss_miss *miss) {
                         SS_N("relative", miss->against != 0 ? miss->found / miss->against - 1 : NAN));
 }
 
+/* Of a time that moved: is it within the range that was stored? An older file has none: the range is today's. */
+static void add_range(cJSON *object, const struct ss_verdict *v) {
+  const cJSON *said = isfinite(ss_json_number(v->promise, "time_low_s")) ? v->promise : v->record;
+  const double low = ss_json_number(said, "time_low_s"), high = ss_json_number(said, "time_high_s");
+  for (size_t i = 0; i < v->misses; i++) {
+    if (strcmp(v->miss[i].field, "time_s") != 0 || !isfinite(low)) continue;
+    const double time = said == v->promise ? v->miss[i].found : v->miss[i].against;
+    ss_json_add(object, SS_B("within_range", time >= low && time <= high));
+  }
+}
+
 static cJSON *change_json(const struct ss_verdict *v) {
   const cJSON *from = v->record ? v->record : v->promise;
   cJSON *o = ss_json_object(SS_T("change", !v->promise ? "new" : v->record ? "moved" : "missing"));
@@ -193,7 +204,10 @@ static cJSON *change_json(const struct ss_verdict *v) {
   for (size_t i = 0; i < v->misses; i++)
     if (strcmp(v->miss[i].field, "exact") == 0) cJSON_AddItemToArray(differs, cJSON_CreateString("exact"));
     else cJSON_AddItemToArray(fields, moved_json(&v->miss[i]));
-  if (v->promise && v->record) add_differing(differs, v->promise, v->record);
+  if (v->promise && v->record) {
+    add_differing(differs, v->promise, v->record);
+    add_range(o, v);
+  }
   return o;
 }
 

@@ -13,7 +13,8 @@ struct ss_diff {
   /* {"sparsync", "scenario", "baseline", "tolerance", "same", "moved", "new", "missing",
    *  "inputs": [{"input", "was", "now"}] that are not what they were, null: the baseline has none,
    *  "changes": [{"change", "label", "ranks", "tensor", "at", "fields": [{"field", "was", "now", "relative"}],
-   *               "differs": [names of what else is not what it was]}] in printed order, the missing last} */
+   *               "differs": [names of what else is not what it was], "within_range": of a time that moved alone}] in
+   *   printed order, the missing last} */
   struct cJSON *tree;
   size_t same, moved, fresh, missing; /* points */
 };

@@ -1,5 +1,6 @@
 /* A scenario's own expectations (docs/scenarios.md): {"that": field, "of": label, "is": "<", "than": label or number,
- * "at": {...}}. All of them are judged, at every point that they concern. */
+ * "at": {...}}. All of them are judged, at every point that they concern; by the times as they are, or, with "draws",
+ * by the share of the draws (study/ranges.h) in which they hold. */
 #pragma once
 
 #include "query/verdict.h"
@@ -15,8 +16,8 @@ bool ss_expectations_check(const struct ss_study *study, struct ss_error *error)
 bool ss_expectations_judge(const struct ss_study *study, const struct ss_results *results, struct ss_verdicts *out,
                            struct ss_error *error) SS_MUST_CHECK;
 
-/* {"file", "expectation", "ok", "points", "misses": [{"ranks", "tensor", "cluster", "at", "found", "against"}]}; the
- * caller's. */
+/* {"file", "expectation", "ok", "points", "draws": only of those that ask for them, "misses": [{"ranks", "tensor",
+ * "cluster", "at", "found", "against"}]}; the caller's. */
 struct cJSON *ss_expectation_json(const char *file, const struct ss_verdict *verdict);
 /* {"sparsync", "scenario", "ok": all hold, "expectations": [as above]}; the caller's. */
 struct cJSON *ss_expectations_json(const char *scenario, const struct ss_verdicts *verdicts);

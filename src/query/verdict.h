@@ -34,6 +34,7 @@ struct ss_verdict {
   char *text;                           /* what is promised, in words; owned; NULL: nothing is said of it */
   const struct cJSON *promise, *record; /* what was stored, and the one record that is held against it; or NULL */
   size_t points;                        /* at which it was compared */
+  double share; /* the least share of the draws of a point in which it holds; NaN: it is not of draws */
   struct ss_miss *miss;
   size_t misses;
 };

@@ -90,6 +90,7 @@ static cJSON *row_of(const cJSON *change) {
   SS_AUTO_FREE char *at = ss_written(write_at, ss_json_get(change, "at"));
   const cJSON *most = most_moved(change), *differs = ss_json_get(change, "differs");
   const bool verdict = differs->child && strcmp(differs->child->valuestring, "exact") == 0;
+  const cJSON *within = ss_json_get(change, "within_range");
   const char *field = most ? text_of(most, "field") : verdict ? "exact" : "-";
   char was[40], now[40];
   cJSON *o = ss_json_object(SS_T("change", text_of(change, "change")), SS_T("label", text_of(change, "label")),
@@ -99,6 +100,9 @@ static cJSON *row_of(const cJSON *change) {
     ss_json_add(o, SS_T("was", value_text(field, ss_json_number(most, "was"), was)),
                 SS_T("now", value_text(field, ss_json_number(most, "now"), now)),
                 SS_N("by", ss_json_number(most, "relative")),
+                SS_T("range", !within                ? NULL
+                              : cJSON_IsTrue(within) ? "within"
+                                                     : "beyond"),
                 SS_N("others", cJSON_GetArraySize(ss_json_get(change, "fields")) - 1 + verdict));
   return o;
 }
@@ -157,11 +161,11 @@ static int by_movement(const void *a, const void *b) {
 
 /* The largest movements first. */
 static bool print_changes(const cJSON *changes, FILE *stream, struct ss_error *error) {
-  static const struct ss_column columns[] = {{"<change", "change", NULL}, {"<scheme", "label", NULL},
-                                             {"ranks", "ranks", "%.0f"},  {"<tensor", "tensor", NULL},
-                                             {"<at", "place", NULL},      {"<moved", "moved", NULL},
-                                             {"was", "was", NULL},        {"now", "now", NULL},
-                                             {"by", "by", "%+.3g%%"},     {"others", "others", "%.0f"}};
+  static const struct ss_column columns[] = {
+      {"<change", "change", NULL},    {"<scheme", "label", NULL},  {"ranks", "ranks", "%.0f"},
+      {"<tensor", "tensor", NULL},    {"<at", "place", NULL},      {"<moved", "moved", NULL},
+      {"was", "was", NULL},           {"now", "now", NULL},        {"by", "by", "%+.3g%%"},
+      {"?<its range", "range", NULL}, {"others", "others", "%.0f"}};
   size_t count = (size_t)cJSON_GetArraySize(changes), n = 0;
   SS_AUTO_FREE struct movement *sorted = ss_alloc(count, sizeof *sorted);
   if (!sorted) return ss_fail_memory(error, "printing results");

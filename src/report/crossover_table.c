@@ -72,9 +72,22 @@ static void print_crossing(const struct found *f, const cJSON *crossing, FILE *s
   }
 }
 
+static void print_likely(const struct found *f, const cJSON *crossing, FILE *stream) {
+  const double low = ss_json_number(crossing, "at_low"), high = ss_json_number(crossing, "at_high");
+  const cJSON *range = list(f, "range");
+  char from[40], to[40];
+  if (!isfinite(low)) return;
+  fprintf(stream, "  In 90 of 100 draws of what is not certain it lies from %s%s to %s%s.\n",
+          position(f, low, from, sizeof from), low > ss_json_number(range, "low") ? "" : " (or below)",
+          position(f, high, to, sizeof to), high < ss_json_number(range, "high") ? "" : " (or above)");
+}
+
 static void print_words(const struct found *f, FILE *stream) {
   const cJSON *crossings = list(f, "crossings"), *first = cJSON_GetArrayItem(list(f, "ranges"), 0);
-  for (const cJSON *c = crossings ? crossings->child : NULL; c; c = c->next) print_crossing(f, c, stream);
+  for (const cJSON *c = crossings ? crossings->child : NULL; c; c = c->next) {
+    print_crossing(f, c, stream);
+    print_likely(f, c, stream);
+  }
   if (cJSON_GetArraySize(crossings) > 0) return;
   const char *where = cJSON_GetArraySize(list(f, "skipped")) > 0 ? "wherever in the range they can be compared"
                                                                  : "everywhere in the range";
@@ -86,7 +99,9 @@ static void print_words(const struct found *f, FILE *stream) {
   fprintf(stream, "%s is cheaper %s: %s takes ", winner, where,
           text(f, strcmp(winner, text(f, "a")) == 0 ? "b" : "a"));
   print_ratio(ss_json_number(first, "ratio_min"), ss_json_number(first, "ratio_max"), stream);
-  fputs(".\n", stream);
+  const double wins = number(f, "wins");
+  if (isnan(wins)) fputs(".\n", stream);
+  else fprintf(stream, "; so it is in %.0f of 100 draws.\n", wins < 1 ? fmin(99, round(100 * wins)) : 100);
 }
 
 static bool print_ranges(const struct found *f, FILE *stream, struct ss_error *error) {

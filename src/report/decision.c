@@ -10,9 +10,9 @@ static void print_range(double low, double high, FILE *stream) {
           ss_units_format(to, sizeof to, SS_TIME, high));
 }
 
-/* Never all of them, unless it is. */
+/* At least so many: what is said to be 95 of 100 decides, and 100 are all. */
 static int of_100(double share) {
-  return share < 1 ? (int)fmin(99, round(100 * share)) : 100;
+  return (int)floor(100 * share + 1e-9);
 }
 
 static void print_tie(const struct ss_decision *d, const char *time, FILE *stream) {
@@ -35,7 +35,9 @@ void ss_decision_print(const struct ss_decision *d, FILE *stream) {
   if (d->next) fprintf(stream, "is fastest in %d of 100 draws, %s", of_100(d->wins), time);
   else fprintf(stream, "takes %s", time);
   print_range(d->low, d->high, stream);
-  if (d->next) fprintf(stream, "; %s takes %.2f to %.2f times as long", d->next, d->ratio_low, d->ratio_high);
+  if (!d->next) return;
+  if (d->ratio_low == 1 && d->ratio_high == 1) fprintf(stream, "; %s takes as long", d->next);
+  else fprintf(stream, "; %s takes %.2f to %.2f times as long", d->next, d->ratio_low, d->ratio_high);
 }
 
 const char *ss_ratio_text(double ratio, double low, double high, char text[SS_RATIO_TEXT_SIZE]) {

@@ -71,19 +71,22 @@ static size_t count_wins(const struct ss_page_cells *cells, struct wins *wins) {
   return n;
 }
 
-/* How far the winners are ahead, over all cells. */
+/* How far the winners are ahead, over all cells; and over what is drawn, if something is. */
 static void write_range(const struct ss_page_cells *cells, FILE *s) {
   double low = INFINITY, high = 0;
   size_t close = 0;
+  bool drawn = false;
   for (size_t i = 0; i < cells->plan.count; i++) {
+    const struct ss_plan_row *row = cells->row[i].plan;
     const double margin = ss_json_number(cells->row[i].json, "margin");
     if (!cells->row[i].decides || isnan(margin)) continue;
-    low = fmin(low, margin);
-    high = fmax(high, margin);
+    drawn = drawn || isfinite(row->next_ratio.low);
+    low = fmin(low, fmin(margin, row->next_ratio.low - 1));
+    high = fmax(high, fmax(margin, row->next_ratio.high - 1));
     close += too_close(&cells->row[i]);
   }
   if (!isfinite(low)) return;
-  if (high >= 1) fprintf(s, "<p>The next takes %.2f to %.2f times as long", 1 + low, 1 + high);
+  if (high >= 1 || drawn) fprintf(s, "<p>The next takes %.2f to %.2f times as long", 1 + low, 1 + high);
   else if (high - low < 5e-4) fprintf(s, "<p>The next takes %.1f%% longer everywhere", 100 * high);
   else fprintf(s, "<p>The next takes %.1f%% to %.1f%% longer", 100 * low, 100 * high);
   if (close) fprintf(s, "; at %zu of the places it is too close to call", close);

@@ -17,12 +17,12 @@
 /* As in `check`. */
 static const double ROUNDING = 1e-9;
 
-const char *ss_at_text(const cJSON *a, char text[SS_AT_TEXT_SIZE]) {
-  if (cJSON_IsString(a)) return a->valuestring;
-  if (!cJSON_IsNumber(a)) snprintf(text, SS_AT_TEXT_SIZE, "...");
-  else if (strstr(a->string, "bandwidth")) ss_units_format(text, SS_AT_TEXT_SIZE, SS_RATE, a->valuedouble);
-  else if (strstr(a->string, "latency")) ss_units_format(text, SS_AT_TEXT_SIZE, SS_TIME, a->valuedouble);
-  else snprintf(text, SS_AT_TEXT_SIZE, "%g", a->valuedouble);
+const char *ss_at_text(const cJSON *value, char text[SS_AT_TEXT_SIZE]) {
+  if (cJSON_IsString(value)) return value->valuestring;
+  if (!cJSON_IsNumber(value)) snprintf(text, SS_AT_TEXT_SIZE, "...");
+  else if (strstr(value->string, "bandwidth")) ss_units_format(text, SS_AT_TEXT_SIZE, SS_RATE, value->valuedouble);
+  else if (strstr(value->string, "latency")) ss_units_format(text, SS_AT_TEXT_SIZE, SS_TIME, value->valuedouble);
+  else snprintf(text, SS_AT_TEXT_SIZE, "%g", value->valuedouble);
   return text;
 }
 

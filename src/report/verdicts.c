@@ -5,6 +5,7 @@
 #include "report/results_table.h"
 
 #include <cjson/cJSON.h>
+#include <math.h>
 #include <string.h>
 
 /* Points at which one expectation fails that are told in words; JSON has all. */
@@ -51,6 +52,9 @@ void ss_expectations_words(const struct ss_verdicts *verdicts, size_t points, FI
   else
     fprintf(stream, ", %zu of %zu expectation%s FAIL%s", verdicts->failed, verdicts->count, s,
             verdicts->failed == 1 ? "S" : "");
+  for (size_t i = 0; i < verdicts->count; i++)
+    if (!isnan(verdicts->verdict[i].share))
+      fprintf(stream, "; expect[%zu] in %.3g of the draws", i, verdicts->verdict[i].share);
 }
 
 bool ss_expectations_conclude(const struct ss_verdicts *verdicts, const char *name, struct ss_error *error) {

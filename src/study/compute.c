@@ -257,6 +257,7 @@ void ss_result_begin(struct ss_result *result, const struct ss_point *point) {
                                .time_low = NAN,
                                .time_high = NAN,
                                .uncertainty = point->uncertainty,
+                               .dense_uncertainty = point->dense_uncertainty,
                                .further = {NAN, NAN},
                                .draws = point->cluster.jitter.draws,
                                .identity = point->is.point};

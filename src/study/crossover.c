@@ -2,6 +2,7 @@
 
 #include "base/json_text.h"
 #include "base/list.h"
+#include "base/memory.h"
 #include "cost/form_grid.h"
 #include "study/compute.h"
 #include "study/study.h"
@@ -165,6 +166,134 @@ static double whole_work(struct ss_crossover_study *s, const struct ss_crossover
   return whole;
 }
 
+/* --- draws ------------------------------------------------------------------------------------------------ */
+
+/* What both take at a value of the grid, and what of it each component of the links makes. */
+struct place {
+  double x, time[2];
+  struct ss_components components[2];
+};
+
+struct grid {
+  struct place *place;
+  size_t count;
+  struct ss_uncertainty uncertainty;
+  bool whole;
+};
+
+/* Of which ranks; beyond one node, as forms of one flat link have it. */
+static struct ss_uncertainty uncertainty_of(const struct ss_crossover_study *s) {
+  const struct ss_device none = ss_device_none();
+  const struct ss_cluster *c = &s->duel.cluster;
+  const bool over_ranks = s->duel.over == SS_OVER_RANKS && s->found.crossings > 0;
+  const uint32_t asked = over_ranks ? (uint32_t)s->found.crossing[0].at : s->duel.ranks;
+  const bool flat = s->duel.form != SS_FORM_NODES && asked <= c->gpus_per_node;
+  return ss_uncertainty_of(c, &none, flat ? c->gpus_per_node + 1 : asked);
+}
+
+/* False: there are no costs, for a reason that the search has told. */
+static bool price(struct ss_duel *duel, const struct ss_cluster *cluster, const struct ss_variants *varied,
+                  struct place *out) {
+  double on[SS_COMPONENTS][2], of_one[SS_COMPONENTS];
+  struct ss_error ignored;
+  duel->cluster = *cluster;
+  if (!ss_duel_forms(duel, out->x, out->time, &ignored)) return false;
+  for (uint32_t v = 0; v < varied->count; v++) {
+    duel->cluster = varied->cluster[v];
+    if (!ss_duel_forms(duel, out->x, on[v], &ignored)) return false;
+  }
+  for (int i = 0; i < 2; i++) {
+    for (uint32_t v = 0; v < varied->count; v++) of_one[v] = on[v][i];
+    out->components[i] = ss_variants_split(varied, out->time[i], of_one);
+  }
+  return true;
+}
+
+static void price_all(struct ss_crossover_study *s, const struct ss_crossover_search *search, struct grid *out) {
+  const struct ss_cluster cluster = s->duel.cluster;
+  struct ss_variants varied;
+  out->uncertainty = uncertainty_of(s);
+  out->whole = search->whole;
+  ss_variants_make(&varied, &cluster, &out->uncertainty);
+  for (uint32_t i = 0; i < ss_crossover_positions(search); i++) {
+    struct place *p = &out->place[out->count];
+    p->x = ss_crossover_position(search, i);
+    out->count += price(&s->duel, &cluster, &varied, p);
+  }
+  s->duel.cluster = cluster;
+}
+
+/* The logarithm of b's time to a's in a draw: above 0 where a is cheaper. */
+static double lead(const struct place *p, const struct ss_drawn drawn[2]) {
+  double time[2];
+  for (int i = 0; i < 2; i++) {
+    time[i] = p->time[i];
+    for (int k = 0; k < SS_COMPUTING; k++) time[i] += p->components[i].s[k] * (drawn[i].component[k] - 1);
+    time[i] *= drawn[i].model;
+  }
+  return log(time[1] / time[0]);
+}
+
+/* Where the line between two places is 0, on logarithms; of whole numbers the second. */
+static double between(const struct grid *g, size_t i, double before, double after) {
+  const double low = log(g->place[i - 1].x), high = log(g->place[i].x);
+  return g->whole ? g->place[i].x : exp(low + (high - low) * before / (before - after));
+}
+
+/* Where a draw has the crossing: the nearest change from the one to the other; where there is none, at the end of the
+ * range towards which it went. */
+static double where(const struct grid *g, const double *leads, const struct ss_crossing *crossing) {
+  const double sign = crossing->below < 0 ? 1 : -1;
+  double at = NAN;
+  size_t here = 0;
+  for (size_t i = 1; i < g->count; i++) {
+    if (g->place[i].x <= crossing->at) here = i;
+    if (!(sign * leads[i - 1] > 0 && sign * leads[i] <= 0)) continue;
+    const double x = between(g, i, leads[i - 1], leads[i]);
+    if (isnan(at) || fabs(log(x / crossing->at)) < fabs(log(at / crossing->at))) at = x;
+  }
+  return !isnan(at) ? at : sign * leads[here] > 0 ? g->place[g->count - 1].x : g->place[0].x;
+}
+
+/* The place of each crossing in each draw; and in how many one scheme is cheaper everywhere, as it is without. */
+static void play_draws(struct ss_crossover_study *s, const struct grid *g, double *leads, double *at) {
+  const double sign = s->found.part[0].winner < 0 ? 1 : -1;
+  size_t alike = 0;
+  for (uint32_t d = 0; d < SS_RANGE_DRAWS; d++) {
+    const struct ss_drawn drawn[2] = {ss_draw_of(&g->uncertainty, s->duel.side[0].label, d),
+                                      ss_draw_of(&g->uncertainty, s->duel.side[1].label, d)};
+    bool same = true;
+    for (size_t i = 0; i < g->count; i++) {
+      leads[i] = lead(&g->place[i], drawn);
+      same = same && sign * leads[i] > 0;
+    }
+    alike += same;
+    for (size_t i = 0; i < s->found.crossings; i++)
+      at[i * SS_RANGE_DRAWS + d] = where(g, leads, &s->found.crossing[i]);
+  }
+  if (s->found.crossings == 0 && s->found.part[0].winner) s->always = (double)alike / SS_RANGE_DRAWS;
+}
+
+static bool add_ranges(struct ss_crossover_study *s, const struct ss_crossover_search *search,
+                       struct ss_error *error) {
+  const size_t places = ss_crossover_positions(search), crossings = s->found.crossings;
+  SS_AUTO_FREE struct place *place = ss_alloc(places, sizeof *place);
+  SS_AUTO_FREE double *leads = ss_alloc(places, sizeof *leads);
+  SS_AUTO_FREE double *at = ss_alloc(crossings * SS_RANGE_DRAWS, sizeof *at);
+  struct grid grid = {.place = place};
+  s->likely = ss_alloc(crossings, sizeof *s->likely);
+  if (!place || !leads || !at || !s->likely) return ss_fail_memory(error, "drawing links");
+  price_all(s, search, &grid);
+  if (grid.count == 0) return true;
+  play_draws(s, &grid, leads, at);
+  for (size_t i = 0; i < crossings; i++) {
+    const struct ss_crossing *c = &s->found.crossing[i];
+    s->likely[i] = (struct ss_likely){NAN, NAN};
+    if (c->below && c->above) s->likely[i] = ss_likely_of(&at[i * SS_RANGE_DRAWS]);
+  }
+  return true;
+}
+
 /* --- searching -------------------------------------------------------------------------------------------- */
 
 enum { PROBES_FORMS = 257, PROBES_SIMULATED = 17 };
@@ -173,6 +302,7 @@ static const double precision_forms = 1e-12, precision_simulated = 1e-4;
 bool ss_crossover_study_run(struct ss_crossover_study *s, struct ss_error *error) {
   const uint32_t usual = s->simulated ? PROBES_SIMULATED : PROBES_FORMS;
   s->probed = 0;
+  s->always = NAN;
   s->wanted = s->probes ? s->probes : usual;
   const struct ss_crossover_search search = {.low = s->low,
                                              .high = s->high,
@@ -192,12 +322,15 @@ bool ss_crossover_study_run(struct ss_crossover_study *s, struct ss_error *error
     return false;
   }
   if (!found && error && error->status == SS_MACHINE) return false;
-  return found || ss_fail_prefix(error, "nowhere in the range");
+  if (!found) return ss_fail_prefix(error, "nowhere in the range");
+  return s->simulated || s->certain || add_ranges(s, &search, error);
 }
 
 void ss_crossover_study_free(struct ss_crossover_study *s) {
   ss_duel_close(&s->duel);
   ss_crossover_free(&s->found);
+  free(s->likely);
+  s->likely = NULL;
   free(s->rounding);
   s->rounding = NULL;
 }
@@ -213,10 +346,12 @@ static cJSON *crossings_json(const struct ss_crossover_study *t) {
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < t->found.crossings; i++) {
     const struct ss_crossing *c = &t->found.crossing[i];
-    cJSON_AddItemToArray(list, ss_json_object(SS_N("at", c->at), SS_N("before", c->before),
-                                              SS_T("winner_below", winner_of(t, c->below)),
-                                              SS_T("winner_above", winner_of(t, c->above)), SS_N("a_s", c->cost[0]),
-                                              SS_N("b_s", c->cost[1]), SS_B("jump", c->jump)));
+    cJSON *o =
+        ss_json_object(SS_N("at", c->at), SS_N("before", c->before), SS_T("winner_below", winner_of(t, c->below)),
+                       SS_T("winner_above", winner_of(t, c->above)), SS_N("a_s", c->cost[0]), SS_N("b_s", c->cost[1]),
+                       SS_B("jump", c->jump));
+    if (t->likely) ss_json_add(o, SS_N("at_low", t->likely[i].low), SS_N("at_high", t->likely[i].high));
+    cJSON_AddItemToArray(list, o);
   }
   return list;
 }
@@ -294,6 +429,7 @@ cJSON *ss_crossover_study_json(const struct ss_crossover_study *t) {
   ss_json_add(root, SS_J("crossings", crossings_json(t)), SS_T("winner_below", winner_of(t, found->part[0].winner)),
               SS_T("winner_above", winner_of(t, found->part[found->parts - 1].winner)),
               SS_J("ranges", ranges_json(t)));
+  if (isfinite(t->always)) ss_json_add(root, SS_N("wins", t->always));
   add_ratio(root, found);
   ss_json_add(root, SS_N("probes", (double)found->probes), SS_J("skipped", skipped_json(t)),
               SS_J("rounded", rounded_json(t)), SS_J("forms_of_a", side_json(t, &t->duel.side[0])),

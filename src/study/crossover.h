@@ -4,6 +4,7 @@
 #include "base/watcher.h"
 #include "cost/crossings.h"
 #include "cost/duel.h"
+#include "study/ranges.h"
 
 /* A size that was moved so that every part of it has the same whole number of rows. */
 struct ss_rounding {
@@ -13,7 +14,7 @@ struct ss_rounding {
 
 struct ss_crossover_study {
   struct ss_duel duel; /* opened by the caller */
-  bool simulated;
+  bool simulated, certain;
   double low, high;                 /* the range */
   uint32_t probes;                  /* positions of the grid; 0: 257, simulated 17 */
   unsigned jobs;                    /* threads of a simulation; 0: all cores */
@@ -21,6 +22,8 @@ struct ss_crossover_study {
 
   /* what comes of it */
   struct ss_crossover found;
+  struct ss_likely *likely; /* [crossings] where they lie; NaN: nobody can say; NULL: simulated, or certain */
+  double always;            /* share of the draws in which the winner of the whole range is that; NaN likewise */
   struct ss_rounding *rounding;
   size_t roundings;
   uint32_t probed, wanted;

@@ -203,6 +203,19 @@ static bool read_extrapolate(struct ss_node node, struct cell *p, struct ss_erro
          ss_node_fail(node, error, "only a captured or synthesised trace has iterations to play as further ranks");
 }
 
+/* Is one of draws, or of what only results with ranges have? */
+static bool expects_ranges(struct ss_node root) {
+  const struct ss_node expect = ss_node_get(root, "expect");
+  for (struct ss_node n = ss_node_first(expect); ss_node_present(n); n = ss_node_next(n)) {
+    const char *that = ss_json_word(n.at, "that");
+    if (ss_node_present(ss_node_get(n, "draws"))) return true;
+    for (size_t i = 0; that && i < SS_RESULT_FIELDS; i++)
+      if (ss_result_fields[i].is & (SS_FIELD_RANGE | SS_FIELD_DRAWN) && strcmp(that, ss_result_fields[i].name) == 0)
+        return true;
+  }
+  return false;
+}
+
 static bool read_cell(struct ss_study *s, struct cell *p, struct ss_error *error) {
   struct ss_node root = ss_doc_root(s->doc), trace = ss_node_get(root, "trace"), merge = ss_node_get(root, "merge"),
                  verify = ss_node_get(root, "verify"), certain = ss_node_get(root, "certain");
@@ -226,7 +239,7 @@ static bool read_cell(struct ss_study *s, struct cell *p, struct ss_error *error
                         (unsigned long long)group);
   p->point.verify = true;
   if (ss_node_present(verify) && !ss_node_flag(verify, &p->point.verify, error)) return false;
-  p->certain = s->request.certain;
+  p->certain = s->request.certain || (s->request.verdicts && !expects_ranges(root));
   if (ss_node_present(certain) && !ss_node_flag(certain, &p->certain, error)) return false;
   if (!read_extrapolate(ss_node_get(root, "extrapolate"), p, error)) return false;
   uint64_t most = UINT64_C(1) << 20;
@@ -512,6 +525,8 @@ static bool add_points(struct ss_study *s, const struct cell *p, const struct ss
     return true;
   point.servers = ss_setting_servers(&point.setting, layout);
   point.uncertainty = p->certain ? ss_certain : ss_uncertainty_of(&point.cluster, &point.device, ranks);
+  point.dense_uncertainty =
+      p->certain ? ss_certain : ss_uncertainty_of_allreduce(&point.cluster, &point.device, ranks);
   if (!ss_setting_check(&point.setting, layout, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
   tell_dense(s, &point, layout);
   if (!draws_fit(s, &point, error) || !values_at_hand(&point, p, scheme, error) ||
@@ -579,6 +594,10 @@ static bool add_cell(struct ss_study *s, cJSON *at, struct ss_error *error) {
   if (!ss_node_is_array(schemes) || ss_node_size(schemes) == 0 || ss_node_size(schemes) > SCHEMES_MAX)
     return ss_node_fail(schemes, error, "expected a list of 1 to %d schemes (say [\"allgather\", \"ps\"])",
                         SCHEMES_MAX);
+  uint32_t most = 0;
+  for (size_t i = 0; i < count; i++) most = ranks[i] > most ? ranks[i] : most;
+  if (!p.certain)
+    ss_cluster_tell_nodes(&p.point.cluster, ss_cluster_nodes(&p.point.cluster, most), s->request.notice);
   for (size_t i = 0; i < count; i++) {
     struct cell own = p;
     if (p.available && ranks[i] > p.available && !widen(s, &own, ranks[i], error)) return false;

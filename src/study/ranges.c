@@ -21,16 +21,31 @@ static double log_factor(const struct ss_spread *spread, uint64_t random) {
 }
 
 static uint64_t number_of(const char *label) {
-  return label ? XXH3_64bits(label, strlen(label)) : 0;
+  return label ? XXH64(label, strlen(label), 0) : 0;
 }
 
 static double factor_of(const struct ss_spread *spread, uint64_t of, uint64_t draw) {
   return ss_spread_certain(spread) ? 1 : exp(log_factor(spread, ss_mix(ss_mix(SEED, of), draw)));
 }
 
-/* `label` is number_of its text: what is drawn for it apart differs from what components draw. */
-static double apart(const struct ss_uncertain *u, uint64_t label, uint64_t draw) {
-  return factor_of(&u->uncertainty->model, ~label, draw) * factor_of(&u->own, ~label ^ SS_COMPONENTS, draw);
+/* What is drawn for each label apart, which is number_of its text: its own error of messages, of kernels, of the
+ * model and of ranks. */
+enum { OWN_MESSAGES = SS_COMPONENTS, OWN_KERNELS, OWN_MODEL, OWN_RANKS };
+static double own_factor(const struct ss_spread *spread, uint64_t label, uint64_t what, uint64_t draw) {
+  return factor_of(spread, ss_mix(label, what), draw);
+}
+
+/* A component's time in a draw, over what it is. */
+static double component_factor(const struct ss_uncertainty *u, uint64_t component, uint64_t label, uint64_t draw) {
+  return factor_of(&u->of[component], component, draw) *
+         own_factor(&u->own[component], label, component == SS_COMPUTING ? OWN_KERNELS : OWN_MESSAGES, draw);
+}
+
+struct ss_drawn ss_draw_of(const struct ss_uncertainty *u, const char *label, uint64_t draw) {
+  const uint64_t number = number_of(label);
+  struct ss_drawn out = {.model = own_factor(&u->model, number, OWN_MODEL, draw)};
+  for (uint64_t i = 0; i < SS_COMPONENTS; i++) out.component[i] = component_factor(u, i, number, draw);
+  return out;
 }
 
 void ss_draws_of(const struct ss_uncertain *u, double out[SS_RANGE_DRAWS]) {
@@ -38,9 +53,39 @@ void ss_draws_of(const struct ss_uncertain *u, double out[SS_RANGE_DRAWS]) {
   for (uint64_t d = 0; d < SS_RANGE_DRAWS; d++) {
     double time = u->time;
     for (uint64_t i = 0; i < SS_COMPONENTS; i++)
-      if (u->components->s[i] > 0) time += u->components->s[i] * (factor_of(&u->uncertainty->of[i], i, d) - 1);
-    out[d] = fmax(time, 0) * apart(u, label, d);
+      if (u->components->s[i] > 0) time += u->components->s[i] * (component_factor(u->uncertainty, i, label, d) - 1);
+    out[d] = fmax(time, 0) * own_factor(&u->uncertainty->model, label, OWN_MODEL, d) *
+             own_factor(&u->own, label, OWN_RANKS, d);
   }
+}
+
+/* One thing under two names: an all-reduce and the dense baseline that it is, or an option that changes nothing. */
+bool ss_uncertain_same(const struct ss_uncertain *a, const struct ss_uncertain *b) {
+  bool alike = a->time == b->time;
+  for (int i = 0; i < SS_COMPONENTS; i++) alike = alike && a->components->s[i] == b->components->s[i];
+  return alike;
+}
+
+/* Is it, under another name, one of those before it? */
+static bool came_before(const struct ss_uncertain *list, size_t i) {
+  for (size_t k = 0; k < i; k++)
+    if (ss_uncertain_same(&list[k], &list[i])) return true;
+  return false;
+}
+
+void ss_draws_count_wins(const struct ss_uncertain *list, size_t n, size_t *wins) {
+  double least[SS_RANGE_DRAWS], draws[SS_RANGE_DRAWS];
+  size_t winner[SS_RANGE_DRAWS] = {0};
+  for (size_t i = 0; i < n; i++) {
+    if (came_before(list, i)) continue;
+    ss_draws_of(&list[i], draws);
+    for (size_t d = 0; d < SS_RANGE_DRAWS; d++) {
+      if (i > 0 && !(draws[d] < least[d])) continue;
+      least[d] = draws[d];
+      winner[d] = i;
+    }
+  }
+  for (size_t d = 0; n > 0 && d < SS_RANGE_DRAWS; d++) wins[winner[d]]++;
 }
 
 static int by_size(const void *a, const void *b) {
@@ -48,8 +93,7 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Sorts. */
-static struct ss_likely middle(double draws[SS_RANGE_DRAWS]) {
+struct ss_likely ss_likely_of(double draws[SS_RANGE_DRAWS]) {
   qsort(draws, SS_RANGE_DRAWS, sizeof *draws, by_size);
   return (struct ss_likely){draws[SS_RANGE_DRAWS / 20], draws[SS_RANGE_DRAWS - 1 - SS_RANGE_DRAWS / 20]};
 }
@@ -57,7 +101,7 @@ static struct ss_likely middle(double draws[SS_RANGE_DRAWS]) {
 struct ss_likely ss_range_of(const struct ss_uncertain *u) {
   double draws[SS_RANGE_DRAWS];
   ss_draws_of(u, draws);
-  return middle(draws);
+  return ss_likely_of(draws);
 }
 
 /* --- comparisons -------------------------------------------------------------------------------------------- */
@@ -72,15 +116,21 @@ static double share_of(const struct ss_uncertain *u, int component) {
   return u->time > 0 ? u->components->s[component] / u->time : 0;
 }
 
+/* Of what is drawn for it apart. */
+static double apart_of(const struct ss_uncertain *u) {
+  double sum = variance(&u->uncertainty->model) + variance(&u->own), messages = 0;
+  for (int i = 0; i < SS_COMPUTING; i++) messages += share_of(u, i) * sqrt(variance(&u->uncertainty->own[i]));
+  const double kernels = share_of(u, SS_COMPUTING);
+  return sum + messages * messages + kernels * kernels * variance(&u->uncertainty->own[SS_COMPUTING]);
+}
+
 /* To first order: errors of both add where they are apart, and cancel where they are shared. */
 static void find_most(const struct ss_uncertain *a, const struct ss_uncertain *b, struct ss_comparison *out) {
-  double largest = variance(&a->uncertainty->model) + variance(&a->own) + variance(&b->uncertainty->model) +
-                   variance(&b->own),
-         sum = largest;
+  double largest = apart_of(a) + apart_of(b), sum = largest;
   out->most = SS_COMPONENTS;
   for (int i = 0; i < SS_COMPONENTS; i++) {
     const double differs = share_of(a, i) - share_of(b, i);
-    const double part = differs * differs * variance(&a->uncertainty->of[i]);
+    const double part = differs * differs * fmax(variance(&a->uncertainty->of[i]), variance(&b->uncertainty->of[i]));
     sum += part;
     if (part <= largest) continue;
     largest = part;
@@ -89,16 +139,9 @@ static void find_most(const struct ss_uncertain *a, const struct ss_uncertain *b
   out->share = sum > 0 ? largest / sum : 0;
 }
 
-/* One thing under two names: an all-reduce and the dense baseline that it is. */
-static bool same(const struct ss_uncertain *a, const struct ss_uncertain *b) {
-  bool alike = a->time == b->time;
-  for (int i = 0; i < SS_COMPONENTS; i++) alike = alike && a->components->s[i] == b->components->s[i];
-  return alike;
-}
-
 struct ss_comparison ss_compare(const struct ss_uncertain *a, const struct ss_uncertain *b) {
   struct ss_comparison out = {.wins = 1, .ratio = {1, 1}, .most = SS_COMPONENTS};
-  if (same(a, b)) return out;
+  if (ss_uncertain_same(a, b)) return out;
   double mine[SS_RANGE_DRAWS], other[SS_RANGE_DRAWS];
   ss_draws_of(a, mine);
   ss_draws_of(b, other);
@@ -108,7 +151,7 @@ struct ss_comparison ss_compare(const struct ss_uncertain *a, const struct ss_un
     other[d] = mine[d] > 0 ? other[d] / mine[d] : 1;
   }
   out.wins = (double)wins / SS_RANGE_DRAWS;
-  out.ratio = middle(other);
+  out.ratio = ss_likely_of(other);
   find_most(a, b, &out);
   return out;
 }
@@ -137,7 +180,7 @@ struct ss_uncertain ss_result_uncertain(const struct ss_result *r) {
 }
 
 struct ss_uncertain ss_result_dense_uncertain(const struct ss_result *r) {
-  return (struct ss_uncertain){r->dense_s, &r->dense_components, &r->uncertainty, r->dense, {1, 1}};
+  return (struct ss_uncertain){r->dense_s, &r->dense_components, &r->dense_uncertainty, r->dense, {1, 1}};
 }
 
 bool ss_result_ranged(const struct ss_result *r) {
@@ -163,36 +206,34 @@ void ss_result_add_range(struct ss_result *r) {
   r->time_high = range.high;
 }
 
-/* Adds to each of the n the draws that it wins; of equals the first does. */
-static void count_wins(const struct ss_result *results, size_t n, size_t *wins) {
-  double least[SS_RANGE_DRAWS], draws[SS_RANGE_DRAWS];
-  size_t winner[SS_RANGE_DRAWS];
+static bool are_same(const struct ss_result *a, const struct ss_result *b) {
+  const struct ss_uncertain x = ss_result_uncertain(a), y = ss_result_uncertain(b);
+  return ss_uncertain_same(&x, &y);
+}
+
+/* Who wins most of the draws that `best` does not; NULL: nobody is there but what is the same as it. */
+static const struct ss_result *rival_of(const struct ss_result *results, size_t n, const struct ss_result *best,
+                                        const size_t *wins) {
+  size_t most = 0;
+  const struct ss_result *rival = NULL;
   for (size_t i = 0; i < n; i++) {
-    const struct ss_uncertain u = ss_result_uncertain(&results[i]);
-    ss_draws_of(&u, draws);
-    for (size_t d = 0; d < SS_RANGE_DRAWS; d++) {
-      if (i > 0 && !(draws[d] < least[d])) continue;
-      least[d] = draws[d];
-      winner[d] = i;
-    }
+    if (are_same(&results[i], best)) continue;
+    if (rival && (wins[i] < most || (wins[i] == most && results[i].time >= rival->time))) continue;
+    rival = &results[i];
+    most = wins[i];
   }
-  for (size_t d = 0; d < SS_RANGE_DRAWS; d++) wins[winner[d]]++;
+  return rival;
 }
 
 struct ss_contest ss_results_contest(const struct ss_result *results, size_t n, const struct ss_result *best) {
   struct ss_contest out = {.wins = NAN};
   SS_AUTO_FREE size_t *wins = ss_alloc_zero(n, sizeof *wins);
-  const size_t own = (size_t)(best - results);
-  size_t most = 0;
-  if (!wins || ss_spread_certain(&best->uncertainty.model) || isnan(best->time_low)) return out;
-  count_wins(results, n, wins);
-  out.wins = (double)wins[own] / SS_RANGE_DRAWS;
-  for (size_t i = 0; i < n; i++) {
-    if (i == own || (out.rival && (wins[i] < most || (wins[i] == most && results[i].time >= out.rival->time))))
-      continue;
-    out.rival = &results[i];
-    most = wins[i];
-  }
+  SS_AUTO_FREE struct ss_uncertain *list = ss_alloc(n, sizeof *list);
+  if (!wins || !list || ss_spread_certain(&best->uncertainty.model) || isnan(best->time_low)) return out;
+  for (size_t i = 0; i < n; i++) list[i] = ss_result_uncertain(&results[i]);
+  ss_draws_count_wins(list, n, wins);
+  out.wins = (double)wins[best - results] / SS_RANGE_DRAWS;
+  out.rival = rival_of(results, n, best, wins);
   out.decided = out.wins >= 0.95 || !out.rival;
   if (!out.rival) return out;
   const struct ss_uncertain a = ss_result_uncertain(best), b = ss_result_uncertain(out.rival);

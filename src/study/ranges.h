@@ -18,13 +18,28 @@ struct ss_uncertain {
   struct ss_spread own; /* what it may be off besides, apart from all others: of extrapolated ranks */
 };
 
+/* What a draw makes of a machine's numbers for that label: how many times as much each component costs, and what it
+ * all takes besides. */
+struct ss_drawn {
+  double component[SS_COMPONENTS], model;
+};
+struct ss_drawn ss_draw_of(const struct ss_uncertainty *uncertainty, const char *label, uint64_t draw);
+
 /* The time in each draw. */
 void ss_draws_of(const struct ss_uncertain *uncertain, double out[SS_RANGE_DRAWS]);
+
+/* Adds to each of the n, wins[n], the draws in which it takes least; of equals the first does. */
+void ss_draws_count_wins(const struct ss_uncertain *list, size_t n, size_t *wins);
+
+/* Are both one thing under two names, equal in time and components? Its draws are then those of either. */
+bool ss_uncertain_same(const struct ss_uncertain *a, const struct ss_uncertain *b);
 
 /* Where a number lies, most likely. */
 struct ss_likely {
   double low, high; /* 5% and 95% of the draws */
 };
+/* Sorts them. */
+struct ss_likely ss_likely_of(double draws[SS_RANGE_DRAWS]);
 struct ss_likely ss_range_of(const struct ss_uncertain *uncertain);
 
 /* One time against another, draw by draw. */
@@ -55,11 +70,13 @@ bool ss_result_ranged(const struct ss_result *result);
 /* Fills in time_low and time_high; NaN where nothing is uncertain. */
 void ss_result_add_range(struct ss_result *result);
 
-/* One result of a cell against all others. */
+/* One result of a cell, the first of equals, against all others. What is the same in time and components as one
+ * before it is that one under another name: it wins nothing, and is no rival. */
 struct ss_contest {
-  double wins;                   /* share of the draws in which it is the fastest; NaN: nothing is uncertain */
-  const struct ss_result *rival; /* the fastest in most of the other draws; else the next; NULL: there is none */
-  struct ss_comparison against;  /* the rival */
-  bool decided;                  /* it is the fastest in 95 of 100 draws */
+  double wins; /* share of the draws in which it is the fastest; NaN: nothing is uncertain */
+  const struct ss_result
+      *rival; /* the fastest in most of the other draws; else the next; NULL: nobody else is there */
+  struct ss_comparison against; /* the rival */
+  bool decided;                 /* it is the fastest in 95 of 100 draws */
 };
 struct ss_contest ss_results_contest(const struct ss_result *results, size_t n, const struct ss_result *best);

@@ -44,7 +44,10 @@ void ss_results_rank(const struct ss_result *results, size_t n, const struct ss_
       PART(prefix "intra_latency", member, SS_INTRA_LATENCY),                                                        \
       PART(prefix "intra_transfer", member, SS_INTRA_TRANSFER), PART(prefix "kernels", member, SS_COMPUTING)
 #define PART(name, member, component)                                                                                \
-  FIELD(name "_part_s", member.s[component], SS_FIELD_LATER | SS_FIELD_DRAWN | SS_FIELD_ADDS)
+  {                                                                                                                  \
+    name "_part_s", offsetof(struct ss_result, member) + (component) * sizeof(double), /* of its only array */       \
+        SS_FIELD_LATER | SS_FIELD_DRAWN | SS_FIELD_ADDS                                                              \
+  }
 #define FIELD(name, member, is)                                                                                      \
   { name, offsetof(struct ss_result, member), is }
 enum { EXTRAPOLATED = SS_FIELD_LATER | SS_FIELD_JUDGED };

@@ -35,7 +35,7 @@ struct ss_result {
   double off;                 /* at least 1: by which factor that prediction is off, in time or the busiest rank's
                                  bytes; NaN, as are the two before: no half of the ranks can play */
   double time_low, time_high; /* s: 90% of the draws lie between (study/ranges.h); NaN: nothing is uncertain */
-  struct ss_uncertainty uncertainty;
+  struct ss_uncertainty uncertainty, dense_uncertainty;
   struct ss_components components, dense_components; /* s of `time`, and of `dense_s`; of what is uncertain */
   struct ss_spread further;                          /* what `off` says of the ranks that are played */
   double messages, rounds;                           /* means over iterations, as are bytes */

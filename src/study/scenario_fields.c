@@ -42,12 +42,16 @@ static const struct ss_field_spec expect_fields[] = {
      SS_IS_OBJECT(&at_spec), PART(at)},
     {"tensor", "all tensors together by default", SS_IS_TEXT, PART(tensor)},
     {"within", "\"=\" needs it: a share of the right side", SS_IS_RATIO, PART(within)},
+    {"draws", "of time_s: in which share of the draws it is to hold, 0.95 say; else times are judged as they are",
+     SS_IS_SHARE, .most = 1, PART(draws)},
     SS_SPEC_NOTES,
     {.name = NULL}};
 const struct ss_object_spec ss_expectation_fields = {
     .name = "expectation",
     .field = expect_fields,
-    .rules = "{'if': {'properties': {'is': {'const': '='}}, 'required': ['is']}, 'then': {'required': ['within']}}"};
+    .rules =
+        "{'allOf': [{'if': {'properties': {'is': {'const': '='}}, 'required': ['is']}, 'then': {'required': "
+        "['within']}}, {'if': {'required': ['draws']}, 'then': {'properties': {'that': {'const': 'time_s'}}}}]}"};
 static const struct ss_field_spec an_expectation = {NULL, NULL, SS_IS_OBJECT(&ss_expectation_fields)};
 
 /* --- the whole ---------------------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@ struct ss_expectation {
   const char *that, *of, *tensor; /* tensor NULL: all */
   enum ss_relation { SS_LESS, SS_LESS_EQUAL, SS_GREATER, SS_GREATER_EQUAL, SS_EQUAL } is;
   double within; /* NaN: not said */
+  double draws;  /* the share of the draws in which it is to hold; NaN: times are judged as they are */
   struct ss_node than, at;
 };
 extern const struct ss_object_spec ss_expectation_fields;

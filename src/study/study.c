@@ -117,13 +117,23 @@ cJSON *ss_study_schemes(const char *text, struct ss_error *error) {
   return NULL;
 }
 
+/* Exchanges without a source of their own have that of bandwidth, which is about to go. */
+static bool keep_exchange(struct ss_node model, struct ss_node source) {
+  cJSON *of_bandwidth = ss_node_get(source, "bandwidth").at;
+  if (!ss_node_present(ss_node_get(model, "exchange")) || ss_node_present(ss_node_get(source, "exchange")) ||
+      !of_bandwidth)
+    return true;
+  return cJSON_AddItemToObject(source.at, "exchange", cJSON_Duplicate(of_bandwidth, true));
+}
+
 /* A model's source speaks of what its file says, not of what was put there: "given ...". */
 static bool disown(struct ss_study *s, const char *path, struct ss_error *error) {
   const size_t n = strcspn(path, "."), m = path[n] ? strcspn(path + n + 1, ".[") : 0;
   if (m == 0 || (strncmp(path, "cluster.", n + 1) != 0 && strncmp(path, "device.", n + 1) != 0)) return true;
-  SS_AUTO_FREE char *model = strndup(path, n), *field = strndup(path + n + 1, m);
-  if (!model || !field) return ss_fail_memory(error, "reading options");
-  struct ss_node source = ss_node_get(ss_node_get(ss_doc_root(s->doc), model), "source");
+  SS_AUTO_FREE char *name = strndup(path, n), *field = strndup(path + n + 1, m);
+  if (!name || !field) return ss_fail_memory(error, "reading options");
+  const struct ss_node model = ss_node_get(ss_doc_root(s->doc), name), source = ss_node_get(model, "source");
+  if (!keep_exchange(model, source)) return ss_fail_memory(error, "reading options");
   if (!ss_node_present(ss_node_get(source, field))) return true;
   cJSON *text = cJSON_CreateString("given in place of the file's");
   if (text && cJSON_ReplaceItemInObjectCaseSensitive(source.at, field, text)) return true;

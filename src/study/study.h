@@ -44,7 +44,7 @@ struct ss_point {
   struct cJSON *at;                 /* shared by all points of one cell; NULL without a sweep */
   uint32_t siblings; /* tensors of the trace: points of one scheme and cell follow each other; 1 of all together */
   bool verify;
-  struct ss_uncertainty uncertainty; /* ss_certain: nobody asks */
+  struct ss_uncertainty uncertainty, dense_uncertainty; /* of the scheme, and the baseline; ss_certain: nobody asks */
   struct ss_identities is;
 };
 
@@ -96,6 +96,7 @@ struct ss_request {
   bool lossy;      /* schemes that do not end with the exact sum */
   bool model_parallel;          /* schemes that need the table cut over ranks */
   bool certain;                 /* numbers of machines are taken as they are: nothing has a range */
+  bool verdicts;                /* so they are unless an expectation asks for ranges: nothing else is wanted */
   bool turns;                   /* where the window decides is to be known (study/window.h) */
   const struct ss_costs *costs; /* outlive the study; NULL: it opens all of models/costs */
   const struct ss_study *like;  /* of the same file or base: its traces are taken, not opened again, and so are those

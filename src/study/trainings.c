@@ -184,7 +184,7 @@ static bool too_many(const struct ss_train_study *s, uint32_t ranks, uint32_t av
       ranks, s->trace, available, (unsigned long long)ss_extrapolation_most(s->training.trace, available, 1));
 }
 
-static bool read_ranks(struct ss_train_study *s, const struct ss_notice *notice, struct ss_error *error) {
+static bool read_ranks(struct ss_train_study *s, const struct ss_request *request, struct ss_error *error) {
   struct ss_training *t = &s->training;
   struct ss_node root = ss_doc_root(s->doc), ranks = ss_node_get(root, "ranks");
   uint32_t most = 0;
@@ -198,10 +198,12 @@ static bool read_ranks(struct ss_train_study *s, const struct ss_notice *notice,
       if (s->ranks[k] == s->ranks[i]) return ss_node_fail(ranks, error, "%u ranks twice", s->ranks[i]);
     if (s->ranks[i] > most) most = s->ranks[i];
   }
+  const struct ss_cluster *cluster = &t->durations.cluster;
+  if (!request->certain) ss_cluster_tell_nodes(cluster, ss_cluster_nodes(cluster, most), request->notice);
   if (!available || most <= available) return true;
   if (!s->extrapolate || most > SS_RANKS_MAX / t->merge || ss_trace_widened(t->trace, available, most) == 0)
     return too_many(s, most, available, error);
-  return widen(s, available, most, notice, error);
+  return widen(s, available, most, request->notice, error);
 }
 
 /* --- feeding ---------------------------------------------------------------------------------------------- */
@@ -374,8 +376,8 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
       !split(out->doc, "systems", error))
     return false;
   return read_workloads(out, error) && read_systems(out, error) && read_layout(out, request->notice, error) &&
-         read_trace(out, error) && read_options(out, error) && read_ranks(out, request->notice, error) &&
-         scale(out, error) && feed(out, like, error) && ss_training_prepare(&out->training, error);
+         read_trace(out, error) && read_options(out, error) && read_ranks(out, request, error) && scale(out, error) &&
+         feed(out, like, error) && ss_training_prepare(&out->training, error);
 }
 
 /* --- running ---------------------------------------------------------------------------------------------- */

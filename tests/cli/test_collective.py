@@ -285,6 +285,83 @@ def jitter_is_left_out_with_a_word(folder):
     assert uneven.stdout == even.stdout and "jitter" in uneven.stderr and not even.stderr
 
 
+def drawn(dice, spread):
+    """A factor of docs/model.md, "Ranges"."""
+    u, half, most = dice.uniform(-1, 1), *map(math.log, spread)
+    x = abs(u)
+    return math.exp(math.copysign(half * x / .5 if x < .5 else half + (most - half) * (x - .5) / .4, u))
+
+
+def part(spread, variance):
+    return tuple(f**math.sqrt(variance) for f in spread)
+
+
+def held(said, law):
+    """A range that 1,000 draws gave, against the law: its 5% is where 1,000 draws have theirs, up to four deviations of that share."""
+    law, off = sorted(law), 4 * math.sqrt(.05 * .95 / 1000)
+    at = lambda share: law[round(share * (len(law) - 1))]
+    assert at(.05 - off) <= said["time_low_s"] <= at(.05 + off), (said, at(.05))
+    assert at(.95 - off) <= said["time_high_s"] <= at(.95 + off), (said, at(.95))
+
+
+SOURCE = {"data sheet": (1.14, 1.5), "measured here": (1.1, 1.3), "estimated": (1.33, 2), None: (1, 1)}
+
+
+def ranges_are_those_of_sources(folder):
+    """On flat links of uncertain latency and bandwidth, by the parts that closed forms give; the model is each algorithm's own."""
+    dice, path, P, seen = random.Random(5), folder / "u.json", 8, set()
+    forms = {"ring": (14, 14 / 8), "recursive_doubling": (3, 3), "rabenseifner": (6, 14 / 8)}
+    for latency, bandwidth in (("estimated", "data sheet"), ("measured here", None), (None, None), (None, "estimated")):
+        source = {k: v for k, v in (("latency", latency), ("bandwidth", bandwidth)) if v}
+        path.write_text(json.dumps({"name": "u", "latency": ALPHA, "bandwidth": RATE, "source": source}))
+        said = ("allreduce", "--cluster", path, "--ranks", P, "--sizes", "32KiB:512KiB", "--format", "json")
+        answer = json.loads(call(*said).stdout)["times"]
+        sure = json.loads(call(*said, "--certain").stdout)["times"]
+        assert [{k: v for k, v in t.items() if k not in ("time_low_s", "time_high_s", "wins")} for t in answer] == sure
+        shared = [(drawn(dice, SOURCE[latency]), drawn(dice, SOURCE[bandwidth])) for _ in range(20000)]
+        for size in {t["bytes"] for t in answer}:
+            rows = [t for t in answer if t["bytes"] == size]
+            assert abs(sum(t["wins"] for t in rows) - 1) < 1e-9
+            laws = {}
+            for t in (t for t in rows if t["algorithm"] in forms):
+                starts, shares = forms[t["algorithm"]]
+                laws[t["algorithm"]] = [(starts * ALPHA * a + shares * size / RATE * b) * drawn(dice, (1.03, 1.1)) for a, b in shared]
+                held(t, laws[t["algorithm"]])
+            one = json.loads(call(*said[:5], "--sizes", size, "--format", "json", "--algorithm", "ring").stdout)["times"][0]
+            assert "wins" not in one and (one["time_low_s"], one["time_high_s"]) == tuple(rows[0][k] for k in ("time_low_s", "time_high_s"))
+            best = [min(laws, key=lambda a: laws[a][d]) for d in range(20000)]
+            for t in (t for t in rows if t["algorithm"] in forms and not next(r for r in rows if r["algorithm"] == "trees")["wins"]):
+                share = best.count(t["algorithm"]) / 20000
+                assert abs(share - t["wins"]) < .01 + 4 * math.sqrt(share * (1 - share) / 1000), (size, t, share)
+                seen.add(0 < t["wins"] < 1)
+    assert seen == {False, True}, "some are decided, some are not"
+
+
+def ranges_are_those_of_classes(folder):
+    """Of a cluster that was measured: the whole is off as its class says, farther beyond the nodes and sizes that were measured."""
+    dice, path = random.Random(6), folder / "a.json"
+    classes = {"measured": (1.06, 1.3), "collective": (1.2, 1.7), "kind": (1.4, 3), "doubling": (1.1, 1.4), "sizes": (1.05, 1.2)}
+    accuracy = {"collectives": ["allreduce"], "kinds": ["chain"], "nodes": [2, 8], "bytes": [1 << 20, 1 << 24],
+                **{name: dict(zip(("half", "most"), spread)) for name, spread in classes.items()}}
+    cluster = {"name": "a", "latency": ALPHA, "bandwidth": RATE, "accuracy": accuracy, "source": {"latency": "a log", "bandwidth": "a log"}}
+    path.write_text(json.dumps(cluster))
+    for collective, algorithm, ranks, size, of, nodes, sizes in (
+            ("allreduce", "ring", 8, 1 << 20, "measured", 0, 0), ("allreduce", "trees", 2, 1 << 24, "measured", 0, 0), ("allreduce", "ring", 32, 1 << 22, "measured", 2, 0),
+            ("allgather", "ring", 8, 1 << 22, "collective", 0, 0), ("alltoall", "linear", 8, 1 << 22, "kind", 0, 0), ("alltoall", "pairwise", 8, 1 << 22, "collective", 0, 0),
+            ("allgather", "bruck", 16, 1 << 27, "collective", 1, 3), ("allreduce", "ring", 4, 1 << 18, "measured", 0, 2)):
+        said = (collective, "--cluster", path, "--ranks", ranks, "--sizes", size, "--algorithm", algorithm, "--format", "json")
+        (t,) = json.loads(call(*said).stdout)["times"]
+        spread = tuple(math.exp(math.sqrt(math.log(classes[of][i])**2 + (nodes * math.log(classes["doubling"][i]))**2 + (sizes * math.log(classes["sizes"][i]))**2))
+                       for i in (0, 1))
+        held(t, [t["time_s"] * drawn(dice, part(spread, .21)) * drawn(dice, part(spread, .79)) for _ in range(20000)])
+        (given,) = json.loads(call(*said, "--latency", ALPHA, "--bandwidth", RATE).stdout)["times"]
+        held(given, [t["time_s"] * drawn(dice, (1.03, 1.1)) for _ in range(20000)])
+    table, sure = (call("allreduce", "--cluster", path, "--sizes", "1MiB", *more).stdout for more in ((), ("--certain",)))
+    assert all(word in table and word not in sure for word in ("low..high", "fastest in", "--certain")), table
+    rows = list(csv.DictReader(io.StringIO(call("allreduce", "--cluster", path, "--sizes", "1MiB", "--format", "csv").stdout)))
+    assert all(float(row["time_low_s"]) < float(row["time_s"]) < float(row["time_high_s"]) and 0 <= float(row["wins"]) <= 1 for row in rows), rows
+
+
 def wrong_usage(folder):
     for arguments, says in (([], "say which"), (["gossip"], "no collective"), (["allreduce", "--algorithm", "rings"], 'did you mean "ring"'),
                             (["allreduce", "--sizes", "4:2"], "no range"), (["allreduce", "--sizes", "x"], "--sizes"), (["allreduce", "--sizes", "0"], "no range"),
@@ -432,6 +509,6 @@ def schemes_play_what_nccl_chooses(folder):
     assert "whose \"library\" is nccl" in done.stderr, done.stderr
 
 
-sys.exit(tap.run([schemes_play_what_nccl_chooses, trainings_play_what_nccl_chooses, nccl_chooses_as_its_source_says, nccl_plays_what_it_chooses, times_are_those_of_closed_forms, in_every_format, rings_and_chunks, rings_are_as_many_as_cards, nccl_exchanges_as_a_group, schemes_play_the_same_rings, sums_copies_and_pages_take_their_time,
+sys.exit(tap.run([schemes_play_what_nccl_chooses, trainings_play_what_nccl_chooses, nccl_chooses_as_its_source_says, nccl_plays_what_it_chooses, times_are_those_of_closed_forms, ranges_are_those_of_sources, ranges_are_those_of_classes, in_every_format, rings_and_chunks, rings_are_as_many_as_cards, nccl_exchanges_as_a_group, schemes_play_the_same_rings, sums_copies_and_pages_take_their_time,
                   schemes_and_trainings_play_the_same_memory, every_swept_cluster_has_its_own_device, memory_must_make_sense, long_work_is_told_before_it_begins,
                   jitter_is_left_out_with_a_word, wrong_usage]))

@@ -9,6 +9,7 @@ import sys
 
 import tap
 from asking import ask
+from hashes import mix, xxh64
 from tap import test
 
 ALPHA, RATE, MIB = 25e-6, 25e9 / 8, 2 ** 20
@@ -88,6 +89,57 @@ def alltoall_against_allgather_as_embrace_has_it(folder):
     crossing, = found["crossings"]
     assert crossing["at"] == 7 and crossing["before"] == 6, "d*M*beta = 1.5 alpha: 1 - 2/P > 2/3, P > 6"
     assert crossing["winner_above"] == "alltoall"
+
+
+def factor(spread, of, draw):
+    """docs/model.md, "Ranges"."""
+    u, half, most = 2 * ((mix(mix(1, of), draw) >> 11) * 2.0**-53) - 1, *map(math.log, spread)
+    x = abs(u)
+    return math.exp(math.copysign(half * x / 0.5 if x < 0.5 else half + (most - half) * (x - 0.5) / 0.4, u))
+
+
+@test
+def crossings_lie_where_draws_have_them(folder):
+    """Over bandwidth and over latency, in each draw by hand: 2(P-1) starts and 2(P-1)/P x bytes against P-1 starts and (P-1) x bytes; the model is each one's own."""
+    path, P, x = folder / "u.json", 16, 0.001 * 252.5 * MIB
+    starts, bytes_ = (2 * (P - 1), P - 1), (2 * (P - 1) / P * x, (P - 1) * x)
+    labels, common = ("alltoall", "allgather"), ["alltoall", "allgather", "--index-bytes", 0, "--row-width", 1024, "--density", 0.001, "--M", 252.5 * MIB,
+                                                 "--ranks", P, "--cluster", path]
+    for source, latency, byte in (({"latency": "estimated"}, (1.33, 2), None), ({"latency": "estimated", "bandwidth": "a sheet"}, (1.33, 2), (1.14, 1.5)),
+                                  ({}, None, None)):
+        path.write_text(json.dumps({"name": "u", "latency": ALPHA, "bandwidth": RATE, "source": source}))
+        model = [[factor((1.03, 1.1), mix(xxh64(label.encode()), 9), d) for d in range(1000)] for label in labels]
+        wide = {"bandwidth": [], "latency": []}
+        for d in range(1000):
+            a, b = model[0][d], model[1][d]
+            alpha, rate = ALPHA * (factor(latency, 0, d) if latency else 1), RATE / (factor(byte, 1, d) if byte else 1)
+            fewer, more = b * bytes_[1] - a * bytes_[0], a * starts[0] - b * starts[1]  # bytes that alltoall spares, starts that it has more
+            wide["bandwidth"].append(fewer / (more * alpha))
+            wide["latency"].append(fewer / (more * rate))
+        for over, at in wide.items():
+            low, high = sorted(at)[50], sorted(at)[949]
+            found = find(*common, "--over", over, *(("--range", "1us..1s") if over == "latency" else ("--range", "10Mbps..10Tbps")))
+            crossing = only(found, (bytes_[1] - bytes_[0]) / (starts[0] - starts[1]) / (ALPHA if over == "bandwidth" else RATE))
+            assert abs(crossing["at_low"] / low - 1) < 1e-3 and abs(crossing["at_high"] / high - 1) < 1e-3, (over, crossing, low, high)
+            sure = find(*common, "--over", over, "--certain", *(("--range", "1us..1s") if over == "latency" else ("--range", "10Mbps..10Tbps")))
+            assert sure == {**found, "crossings": [{k: v for k, v in crossing.items() if not k.startswith("at_")}]}
+    given, words = (call(*common, "--over", "bandwidth", "--latency", ALPHA, *more).stdout for more in ((), ("--range", "10Mbps..10Tbps")))
+    assert "In 90 of 100 draws of what is not certain it lies from " in words and "In 90 of 100" in given, words
+
+
+@test
+def a_crossing_may_leave_the_range(folder):
+    """And what wins everywhere wins in most draws, or in all; simulations have no draws."""
+    said = ["alltoall", "allgather", "--index-bytes", 0, "--row-width", 1024, "--density", 0.001, "--M", 252.5 * MIB, "--ranks", 16, "--over", "bandwidth", "--latency", ALPHA]
+    at = find(*said)["crossings"][0]["at"]
+    near = find(*said, "--range", f"{at / 1.01}..{at * 1e3}")
+    assert near["crossings"][0]["at_low"] == at / 1.01 and "(or below)" in call(*said, "--range", f"{at / 1.01}..{at * 1e3}").stdout
+    for low, wins in ((1.05, (0.5, 1)), (10, (1, 1))):
+        alone = find(*said, "--range", f"{at * low}..{at * 1e3}")
+        assert alone["crossings"] == [] and wins[0] <= alone["wins"] <= wins[1] and (low > 2 or alone["wins"] < 1), alone["wins"]
+        assert "wins" not in find(*said, "--certain", "--range", f"{at * low}..{at * 1e3}")
+    played = find("allgather", "allreduce", "--over", "density", "--M", "64KiB", "--ranks", 4, "--simulate", "--probes", 5, *link())
+    assert "wins" not in played and all("at_low" not in c for c in played["crossings"])
 
 
 def ring(ranks, size):

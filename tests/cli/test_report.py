@@ -147,7 +147,11 @@ def winner_stands_in_words(folder):
     assert winners == {"allgather"}
     words = page.words["strong"] + page.words["p"]
     assert "allgather is fastest at all 3 places" in words, words[:300]
-    assert f"takes {min(margins):.2f} to {max(margins):.2f} times as long" in words
+    rows = json.loads(call("plan", "scenarios/demo.json", *one_wins, "--device", "none", "--format", "json", "--quiet")[0])["plan"]
+    low, high = min(r["next_ratio_low"] for r in rows), max(r["next_ratio_high"] for r in rows)
+    assert low < min(margins) and high > max(margins) and f"takes {low:.2f} to {high:.2f} times as long" in words
+    certain = page_of("scenarios/demo.json", *one_wins, "--device", "none", "--certain", folder=folder)
+    assert f"takes {min(margins):.2f} to {max(margins):.2f} times as long" in certain.words["p"]
     marked = re.findall(r'<tr class="best"><th scope="row" class="left">([^<]*)', page.text)
     assert marked == ["allgather"] * 3, marked
     assert "Kernels (summing, hashing, selecting): no device was named" in page.words["li"]

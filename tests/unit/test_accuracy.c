@@ -22,7 +22,7 @@ static bool read_cluster(const char *accuracy, struct ss_cluster *out, struct ss
 }
 
 TEST(test_what_is_said_is_read) {
-  struct ss_cluster c, silent;
+  struct ss_cluster c = {.nics = 0}, silent = c;
   struct ss_error error;
   assert_true(
       read_cluster("{\"collectives\": [\"allreduce\", \"alltoall\"], \"kinds\": [\"inside\", \"exchange\"], "

@@ -409,8 +409,10 @@ TEST(so_among_nodes) {
   plain_curve(&task, loss);
   for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
     for (int h = SS_SHARD; h <= SS_LEADER; h++) {
-      struct cases c = {
-          .scheme = *s, .layout = {8, 2, 4, 0, false}, .hierarchy = (enum ss_hierarchy)h, .brief = true};
+      struct cases c = {.scheme = *s,
+                        .layout = {.ranks = 8, .nodes = 2, .per_node = 4},
+                        .hierarchy = (enum ss_hierarchy)h,
+                        .brief = true};
       struct ss_setting setting;
       if (ss_scheme_lossless((*s)) && cases_next(&c, &setting)) same_curve(&task, &setting, loss);
     }

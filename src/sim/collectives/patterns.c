@@ -462,6 +462,15 @@ uint32_t ss_pattern_sizes(const struct ss_pattern_call *call, uint32_t gpus_per_
   return ok ? n.count : 0;
 }
 
+enum ss_message_kind ss_pattern_kind(const struct ss_pattern_call *call, uint32_t gpus_per_node) {
+  struct ss_pattern_size sizes[SS_PATTERN_SIZES];
+  const uint32_t count = ss_pattern_sizes(call, gpus_per_node, sizes);
+  enum ss_message_kind kind = SS_INSIDE;
+  for (uint32_t i = 0; i < count && kind != SS_EXCHANGE; i++)
+    if (!sizes[i].intra) kind = sizes[i].exchange ? SS_EXCHANGE : SS_CHAIN;
+  return kind;
+}
+
 /* --- how much it is ----------------------------------------------------------------------------------------- */
 
 struct counting {

@@ -63,6 +63,8 @@ enum { SS_PATTERN_SIZES = 64 };
 /* Every size that the call's messages have on such nodes; returns how many, at most SS_PATTERN_SIZES. */
 uint32_t ss_pattern_sizes(const struct ss_pattern_call *call, uint32_t gpus_per_node,
                           struct ss_pattern_size sizes[SS_PATTERN_SIZES]);
+/* What its messages are: all inside a node, of exchanges between nodes, or of chains between them. */
+enum ss_message_kind ss_pattern_kind(const struct ss_pattern_call *call, uint32_t gpus_per_node);
 
 /* How many messages are played one by one; those of a round in which all nodes do the same count once a rank of a
  * node. 0: memory is short. */

@@ -137,8 +137,9 @@ static double densest_by_id(const uint32_t *list, uint64_t size, uint64_t rows, 
 }
 
 /* Thousands of ranges are mostly empty: then the ids are the shorter way through. */
-double ss_skewness(const uint32_t *list, uint64_t size, uint64_t rows, uint32_t p) {
-  const double most = size < p ? densest_by_id(list, size, rows, p) : densest_by_range(list, size, rows, p);
+double ss_skewness(const uint32_t *list, uint64_t size, uint64_t rows, uint32_t ranges) {
+  const double most =
+      size < ranges ? densest_by_id(list, size, rows, ranges) : densest_by_range(list, size, rows, ranges);
   return most * (double)rows / (double)size;
 }
 
