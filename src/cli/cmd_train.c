@@ -56,6 +56,7 @@ static const struct ss_option_spec options[] = {
      .help = "the last iteration at the most ranks as a figure (.svg, .pdf or .png; needs gnuplot)"},
     {"--sensitivity", SS_FLAG(struct arguments, sensitivity),
      .help = "who is fastest when all compute times are half, or twice, as long"},
+    SS_OPTION_CERTAIN,
     SS_OPTION_PATIENCE,
     SS_OPTIONS_OUTPUT,
     SS_OPTION_PER_ITERATION,

@@ -157,6 +157,7 @@ void ss_cluster_scale_component(struct ss_cluster *c, enum ss_component componen
   case SS_INTRA_LATENCY:
   case SS_INTRA_TRANSFER: scale_class(&c->intra, &c->intra_segments, &f, 1); break;
   case SS_COMPUTING:
+  case SS_PASSES:
   case SS_COMPONENTS: break;
   }
 }

@@ -4,8 +4,9 @@
 
 #include <math.h>
 
-const char *const ss_component_names[] = {"latency",       "transfer",       "exchange_latency", "exchange_transfer",
-                                          "intra_latency", "intra_transfer", "kernels",          NULL};
+const char *const ss_component_names[] = {"latency",           "transfer",      "exchange_latency",
+                                          "exchange_transfer", "intra_latency", "intra_transfer",
+                                          "kernels",           "passes",        NULL};
 
 const char *ss_component_words(enum ss_component component) {
   static const char *const words[SS_COMPONENTS] = {
@@ -16,6 +17,7 @@ const char *ss_component_words(enum ss_component component) {
       [SS_INTRA_LATENCY] = "the latency inside nodes",
       [SS_INTRA_TRANSFER] = "the bandwidth inside nodes",
       [SS_COMPUTING] = "the kernels of the device",
+      [SS_PASSES] = "forward and backward passes",
   };
   return words[component];
 }
@@ -25,7 +27,7 @@ const char *ss_component_words(enum ss_component component) {
 #define SURE                                                                                                         \
   { 1, 1 }
 #define ALL_SURE                                                                                                     \
-  { SURE, SURE, SURE, SURE, SURE, SURE, SURE }
+  { SURE, SURE, SURE, SURE, SURE, SURE, SURE, SURE }
 const struct ss_uncertainty ss_certain = {.of = ALL_SURE, .own = ALL_SURE, .model = SURE};
 
 bool ss_component_uncertain(const struct ss_uncertainty *u, enum ss_component component) {
@@ -125,6 +127,26 @@ bool ss_uncertainty_of_call(const struct ss_cluster *c, const struct ss_accuracy
   out->of[SS_TRANSFER] = part_of(all, SHARED);
   out->own[SS_TRANSFER] = part_of(all, 1 - SHARED);
   return true;
+}
+
+struct ss_uncertainty ss_uncertainty_of_training(const struct ss_cluster *c, const struct ss_device *device,
+                                                 uint32_t ranks) {
+  struct ss_uncertainty u = ss_uncertainty_of(c, device, ranks);
+  const bool between = ranks > c->gpus_per_node, inside = c->gpus_per_node > 1 && c->has_intra;
+  const bool predicted[] = {
+      [SS_LATENCY] = between || !inside,
+      [SS_TRANSFER] = between || !inside,
+      [SS_EXCHANGE_LATENCY] = between && c->has_exchange,
+      [SS_EXCHANGE_TRANSFER] = between && c->has_exchange,
+      [SS_INTRA_LATENCY] = inside,
+      [SS_INTRA_TRANSFER] = inside,
+      [SS_COMPUTING] = device->counted,
+  };
+  for (int i = 0; i <= SS_COMPUTING; i++)
+    if (predicted[i] || ss_component_uncertain(&u, (enum ss_component)i))
+      u.own[i] = ss_spread_join(u.own[i], u.model);
+  u.model = ss_certain.model;
+  return u;
 }
 
 /* --- components of a time ----------------------------------------------------------------------------------- */

@@ -16,6 +16,7 @@ enum ss_component {
   SS_INTRA_LATENCY, /* inside nodes */
   SS_INTRA_TRANSFER,
   SS_COMPUTING, /* kernels */
+  SS_PASSES,    /* forward and backward passes of a training; no number of the machine */
   SS_COMPONENTS
 };
 /* NULL-terminated: "latency", "transfer", "exchange_latency", ... in the order of the components. */
@@ -45,6 +46,10 @@ struct ss_uncertainty ss_uncertainty_of_allreduce(const struct ss_cluster *clust
  * all taken as SS_TRANSFER. False: the cluster has no accuracy, or its numbers were replaced. */
 bool ss_uncertainty_of_call(const struct ss_cluster *cluster, const struct ss_accuracy_question *asked,
                             struct ss_uncertainty *out);
+
+/* Of a training: the model is off in what it predicts, messages and kernels, and not in passes, which are given. */
+struct ss_uncertainty ss_uncertainty_of_training(const struct ss_cluster *cluster, const struct ss_device *device,
+                                                 uint32_t ranks);
 
 static inline bool ss_spread_certain(const struct ss_spread *spread) {
   return !(spread->most > 1);

@@ -30,7 +30,7 @@ static double factor_of(const struct ss_spread *spread, uint64_t of, uint64_t dr
 
 /* What is drawn for each label apart, which is number_of its text: its own error of messages, of kernels, of the
  * model and of ranks. */
-enum { OWN_MESSAGES = SS_COMPONENTS, OWN_KERNELS, OWN_MODEL, OWN_RANKS };
+enum { OWN_MESSAGES = SS_COMPUTING + 1, OWN_KERNELS, OWN_MODEL, OWN_RANKS };
 static double own_factor(const struct ss_spread *spread, uint64_t label, uint64_t what, uint64_t draw) {
   return factor_of(spread, ss_mix(label, what), draw);
 }

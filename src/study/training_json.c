@@ -106,10 +106,13 @@ static void add_numbers(cJSON *o, const struct ss_training_point *p) {
   const struct ss_iterated *r = &p->result;
   ss_json_add(o, SS_N("iteration_s", r->mean), SS_N("iteration_min_s", r->min), SS_N("iteration_max_s", r->max),
               SS_N("iteration_p5_s", p->fan.p5), SS_N("iteration_p50_s", p->fan.p50),
-              SS_N("iteration_p95_s", p->fan.p95), SS_N("compute_s", r->own), SS_N("stall_s", r->stall),
-              SS_N("split_s", r->split), SS_N("communication_s", r->busy), SS_N("hidden", r->hidden),
-              SS_N("tokens_per_s", p->tokens), SS_N("speedup", p->speedup), SS_N("scaling", p->scaling),
-              SS_N("bytes_total", r->sent), SS_N("sampled", p->sampled), SS_B("all_dense", p->all_dense));
+              SS_N("iteration_p95_s", p->fan.p95));
+  if (isfinite(p->low))
+    ss_json_add(o, SS_N("iteration_low_s", p->low), SS_N("iteration_high_s", p->high), SS_N("wins", p->wins));
+  ss_json_add(o, SS_N("compute_s", r->own), SS_N("stall_s", r->stall), SS_N("split_s", r->split),
+              SS_N("communication_s", r->busy), SS_N("hidden", r->hidden), SS_N("tokens_per_s", p->tokens),
+              SS_N("speedup", p->speedup), SS_N("scaling", p->scaling), SS_N("bytes_total", r->sent),
+              SS_N("sampled", p->sampled), SS_B("all_dense", p->all_dense));
 }
 
 static cJSON *point_json(const struct ss_train_study *s, size_t at) {

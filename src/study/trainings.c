@@ -7,6 +7,7 @@
 #include "study/study_internal.h"
 
 #include <cjson/cJSON.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -315,6 +316,8 @@ static const struct ss_field_spec fields[] = {
     {"sizes", "where systems do not say it (the library's; free without one)", SS_IS_CHOICE(ss_size_ways)},
     {"ragged", "where systems do not say it (the library's; v without one)", SS_IS_CHOICE(ss_ragged_ways)},
     {"baselines", "systems that speed-ups are over; those that say so by default", SS_IS_LIST(&ss_name_field, 0, 0)},
+    {"certain", "numbers are taken as they are: no time has a range", SS_IS_FLAG, .usual = "false",
+     SS_STORED(struct ss_train_study, training.durations.certain)},
     {"verify", "prove each simulated exchange", SS_IS_FLAG, .usual = "false",
      SS_STORED(struct ss_train_study, training.durations.verify)},
     {.name = NULL}};
@@ -375,12 +378,47 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
   if (!ss_object_check_keys(&ss_training_fields, root, error) || !split(out->doc, "workloads", error) ||
       !split(out->doc, "systems", error))
     return false;
-  return read_workloads(out, error) && read_systems(out, error) && read_layout(out, request->notice, error) &&
-         read_trace(out, error) && read_options(out, error) && read_ranks(out, request, error) && scale(out, error) &&
-         feed(out, like, error) && ss_training_prepare(&out->training, error);
+  if (!read_workloads(out, error) || !read_systems(out, error) || !read_layout(out, request->notice, error) ||
+      !read_trace(out, error) || !read_options(out, error) || !read_ranks(out, request, error) ||
+      !scale(out, error) || !feed(out, like, error))
+    return false;
+  out->training.durations.certain |= request->certain;
+  return ss_training_prepare(&out->training, error);
 }
 
 /* --- running ---------------------------------------------------------------------------------------------- */
+
+/* Of points of one workload and number of ranks, which follow each other. */
+static bool add_ranges(struct ss_training_point *p, size_t n, struct ss_error *error) {
+  SS_AUTO_FREE struct ss_uncertain *list = ss_alloc(n, sizeof *list);
+  SS_AUTO_FREE size_t *wins = ss_alloc_zero(n, sizeof *wins);
+  if (!list || !wins) return ss_fail_memory(error, "comparing systems");
+  for (size_t i = 0; i < n; i++) {
+    list[i] = ss_training_uncertain(&p[i]);
+    const struct ss_likely range = ss_range_of(&list[i]);
+    p[i].low = range.low;
+    p[i].high = range.high;
+  }
+  ss_draws_count_wins(list, n, wins);
+  for (size_t i = 0; i < n; i++) p[i].wins = (double)wins[i] / SS_RANGE_DRAWS;
+  return true;
+}
+
+static bool play(struct ss_training *t, unsigned jobs, struct ss_error *error) {
+  if (!ss_training_play(t, jobs, error)) return false;
+  for (size_t i = 0, n; i < t->points; i += n) {
+    struct ss_training_point *p = &t->point[i];
+    p->low = p->high = p->wins = NAN;
+    for (n = 1; i + n < t->points && p[n].fed == p->fed && p[n].ranks == p->ranks; n++)
+      p[n].low = p[n].high = p[n].wins = NAN;
+    if (!t->durations.certain && !add_ranges(p, n, error)) return false;
+  }
+  return true;
+}
+
+struct ss_uncertain ss_training_uncertain(const struct ss_training_point *p) {
+  return (struct ss_uncertain){p->result.mean, &p->components, &p->uncertainty, p->system->name, {1, 1}};
+}
 
 /* The fastest system at the point's workload and ranks. */
 static const char *fastest(const struct ss_training *t, const struct ss_training_point *at) {
@@ -403,7 +441,7 @@ static bool rank_systems(struct ss_train_study *s, unsigned jobs, struct ss_erro
     const size_t at = order[k];
     s->factor[at] = factors[at];
     t->options.compute = compute * factors[at];
-    if (!ss_training_play(t, jobs, error)) return false;
+    if (!play(t, jobs, error)) return false;
     for (size_t i = 0; i < t->points; i++) s->best[i][at] = fastest(t, &t->point[i]);
   }
   return true;
@@ -448,8 +486,7 @@ bool ss_train_studies_run(struct ss_train_study *study, size_t count, const stru
                           bool sensitivity, struct ss_error *error) {
   bool ok = simulate(study, count, options, error);
   for (size_t i = 0; ok && ss_processes_first(options->comm) && i < count; i++)
-    ok = sensitivity ? rank_systems(&study[i], options->jobs, error)
-                     : ss_training_play(&study[i].training, options->jobs, error);
+    ok = sensitivity ? rank_systems(&study[i], options->jobs, error) : play(&study[i].training, options->jobs, error);
   return ok;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "study/extrapolation.h"
+#include "study/ranges.h"
 #include "study/sources.h"
 #include "study/study.h"
 #include "train/scale.h"
@@ -36,6 +37,9 @@ void ss_train_study_close(struct ss_train_study *study);
  * twice as long. With options->comm it is collective, and only rank 0 plays. */
 bool ss_train_studies_run(struct ss_train_study *study, size_t count, const struct ss_run_options *options,
                           bool sensitivity, struct ss_error *error) SS_MUST_CHECK;
+
+/* Its iteration; it points into the point. */
+struct ss_uncertain ss_training_uncertain(const struct ss_training_point *point);
 
 /* The tree that `train --format json` prints, and its list of points; the caller's, NULL when memory is short. */
 struct cJSON *ss_train_study_json(const struct ss_train_study *study);

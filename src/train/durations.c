@@ -141,11 +141,13 @@ static struct ss_cluster slowed(struct ss_cluster cluster, double sampled) {
   return cluster;
 }
 
-/* All networks that a group is simulated on: of each member the even links, then those of its draws. */
+/* All networks that a group is simulated on: of each member the even links, then those of its draws, then, in the
+ * first iteration, those of which one component costs more. */
 struct networks {
   uint32_t count;
   struct ss_cluster *cluster;
   const struct ss_cluster **list;
+  struct ss_variants *varied; /* [members] */
   double *pace;
   struct ss_tally *tally;
 };
@@ -155,13 +157,37 @@ static uint64_t draws_for(const struct ss_carried *c, uint32_t t) {
   return ss_mix(ss_mix(c->lookups ? c->lookups->module->rows : c->bytes, c->share), t);
 }
 
+/* Of the member, in that iteration. */
+static struct ss_uncertainty uncertainty_of(const struct group *g, uint32_t member, uint32_t t) {
+  const struct ss_durations *of = g->of[member];
+  if (t > 0 || of->certain) return ss_certain;
+  return ss_uncertainty_of_training(&of->cluster, &of->device, g->duration[member]->carried.ranks);
+}
+
+/* Adds the networks of which one component each costs more; returns how many there are now. */
+static uint32_t vary(const struct group *g, uint32_t member, uint32_t t, const struct ss_cluster *even,
+                     struct networks *out, uint32_t n) {
+  const struct ss_uncertainty uncertainty = uncertainty_of(g, member, t);
+  struct ss_variants *varied = &out->varied[member];
+  ss_variants_make(varied, even, &uncertainty);
+  for (uint32_t v = 0; v < varied->count; v++, n++) {
+    out->list[n] = &varied->cluster[v];
+    out->pace[n] = g->pace[member] * varied->pace[v];
+  }
+  return n;
+}
+
 static bool open_networks(const struct group *g, double sampled, uint32_t t, struct ss_arena *arena,
                           struct networks *out) {
   uint32_t n = 0;
   out->count = g->count;
-  for (uint32_t i = 0; i < g->count; i++) out->count += g->of[i]->cluster.jitter.draws;
-  if (!ss_take(arena, out->cluster, out->count) || !ss_take(arena, out->list, out->count) ||
-      !ss_take(arena, out->pace, out->count) || !ss_take(arena, out->tally, out->count))
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct ss_uncertainty uncertainty = uncertainty_of(g, i, t);
+    out->count += g->of[i]->cluster.jitter.draws + ss_variants_count(&uncertainty);
+  }
+  if (!ss_take(arena, out->varied, g->count) || !ss_take(arena, out->cluster, out->count) ||
+      !ss_take(arena, out->list, out->count) || !ss_take(arena, out->pace, out->count) ||
+      !ss_take(arena, out->tally, out->count))
     return false;
   for (uint32_t i = 0; i < g->count; i++) {
     const struct ss_cluster even = slowed(g->of[i]->cluster, sampled);
@@ -172,8 +198,24 @@ static bool open_networks(const struct group *g, double sampled, uint32_t t, str
       out->list[n] = &out->cluster[n];
       out->pace[n] = g->pace[i];
     }
+    n = vary(g, i, t, &even, out, n);
   }
   return true;
+}
+
+/* Reads what the networks of a member gave, from the n-th on; returns the next member's first. */
+static uint32_t read_times(const struct networks *all, struct ss_duration *d, uint32_t member, uint32_t t,
+                           uint32_t n) {
+  const double even = all->tally[n].time;
+  const struct ss_variants *varied = &all->varied[member];
+  double on[SS_COMPONENTS];
+  for (uint32_t draw = 0; draw <= d->draws; draw++, n++)
+    d->seconds[draw * (size_t)d->period + t] = all->tally[n].time;
+  for (uint32_t v = 0; v < varied->count; v++, n++) on[v] = all->tally[n].time;
+  if (t > 0) return n;
+  d->share = ss_variants_split(varied, even, on);
+  for (int i = 0; i < SS_COMPONENTS; i++) d->share.s[i] = even > 0 ? d->share.s[i] / even : 0;
+  return n;
 }
 
 static bool simulate(struct worker *w, const struct group *g, const struct sample *sample,
@@ -200,8 +242,7 @@ static bool simulate(struct worker *w, const struct group *g, const struct sampl
   for (uint32_t i = 0; i < g->count; i++) {
     struct ss_duration *d = g->duration[i];
     d->sent[t] = (double)all.tally[n].bytes * sample->sampled;
-    for (uint32_t draw = 0; draw <= d->draws; draw++, n++)
-      d->seconds[draw * (size_t)d->period + t] = all.tally[n].time;
+    n = read_times(&all, d, i, t, n);
   }
   return true;
 }
@@ -346,8 +387,9 @@ static bool same_kernels(const struct ss_device *a, const struct ss_device *b, d
 /* Would both send the same? */
 static bool joins(const struct group *g, const struct ss_durations *of, const struct ss_duration *d, double *pace) {
   const struct ss_layout a = ss_layout_of(&g->of[0]->cluster, 1), b = ss_layout_of(&of->cluster, 1);
-  return g->of[0]->verify == of->verify && a.per_node == b.per_node && a.cards == b.cards && a.mpi == b.mpi &&
-         ss_identity_same(g->duration[0]->says, d->says) && same_kernels(&g->of[0]->device, &of->device, pace) &&
+  return g->of[0]->verify == of->verify && g->of[0]->certain == of->certain && a.per_node == b.per_node &&
+         a.cards == b.cards && a.mpi == b.mpi && ss_identity_same(g->duration[0]->says, d->says) &&
+         same_kernels(&g->of[0]->device, &of->device, pace) &&
          ss_lookups_same(g->duration[0]->carried.lookups, d->carried.lookups);
 }
 
@@ -364,13 +406,19 @@ struct plan {
   size_t groups, copies;
 };
 
+static bool as_uncertain(const struct ss_cluster *a, const struct ss_cluster *b) {
+  return memcmp(&a->source, &b->source, sizeof a->source) == 0 &&
+         memcmp(&a->accuracy, &b->accuracy, sizeof a->accuracy) == 0;
+}
+
 static void assign(struct plan *plan, const struct ss_durations *of, struct ss_duration *d) {
   for (size_t i = 0; i < plan->groups; i++) {
     struct group *g = &plan->group[i];
     double pace;
     if (!joins(g, of, d, &pace)) continue;
     for (uint32_t k = 0; k < g->count; k++)
-      if (g->pace[k] == pace && ss_cluster_same(&g->of[k]->cluster, &of->cluster)) {
+      if (g->pace[k] == pace && ss_cluster_same(&g->of[k]->cluster, &of->cluster) &&
+          (of->certain || as_uncertain(&g->of[k]->cluster, &of->cluster))) {
         plan->copied[plan->copies++] = (struct copied){g->duration[k], d};
         return;
       }
@@ -407,6 +455,7 @@ static bool copy_all(const struct plan *plan, struct ss_error *error) {
     if (!from->seconds) continue;
     if (!reserve(to, from->period, from->draws, error)) return false;
     to->sampled = from->sampled;
+    to->share = from->share;
     memcpy(to->seconds, from->seconds, times_of(from) * sizeof *to->seconds);
     memcpy(to->sent, from->sent, from->period * sizeof *to->sent);
   }
@@ -450,7 +499,8 @@ static cJSON *write_group(void *context, size_t item) {
   for (uint32_t i = 0; i < g->count; i++) {
     struct ss_duration *d = g->duration[i];
     cJSON *o =
-        ss_json_object(SS_N("sampled", d->sampled), SS_J("sent", cJSON_CreateDoubleArray(d->sent, (int)d->period)),
+        ss_json_object(SS_N("sampled", d->sampled), SS_J("share", cJSON_CreateDoubleArray(d->share.s, SS_COMPONENTS)),
+                       SS_J("sent", cJSON_CreateDoubleArray(d->sent, (int)d->period)),
                        SS_J("seconds", cJSON_CreateDoubleArray(d->seconds, (int)times_of(d))));
     cJSON_AddItemToArray(list, o);
     free_numbers(d);
@@ -459,8 +509,9 @@ static cJSON *write_group(void *context, size_t item) {
 }
 
 static bool read_duration(struct ss_node node, uint32_t draws, struct ss_duration *d, struct ss_error *error) {
-  struct ss_node sampled, sent, seconds;
-  return ss_node_need(node, "sampled", &sampled, error) && ss_node_need(node, "sent", &sent, error) &&
+  struct ss_node sampled, share, sent, seconds;
+  return ss_node_need(node, "sampled", &sampled, error) && ss_node_need(node, "share", &share, error) &&
+         ss_node_numbers(share, SS_COMPONENTS, d->share.s, error) && ss_node_need(node, "sent", &sent, error) &&
          ss_node_need(node, "seconds", &seconds, error) && ss_node_positive(sampled, SS_NUMBER, &d->sampled, error) &&
          reserve(d, ss_node_size(sent), draws, error) && ss_node_numbers(sent, d->period, d->sent, error) &&
          ss_node_numbers(seconds, times_of(d), d->seconds, error);

@@ -4,6 +4,7 @@
 
 #include "base/identity.h"
 #include "base/work.h"
+#include "machine/uncertainty.h"
 #include "train/lookups.h"
 #include "train/system.h"
 
@@ -20,18 +21,20 @@ struct ss_carried {
 
 struct ss_duration {
   struct ss_carried carried;
-  struct ss_identity says; /* what is carried and how, but for the rows themselves */
-  uint32_t period;         /* iterations that differ */
-  uint32_t draws;          /* of uneven links; 0: links are even */
-  double *seconds;         /* [1 + draws][period] on even links, then on those of each draw */
-  double *sent;            /* [period] B over all ranks */
-  double sampled;          /* 1; or how many times larger the tensor is than what was simulated */
+  struct ss_identity says;    /* what is carried and how, but for the rows themselves */
+  uint32_t period;            /* iterations that differ */
+  uint32_t draws;             /* of uneven links; 0: links are even */
+  double *seconds;            /* [1 + draws][period] on even links, then on those of each draw */
+  double *sent;               /* [period] B over all ranks */
+  struct ss_components share; /* of its time on even links, in its first iteration; of what is uncertain */
+  double sampled;             /* 1; or how many times larger the tensor is than what was simulated */
 };
 
 struct ss_durations {
   struct ss_cluster cluster;
   struct ss_device device;
-  bool verify; /* prove what can be proven; an unsound result is an error with status SS_UNPROVEN */
+  bool certain; /* nobody asks which share of a duration a component is */
+  bool verify;  /* prove what can be proven; an unsound result is an error with status SS_UNPROVEN */
   struct ss_duration *duration;
   uint32_t count, capacity;
 };

@@ -247,16 +247,93 @@ static bool play_draws(const struct ss_training *training, struct ss_training_po
   return true;
 }
 
+/* --- what is uncertain -------------------------------------------------------------------------------------- */
+
+/* Of forward and backward passes: of some workloads they were estimated. */
+static const struct ss_spread measured_passes = {1.1, 1.3}, estimated_passes = {1.33, 2};
+
+static bool passes_are_estimated(const struct ss_workload *w) {
+  for (size_t i = 0; i < w->estimates; i++)
+    if (strcmp(w->estimate[i].field, "forward_s") == 0 || strcmp(w->estimate[i].field, "backward_s") == 0)
+      return true;
+  return false;
+}
+
+static struct ss_uncertainty uncertainty_of(const struct ss_training *training, const struct ss_training_point *p) {
+  const struct ss_durations *d = &training->durations;
+  if (d->certain) return ss_certain;
+  struct ss_uncertainty u = ss_uncertainty_of_training(&d->cluster, &d->device, p->ranks);
+  u.of[SS_PASSES] = passes_are_estimated(&p->fed->workload) ? estimated_passes : measured_passes;
+  return u;
+}
+
+/* An array `factor` times as large, in the arena. */
+static const double *scaled(const double *values, size_t n, double factor, struct ss_arena *arena) {
+  double *out = ss_arena_alloc(arena, n, sizeof *out);
+  for (size_t i = 0; out && i < n; i++) out[i] = values[i] * factor;
+  return out;
+}
+
+/* A component is looked at where it costs so many times as much. */
+static const double DEARER = 1.2;
+
+static bool play_dearer(const struct ss_training *training, struct ss_training_point *p, enum ss_component component,
+                        double *mean, struct ss_error *error) {
+  SS_AUTO(ss_arena_free) struct ss_arena arena = {0};
+  struct ss_iterate_options options = p->options;
+  const double *split = p->timetable.split;
+  bool ok = true;
+  set_tasks(training, p, 0);
+  if (component == SS_PASSES) options.compute *= DEARER;
+  for (uint32_t i = 0; i < p->timetable.tasks && component != SS_PASSES; i++) {
+    struct ss_task *task = &p->timetable.task[i];
+    const double share = training->durations.duration[task->duration].share.s[component];
+    task->seconds = scaled(task->seconds, task->period, 1 + share * (DEARER - 1), &arena);
+    ok = ok && task->seconds;
+  }
+  if (component == SS_COMPUTING && split) {
+    p->timetable.split = scaled(split, p->timetable.split_period, DEARER, &arena);
+    ok = ok && p->timetable.split;
+  }
+  options.recorded = 1;
+  if (!ok) (void)ss_fail_memory(error, "playing iterations");
+  ok = ok && ss_iterate(&p->timetable, &options, &p->result, error);
+  p->timetable.split = split;
+  *mean = p->result.mean;
+  ss_iterated_free(&p->result);
+  return ok;
+}
+
+/* What of an iteration each component makes, given how long it takes. */
+static void find_components(struct ss_training_point *p, const double *dearer) {
+  struct ss_variants varied = {.count = 0};
+  double on[SS_COMPONENTS];
+  for (int i = 0; i < SS_COMPONENTS; i++) {
+    if (!ss_component_uncertain(&p->uncertainty, (enum ss_component)i)) continue;
+    on[varied.count] = dearer[i];
+    varied.factor[varied.count] = DEARER;
+    varied.of[varied.count++] = (enum ss_component)i;
+  }
+  p->components = ss_variants_split(&varied, p->result.mean, on);
+}
+
 static bool play(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
+  double dearer[SS_COMPONENTS] = {0};
   p->options.compute = training->options.compute;
   ss_iterated_free(&p->result);
   free(p->path);
   p->path = NULL;
   if (!fill_split(training, p, error) || !play_draws(training, p, error)) return false;
+  p->uncertainty = uncertainty_of(training, p);
+  for (int i = 0; i < SS_COMPONENTS; i++)
+    if (ss_component_uncertain(&p->uncertainty, (enum ss_component)i) &&
+        !play_dearer(training, p, (enum ss_component)i, &dearer[i], error))
+      return false;
   set_tasks(training, p, 0);
   if (!ss_iterate(&p->timetable, &p->options, &p->result, error) ||
       !ss_path_find(&p->timetable, &p->result, &p->path, &p->paths, error))
     return false;
+  find_components(p, dearer);
   p->tokens = tokens_of(training, p);
   return true;
 }

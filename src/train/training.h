@@ -23,11 +23,15 @@ struct ss_training_point {
   struct ss_fan fan;         /* s: mean iterations over draws of uneven links; NaN: none were drawn */
   struct ss_path_part *path;
   size_t paths;
-  double tokens;  /* a second, all ranks; NaN: not known */
-  double speedup; /* over the fastest baseline at these ranks; NaN: there is none */
-  double scaling; /* share of linear scaling from the smallest rank count */
-  bool all_dense; /* the tables too: all ranks are in one node, where the system's hierarchy sums densely */
-  double sampled; /* how many times larger the largest sampled tensor is; 1: none is sampled */
+  struct ss_uncertainty uncertainty; /* ss_certain: nobody asks */
+  struct ss_components components;   /* of result.mean; of what is uncertain */
+  double tokens;                     /* a second, all ranks; NaN: not known */
+  double speedup;                    /* over the fastest baseline at these ranks; NaN: there is none */
+  double low, high, wins; /* of result.mean over draws, and the share of them in which no system is faster there; NaN:
+                             nothing is uncertain. The caller's to set */
+  double scaling;         /* share of linear scaling from the smallest rank count */
+  bool all_dense;         /* the tables too: all ranks are in one node, where the system's hierarchy sums densely */
+  double sampled;         /* how many times larger the largest sampled tensor is; 1: none is sampled */
 };
 
 /* How all-reduces are played that name no algorithm: as libraries take them, or by rings. */

@@ -2,6 +2,7 @@
 """sparsync train against a second implementation of its timelines, against `run` for how long tasks last, and against
 wrong input. Arguments: the program, the source tree. Prints TAP."""
 import json
+import math
 import random
 import re
 import shutil
@@ -12,6 +13,7 @@ import second_train
 import tap
 import traces
 from asking import ENVIRONMENT, PROGRAM, ROOT, ask
+from hashes import mix, xxh64
 from tap import test
 
 BIBLE = str(ROOT / "traces" / "bible-kjv-16.safetensors")
@@ -238,6 +240,55 @@ def dense_tasks_follow_the_closed_form(folder):
     assert task["algorithm"] == "rabenseifner" and close(task["time_s"], 2 * (2 * 10e-6 + 9e6 / 1.25e9))
 
 
+def factor(spread, of, draw):
+    """docs/model.md, "Ranges"."""
+    if spread[1] <= 1:
+        return 1
+    u, half, most = 2 * ((mix(mix(1, of), draw) >> 11) * 2.0**-53) - 1, *map(math.log, spread)
+    x = abs(u)
+    return math.exp(math.copysign(half * x / 0.5 if x < 0.5 else half + (most - half) * (x - 0.5) / 0.4, u))
+
+
+@test
+def ranges_are_those_of_what_an_iteration_is_made_of(folder):
+    """One module: backward, its all-reduce, forward. Passes are the same in all systems, and the model is off in messages alone."""
+    spreads, P, M = {"estimated": (1.33, 2), "measured": (1.1, 1.3), "sheet": (1.14, 1.5), None: (1, 1)}, 4, 4e6
+    forms = {"ring": (6, 6 / 4), "rabenseifner": (4, 6 / 4)}  # starts, and bytes as shares of the vector
+    systems = [{"name": name, "sparse": "allreduce", "dense": {"name": "allreduce", "algorithm": name}, "schedule": "fifo"} for name in forms]
+    decided = set()
+    for latency, bandwidth, passes, alpha in (("estimated", "sheet", "estimated", 1e-3), ("sheet", "estimated", None, 1e-3), (None, None, None, 2e-4), ("measured", None, "estimated", 1e-5)):
+        module = {"name": "a", "kind": "dense", "bytes": M, "forward_s": 3e-3, "backward_s": 6e-3, **({"source": {"forward_s": "estimated: a guess"}} if passes else {})}
+        source = {k: v for k, v in (("latency", latency), ("bandwidth", bandwidth)) if v}
+        scenario = {"workload": {"name": "w", "modules": [module]}, "systems": systems, "cluster": {"name": "c", "latency": alpha, "bandwidth": 1.25e9, "source": source}, "ranks": [P]}
+        points = {p["system"]: p for p in results(folder, scenario)}
+        draws = {}
+        for name, (starts, shares) in forms.items():
+            own = mix(xxh64(name.encode()), 7)
+            parts = [(starts * alpha, spreads[latency], 0, True), (shares * M / 1.25e9, spreads[bandwidth], 1, True), (9e-3, spreads[passes or "measured"], 7, False)]
+            assert close(points[name]["iteration_s"], sum(p[0] for p in parts), 1e-9), (name, points[name]["iteration_s"])
+            draws[name] = [sum(time * factor(spread, k, d) * (factor((1.03, 1.1), own, d) if sent else 1) for time, spread, k, sent in parts) for d in range(1000)]
+            at = sorted(draws[name])
+            assert close(points[name]["iteration_low_s"], at[50], 1e-9) and close(points[name]["iteration_high_s"], at[949], 1e-9), (name, points[name]["iteration_low_s"], at[50])
+        best = [min(draws, key=lambda name: draws[name][d]) for d in range(1000)]
+        assert all(points[name]["wins"] == best.count(name) / 1000 for name in forms), [(p["wins"], best.count(n)) for n, p in points.items()]
+        decided.add(max(p["wins"] for p in points.values()) >= 0.95)
+        sure = results(folder, scenario, "--certain")
+        assert sure == [{k: v for k, v in p.items() if k not in ("iteration_low_s", "iteration_high_s", "wins")} for p in points.values()]
+    assert decided == {False, True}
+
+
+@test
+def kernels_and_links_inside_nodes_have_their_parts(folder):
+    """Ranges widen with each number that is not certain, and where a trace feeds tables; processes that share the work say the same."""
+    base = {**LM, "ranks": [8]}
+    for more in ((), ("--set", "cluster.source.intra=given"), ("--set", "cluster.source.bandwidth=given", "--set", "cluster.source.latency=given", "--set", "cluster.source.intra=given")):
+        points = results(folder, base, "--device", "none", *more)
+        width = [math.log(p["iteration_high_s"] / p["iteration_low_s"]) for p in points]
+        assert all(p["iteration_low_s"] < p["iteration_s"] < p["iteration_high_s"] for p in points) and abs(sum(p["wins"] for p in points) - 1) < 1e-9
+        assert not more or all(a <= b + 0.02 for a, b in zip(width, last)), (more, width, last)
+        last = width
+
+
 @test
 def dense_tasks_take_the_fastest_way_as_run_does(folder):
     """Each bucket its own: what `run` calls the dense baseline of a tensor of that size. Who names an option keeps to it."""
@@ -290,12 +341,16 @@ LM = {"workload": "embrace-lm-rtx3090", "systems": ["horovod-allreduce", "horovo
 
 @test
 def the_table_answers_in_words(folder):
-    text = train(folder, LM, "--device", "none").stdout
+    drawn = train(folder, LM, "--device", "none").stdout
+    assert re.search(r"\n16 ranks: \S+ is fastest in \d+ of 100 draws, \S+ \S+ \(\S+ \S+ to \S+ \S+\); \S+ takes \S+ to \S+ times as long\. "
+                     r"Of an iteration \S+ \S+ stall\.\n", drawn) and "low..high" in drawn and "fastest in" in drawn, drawn[:3000]
+    text = train(folder, LM, "--device", "none", "--certain").stdout
+    assert "low..high" not in text and "draws" not in text, text
     assert re.search(r"\n16 ranks: \S+, \S+ \S+ an iteration, of which \S+ \S+ stall; the next, \S+, takes \S+% longer\.\n", text), text[:3000]
     for part in ("Critical path: ", "vs best *", "horovod-allgather *", "kernels and Algorithm 1 not counted (--device NAME counts them)",
                  ": estimated: "):
         assert part in text, f"{part!r} is not in {text[:3000]}"
-    one = train(folder, {**LM, "ranks": [1]}, "--device", "quick").stdout
+    one = train(folder, {**LM, "ranks": [1]}, "--device", "quick", "--certain").stdout
     assert "\n1 rank: " in one and "kernels and Algorithm 1 as on quick (estimated; --device none leaves them out)\n" in one, one[:3000]
 
 
