@@ -117,6 +117,8 @@ static bool check(const struct ss_setting *setting, struct ss_layout layout, str
 
 static void adapt(const struct ss_setting *setting, struct ss_layout layout, struct ss_traits *traits) {
   if (setting->value[PARTITION] == PARALLEL && setting->value[BALANCE] == EVEN) traits->parts = layout.ranks;
+  traits->sends = setting->value[PARTITION] == CENTRAL && setting->value[AGGREGATION] == INCREMENTAL &&
+                  setting->value[COMMUNICATION] != P2P;
 }
 
 const struct ss_scheme ss_scheme_design = {

@@ -85,6 +85,7 @@ const struct ss_scheme ss_scheme_gtopk = {
     .source = "Shi et al. 2019 (gTopk); SparDL Table 1",
     .options = options,
     .content = SS_SENDS_LARGEST,
+    .traits = {.sends = true},
     .check = check,
     .run = run_gtopk,
 };

@@ -69,6 +69,17 @@ static bool has_lengths(const struct ss_setting *setting) {
   return !ss_setting_sends_dense(setting) && !ss_scheme_estimates(setting->scheme);
 }
 
+/* For what does not depend on the layout. */
+static struct ss_traits traits_anywhere(const struct ss_setting *setting) {
+  return ss_setting_traits(setting, (struct ss_layout){.ranks = 1, .nodes = 1, .per_node = 1});
+}
+
+/* And some of them are of gathers, or of exchanges of ranks with ranks: servers' are sends. */
+static bool has_ways(const struct ss_setting *setting) {
+  const struct ss_traits traits = traits_anywhere(setting);
+  return has_lengths(setting) && !traits.sends && traits.servers == 0;
+}
+
 static const struct ss_field_spec option_kinds[] = {{NULL, NULL, SS_IS_TEXT},
                                                     {NULL, NULL, SS_IS_NUMBER},
                                                     {NULL, NULL, SS_IS_FLAG},
@@ -115,11 +126,13 @@ static bool begin_setting(struct ss_node name, struct ss_setting *out, struct ss
   return true;
 }
 
-/* What the scheme itself says of messages of unlike lengths would do nothing where it has none. */
+/* What the scheme itself says of messages of unlike lengths would do nothing where it has none, or sends them. */
 static bool check_lengths(struct ss_node node, const struct ss_setting *setting, struct ss_error *error) {
   const struct ss_node sizes = ss_node_get(node, "sizes"), ragged = ss_node_get(node, "ragged");
   const bool told = ss_node_present(sizes) && setting->exchange_sizes,
              way = ss_node_present(ragged) && setting->ragged;
+  if (way && has_lengths(setting) && !has_ways(setting))
+    return ss_node_fail(ragged, error, "%s has no gathers and exchanges of ranks: leave it out", setting->label);
   if (!(told || way) || has_lengths(setting)) return true;
   return ss_node_fail(told ? sizes : ragged, error, "how long messages of %s are everybody knows: leave it out",
                       setting->label);
@@ -208,9 +221,11 @@ void ss_setting_settle(struct ss_setting *setting, const struct ss_library *libr
     setting->ragged = SS_RAGGED_V;
     return;
   }
+  const bool ways = has_ways(setting);
+  if (!ways) setting->ragged = SS_RAGGED_V;
   if (library->kind == SS_NO_LIBRARY) return;
   if (!setting->sizes_said) setting->exchange_sizes = true;
-  if (!setting->ragged_said && library->kind == SS_NCCL && !asks_for_algorithm(setting))
+  if (ways && !setting->ragged_said && library->kind == SS_NCCL && !asks_for_algorithm(setting))
     setting->ragged = SS_RAGGED_BROADCASTS;
   if (setting->exchange_sizes) setting->call = library->call;
 }
@@ -219,11 +234,6 @@ struct ss_traits ss_setting_traits(const struct ss_setting *setting, struct ss_l
   struct ss_traits traits = setting->scheme->traits;
   if (setting->scheme->adapt) setting->scheme->adapt(setting, layout, &traits);
   return traits;
-}
-
-/* For what does not depend on the layout. */
-static struct ss_traits traits_anywhere(const struct ss_setting *setting) {
-  return ss_setting_traits(setting, (struct ss_layout){.ranks = 1, .nodes = 1, .per_node = 1});
 }
 
 bool ss_setting_coalesces(const struct ss_setting *setting) {

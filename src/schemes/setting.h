@@ -104,6 +104,7 @@ struct ss_traits {
   bool conserves;  /* gradient and old residual = result and new residual, as sums over ranks */
   bool joint;      /* tables of a trace travel in one exchange, not one after the other */
   bool pools;      /* bags of looked-up rows travel as one vector */
+  bool sends;      /* messages of unlike lengths are plain sends alone, which "ragged" leaves as they are */
   bool placed;     /* each of them lives where the scenario's placement says */
   uint32_t servers; /* endpoints besides the ranks */
   uint32_t rings;   /* that it plays side by side, each with ports of its own (ss_run_rings); 0 is 1 */

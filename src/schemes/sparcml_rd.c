@@ -15,6 +15,6 @@ const struct ss_scheme ss_scheme_sparcml_rd = {
     .summary = "Recursive doubling of the running sparse sum (Hierarchical Centralization)",
     .source = "Renggli et al. 2019 (SparCML); ZEN §2.4, Eq. 2",
     .content = SS_SENDS_ROWS,
-    .traits = {.lists = true},
+    .traits = {.lists = true, .sends = true},
     .run = run_sparcml_rd,
 };

@@ -1038,6 +1038,17 @@ def forms_hold_in_all_ways(folder):
 
 
 @test
+def ragged_that_would_do_nothing_is_refused(folder):
+    scenario = {"trace": str(BIBLE), "ranks": [4], "iterations": "0:1", "cluster": "h100-8x8-400g"}
+    for scheme in ({"name": "sparcml-rd"}, {"name": "gtopk"}, {"name": "ps"}, {"name": "omnireduce", "aggregators": 2}, {"name": "design:ring/incremental/central/coo"}):
+        for way in ("padded", "broadcasts"):
+            err = call("run", write(folder, "s.json", {**scenario, "schemes": [{**scheme, "ragged": way}]}), status=2)[1]
+            assert "schemes[0].ragged: " in err and "no gathers and exchanges of ranks" in err, err
+    said = points("run", write(folder, "s.json", {**scenario, "ragged": "padded", "schemes": ["sparcml-rd", {"name": "ps", "ragged": "v"}, "zen"]}))
+    assert [point["options"].get("ragged", "v") for point in said] == ["v", "v", "padded"]
+
+
+@test
 def check_notices_a_digit(folder):
     for name, old, new in (("allreduce-ring", "2*(P-1)", "3*(P-1)"), ("alltoall-both", "(P-1)*(lookups", "(P-2)*(lookups"),
                            ("ps-union", "(1+gamma)", "(1.0000001+gamma)")):

@@ -126,6 +126,13 @@ def own_options(ranks):
     return settings
 
 
+def only_sends(setting):
+    """Messages of unlike lengths are neither of gathers nor of exchanges of ranks: `ragged` would do nothing."""
+    name = setting["name"]
+    return (name in ("sparcml-rd", "gtopk") or name.startswith(("design:ring/incremental/central", "design:hierarchy/incremental/central"))
+            or name == "ps" and not setting.get("colocated") or "aggregators" in setting)
+
+
 def all_options(ranks):
     """Each scheme with each of its options, and those that all have in common."""
     own = own_options(ranks)
@@ -133,7 +140,7 @@ def all_options(ranks):
     for turn, (more, never) in enumerate((({"sizes": "exchanged"}, {"allreduce", "s2"}), ({"ragged": "padded"}, {"allreduce", "s2"}),
                                           ({"ragged": "broadcasts"}, {"allreduce", "allgather", "s2"}), ({"index_bytes": 8}, {"allreduce"}),
                                           ({"granularity": "element"}, {"allgather", "alltoall"}))):
-        settings += [{**s, **more} for s in every_ninth(own, 3 * turn + ranks) if s["name"] not in never and not (s.get("dense") and "s2" in never)]
+        settings += [{**s, **more} for s in every_ninth(own, 3 * turn + ranks) if s["name"] not in never and not (s.get("dense") and "s2" in never) and not ("ragged" in more and only_sends(s))]
     return labelled(settings)
 
 
@@ -254,7 +261,7 @@ def all_values(ranks):
     settings += [{**s, **more} for turn, more in enumerate(({"sizes": "exchanged"}, {"index_bytes": 8}, {"sizes": "exchanged", "index_bytes": 8},
                                                             {"ragged": "padded"}, {"ragged": "padded", "sizes": "exchanged"},
                                                             {"ragged": "broadcasts", "sizes": "exchanged"}))
-                 for s in every_ninth(settings, 3 * turn + ranks) if s["name"] != "s2" or list(more) == ["index_bytes"]]
+                 for s in every_ninth(settings, 3 * turn + ranks) if (s["name"] != "s2" or list(more) == ["index_bytes"]) and not ("ragged" in more and only_sends(s))]
     return labelled(settings)
 
 

@@ -667,11 +667,12 @@ TEST(settings_read_as_written) {
       {"{\"name\": \"ps\", \"granularity\": \"rows\"}", "element"},
       {"{\"name\": \"ps\", \"sizes\": \"none\"}", "exchanged"},
       {"{\"name\": \"ps\", \"ragged\": \"pad\"}", "padded"},
+      {"{\"name\": \"ps\", \"ragged\": \"padded\"}", "no gathers"},
       {"{\"name\": \"ps\", \"label\": \"\"}", "label"},
   };
   static const char right[] =
       "{\"name\": \"ps\", \"label\": \"mine\", \"pull\": \"rows\", \"servers\": 7, "
-      "\"index_bytes\": 8, \"granularity\": \"element\", \"sizes\": \"exchanged\", \"ragged\": \"padded\"}";
+      "\"index_bytes\": 8, \"granularity\": \"element\", \"sizes\": \"exchanged\", \"ragged\": \"v\"}";
   struct ss_setting defaults = {.index_bytes = 4}, setting;
   struct ss_error error;
   struct ss_doc *doc;
@@ -680,7 +681,7 @@ TEST(settings_read_as_written) {
   assert_string_equal(setting.label, "mine");
   assert_true(chosen(&setting, "pull", "rows") && *ss_setting_find(&setting, "servers") == 7);
   assert_true(setting.index_bytes == 8 && setting.element && setting.exchange_sizes);
-  assert_true(setting.ragged == SS_RAGGED_PADDED && setting.ragged_said && setting.sizes_said);
+  assert_true(setting.ragged == SS_RAGGED_V && setting.ragged_said && setting.sizes_said);
   ss_doc_free(doc);
   for (uint32_t i = 0; i < COUNT(wrong); i++) {
     assert_true(ss_doc_parse("test", wrong[i].json, strlen(wrong[i].json), &doc, &error));
@@ -716,6 +717,7 @@ TEST(libraries_decide_what_nobody_said) {
       {"{\"name\": \"allgather\", \"ragged\": \"padded\"}", SS_GLOO, true, SS_RAGGED_PADDED},
       {"{\"name\": \"allgather\", \"algorithm\": \"bruck\"}", SS_NCCL, true, SS_RAGGED_V},
       {"{\"name\": \"allgather\", \"algorithm\": \"ring\"}", SS_NCCL, true, SS_RAGGED_BROADCASTS},
+      {"\"sparcml-rd\"", SS_NCCL, true, SS_RAGGED_V},
       {"\"allreduce\"", SS_NCCL, false, SS_RAGGED_V},
       {"{\"name\": \"ps\", \"dense\": true}", SS_NCCL, false, SS_RAGGED_V},
       {"\"s2\"", SS_NCCL, false, SS_RAGGED_V},
