@@ -61,9 +61,9 @@ static inline double ss_device_time(const struct ss_device *device, enum ss_kern
          (double)work.bytes * piece->per_byte;
 }
 
-/* s of the pages of so many buffers of `bytes`. */
-static inline double ss_device_pages(const struct ss_device *device, double bytes, uint32_t buffers) {
-  return device->moves && bytes > device->page_from ? device->page * bytes * buffers : 0;
+/* s of the pages of so many filled buffers of `bytes`. */
+static inline double ss_device_pages(const struct ss_device *device, double bytes, double filled) {
+  return device->moves && bytes > device->page_from ? device->page * bytes * filled : 0;
 }
 
 /* Every kernel takes `factor` times as long. */

@@ -7,8 +7,13 @@ struct ss_host_piece ss_host_at(const struct ss_host_memory *memory, uint64_t by
   return *piece;
 }
 
-double ss_host_pages(const struct ss_host_piece *piece, uint64_t bytes, uint32_t buffers) {
-  return bytes <= SS_KEPT_BY_MALLOC ? 0 : piece->page * (double)bytes * buffers;
+double ss_host_filled(struct ss_host_moves moves, uint32_t ranks) {
+  const bool power_of_two = (ranks & (ranks - 1)) == 0;
+  return moves.buffers + moves.halving * (power_of_two ? 0.5 : 1);
+}
+
+double ss_host_pages(const struct ss_host_piece *piece, uint64_t bytes, double filled) {
+  return bytes <= SS_KEPT_BY_MALLOC ? 0 : piece->page * (double)bytes * filled;
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------ */

@@ -51,7 +51,7 @@ void ss_play_note_moves(struct ss_play *play, uint32_t endpoint, struct ss_host_
   if (!play->device || !play->device->moves || !ss_play_resident(play, endpoint)) return;
   const struct ss_kernel_work copies = {moves.copies, moves.copies * rows, 2 * moves.copies * bytes};
   ss_play_note(play, endpoint, SS_KERNEL_PACK, copies);
-  play->stream[endpoint].due += ss_device_pages(play->device, (double)bytes, moves.buffers);
+  play->stream[endpoint].due += ss_device_pages(play->device, (double)bytes, ss_host_filled(moves, play->ranks));
   play->due = play->due || play->stream[endpoint].due > 0;
 }
 

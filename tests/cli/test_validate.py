@@ -40,7 +40,7 @@ def halves(size, ranks):
 
 
 def takes(collective, algorithm, ranks, size):
-    """Of powers of two; copies take 2/3 of a sum, buffers of more than 32 MiB are new."""
+    """Of powers of two; copies take 2/3 of a sum, buffers of more than 32 MiB are new, and what halves receive fills half of one."""
     block, rounds, copied = math.ceil(size / ranks), int(math.log2(ranks)), size * SUM * 2 / 3
     ring = (ranks - 1) * message(block)
     doubling = sum(map(message, halves(size, ranks)))
@@ -48,9 +48,9 @@ def takes(collective, algorithm, ranks, size):
     return {("allgather", "ring"): ring, ("allgather", "recursive_doubling"): doubling,
             ("allreduce", "ring"): copied + 2 * ring + (ranks - 1) * block * SUM,
             ("allreduce", "recursive_doubling"): copied + pages(1, size) + rounds * (message(size) + size * SUM),
-            ("allreduce", "rabenseifner"): copied + pages(1, size) + 2 * doubling + sums,
+            ("allreduce", "rabenseifner"): copied + pages(0.5, size) + 2 * doubling + sums,
             ("reduce_scatter", "ring"): copied + pages(1, size) + ring + (ranks - 1) * block * SUM,
-            ("reduce_scatter", "recursive_halving"): copied + pages(2, size) + doubling + sums}[collective, algorithm]
+            ("reduce_scatter", "recursive_halving"): copied + pages(1.5, size) + doubling + sums}[collective, algorithm]
 
 
 ALGORITHMS = [("allgather", "ring"), ("allgather", "recursive_doubling"), ("allreduce", "ring"), ("allreduce", "recursive_doubling"),

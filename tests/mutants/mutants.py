@@ -902,4 +902,5 @@ MUTANTS = [
            "  if (false) cJSON_Delete", cli="collective"),
     Mutant("pages come anew above 64 MiB", "src/machine/host_memory.c", "bytes <= SS_KEPT_BY_MALLOC",
            "bytes <= 2 * SS_KEPT_BY_MALLOC", cli="collective"),
+    Mutant("halves fill a whole buffer", "src/machine/host_memory.c", "power_of_two ? 0.5 : 1", "power_of_two ? 1 : 1", unit="patterns"),
 ]

@@ -170,6 +170,40 @@ TEST(memory_of_mpi) {
   }
 }
 
+/* Addresses of the buffer that halves are received in, counted: every rank takes part of a whole range in turn, and
+ * the rank that writes most of them is waited for. Ranks beyond a power of two send it all to a neighbour first. */
+static double written_by_halving(uint32_t P) {
+  enum { UNITS = 4096 };
+  uint32_t core = 1, most = 0;
+  while (2 * core <= P) core *= 2;
+  for (uint32_t rank = 0; rank < core; rank++) {
+    bool written[UNITS] = {false};
+    uint32_t from = 0, to = UNITS, count = 0;
+    for (uint32_t i = 0; rank < P - core && i < UNITS; i++) written[i] = true;
+    for (uint32_t mask = core / 2; mask > 0; mask /= 2) {
+      if (rank & mask) from += (to - from) / 2;
+      else to -= (to - from) / 2;
+      for (uint32_t i = from; i < to; i++) written[i] = true;
+    }
+    for (uint32_t i = 0; i < UNITS; i++) count += written[i];
+    most = count > most ? count : most;
+  }
+  return (double)most / UNITS;
+}
+
+TEST(halves_fill_half_a_buffer) {
+  const uint64_t M = (uint64_t)64 << 20;
+  for (uint32_t P = 2; P < RANKS_MAX; P++) {
+    uint32_t core = 1;
+    while (2 * core <= P) core *= 2;
+    const struct made m = {"recursive_halving", SS_REDUCE_SCATTER, P, 1, 1, 1, 0, 0, M, true};
+    const double b = (double)M, fold = core < P ? 2 * ALPHA + b * (BETA + SUM) + share(M, P) * BETA : 0;
+    const double halving = log_up(core) * ALPHA + halves(M, core) * (BETA + SUM);
+    const double pages = PAGE * b * (1 + written_by_halving(P));
+    near(time_of(&m), 2.0 / 3 * SUM * b + pages + fold + halving, "halving", P, M);
+  }
+}
+
 /* --- nodes ------------------------------------------------------------------------------------------------- */
 
 /* A ring leaves each node by one card; several, each by its own, are as many times as fast. */

@@ -71,7 +71,8 @@ static bool copy(struct ss_pattern_stage *s, uint64_t bytes, struct ss_error *er
 /* What Open MPI does within memory: allocates and fills buffers of all bytes, and copies all bytes. */
 static bool move_within(struct ss_pattern_stage *s, struct ss_host_moves moves, struct ss_error *error) {
   const uint64_t bytes = s->call->bytes;
-  return (!s->call->mpi || work(s, ss_host_pages(&s->call->memory, bytes, moves.buffers), error)) &&
+  const double filled = ss_host_filled(moves, s->ranks);
+  return (!s->call->mpi || work(s, ss_host_pages(&s->call->memory, bytes, filled), error)) &&
          copy(s, moves.copies * bytes, error);
 }
 
@@ -298,7 +299,7 @@ static const struct ss_algorithm algorithms[] = {
      PHASES({BLOCK, SS_RING, ADD}, {BLOCK, SS_RING, KEEP})},
     {SS_ALLREDUCE, "recursive_doubling", "", false, 0, .before = {1, 1},
      PHASES({WHOLE, SS_FOLD_IN, ADD}, {WHOLE, SS_DOUBLE, ADD}, {WHOLE, SS_FOLD_OUT, KEEP})},
-    {SS_ALLREDUCE, "rabenseifner", " redscat_allgather ", false, 0, .before = {1, 1},
+    {SS_ALLREDUCE, "rabenseifner", " redscat_allgather ", false, 0, .before = {.copies = 1, .halving = 1},
      PHASES({WHOLE, SS_FOLD_IN, ADD}, {HALVES, SS_HALVE, ADD}, {HALVES, SS_DOUBLE, KEEP},
             {WHOLE, SS_FOLD_OUT, KEEP})},
     {SS_ALLREDUCE, "trees", " tree double_binary_tree ", true, SS_ONE_CHUNK, .play = allreduce_trees},
@@ -309,7 +310,7 @@ static const struct ss_algorithm algorithms[] = {
     {SS_ALLGATHER, "neighbor_exchange", " neighbor ", false, 0, .play = allgather_neighbours},
     {SS_ALLGATHER, "linear", " direct ", false, 0, .play = exchange_posted},
     {SS_REDUCE_SCATTER, "ring", "", true, 0, .before = {1, 1}, PHASES({BLOCK, SS_RING, ADD})},
-    {SS_REDUCE_SCATTER, "recursive_halving", " halving ", false, 0, .before = {2, 1},
+    {SS_REDUCE_SCATTER, "recursive_halving", " halving ", false, 0, .before = {1, 1, .halving = 1},
      PHASES({WHOLE, SS_FOLD_IN, ADD}, {HALVES, SS_HALVE, ADD}, {BLOCK, SS_FOLD_OUT, KEEP})},
     {SS_ALLTOALL, "pairwise", "", false, 0, PHASES({BLOCK, SS_DIRECT, KEEP})},
     {SS_ALLTOALL, "linear", " linear_sync posted grouped ", false, 0, .play = exchange_posted},
