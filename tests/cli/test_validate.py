@@ -423,7 +423,8 @@ def longer_messages_take_no_less(folder):
     cluster = json.loads((folder / "falls.json").read_text())
     assert len(cluster["segments"]) > 1 and not falls(cluster), cluster
     for name in [folder / "falls.json", *sorted(path.stem for path in (ROOT / "models" / "clusters").glob("*.json"))]:
-        assert "warning" not in ask("collective", "ping_pong", "--cluster", name, "--sizes", "1KiB:1KiB").stderr
+        heard = ask("collective", "ping_pong", "--cluster", name, "--sizes", "1KiB:1KiB").stderr
+        assert not [line for line in heard.splitlines() if "warning" in line and "fitted on" not in line], heard
 
 
 @test
