@@ -340,6 +340,20 @@ def together_tensors_have_the_sum_of_their_parts(folder):
             assert abs(part - sum(parts_of(p)[i] for p in of.values())) <= 1e-12 * whole["time_s"], f"{whole['label']} {NAMES[i]}"
 
 
+@test
+def the_dense_baseline_is_made_of_what_it_is_as_a_scheme(folder):
+    """A library's all-reduce by halves is that scheme, in its parts too; and as many of 100 draws are told as there are at least."""
+    machine = {**plain(), "device": DEVICE}
+    trace = {"uniform": {"rows": 65536, "density": "1/8", "overlap": "none"}}
+    schemes = [{"name": "allreduce", "algorithm": "rabenseifner"}]
+    (dense,) = points(scenario(folder, machine, ranks=[4], schemes=schemes, trace=trace, iterations="0:1"))
+    assert dense["dense_s"] == dense["time_s"] and dense["kernels_part_s"] > 0 and parts_of(dense, "dense_") == parts_of(dense), f"{dense}"
+    for ranks in (4, 8, 16):
+        (row,) = plans(scenario(folder, ranks=[ranks]))
+        out, _ = call("run", scenario(folder, ranks=[ranks]), "--quiet")
+        assert f"fastest in {math.floor(100 * row['wins'] + 1e-9)} of 100 draws" in out, f"{row['wins']}: {out[:300]}"
+
+
 # --- what somebody puts in is taken as it is ---------------------------------------------------------------------------
 
 
