@@ -796,8 +796,6 @@ MUTANTS = [
            "fmin(most, half + (most - half) * (share - 0.5) / 0.4);", cli="ranges"),
     Mutant("equals take draws from each other", "src/study/ranges.c", "    if (came_before(list, i)) continue;\n",
            "    if (came_before(list, i) && i > n) continue;\n", cli="ranges"),
-    Mutant("what is the same under another name is a rival", "src/study/ranges.c", "if (are_same(&results[i], best)) continue;",
-           "if (are_same(&results[i], best) && &results[i] == best) continue;", cli="ranges"),
     Mutant("kernels share a scheme's draw of messages", "src/study/ranges.c", "component == SS_COMPUTING ? OWN_KERNELS : OWN_MESSAGES",
            "OWN_MESSAGES", cli="ranges"),
     Mutant("components are not what they grow by", "src/machine/uncertainty.c", "(on[n] - time) / (variants->factor[n] - 1)",
