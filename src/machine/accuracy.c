@@ -140,7 +140,7 @@ enum ss_accuracy_class ss_accuracy_class_of(const struct ss_accuracy *a, const s
 static double together(double base, double nodes, double nodes_doubled, double sizes, double size_doubled) {
   if (base < 1) return 0;
   const double n = nodes > 1 ? nodes_doubled * log(nodes) : 0, s = sizes > 1 ? size_doubled * log(sizes) : 0;
-  return exp(sqrt(log(base) * log(base) + n * n + s * s));
+  return fmin(exp(sqrt(log(base) * log(base) + n * n + s * s)), 1e6); /* as far as a file may say */
 }
 
 struct ss_spread ss_accuracy_spread(const struct ss_accuracy *a, const struct ss_accuracy_question *q) {

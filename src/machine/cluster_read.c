@@ -256,11 +256,16 @@ static enum ss_origin_of_number origin_of(struct ss_node sources, const char *ke
   return SS_PRINTED;
 }
 
+static enum ss_origin_of_number larger(enum ss_origin_of_number a, enum ss_origin_of_number b) {
+  return a > b ? a : b;
+}
+
 static void read_source(struct ss_node sources, struct ss_cluster_source *out) {
   out->latency = origin_of(sources, "latency", SS_SUPPOSED);
   out->bandwidth = origin_of(sources, "bandwidth", SS_SUPPOSED);
   out->intra = origin_of(sources, "intra", SS_SUPPOSED);
-  out->exchange = origin_of(sources, "exchange", out->bandwidth);
+  out->exchange =
+      origin_of(sources, "exchange", larger(out->latency, out->bandwidth)); /* of an edit of one of them it is none */
 }
 
 /* --- the whole ---------------------------------------------------------------------------------------------- */

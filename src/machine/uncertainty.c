@@ -77,7 +77,9 @@ static void add_fitted(struct ss_uncertainty *u, const struct ss_cluster *c, uin
   static const enum ss_message_kind kinds[] = {SS_CHAIN, SS_CHAIN, SS_EXCHANGE, SS_EXCHANGE, SS_INSIDE, SS_INSIDE};
   for (int i = 0; i < SS_COMPUTING; i++) {
     if (ss_spread_certain(&u->of[i])) continue;
-    const struct ss_accuracy_question asked = {collective, kinds[i], nodes, 0};
+    const bool both = kinds[i] == SS_CHAIN && !ss_component_uncertain(u, SS_EXCHANGE_TRANSFER) &&
+                      !c->accuracy.kind[SS_EXCHANGE]; /* the less certain of what takes this class */
+    const struct ss_accuracy_question asked = {collective, both ? SS_EXCHANGE : kinds[i], nodes, 0};
     const struct ss_spread all = fitted(&c->accuracy, &asked);
     u->of[i] = part_of(all, SHARED);
     u->own[i] = part_of(all, 1 - SHARED);
@@ -91,6 +93,11 @@ static void add_kernels(struct ss_uncertainty *u, const struct ss_device *device
   else u->own[SS_COMPUTING] = measured_kernels;
 }
 
+/* Does a message find nothing on its way that the rate of another class bounds: a shared card, port or uplink? */
+static bool alone(const struct ss_cluster *c) {
+  return ss_cluster_nics(c) == c->gpus_per_node && ss_cluster_window(c) == 1 && c->fabric_levels == 0;
+}
+
 static struct ss_uncertainty uncertainty_of(const struct ss_cluster *c, const struct ss_device *device,
                                             uint32_t ranks, uint32_t collective) {
   struct ss_uncertainty u = ss_certain;
@@ -100,7 +107,7 @@ static struct ss_uncertainty uncertainty_of(const struct ss_cluster *c, const st
     u.of[SS_LATENCY] = by_source[c->source.latency];
     u.of[SS_TRANSFER] = by_source[c->source.bandwidth];
   }
-  if (between && (c->has_exchange || (c->accuracy.known && !c->accuracy.kind[SS_EXCHANGE]))) {
+  if (between && (c->has_exchange || (c->accuracy.known && !c->accuracy.kind[SS_EXCHANGE] && alone(c)))) {
     u.of[SS_EXCHANGE_LATENCY] = by_source[c->has_exchange ? c->source.exchange : c->source.latency];
     u.of[SS_EXCHANGE_TRANSFER] = by_source[c->has_exchange ? c->source.exchange : c->source.bandwidth];
   }
@@ -165,7 +172,8 @@ uint32_t ss_variants_count(const struct ss_uncertainty *uncertainty) {
 
 void ss_variants_make(struct ss_variants *out, const struct ss_cluster *cluster,
                       const struct ss_uncertainty *uncertainty) {
-  const bool apart = ss_component_uncertain(uncertainty, SS_EXCHANGE_LATENCY);
+  const bool apart = ss_component_uncertain(uncertainty, SS_EXCHANGE_LATENCY) ||
+                     ss_component_uncertain(uncertainty, SS_EXCHANGE_TRANSFER);
   out->count = 0;
   for (int i = 0; i < SS_COMPONENTS; i++) {
     if (!ss_component_uncertain(uncertainty, (enum ss_component)i)) continue;

@@ -18,10 +18,11 @@ static int of_100(double share) {
 static void print_tie(const struct ss_decision *d, const char *time, FILE *stream) {
   fprintf(stream, "%s, %s", d->best, time);
   print_range(d->low, d->high, stream);
-  fprintf(stream, ", and %s cannot be told apart: %s is fastest in %d of 100 draws", d->rival, d->best,
-          of_100(d->wins));
+  fprintf(stream,
+          ", and %s, %.2f to %.2f times as long, cannot be told apart: they are fastest in %d and %d of 100 draws",
+          d->rival, d->rival_low, d->rival_high, of_100(d->wins), of_100(d->rival_wins));
   if (d->measure) fprintf(stream, "; measuring %s would tell most", d->measure);
-  else fputs("; no number of the machine would tell, only a run of both", stream);
+  else fputs("; only a run of both would tell, no number of the machine", stream);
 }
 
 void ss_decision_print(const struct ss_decision *d, FILE *stream) {

@@ -77,7 +77,10 @@ static bool print_drawn(const cJSON *row, FILE *stream) {
                                 .high = ss_json_number(row, "time_high_s"),
                                 .ratio_low = ss_json_number(row, "next_ratio_low"),
                                 .ratio_high = ss_json_number(row, "next_ratio_high"),
-                                .wins = ss_json_number(row, "wins")};
+                                .wins = ss_json_number(row, "wins"),
+                                .rival_wins = ss_json_number(row, "rival_wins"),
+                                .rival_low = ss_json_number(row, "rival_ratio_low"),
+                                .rival_high = ss_json_number(row, "rival_ratio_high")};
   if (isnan(d.wins) || d.time == 0) return false;
   if (is_sum(row)) fprintf(stream, "all tensors%s: ", ss_json_word(row, "label") ? " together" : "");
   else fprintf(stream, "%s: ", ss_json_word(row, "tensor"));

@@ -130,7 +130,13 @@ static void print_decision(const struct ss_result *results, size_t n, FILE *stre
     d.ratio_low = ratio.low;
     d.ratio_high = ratio.high;
   }
-  if (!contest.decided) d.rival = contest.rival->setting.label, d.measure = ss_comparison_measure(&contest.against);
+  if (!contest.decided) {
+    d.rival = contest.rival->setting.label;
+    d.measure = ss_comparison_measure(&contest.against);
+    d.rival_wins = contest.rival_wins;
+    d.rival_low = contest.against.ratio.low;
+    d.rival_high = contest.against.ratio.high;
+  }
   ss_decision_print(&d, stream);
 }
 

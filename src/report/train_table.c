@@ -76,6 +76,9 @@ static void print_drawn(struct group g, FILE *stream) {
     const struct ss_comparison against = ss_compare(&mine, &other);
     d.rival = rival->system->name;
     d.measure = ss_comparison_measure(&against);
+    d.rival_wins = rival->wins;
+    d.rival_low = against.ratio.low;
+    d.rival_high = against.ratio.high;
   }
   fprintf(stream, "%u rank%s: ", best->ranks, best->ranks == 1 ? "" : "s");
   ss_decision_print(&d, stream);

@@ -99,7 +99,8 @@ static bool set_trial(struct ss_crossover_study *s, double x, struct trial *p, s
 
 static bool open_trial(const struct ss_crossover_study *s, const struct trial *p, struct ss_study **out,
                        struct ss_error *error) {
-  const struct ss_request request = {.document = p->document, .costs = s->duel.costs, .cluster = &s->duel.cluster};
+  const struct ss_request request = {
+      .document = p->document, .costs = s->duel.costs, .cluster = &s->duel.cluster, .certain = true};
   return ss_study_open(&request, out, error);
 }
 

@@ -137,9 +137,14 @@ static size_t networks_at_once(const struct ss_point *point) {
 static void cut(const struct ss_point *const *points, const struct ss_keyed *keyed, size_t n,
                 struct ss_point_groups *out) {
   for (size_t i = 0; i < n;) {
-    const size_t most = networks_at_once(points[keyed[i].index]), from = i;
-    for (; i < n && i - from < most && ss_identity_same(keyed[i].key, keyed[from].key); i++)
+    size_t most = NETWORKS_MAX;
+    const size_t from = i;
+    for (; i < n && ss_identity_same(keyed[i].key, keyed[from].key); i++) {
+      const size_t own = networks_at_once(points[keyed[i].index]);
+      if (own < most) most = own;
+      if (i > from && i - from >= most) break;
       out->order[i] = keyed[i].index;
+    }
     out->group[out->count++] = (struct ss_point_group){out->order + from, (uint32_t)(i - from)};
   }
 }

@@ -114,8 +114,10 @@ static struct ss_plan_row choose(const struct ss_result *results, size_t n) {
   const struct ss_contest contest = ss_results_contest(results, n, row.best);
   const struct ss_uncertain mine = row_uncertain(&row);
   row.wins = contest.wins;
-  if (!contest.decided) {
+  if (contest.rival && !contest.decided) {
     row.rival = contest.rival->setting.label;
+    row.rival_wins = contest.rival_wins;
+    row.rival_ratio = contest.against.ratio;
     row.measure = ss_comparison_measure(&contest.against);
   }
   if (!row.next) return row;
@@ -133,6 +135,8 @@ static void compare_each(struct ss_plan_row *row, const struct ss_uncertain *slo
   row->wins = isnan(row->wins) || !row->best ? c.wins : fmin(row->wins, c.wins);
   if (row->best && row->rival) return;
   row->rival = c.wins >= 0.95 ? NULL : name;
+  row->rival_wins = 1 - c.wins;
+  row->rival_ratio = c.ratio;
   row->measure = row->rival ? ss_comparison_measure(&c) : NULL;
 }
 
@@ -140,18 +144,23 @@ static void compare_each(struct ss_plan_row *row, const struct ss_uncertain *slo
  * its own row of `rows` says. */
 static void consider_each(struct ss_plan_row *row, const struct ss_plan_row *rows, size_t n) {
   struct ss_plan_row each = *row;
-  bool any = false;
+  bool any = false, other = false; /* some tensor has another scheme than the one for all */
   each.time = 0;
   each.lossless = true;
   each.components = (struct ss_components){{0}};
+  each.range = (struct ss_likely){0, 0};
   for (size_t k = 0; k < n; k++) {
     if (rows[k].cell->ranks != row->cell->ranks || rows[k].cell->at != row->cell->at) continue;
     any = true;
+    other =
+        other || !rows[k].best || !row->best || strcmp(rows[k].best->setting.label, row->best->setting.label) != 0;
     each.time += rows[k].time;
+    each.range.low += rows[k].range.low; /* of extrapolated ranks alone; add_draws says it of all that is drawn */
+    each.range.high += rows[k].range.high;
     for (int i = 0; i < SS_COMPONENTS; i++) each.components.s[i] += rows[k].components.s[i];
     each.lossless = each.lossless && rows[k].lossless;
   }
-  if (!any || (row->time < each.time && row->next_time <= each.time)) return;
+  if (!any || !other || (row->time < each.time && row->next_time <= each.time)) return;
   each.best = NULL;
   if (row->time < each.time) {
     const struct ss_uncertain slower = row_uncertain(&each);
@@ -254,7 +263,9 @@ static cJSON *row_json(const struct ss_plan_row *row) {
     ss_json_add(o, SS_N("wins", row->wins), SS_N("next_ratio_low", row->next_ratio.low),
                 SS_N("next_ratio_high", row->next_ratio.high), SS_N("dense_ratio_low", row->dense_ratio.low),
                 SS_N("dense_ratio_high", row->dense_ratio.high), SS_T("rival", row->rival),
-                SS_T("measure", row->measure));
+                SS_N("rival_wins", row->rival ? row->rival_wins : NAN),
+                SS_N("rival_ratio_low", row->rival ? row->rival_ratio.low : NAN),
+                SS_N("rival_ratio_high", row->rival ? row->rival_ratio.high : NAN), SS_T("measure", row->measure));
   add_form(o, best);
   add_turn(o, row->turn);
   return o;

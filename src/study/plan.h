@@ -17,6 +17,8 @@ struct ss_plan_row {
   struct ss_likely dense_ratio;    /* of the baseline's to `time` */
   double wins;                     /* share of the draws in which no other candidate takes less */
   const char *rival;               /* the cheapest in most other draws; NULL: it is the cheapest in 95 of 100 */
+  double rival_wins;               /* of the draws; meant with a rival, as is the next */
+  struct ss_likely rival_ratio;    /* of its time to `time` */
   const char *measure;             /* what would tell them apart (ss_comparison_measure); NULL: no measurement */
   struct ss_dense_time dense;      /* the baseline */
   bool lossless;

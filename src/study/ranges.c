@@ -61,8 +61,10 @@ void ss_draws_of(const struct ss_uncertain *u, double out[SS_RANGE_DRAWS]) {
 
 /* One thing under two names: an all-reduce and the dense baseline that it is, or an option that changes nothing. */
 bool ss_uncertain_same(const struct ss_uncertain *a, const struct ss_uncertain *b) {
-  bool alike = a->time == b->time;
-  for (int i = 0; i < SS_COMPONENTS; i++) alike = alike && a->components->s[i] == b->components->s[i];
+  const double rounding = 1e-9 * fmax(a->time, b->time);
+  bool alike = fabs(a->time - b->time) <= rounding;
+  for (int i = 0; i < SS_COMPONENTS; i++)
+    alike = alike && fabs(a->components->s[i] - b->components->s[i]) <= rounding;
   return alike;
 }
 
@@ -172,7 +174,7 @@ struct ss_spread ss_result_further(const struct ss_result *r) {
   if (from == 0) return (struct ss_spread){1, 1};
   if (isnan(r->off) || half == 0) return r->further;
   const double steps = log((double)r->ranks / from) / log((double)from / half);
-  return (struct ss_spread){pow(r->off, steps / 2), pow(r->off, steps)};
+  return (struct ss_spread){fmin(pow(r->off, steps / 2), 1e6), fmin(pow(r->off, steps), 1e6)};
 }
 
 struct ss_uncertain ss_result_uncertain(const struct ss_result *r) {
@@ -236,6 +238,7 @@ struct ss_contest ss_results_contest(const struct ss_result *results, size_t n, 
   out.rival = rival_of(results, n, best, wins);
   out.decided = out.wins >= 0.95 || !out.rival;
   if (!out.rival) return out;
+  out.rival_wins = (double)wins[out.rival - results] / SS_RANGE_DRAWS;
   const struct ss_uncertain a = ss_result_uncertain(best), b = ss_result_uncertain(out.rival);
   out.against = ss_compare(&a, &b);
   return out;

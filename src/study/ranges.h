@@ -75,7 +75,8 @@ void ss_result_add_range(struct ss_result *result);
 struct ss_contest {
   double wins; /* share of the draws in which it is the fastest; NaN: nothing is uncertain */
   const struct ss_result
-      *rival; /* the fastest in most of the other draws; else the next; NULL: nobody else is there */
+      *rival;        /* the fastest in most of the other draws; else the next; NULL: nobody else is there */
+  double rival_wins; /* of the draws */
   struct ss_comparison against; /* the rival */
   bool decided;                 /* it is the fastest in 95 of 100 draws */
 };

@@ -134,9 +134,12 @@ static bool disown(struct ss_study *s, const char *path, struct ss_error *error)
   if (!name || !field) return ss_fail_memory(error, "reading options");
   const struct ss_node model = ss_node_get(ss_doc_root(s->doc), name), source = ss_node_get(model, "source");
   if (!keep_exchange(model, source)) return ss_fail_memory(error, "reading options");
-  if (!ss_node_present(ss_node_get(source, field))) return true;
+  const bool known = ss_node_present(ss_node_get(source, field)), own = strcmp(field, "exchange") == 0;
+  if (!ss_node_present(source) || (!known && !own)) return true;
   cJSON *text = cJSON_CreateString("given in place of the file's");
-  if (text && cJSON_ReplaceItemInObjectCaseSensitive(source.at, field, text)) return true;
+  if (text && (known ? cJSON_ReplaceItemInObjectCaseSensitive(source.at, field, text)
+                     : cJSON_AddItemToObject(source.at, field, text)))
+    return true;
   cJSON_Delete(text);
   return ss_fail_memory(error, "reading options");
 }
