@@ -12,50 +12,70 @@
 
 enum { SEED = 1 };
 
-/* The logarithm of a factor: half of all lie within the spread's one factor, 90% within the other, up and down alike;
- * straight lines between, and on to the end. */
-static double log_factor(const struct ss_spread *spread, uint64_t random) {
-  const double u = 2 * ss_unit(random) - 1, share = fabs(u), half = log(spread->half), most = log(spread->most);
-  const double size = share < 0.5 ? half * share / 0.5 : half + (most - half) * (share - 0.5) / 0.4;
-  return u < 0 ? -size : size;
+/* What factors are drawn from: the logarithms of a spread, and what numbers the draws. */
+struct lot {
+  double half, most; /* both 0: nothing is drawn */
+  uint64_t number;
+};
+
+static struct lot lot_of(const struct ss_spread *spread, uint64_t of) {
+  if (ss_spread_certain(spread)) return (struct lot){0, 0, 0};
+  return (struct lot){log(spread->half), log(spread->most), ss_mix(SEED, of)};
+}
+
+/* Half of all factors lie within the spread's one factor, 90% within the other, up and down alike; straight lines
+ * between the logarithms, and on to the end. */
+static double factor(const struct lot *lot, uint64_t draw) {
+  if (!(lot->most > 0)) return 1;
+  const double u = 2 * ss_unit(ss_mix(lot->number, draw)) - 1, share = fabs(u);
+  const double size =
+      share < 0.5 ? lot->half * share / 0.5 : lot->half + (lot->most - lot->half) * (share - 0.5) / 0.4;
+  return exp(u < 0 ? -size : size);
 }
 
 static uint64_t number_of(const char *label) {
   return label ? XXH64(label, strlen(label), 0) : 0;
 }
 
-static double factor_of(const struct ss_spread *spread, uint64_t of, uint64_t draw) {
-  return ss_spread_certain(spread) ? 1 : exp(log_factor(spread, ss_mix(ss_mix(SEED, of), draw)));
-}
-
 /* What is drawn for each label apart, which is number_of its text: its own error of messages, of kernels, of the
  * model and of ranks. */
 enum { OWN_MESSAGES = SS_COMPUTING + 1, OWN_KERNELS, OWN_MODEL, OWN_RANKS };
-static double own_factor(const struct ss_spread *spread, uint64_t label, uint64_t what, uint64_t draw) {
-  return factor_of(spread, ss_mix(label, what), draw);
+static struct lot own_lot(const struct ss_spread *spread, uint64_t label, uint64_t what) {
+  return lot_of(spread, ss_mix(label, what));
 }
 
-/* A component's time in a draw, over what it is. */
-static double component_factor(const struct ss_uncertainty *u, uint64_t component, uint64_t label, uint64_t draw) {
-  return factor_of(&u->of[component], component, draw) *
-         own_factor(&u->own[component], label, component == SS_COMPUTING ? OWN_KERNELS : OWN_MESSAGES, draw);
+/* All that a label's draws are made of. */
+struct lots {
+  struct lot shared[SS_COMPONENTS], own[SS_COMPONENTS], model;
+};
+
+static struct lots lots_of(const struct ss_uncertainty *u, uint64_t label) {
+  struct lots out = {.model = own_lot(&u->model, label, OWN_MODEL)};
+  for (uint64_t i = 0; i < SS_COMPONENTS; i++) {
+    out.shared[i] = lot_of(&u->of[i], i);
+    out.own[i] = own_lot(&u->own[i], label, i == SS_COMPUTING ? OWN_KERNELS : OWN_MESSAGES);
+  }
+  return out;
 }
 
 struct ss_drawn ss_draw_of(const struct ss_uncertainty *u, const char *label, uint64_t draw) {
-  const uint64_t number = number_of(label);
-  struct ss_drawn out = {.model = own_factor(&u->model, number, OWN_MODEL, draw)};
-  for (uint64_t i = 0; i < SS_COMPONENTS; i++) out.component[i] = component_factor(u, i, number, draw);
+  const struct lots lots = lots_of(u, number_of(label));
+  struct ss_drawn out = {.model = factor(&lots.model, draw)};
+  for (uint64_t i = 0; i < SS_COMPONENTS; i++)
+    out.component[i] = factor(&lots.shared[i], draw) * factor(&lots.own[i], draw);
   return out;
 }
 
 void ss_draws_of(const struct ss_uncertain *u, double out[SS_RANGE_DRAWS]) {
   const uint64_t label = number_of(u->label);
+  const struct lots lots = lots_of(u->uncertainty, label);
+  const struct lot ranks = own_lot(&u->own, label, OWN_RANKS);
   for (uint64_t d = 0; d < SS_RANGE_DRAWS; d++) {
     double time = u->time;
     for (uint64_t i = 0; i < SS_COMPONENTS; i++)
-      if (u->components->s[i] > 0) time += u->components->s[i] * (component_factor(u->uncertainty, i, label, d) - 1);
-    out[d] = fmax(time, 0) * own_factor(&u->uncertainty->model, label, OWN_MODEL, d) *
-             own_factor(&u->own, label, OWN_RANKS, d);
+      if (u->components->s[i] > 0)
+        time += u->components->s[i] * (factor(&lots.shared[i], d) * factor(&lots.own[i], d) - 1);
+    out[d] = fmax(time, 0) * factor(&lots.model, d) * factor(&ranks, d);
   }
 }
 

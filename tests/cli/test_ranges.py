@@ -354,7 +354,8 @@ def the_dense_baseline_is_made_of_what_it_is_as_a_scheme(folder):
     for ranks in (4, 8, 16):
         (row,) = plans(scenario(folder, ranks=[ranks]))
         out, _ = call("run", scenario(folder, ranks=[ranks]), "--quiet")
-        assert f"fastest in {math.floor(100 * row['wins'] + 1e-9)} of 100 draws" in out, f"{row['wins']}: {out[:300]}"
+        told_as = math.floor(100 * row['wins'] + 1e-9)
+        assert f"fastest in {told_as} of 100 draws" in out or f"fastest in {told_as} and " in out, f"{row['wins']}: {out[:300]}"
 
 
 # --- what somebody puts in is taken as it is ---------------------------------------------------------------------------
