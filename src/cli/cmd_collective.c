@@ -119,7 +119,7 @@ static bool check_ways(const struct answer *r, struct ss_error *error) {
                                ss_collective_names[all[i].collective]);
     if (!some)
       return ss_fail(error, SS_BAD_INPUT, "%s: %s of %s has none; these have: %s", options[o],
-                     r->algorithms == 1 ? r->algorithm[0]->name : "every algorithm",
+                     r->algorithms == 1 && r->algorithm[0] ? r->algorithm[0]->name : "every algorithm",
                      ss_collective_names[r->collective], those);
   }
   return true;
@@ -234,8 +234,11 @@ static bool play(struct answer *out, struct ss_error *error) {
     const struct ss_pattern_call call = call_of(out, i, a->least);
     out->kind[i] = ss_pattern_kind(&call, out->cluster->gpus_per_node);
   }
-  for (double bytes = a->least; bytes <= a->most && out->sizes < SIZES_MAX; bytes *= 2)
+  double bytes = a->least;
+  while (bytes <= a->most && out->sizes < SIZES_MAX) {
     if (!play_size(out, bytes, error)) return false;
+    bytes *= 2;
+  }
   return true;
 }
 

@@ -150,3 +150,12 @@ struct ss_spread ss_accuracy_spread(const struct ss_accuracy *a, const struct ss
   return (struct ss_spread){together(of->half, n->half, nodes, s->half, size),
                             together(of->most, n->most, nodes, s->most, size)};
 }
+
+bool ss_accuracy_same(const struct ss_accuracy *a, const struct ss_accuracy *b) {
+  bool same = a->known == b->known && a->bytes_min == b->bytes_min && a->bytes_max == b->bytes_max &&
+              a->nodes_min == b->nodes_min && a->nodes_max == b->nodes_max && a->collectives == b->collectives;
+  for (int i = 0; i < SS_ACCURACY_CLASSES; i++)
+    same = same && a->of[i].half == b->of[i].half && a->of[i].most == b->of[i].most;
+  for (int i = 0; i < SS_MESSAGE_KINDS; i++) same = same && a->kind[i] == b->kind[i];
+  return same;
+}

@@ -42,6 +42,8 @@ struct ss_accuracy {
 extern const struct ss_object_spec ss_accuracy_fields;
 /* An absent node says nothing. */
 bool ss_accuracy_read(struct ss_node node, struct ss_accuracy *out, struct ss_error *error) SS_MUST_CHECK;
+/* Do both say the same of every time? */
+bool ss_accuracy_same(const struct ss_accuracy *a, const struct ss_accuracy *b);
 
 /* What is asked of a cluster, as far as its accuracy goes. */
 struct ss_accuracy_question {

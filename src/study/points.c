@@ -216,9 +216,17 @@ static bool expects_ranges(struct ss_node root) {
   return false;
 }
 
+static bool read_flags(const struct ss_study *s, struct ss_node root, struct cell *p, struct ss_error *error) {
+  const struct ss_node verify = ss_node_get(root, "verify"), certain = ss_node_get(root, "certain");
+  p->point.verify = true;
+  p->certain = s->request.certain || (s->request.verdicts && !expects_ranges(root));
+  return (!ss_node_present(verify) || ss_node_flag(verify, &p->point.verify, error)) &&
+         (!ss_node_present(certain) || ss_node_flag(certain, &p->certain, error)) &&
+         read_extrapolate(ss_node_get(root, "extrapolate"), p, error);
+}
+
 static bool read_cell(struct ss_study *s, struct cell *p, struct ss_error *error) {
-  struct ss_node root = ss_doc_root(s->doc), trace = ss_node_get(root, "trace"), merge = ss_node_get(root, "merge"),
-                 verify = ss_node_get(root, "verify"), certain = ss_node_get(root, "certain");
+  struct ss_node root = ss_doc_root(s->doc), trace = ss_node_get(root, "trace"), merge = ss_node_get(root, "merge");
   uint64_t group = 1;
   if (!ss_object_check_keys(&ss_scenario_fields, root, error)) return false;
   if (!ss_node_present(trace))
@@ -237,11 +245,7 @@ static bool read_cell(struct ss_study *s, struct cell *p, struct ss_error *error
   if (p->source->trace && p->available == 0)
     return ss_node_fail(merge, error, "%u ranks cannot be merged %llu at a time", ss_trace_ranks(p->source->trace),
                         (unsigned long long)group);
-  p->point.verify = true;
-  if (ss_node_present(verify) && !ss_node_flag(verify, &p->point.verify, error)) return false;
-  p->certain = s->request.certain || (s->request.verdicts && !expects_ranges(root));
-  if (ss_node_present(certain) && !ss_node_flag(certain, &p->certain, error)) return false;
-  if (!read_extrapolate(ss_node_get(root, "extrapolate"), p, error)) return false;
+  if (!read_flags(s, root, p, error)) return false;
   uint64_t most = UINT64_C(1) << 20;
   if (p->source->trace) most = ss_trace_iterations(p->source->trace);
   else if (p->source->is_gradient) most = p->source->gradient.iterations;

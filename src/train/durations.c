@@ -407,8 +407,9 @@ struct plan {
 };
 
 static bool as_uncertain(const struct ss_cluster *a, const struct ss_cluster *b) {
-  return memcmp(&a->source, &b->source, sizeof a->source) == 0 &&
-         memcmp(&a->accuracy, &b->accuracy, sizeof a->accuracy) == 0;
+  return a->source.latency == b->source.latency && a->source.bandwidth == b->source.bandwidth &&
+         a->source.intra == b->source.intra && a->source.exchange == b->source.exchange &&
+         ss_accuracy_same(&a->accuracy, &b->accuracy);
 }
 
 static void assign(struct plan *plan, const struct ss_durations *of, struct ss_duration *d) {
