@@ -89,20 +89,24 @@ static bool print_drawn(const cJSON *row, FILE *stream) {
   return true;
 }
 
-void ss_plan_words(const cJSON *row, FILE *stream) {
+/* By points alone, where nothing is drawn. */
+static void print_points(const cJSON *row, FILE *stream) {
   char time[32], text[32];
   const char *next = ss_json_word(row, "next"), *longer = longer_text(row, text);
   ss_units_format(time, sizeof time, SS_TIME, ss_json_number(row, "time_s"));
-  if (print_drawn(row, stream)) {
-  } else if (is_sum(row)) {
+  if (is_sum(row)) {
     print_sum_words(row, time, stream);
-  } else {
-    fprintf(stream, "%s: %s, %s", ss_json_word(row, "tensor"), ss_json_word(row, "label"), time);
-    if (!next) fprintf(stream, ", the only candidate");
-    else if (longer)
-      fprintf(stream, "; the next of %.0f, %s, takes %s", ss_json_number(row, "candidates"), next, longer);
-    else fprintf(stream, ", and so does %s", next);
+    return;
   }
+  fprintf(stream, "%s: %s, %s", ss_json_word(row, "tensor"), ss_json_word(row, "label"), time);
+  if (!next) fprintf(stream, ", the only candidate");
+  else if (longer)
+    fprintf(stream, "; the next of %.0f, %s, takes %s", ss_json_number(row, "candidates"), next, longer);
+  else fprintf(stream, ", and so does %s", next);
+}
+
+void ss_plan_words(const cJSON *row, FILE *stream) {
+  if (!print_drawn(row, stream)) print_points(row, stream);
   print_dense(row, stream);
   print_loss(row, stream);
 }

@@ -147,18 +147,17 @@ static double apart_of(const struct ss_uncertain *u) {
 }
 
 /* To first order: errors of both add where they are apart, and cancel where they are shared. */
-static void find_most(const struct ss_uncertain *a, const struct ss_uncertain *b, struct ss_comparison *out) {
-  double largest = apart_of(a) + apart_of(b), sum = largest;
-  out->most = SS_COMPONENTS;
+static enum ss_component most_of(const struct ss_uncertain *a, const struct ss_uncertain *b) {
+  double largest = apart_of(a) + apart_of(b);
+  enum ss_component most = SS_COMPONENTS;
   for (int i = 0; i < SS_COMPONENTS; i++) {
     const double differs = share_of(a, i) - share_of(b, i);
     const double part = differs * differs * fmax(variance(&a->uncertainty->of[i]), variance(&b->uncertainty->of[i]));
-    sum += part;
     if (part <= largest) continue;
     largest = part;
-    out->most = (enum ss_component)i;
+    most = (enum ss_component)i;
   }
-  out->share = sum > 0 ? largest / sum : 0;
+  return most;
 }
 
 struct ss_comparison ss_compare(const struct ss_uncertain *a, const struct ss_uncertain *b) {
@@ -174,12 +173,8 @@ struct ss_comparison ss_compare(const struct ss_uncertain *a, const struct ss_un
   }
   out.wins = (double)wins / SS_RANGE_DRAWS;
   out.ratio = ss_likely_of(other);
-  find_most(a, b, &out);
+  out.most = most_of(a, b);
   return out;
-}
-
-bool ss_comparison_decides(const struct ss_comparison *c) {
-  return c->wins >= 0.95 || c->wins <= 0.05;
 }
 
 const char *ss_comparison_measure(const struct ss_comparison *c) {

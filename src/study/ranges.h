@@ -46,14 +46,10 @@ struct ss_likely ss_range_of(const struct ss_uncertain *uncertain);
 struct ss_comparison {
   double wins;            /* share of the draws in which `a` takes less */
   struct ss_likely ratio; /* of b's time to a's */
-  /* What makes most of the spread of that ratio: a component, or SS_COMPONENTS: what is drawn for each apart; and its
-   * share of the variance. */
-  enum ss_component most;
-  double share;
+  enum ss_component
+      most; /* what makes most of the spread of that ratio; SS_COMPONENTS: what is drawn for each apart */
 };
 struct ss_comparison ss_compare(const struct ss_uncertain *a, const struct ss_uncertain *b);
-/* Is it a verdict, either way: in 95 of 100 draws? */
-bool ss_comparison_decides(const struct ss_comparison *comparison);
 
 /* What would decide it: "the bandwidth between nodes"; NULL: no number of the machine, but the model itself. */
 const char *ss_comparison_measure(const struct ss_comparison *comparison);
