@@ -160,7 +160,7 @@ enum { SS_PATIENCE = 30 /* s, to stand in the defaults of commands that have the
   SS_ASKS("--cluster", "NAME", "a file of models/clusters, or a path" usual),                                        \
       SS_OPTION("--bandwidth", SS_FIELD, .field = prefix "bandwidth", .value = "RATE", .help = "of the cluster"),    \
       SS_OPTION("--latency", SS_FIELD, .field = prefix "latency", .value = "TIME", .help = "of the cluster")
-#define SS_HELP_CERTAIN "take the machine's numbers as they are: no time has a range"
+#define SS_HELP_CERTAIN "take the machine's numbers as they are: nothing is drawn"
 #define SS_OPTION_CERTAIN SS_OPTION("--certain", SS_FIELD, .json = "true", .help = SS_HELP_CERTAIN)
 #define SS_OPTIONS_SCENARIO(iterations_help, usual_cluster)                                                          \
   SS_OPTION("", SS_TEXT(struct ss_call, request.file), .value = "scenario"),                                         \
