@@ -1,7 +1,6 @@
 #include "calibration/accuracy.h"
 
 #include "base/memory.h"
-#include "calibration/validation.h"
 
 #include <gsl/gsl_sort_double.h>
 #include <gsl/gsl_statistics_double.h>
@@ -9,9 +8,11 @@
 #include <stdlib.h>
 
 /* Groups of fewer times say little of their distribution. Sizes are left out by powers of SIZES_LEFT_OUT. */
-enum { LEAST_TIMES = 3, LEAVES_MAX = 64, SIZES_LEFT_OUT = 16 };
+enum { LEAST_TIMES = 3, LEAVES_MAX = 64, FOLDS = 5, SIZES_LEFT_OUT = 16 };
 /* Doublings that do not count, and that do. */
 static const double NEAR = 0.5, FAR = 0.25;
+
+const uint64_t ss_size_bands[SS_SIZE_BANDS] = {64 << 10, 1 << 20, 64 << 20, UINT64_MAX};
 
 /* --- what was measured -------------------------------------------------------------------------------------- */
 
@@ -46,36 +47,70 @@ void ss_accuracy_measured(const struct ss_fitted_part *p, struct ss_accuracy *ou
 
 /* --- what is left out ---------------------------------------------------------------------------------------- */
 
-enum leave_by { BY_COLLECTIVE, BY_KIND, BY_NODES, BY_MOST_NODES, BY_LARGE, BY_SMALL };
-struct leave {
-  enum leave_by by;
-  uint64_t value;
-};
 struct leaves {
-  struct leave list[LEAVES_MAX];
+  struct ss_leave list[LEAVES_MAX];
   size_t count;
 };
 
-static bool leaves(const struct leave *l, const struct ss_observation *o) {
-  switch (l->by) {
-  case BY_COLLECTIVE: return o->algorithm->collective == l->value;
-  case BY_KIND: return kind_of(o) == l->value;
-  case BY_NODES: return o->nodes == l->value;
-  case BY_MOST_NODES: return o->nodes >= l->value;
-  case BY_LARGE: return o->bytes > l->value;
-  case BY_SMALL: return o->bytes < l->value;
+static uint32_t band_of(uint64_t bytes) {
+  uint32_t band = 0;
+  while (bytes > ss_size_bands[band]) band++;
+  return band;
+}
+
+uint64_t ss_leave_group(const struct ss_observation *list, size_t i, enum ss_leave_out by) {
+  switch (by) {
+  case SS_LEAVE_COLLECTIVES: return list[i].algorithm->collective;
+  case SS_LEAVE_KIND: return kind_of(&list[i]);
+  case SS_LEAVE_NODES: return list[i].nodes;
+  case SS_LEAVE_SIZES: return band_of(list[i].bytes);
+  case SS_LEAVE_ROWS: return i % FOLDS;
+  default: return 0;
   }
-  return false;
+}
+
+bool ss_leave_takes(const struct ss_leave *l, const struct ss_observation *list, size_t i) {
+  switch (l->by) {
+  case SS_LEAVE_MOST_NODES: return list[i].nodes >= l->value;
+  case SS_LEAVE_LARGE: return list[i].bytes > l->value;
+  case SS_LEAVE_SMALL: return list[i].bytes < l->value;
+  default: return ss_leave_group(list, i, l->by) == l->value;
+  }
+}
+
+static bool predict(const struct ss_fitted_part *p, const struct ss_measured_cluster *cluster, const bool *wanted,
+                    double *predicted, struct ss_error *error) {
+  for (size_t i = 0; i < p->count; i++) {
+    size_t first = 0; /* that is the same call */
+    if (!wanted[i]) continue;
+    while (!wanted[first] || !ss_observation_same_call(&p->list[first], &p->list[i])) first++;
+    if (first < i) predicted[i] = predicted[first];
+    else if (!ss_observation_predict(cluster, &p->list[i], &predicted[i], error)) return false;
+  }
+  return true;
+}
+
+bool ss_part_predict(struct ss_fitted_part *p, const bool *wanted, struct ss_cluster_fit *fit, double *predicted,
+                     struct ss_error *why, struct ss_error *error) {
+  const struct ss_cluster_fit_part part = {p->use, p->known};
+  p->fit = ss_cluster_fit(p->list, p->count, p->options, &part, fit, why) ? fit : NULL;
+  if (p->fit) return predict(p, &fit->cluster, wanted, predicted, error);
+  for (size_t i = 0; i < p->count; i++)
+    if (wanted[i]) predicted[i] = NAN;
+  if (why->status == SS_MACHINE) *error = *why;
+  return why->status != SS_MACHINE;
 }
 
 /* Of the class that it tells something of; unless that is not judged. */
-static void add_leave(struct leaves *l, const struct ss_fitted_part *p, enum leave_by by, uint64_t value) {
-  static const enum ss_accuracy_class tells[] = {SS_NEW_COLLECTIVE, SS_NEW_KIND,     SS_NODES_DOUBLED,
-                                                 SS_NODES_DOUBLED,  SS_SIZE_DOUBLED, SS_SIZE_DOUBLED};
+static void add_leave(struct leaves *l, const struct ss_fitted_part *p, enum ss_leave_out by, uint64_t value) {
+  static const enum ss_accuracy_class tells[] = {
+      [SS_LEAVE_COLLECTIVES] = SS_NEW_COLLECTIVE, [SS_LEAVE_KIND] = SS_NEW_KIND,
+      [SS_LEAVE_NODES] = SS_NODES_DOUBLED,        [SS_LEAVE_MOST_NODES] = SS_NODES_DOUBLED,
+      [SS_LEAVE_LARGE] = SS_SIZE_DOUBLED,         [SS_LEAVE_SMALL] = SS_SIZE_DOUBLED};
   if ((p->judged >> tells[by] & 1) == 0) return;
   for (size_t i = 0; i < l->count; i++)
     if (l->list[i].by == by && l->list[i].value == value) return;
-  if (l->count < LEAVES_MAX) l->list[l->count++] = (struct leave){by, value};
+  if (l->count < LEAVES_MAX) l->list[l->count++] = (struct ss_leave){by, value};
 }
 
 static uint32_t bits_of(const struct ss_fitted_part *p, enum ss_message_kind kind) {
@@ -92,16 +127,16 @@ static void find_leaves(const struct ss_fitted_part *p, const struct ss_accuracy
   for (size_t i = 0; i < p->count; i++) {
     const struct ss_observation *o = &p->list[i];
     if (!p->use[i]) continue;
-    add_leave(out, p, BY_COLLECTIVE, o->algorithm->collective);
-    if (o->nodes > 1 && o->nodes == a->nodes_min) add_leave(out, p, BY_NODES, o->nodes);
-    if (o->nodes > 1 && o->nodes > a->nodes_min) add_leave(out, p, BY_MOST_NODES, o->nodes);
+    add_leave(out, p, SS_LEAVE_COLLECTIVES, o->algorithm->collective);
+    if (o->nodes > 1 && o->nodes == a->nodes_min) add_leave(out, p, SS_LEAVE_NODES, o->nodes);
+    if (o->nodes > 1 && o->nodes > a->nodes_min) add_leave(out, p, SS_LEAVE_MOST_NODES, o->nodes);
   }
   for (uint64_t kind = SS_CHAIN; kind <= SS_EXCHANGE; kind++) {
     const uint32_t bits = bits_of(p, (enum ss_message_kind)kind);
-    if ((bits & (bits - 1)) != 0) add_leave(out, p, BY_KIND, kind);
+    if ((bits & (bits - 1)) != 0) add_leave(out, p, SS_LEAVE_KIND, kind);
   }
-  add_leave(out, p, BY_LARGE, a->bytes_max / SIZES_LEFT_OUT);
-  add_leave(out, p, BY_SMALL, a->bytes_min * SIZES_LEFT_OUT);
+  add_leave(out, p, SS_LEAVE_LARGE, a->bytes_max / SIZES_LEFT_OUT);
+  add_leave(out, p, SS_LEAVE_SMALL, a->bytes_min * SIZES_LEFT_OUT);
 }
 
 /* --- groups -------------------------------------------------------------------------------------------------- */
@@ -126,16 +161,17 @@ static struct ss_error_levels levels_of(double *errors, size_t count) {
   return out;
 }
 
-static bool classify(const struct leave *l, const struct ss_accuracy *rest, const struct ss_observation *o,
+static bool classify(const struct ss_leave *l, const struct ss_accuracy *rest, const struct ss_observation *o,
                      struct left *out) {
   double nodes, sizes;
   const struct ss_accuracy_question q = ss_accuracy_question_of(o);
   out->class = ss_accuracy_class_of(rest, &q, &nodes, &sizes);
   out->kind = q.kind;
   out->distance = 0;
-  if (l->by == BY_COLLECTIVE || l->by == BY_KIND) return out->class != SS_AS_MEASURED && nodes <= NEAR && sizes <= 1;
+  if (l->by == SS_LEAVE_COLLECTIVES || l->by == SS_LEAVE_KIND)
+    return out->class != SS_AS_MEASURED && nodes <= NEAR && sizes <= 1;
   if (out->class != SS_AS_MEASURED) return false;
-  const bool of_nodes = l->by == BY_NODES || l->by == BY_MOST_NODES;
+  const bool of_nodes = l->by == SS_LEAVE_NODES || l->by == SS_LEAVE_MOST_NODES;
   out->class = of_nodes ? SS_NODES_DOUBLED : SS_SIZE_DOUBLED;
   out->distance = of_nodes ? nodes : fmax(1, round(sizes));
   return of_nodes ? nodes >= FAR && sizes <= 1 : sizes >= NEAR && nodes <= NEAR;
@@ -192,14 +228,16 @@ struct leaving {
   struct left *left;
 };
 
-static bool leave_out(const struct ss_fitted_part *p, const struct leave *l, struct leaving *s,
+static bool leave_out(const struct ss_fitted_part *p, const struct ss_leave *l, struct leaving *s,
                       const struct ss_error_levels measured[SS_MESSAGE_KINDS], struct ss_own_errors *out,
                       struct ss_error *error) {
   struct ss_accuracy rest;
-  const struct ss_fitted_part part = {p->list, p->count, p->options, s->use, p->known, NULL, 0};
+  struct ss_fitted_part part = {p->list, p->count, p->options, s->use, p->known, NULL, 0};
+  struct ss_cluster_fit fit;
+  struct ss_error why;
   size_t used = 0, wanted = 0;
   for (size_t i = 0; i < p->count; i++) {
-    s->wanted[i] = p->use[i] && leaves(l, &p->list[i]);
+    s->wanted[i] = p->use[i] && ss_leave_takes(l, p->list, i);
     s->use[i] = p->use[i] && !s->wanted[i];
     used += s->use[i];
   }
@@ -210,7 +248,9 @@ static bool leave_out(const struct ss_fitted_part *p, const struct leave *l, str
     wanted += s->wanted[i];
   }
   if (wanted < LEAST_TIMES) return true;
-  if (!ss_part_predict(&part, s->wanted, s->predicted, error)) return false;
+  const bool ok = ss_part_predict(&part, s->wanted, &fit, s->predicted, &why, error);
+  ss_cluster_fit_free(&fit);
+  if (!ok) return false;
   size_t count = 0;
   for (size_t i = 0; i < p->count; i++) {
     if (!s->wanted[i] || !isfinite(s->predicted[i]) || !classify(l, &rest, &p->list[i], &s->left[count])) continue;

@@ -39,6 +39,32 @@ struct ss_pooled_errors {
 /* Those of models/measured/priors.json. */
 bool ss_pooled_errors_read(struct ss_pooled_errors *out, struct ss_error *error) SS_MUST_CHECK;
 
+/* What is left out of fits, one group after the other. */
+enum ss_leave_out {
+  SS_LEAVE_COLLECTIVES,
+  SS_LEAVE_NODES,
+  SS_LEAVE_SIZES, /* by ss_size_bands */
+  SS_LEAVE_ROWS,  /* a fifth of them, here and there */
+  SS_LEAVE_NOTHING,
+  SS_LEAVE_OTHERS, /* all that the caller does not name */
+  /* only to judge accuracy by: */
+  SS_LEAVE_KIND,
+  SS_LEAVE_MOST_NODES, /* so many and more, */
+  SS_LEAVE_LARGE,      /* bytes above so many, */
+  SS_LEAVE_SMALL       /* and below */
+};
+/* Sizes of vectors that are judged together: up to so many bytes. */
+enum { SS_SIZE_BANDS = 4 };
+extern const uint64_t ss_size_bands[SS_SIZE_BANDS];
+/* One group. */
+struct ss_leave {
+  enum ss_leave_out by;
+  uint64_t value;
+};
+/* Of which group list[i] is; 0 of ways that have but one. */
+uint64_t ss_leave_group(const struct ss_observation *list, size_t i, enum ss_leave_out by);
+bool ss_leave_takes(const struct ss_leave *leave, const struct ss_observation *list, size_t i);
+
 /* A fit to some of a list, and how times of it grow with costs. */
 struct ss_fitted_part {
   const struct ss_observation *list;
@@ -50,6 +76,11 @@ struct ss_fitted_part {
   uint32_t judged; /* a bit (1 << enum ss_accuracy_class) each that something is left out for, in turn */
 };
 #define SS_ACCURACY_ALL ((UINT32_C(1) << SS_ACCURACY_CLASSES) - 1)
+
+/* Fits to a part, and predicts `wanted` of it, in s. Where nothing can be fitted these are NaN, part->fit is NULL,
+ * and `why` says why. `fit`, which part->fit is else, is to be freed, also after a failure. */
+bool ss_part_predict(struct ss_fitted_part *part, const bool *wanted, struct ss_cluster_fit *fit, double *predicted,
+                     struct ss_error *why, struct ss_error *error) SS_MUST_CHECK;
 
 /* What was measured, of a part: collectives, kinds, least and most. */
 void ss_accuracy_measured(const struct ss_fitted_part *part, struct ss_accuracy *out);

@@ -8,28 +8,36 @@ struct cJSON;
 
 /* Today, as "2026-11-21". */
 const char *ss_date_text(char *buffer, size_t size);
-/* "valid": [low, high], samples, outliers and residuals of a fitted line, into `object`; false: memory is short. */
-bool ss_line_quality_json(struct cJSON *object, const struct ss_line *line);
+/* "valid": [low, high], samples, outliers and residuals of a fitted line, into `object`. */
+void ss_line_quality_json(struct cJSON *object, const struct ss_line *line);
 
 /* What a cluster file is made of. */
 struct ss_calibrated {
-  const char *name, *measured; /* `measured`: of what, and where from: "all_reduce.log (all_reduce_perf, ring)" */
-  const struct ss_cluster_fit *fit;
+  char name[128];
+  char measured[512]; /* what, and where from: "all_reduce.log (all_reduce_perf, ring)" */
+  struct ss_cluster_fit fit;
   const struct ss_observations *observations;
-  double latency;                     /* s, given; NAN: fitted */
-  struct ss_error_spread unseen[2];   /* predicted from the others: each collective, each number of nodes; count 0:
-                                   there is but one, or none was left out */
-  const struct ss_accuracy *accuracy; /* and the errors that it comes from; NULL: nothing is said */
-  const struct ss_own_errors *own;
+  double latency;              /* s, given; NAN: fitted */
+  struct ss_accuracy accuracy; /* not `known`: nothing is said */
+  struct ss_own_errors own;    /* the errors that it comes from */
 };
 
-/* The cluster file; NULL: memory is short. */
+/* Fits a cluster to all of them, and judges it by what it predicts of those that were left out (unless `unjudged`).
+ * `name` NULL: what was measured. The observations must outlive what comes, which is to be freed, also after a
+ * failure. */
+bool ss_calibrate(const struct ss_observations *all, const struct ss_cluster_fit_options *options, const char *name,
+                  struct ss_calibrated *out, struct ss_error *error) SS_MUST_CHECK;
+void ss_calibrated_free(struct ss_calibrated *calibrated);
+/* The cluster's name: `name`, or (NULL) the tables' system, else the most nodes and GPUs of a run and the logs'
+ * hardware: "4x8-nvidia-h100-80gb-hbm3". */
+void ss_calibration_name(const char *name, const struct ss_observations *all, char *text, size_t size);
+
+/* The cluster file. NULL, or without some members: memory is short. */
 struct cJSON *ss_calibrated_cluster(const struct ss_calibrated *c);
-/* A device file with the rate of sums, which a merge is supposed to have too; NULL: memory is short. Only where sums
- * are known. */
+/* A device file with the rate of sums, which a merge is supposed to have too. Only where sums are known. */
 struct cJSON *ss_calibrated_device(const struct ss_calibrated *c);
 bool ss_calibrated_sums(const struct ss_cluster_fit *fit);
-/* The pieces of a kind as a list of objects; NULL: memory is short. */
+/* The pieces of a kind as a list of objects. */
 struct cJSON *ss_calibrated_pieces(const struct ss_cluster_fit *fit, enum ss_cost_kind kind);
 
 /* What runs tell most of: links between nodes, or, of one node, those inside it. */
@@ -38,23 +46,3 @@ enum ss_cost_kind ss_calibrated_main_kind(const struct ss_calibrated *c);
 bool ss_calibrated_supposes(const struct ss_observations *all, size_t i);
 /* The name of the file that it comes from, without its folder. */
 const char *ss_calibrated_source(const struct ss_observations *all, const struct ss_observation *o);
-
-/* --- out of observations ------------------------------------------------------------------------------------- */
-
-/* What `is` points to; not to be moved. */
-struct ss_calibration {
-  struct ss_calibrated is;
-  struct ss_cluster_fit fit;
-  struct ss_accuracy accuracy;
-  struct ss_own_errors own;
-  char name[128], measured[512];
-};
-
-/* Fits a cluster to all of them, and judges it by what it predicts of those that were left out (unless `unjudged`).
- * `name` NULL: what was measured. The observations must outlive the calibration, which is to be freed. */
-bool ss_calibrate(const struct ss_observations *all, const struct ss_cluster_fit_options *options, const char *name,
-                  struct ss_calibration *out, struct ss_error *error) SS_MUST_CHECK;
-void ss_calibration_free(struct ss_calibration *calibration);
-/* The cluster's name: `name`, or (NULL) the tables' system, else the most nodes and GPUs of a run and the logs'
- * hardware: "4x8-nvidia-h100-80gb-hbm3". */
-void ss_calibration_name(const char *name, const struct ss_observations *all, char *text, size_t size);

@@ -1,9 +1,13 @@
-/* A validation as the tree that programs and --format json get: errors by what times are of, and all times. */
+/* A validation as the tree that programs and --format json get, and tables and pictures are made of: errors by what
+ * times are of, and all times. */
 #include "calibration/validation.h"
 
 #include "base/json_text.h"
+#include "base/memory.h"
 
 #include <cjson/cJSON.h>
+#include <gsl/gsl_sort_double.h>
+#include <gsl/gsl_statistics_double.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -25,9 +29,7 @@ struct lines {
   size_t count;
 };
 
-static bool is_in(const struct ss_observation *o, uint64_t message, const void *context) {
-  const struct of *of = context;
-  (void)message;
+static bool is_in(const struct ss_observation *o, const struct of *of) {
   return (of->collective < 0 || (int)o->algorithm->collective == of->collective) &&
          (!of->algorithm || o->algorithm == of->algorithm) && (of->nodes == 0 || o->nodes == of->nodes) &&
          (of->per_node == 0 || o->per_node == of->per_node) && o->bytes >= of->low && o->bytes <= of->high;
@@ -58,25 +60,57 @@ static void add_of(struct lines *l, const struct ss_observation *o, int what) {
 }
 
 /* All, then by collective, algorithm, nodes, and size of the vector. */
-static void list_lines(const struct ss_validation_report *r, struct lines *l) {
+static void list_lines(const struct ss_observations *all, struct lines *l) {
   static const char *const sizes[] = {"vectors up to 64 KiB", "64 KiB to 1 MiB", "1 MiB to 64 MiB", "above 64 MiB"};
   uint64_t low = 0;
   add_line(l, (struct of){.name = "all", .collective = -1, .high = UINT64_MAX});
   for (int what = 0; what < 3; what++)
-    for (size_t i = 0; i < r->observations->count; i++) add_of(l, &r->observations->list[i], what);
-  for (int i = 0; i < SS_VALIDATION_BANDS; low = ss_validation_bands[i++] + 1) {
-    struct of of = {.collective = -1, .low = low, .high = ss_validation_bands[i]};
+    for (size_t i = 0; i < all->count; i++) add_of(l, &all->list[i], what);
+  for (int i = 0; i < SS_SIZE_BANDS; low = ss_size_bands[i++] + 1) {
+    struct of of = {.collective = -1, .low = low, .high = ss_size_bands[i]};
     (void)snprintf(of.name, sizeof of.name, "%s", sizes[i]);
     add_line(l, of);
   }
 }
 
-static bool has_times(const struct ss_validation_report *r, const struct of *of) {
-  for (size_t i = 0; i < r->validation->count; i++)
-    if ((r->left_out != SS_LEAVE_OTHERS || isfinite(r->validation->predicted[i])) &&
-        is_in(&r->observations->list[i], 0, of))
-      return true;
-  return false;
+static bool is_within(const struct ss_validation *v, size_t i, double factor) {
+  const double measured = v->observations->list[i].seconds;
+  return fmax(v->predicted[i] / measured, measured / v->predicted[i]) <= factor;
+}
+
+/* What is said of a line; NULL: it has no times. `errors` is scratch. */
+static cJSON *line_json(const struct ss_validation *v, const struct of *of, double *errors) {
+  double half = 0, most = 0;
+  size_t count = 0;
+  bool any = false;
+  for (size_t i = 0; i < v->observations->count; i++) {
+    const struct ss_observation *o = &v->observations->list[i];
+    if (!is_in(o, of)) continue;
+    any = any || v->left_out != SS_LEAVE_OTHERS || isfinite(v->predicted[i]);
+    if (!isfinite(v->predicted[i])) continue;
+    errors[count++] = fabs(v->predicted[i] / o->seconds - 1);
+    half += v->range && is_within(v, i, v->range[i].within.half);
+    most += v->range && is_within(v, i, v->range[i].within.most);
+  }
+  if (!any) return NULL;
+  gsl_sort(errors, 1, count);
+  const double n = (double)count;
+  cJSON *item =
+      ss_json_object(SS_T("of", of->name), SS_N("count", n),
+                     SS_N("median_error", count > 0 ? gsl_stats_median_from_sorted_data(errors, 1, count) : NAN),
+                     SS_N("p90_error", count > 0 ? gsl_stats_quantile_from_sorted_data(errors, 1, count, 0.9) : NAN),
+                     SS_N("worst_error", count > 0 ? errors[count - 1] : NAN));
+  if (v->range) ss_json_add(item, SS_N("within_half", half / n), SS_N("within_most", most / n));
+  return item;
+}
+
+static cJSON *errors_json(const struct ss_validation *v) {
+  struct lines l = {.count = 0};
+  SS_AUTO_FREE double *errors = ss_alloc(v->observations->count, sizeof *errors);
+  cJSON *list = errors ? cJSON_CreateArray() : NULL;
+  list_lines(v->observations, &l);
+  for (size_t i = 0; list && i < l.count; i++) cJSON_AddItemToArray(list, line_json(v, &l.line[i], errors));
+  return list;
 }
 
 static void add_range(cJSON *time, const struct ss_range *range) {
@@ -85,56 +119,33 @@ static void add_range(cJSON *time, const struct ss_range *range) {
               SS_N("most", range->within.most), SS_N("part", (double)range->part));
 }
 
-static cJSON *time_json(const struct ss_validation_report *r, size_t i) {
-  const struct ss_observation *o = &r->observations->list[i];
-  cJSON *time = ss_json_object(SS_T("source", r->observations->source[o->source]), SS_N("line", o->line),
-                               SS_T("collective", ss_collective_names[o->algorithm->collective]),
-                               SS_T("algorithm", o->algorithm->name), SS_N("nodes", o->nodes),
-                               SS_N("gpus_per_node", o->per_node), SS_N("bytes", (double)o->bytes),
-                               SS_N("message_bytes", (double)r->validation->message[i]),
-                               SS_N("measured_s", o->seconds), SS_N("predicted_s", r->validation->predicted[i]));
-  if (r->validation->range && isfinite(r->validation->predicted[i])) add_range(time, &r->validation->range[i]);
-  return time;
-}
-
-cJSON *ss_validation_times(const struct ss_validation_report *r) {
+static cJSON *times_json(const struct ss_validation *v) {
   cJSON *list = cJSON_CreateArray();
-  for (size_t i = 0; i < r->validation->count; i++) cJSON_AddItemToArray(list, time_json(r, i));
-  return list;
-}
-
-cJSON *ss_validation_errors(const struct ss_validation_report *r) {
-  struct lines l = {.count = 0};
-  cJSON *list = cJSON_CreateArray();
-  list_lines(r, &l);
-  for (size_t i = 0; i < l.count; i++) {
-    const struct ss_error_spread j = ss_validation_judge(r->validation, r->observations->list, is_in, &l.line[i]);
-    if (!has_times(r, &l.line[i])) continue;
-    cJSON *item =
-        ss_json_object(SS_T("of", l.line[i].name), SS_N("count", (double)j.count), SS_N("median_error", j.median),
-                       SS_N("p90_error", j.p90), SS_N("worst_error", j.worst));
-    if (r->validation->range)
-      ss_json_add(item, SS_N("within_half", j.within_half), SS_N("within_most", j.within_most));
-    cJSON_AddItemToArray(list, item);
+  for (size_t i = 0; i < v->observations->count; i++) {
+    const struct ss_observation *o = &v->observations->list[i];
+    cJSON *time = ss_json_object(SS_T("source", v->observations->source[o->source]), SS_N("line", o->line),
+                                 SS_T("collective", ss_collective_names[o->algorithm->collective]),
+                                 SS_T("algorithm", o->algorithm->name), SS_N("nodes", o->nodes),
+                                 SS_N("gpus_per_node", o->per_node), SS_N("bytes", (double)o->bytes),
+                                 SS_N("message_bytes", (double)ss_observation_message(o)),
+                                 SS_N("measured_s", o->seconds), SS_N("predicted_s", v->predicted[i]));
+    if (v->range && isfinite(v->predicted[i])) add_range(time, &v->range[i]);
+    cJSON_AddItemToArray(list, time);
   }
   return list;
 }
 
-/* What each part that was fitted to tells of its own errors. */
-static cJSON *parts_json(const struct ss_validation *v) {
-  cJSON *list = cJSON_CreateArray();
-  for (size_t i = 0; i < v->parts; i++) cJSON_AddItemToArray(list, ss_own_errors_json(&v->own[i]));
-  return list;
-}
-
-bool ss_validation_tree(const struct ss_validation_report *r, cJSON **out, struct ss_error *error) {
+bool ss_validation_tree(const struct ss_validation *v, const char *name, cJSON **out, struct ss_error *error) {
   static const char *const left[] = {"collectives", "nodes", "sizes", "rows", "nothing", "others"};
   struct ss_ranked_pairs pairs;
-  if (!ss_validation_rank(r->validation, r->observations->list, &pairs, error)) return false;
-  cJSON *root = *out = cJSON_CreateObject();
-  ss_json_add(root, SS_J("errors", ss_validation_errors(r)), SS_T("left_out", left[r->left_out]),
-              SS_N("not_predicted", r->validation->unfit), SS_N("pairs", (double)pairs.pairs),
-              SS_N("pairs_right", (double)pairs.right), SS_J("times", ss_validation_times(r)));
-  if (r->validation->range) cJSON_AddItemToObject(root, "parts", parts_json(r->validation));
-  return root || ss_fail_memory(error, "judging a calibration");
+  if (!ss_validation_rank(v, &pairs, error)) return false;
+  cJSON *root = *out = ss_json_object(SS_T("name", name), SS_J("errors", errors_json(v)),
+                                      SS_T("left_out", left[v->left_out]), SS_N("not_predicted", v->unfit));
+  if (v->unfit > 0) ss_json_add_text(root, "reason", v->reason);
+  ss_json_add(root, SS_N("pairs", (double)pairs.pairs), SS_N("pairs_right", (double)pairs.right),
+              SS_J("times", times_json(v)));
+  if (!v->range) return root || ss_fail_memory(error, "judging a calibration");
+  cJSON *parts = cJSON_AddArrayToObject(root, "parts"); /* what each tells of its own errors */
+  for (size_t i = 0; i < v->parts; i++) cJSON_AddItemToArray(parts, ss_own_errors_json(&v->own[i]));
+  return parts || ss_fail_memory(error, "judging a calibration");
 }

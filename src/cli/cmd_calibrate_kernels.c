@@ -133,7 +133,7 @@ static void add_costs(cJSON *item, const struct ss_line *line) {
   ss_json_add(item, SS_N("per_byte", line->per_byte));
 }
 
-static bool add_kernel(cJSON *kernels, enum ss_kernel_kind kernel, const struct ss_lines *lines) {
+static void add_kernel(cJSON *kernels, enum ss_kernel_kind kernel, const struct ss_lines *lines) {
   cJSON *item = cJSON_AddObjectToObject(kernels, ss_kernel_name(kernel));
   cJSON *list = lines->pieces > 1 ? cJSON_AddArrayToObject(item, "pieces") : NULL;
   if (!list) add_costs(item, &lines->piece[0].line);
@@ -143,7 +143,7 @@ static bool add_kernel(cJSON *kernels, enum ss_kernel_kind kernel, const struct 
     add_costs(piece, &lines->piece[i].line);
     cJSON_AddItemToArray(list, piece);
   }
-  return ss_line_quality_json(item, &lines->all);
+  ss_line_quality_json(item, &lines->all);
 }
 
 static cJSON *floor_json(const struct bench *b, enum ss_kernel_kind kernel, uint64_t rows, double density,
@@ -213,13 +213,12 @@ static bool write_device(const struct bench *b, struct ss_error *error) {
                  devices[a->device], a->most, a->repeats, ss_date_text(date, sizeof date));
   (void)snprintf(summary, sizeof summary, "measured: %s", b->text);
   cJSON *kernels = cJSON_CreateObject();
-  bool ok = kernels != NULL;
-  for (enum ss_kernel_kind k = 0; ok && k < SS_KERNELS; k++) ok = add_kernel(kernels, k, &b->line[k]);
+  for (enum ss_kernel_kind k = 0; k < SS_KERNELS; k++) add_kernel(kernels, k, &b->line[k]);
   cJSON *notes = ss_json_object(SS_N("overwritten_between_calls", 2 * a->cache),
                                 SS_N("copied_bytes_per_second", b->copy_rate), SS_J("floors", list_floors(b)));
   cJSON *root = ss_json_object(SS_T("name", a->name), SS_T("summary", summary), SS_T("measured", measured),
                                SS_J("kernels", kernels), SS_J("notes", notes));
-  return ss_model_write(a->call.output, root, ok, error);
+  return ss_model_write(a->call.output, root, error);
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {

@@ -2,7 +2,6 @@
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/memory.h"
-#include "calibration/validation.h"
 #include "cli/command.h"
 #include "query/answers.h"
 #include "query/calibrate_request.h"
@@ -46,37 +45,36 @@ static void tell_notice(void *context, const char *text) {
 
 static bool write_device(const struct arguments *a, const struct ss_calibrated *c, struct ss_error *error) {
   if (!a->device) return true;
-  if (!ss_calibrated_sums(c->fit))
+  if (!ss_calibrated_sums(&c->fit))
     return ss_fail(error, SS_BAD_INPUT, "--device-output: these times do not tell how long sums take");
   cJSON *root = ss_calibrated_device(c);
-  return ss_model_write(a->device, root, root != NULL, error);
+  return ss_model_write(a->device, root, error);
 }
 
 static bool calibrate(const struct arguments *a, const struct ss_observations *all, struct ss_error *error) {
-  SS_AUTO(ss_calibration_free) struct ss_calibration c = {0};
-  if (!ss_calibrate(all, &a->wanted.fit, a->wanted.name, &c, error) || !write_device(a, &c.is, error)) return false;
-  cJSON *root = ss_calibrated_cluster(&c.is);
-  if (!ss_model_write(a->call.output, root, root != NULL, error)) return false;
-  if (!a->call.quiet) ss_calibrated_tell(&c.is, stderr);
+  SS_AUTO(ss_calibrated_free) struct ss_calibrated c = {.name = ""};
+  if (!ss_calibrate(all, &a->wanted.fit, a->wanted.name, &c, error) || !write_device(a, &c, error)) return false;
+  cJSON *root = ss_calibrated_cluster(&c);
+  if (!ss_model_write(a->call.output, root, error)) return false;
+  if (!a->call.quiet) ss_calibrated_tell(&c, stderr);
   return true;
 }
 
-static bool draw(const struct arguments *a, const struct ss_validation_report *report, struct ss_error *error) {
+static bool draw(const struct arguments *a, const cJSON *validation, struct ss_error *error) {
   struct ss_picture_bytes bytes;
   enum ss_picture picture;
   return !a->figure ||
-         (ss_picture_of(a->figure, &picture, error) && ss_validation_draw(report, picture, &bytes, error) &&
+         (ss_picture_of(a->figure, &picture, error) && ss_validation_draw(validation, picture, &bytes, error) &&
           ss_picture_write(&bytes, a->figure, error));
 }
 
 static bool validate(const struct arguments *a, const struct ss_observations *all, struct ss_error *error) {
   static ss_printer *const printers[] = {ss_validation_table, ss_validation_markdown, ss_validation_json,
                                          ss_validation_csv};
-  struct ss_validated v;
+  cJSON *v = NULL;
   const bool ok = ss_calibrate_request_validate(&a->wanted, all, &v, error) &&
-                  ss_output_write(a->call.output, printers[a->printed], &v.report, error) &&
-                  draw(a, &v.report, error);
-  ss_validation_free(&v.validation);
+                  ss_output_write(a->call.output, printers[a->printed], v, error) && draw(a, v, error);
+  cJSON_Delete(v);
   return ok;
 }
 
@@ -106,26 +104,19 @@ static bool check_processes(const struct ss_communicator *comm, const struct arg
 /* Rank 0's part: a cluster of the exchange, since that is what schemes do; the ping-pong goes with it. */
 static bool write_measured(const struct arguments *a, struct ss_observations *exchange, struct ss_observations *ping,
                            struct ss_error *error) {
-  struct ss_cluster_fit fit, alone = {0};
-  const struct ss_calibrated c = {a->wanted.name ? a->wanted.name : "mpirun",
-                                  "pairwise exchange over MPI (mpirun)",
-                                  &fit,
-                                  exchange,
-                                  a->wanted.fit.latency,
-                                  {{.count = 0}},
-                                  NULL,
-                                  NULL};
-  bool ok = ss_cluster_fit(exchange->list, exchange->count, &a->wanted.fit, NULL, &fit, error) &&
-            ss_cluster_fit(ping->list, ping->count, &a->wanted.fit, NULL, &alone, error);
-  if (!ok) (void)ss_fail_prefix(error, "calibrate network");
-  cJSON *root = ok ? ss_calibrated_cluster(&c) : NULL,
-        *pieces = root ? ss_calibrated_pieces(&alone, SS_COST_INTER) : NULL;
-  ok = ok && ss_model_write(a->call.output, root,
-                            pieces && cJSON_AddItemToObject(ss_json_get(root, "notes"), "ping_pong", pieces), error);
-  if (ok && !a->call.quiet) ss_calibrated_tell(&c, stderr);
-  ss_cluster_fit_free(&fit);
-  ss_cluster_fit_free(&alone);
-  return ok;
+  SS_AUTO(ss_calibrated_free)
+  struct ss_calibrated c = {
+      .measured = "pairwise exchange over MPI (mpirun)", .observations = exchange, .latency = a->wanted.fit.latency};
+  SS_AUTO(ss_cluster_fit_free) struct ss_cluster_fit alone = {.count = 0};
+  (void)snprintf(c.name, sizeof c.name, "%s", a->wanted.name ? a->wanted.name : "mpirun");
+  if (!ss_cluster_fit(exchange->list, exchange->count, &a->wanted.fit, NULL, &c.fit, error) ||
+      !ss_cluster_fit(ping->list, ping->count, &a->wanted.fit, NULL, &alone, error))
+    return ss_fail_prefix(error, "calibrate network");
+  cJSON *root = ss_calibrated_cluster(&c);
+  ss_json_add(ss_json_get(root, "notes"), SS_J("ping_pong", ss_calibrated_pieces(&alone, SS_COST_INTER)));
+  if (!ss_model_write(a->call.output, root, error)) return false;
+  if (!a->call.quiet) ss_calibrated_tell(&c, stderr);
+  return true;
 }
 
 static bool measure(const struct ss_communicator *comm, const struct arguments *a, struct ss_error *error) {

@@ -240,13 +240,15 @@ static bool choose_fitted(const struct ss_calibrate_request *q, const struct ss_
 }
 
 bool ss_calibrate_request_validate(const struct ss_calibrate_request *q, const struct ss_observations *all,
-                                   struct ss_validated *out, struct ss_error *error) {
+                                   struct cJSON **out, struct ss_error *error) {
   const enum ss_leave_out what = q->fit_on.count > 0 ? SS_LEAVE_OTHERS : q->left_out;
+  char name[128];
   SS_AUTO_FREE bool *fitted = ss_alloc(all->count, sizeof *fitted);
-  *out = (struct ss_validated){.report = {&out->validation, all, what, out->title}};
-  ss_calibration_name(q->name, all, out->title, sizeof out->title);
+  SS_AUTO(ss_validation_free) struct ss_validation v = {.parts = 0};
+  ss_calibration_name(q->name, all, name, sizeof name);
   if (!fitted) return ss_fail_memory(error, "judging a calibration");
-  return choose_fitted(q, all, fitted, error) && ss_validate(all, &q->fit, what, fitted, &out->validation, error);
+  return choose_fitted(q, all, fitted, error) && ss_validate(all, &q->fit, what, fitted, &v, error) &&
+         ss_validation_tree(&v, name, out, error);
 }
 
 /* --- the answer ----------------------------------------------------------------------------------------------- */
@@ -262,18 +264,10 @@ static bool check_logs(const struct ss_calibrate_request *q, struct ss_node obje
 
 static bool fit(const struct ss_calibrate_request *q, const struct ss_observations *all, struct cJSON **out,
                 struct ss_error *error) {
-  SS_AUTO(ss_calibration_free) struct ss_calibration calibration = {0};
-  if (!ss_calibrate(all, &q->fit, q->name, &calibration, error)) return false;
-  *out = ss_calibrated_cluster(&calibration.is);
+  SS_AUTO(ss_calibrated_free) struct ss_calibrated calibrated = {.name = ""};
+  if (!ss_calibrate(all, &q->fit, q->name, &calibrated, error)) return false;
+  *out = ss_calibrated_cluster(&calibrated);
   return true;
-}
-
-static bool validate(const struct ss_calibrate_request *q, const struct ss_observations *all, struct cJSON **out,
-                     struct ss_error *error) {
-  struct ss_validated v;
-  const bool ok = ss_calibrate_request_validate(q, all, &v, error) && ss_validation_tree(&v.report, out, error);
-  ss_validation_free(&v.validation);
-  return ok;
 }
 
 bool ss_answer_calibrate(struct ss_node object, struct ss_request *request, struct ss_error *error) {
@@ -282,5 +276,6 @@ bool ss_answer_calibrate(struct ss_node object, struct ss_request *request, stru
   return ss_calibrate_request_read(object, &q, error) && check_logs(&q, object, error) &&
          ss_calibrate_request_observe(&q, request->notice, &all, error) &&
          ss_watcher_goes_on(request->run.watcher, error) &&
-         (q.validate ? validate(&q, &all, &request->answer, error) : fit(&q, &all, &request->answer, error));
+         (q.validate ? ss_calibrate_request_validate(&q, &all, &request->answer, error)
+                     : fit(&q, &all, &request->answer, error));
 }

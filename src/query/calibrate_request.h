@@ -32,11 +32,6 @@ void ss_calibrate_request_close(struct ss_calibrate_request *request);
 bool ss_calibrate_request_observe(const struct ss_calibrate_request *request, const struct ss_notice *notice,
                                   struct ss_observations *out, struct ss_error *error) SS_MUST_CHECK;
 
-/* Predicts what is left out; all of it is to be freed, also after a failure. */
-struct ss_validated {
-  struct ss_validation validation;
-  char title[128];
-  struct ss_validation_report report;
-};
+/* Predicts what is left out; what ss_validation_tree makes of it, the caller's. */
 bool ss_calibrate_request_validate(const struct ss_calibrate_request *request, const struct ss_observations *all,
-                                   struct ss_validated *out, struct ss_error *error) SS_MUST_CHECK;
+                                   struct cJSON **out, struct ss_error *error) SS_MUST_CHECK;

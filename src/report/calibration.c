@@ -16,8 +16,8 @@ static bool print_model(const void *root, FILE *stream, struct ss_error *error) 
   return ss_json_print(root, stream, error);
 }
 
-bool ss_model_write(const char *path, cJSON *root, bool built, struct ss_error *error) {
-  const bool ok = ss_output_write(path, print_model, built ? root : NULL, error);
+bool ss_model_write(const char *path, cJSON *root, struct ss_error *error) {
+  const bool ok = ss_output_write(path, print_model, root, error);
   cJSON_Delete(root);
   return ok;
 }
@@ -37,8 +37,8 @@ static void tell_assumptions(const struct ss_calibrated *c, FILE *stream) {
 }
 
 static void tell_piece(const struct ss_calibrated *c, enum ss_cost_kind kind, uint32_t at, FILE *stream) {
-  const struct ss_cost_piece *p = &c->fit->cluster.piece[kind][at];
-  const struct ss_piece_quality *q = &c->fit->quality[kind][at];
+  const struct ss_cost_piece *p = &c->fit.cluster.piece[kind][at];
+  const struct ss_piece_quality *q = &c->fit.quality[kind][at];
   char text[4][32];
   if (q->residuals.samples == 0) return;
   (void)fprintf(stream, "%s, messages of %s to %s: ", ss_cost_kind_names[kind],
@@ -74,24 +74,24 @@ static void tell_memory(const struct ss_cluster_fit *fit, FILE *stream) {
 
 static void tell_outliers(const struct ss_calibrated *c, FILE *stream) {
   size_t told = 0;
-  for (size_t i = 0; i < c->fit->count && told < TOLD; i++) {
+  for (size_t i = 0; i < c->fit.count && told < TOLD; i++) {
     const struct ss_observation *o = &c->observations->list[i];
     char text[3][32];
-    if (c->fit->weight[i] > 0) continue;
+    if (c->fit.weight[i] > 0) continue;
     told++;
     (void)fprintf(stream, "outlier: %s line %" PRIu32 ": %s of %s takes %s, where %s are predicted\n",
                   ss_calibrated_source(c->observations, o), o->line, ss_collective_names[o->algorithm->collective],
                   ss_units_format(text[0], sizeof text[0], SS_BYTES, (double)o->bytes),
                   ss_units_format(text[1], sizeof text[1], SS_TIME, o->seconds),
-                  ss_units_format(text[2], sizeof text[2], SS_TIME, c->fit->predicted[i]));
+                  ss_units_format(text[2], sizeof text[2], SS_TIME, c->fit.predicted[i]));
   }
-  if (c->fit->residuals.outliers > told)
-    (void)fprintf(stream, "and %zu outliers more (in the file's notes)\n", c->fit->residuals.outliers - told);
+  if (c->fit.residuals.outliers > told)
+    (void)fprintf(stream, "and %zu outliers more (in the file's notes)\n", c->fit.residuals.outliers - told);
 }
 
 /* Fits that hardly can be true. */
 static void tell_doubts(const struct ss_calibrated *c, FILE *stream) {
-  const struct ss_measured_cluster *m = &c->fit->cluster;
+  const struct ss_measured_cluster *m = &c->fit.cluster;
   const enum ss_cost_kind kind = ss_calibrated_main_kind(c);
   char text[32];
   for (uint32_t i = 0; i < m->pieces[kind]; i++) {
@@ -103,40 +103,47 @@ static void tell_doubts(const struct ss_calibrated *c, FILE *stream) {
       (void)fprintf(stream, "doubtful: a start-up of %s is no link's: something else takes the time of small sizes\n",
                     ss_units_format(text, sizeof text, SS_TIME, start));
   }
-  if (c->fit->residuals.typical > POOR)
+  if (c->fit.residuals.typical > POOR)
     (void)fprintf(stream,
                   "doubtful: half of the times are more than %.0f%% off: the algorithms are others, or the "
                   "network does not behave as the model has it\n",
-                  100 * c->fit->residuals.typical);
-  if ((double)c->fit->residuals.outliers > POOR * (double)c->fit->count)
-    (void)fprintf(stream, "doubtful: %zu of %zu times are outliers\n", c->fit->residuals.outliers, c->fit->count);
+                  100 * c->fit.residuals.typical);
+  if ((double)c->fit.residuals.outliers > POOR * (double)c->fit.count)
+    (void)fprintf(stream, "doubtful: %zu of %zu times are outliers\n", c->fit.residuals.outliers, c->fit.count);
 }
 
-static void tell_unseen(const struct ss_calibrated *c, FILE *stream) {
-  static const char *const what[] = {"a collective", "a number of nodes"};
-  for (int i = 0; i < 2; i++)
-    if (c->unseen[i].count > 0)
-      (void)fprintf(
-          stream,
-          "accuracy: %s that was not measured is predicted with a median error of %.0f%%, 90%% within %.0f%%\n",
-          what[i], 100 * c->unseen[i].median, 100 * c->unseen[i].p90);
-  if (c->unseen[0].count == 0 && c->unseen[1].count == 0)
-    (void)fputs("accuracy: unknown; logs of other collectives, or other numbers of nodes, would tell\n", stream);
+static void tell_spread(const char *what, double half, double most, FILE *stream) {
+  if (half > 0)
+    (void)fprintf(stream, "accuracy: half of the times of %s are within a factor of %.3g, 90%% within %.3g\n", what,
+                  half, most);
+}
+
+static void tell_accuracy(const struct ss_accuracy *a, FILE *stream) {
+  const struct ss_spread *as = &a->of[SS_AS_MEASURED], *new = &a->of[SS_NEW_COLLECTIVE],
+                         *doubled = &a->of[SS_NODES_DOUBLED];
+  tell_spread("what was measured", as->half, as->most, stream);
+  tell_spread("a collective that was not", new->half, new->most, stream);
+  if (as->half > 0 && doubled->half > 0)
+    tell_spread("what was measured, on twice as many nodes,", exp(hypot(log(as->half), log(doubled->half))),
+                exp(hypot(log(as->most), log(doubled->most))), stream);
+  if (!a->known || a->pooled)
+    (void)fprintf(stream, "accuracy: %s; logs of other collectives, or other numbers of nodes, would tell\n",
+                  a->known ? "of what was not measured, as of other machines" : "unknown");
 }
 
 void ss_calibrated_tell(const struct ss_calibrated *c, FILE *stream) {
-  const struct ss_measured_cluster *m = &c->fit->cluster;
-  (void)fprintf(stream, "%zu times of %s\n", c->fit->count, c->measured);
+  const struct ss_measured_cluster *m = &c->fit.cluster;
+  (void)fprintf(stream, "%zu times of %s\n", c->fit.count, c->measured);
   tell_assumptions(c, stream);
   for (enum ss_cost_kind kind = 0; kind <= SS_COST_INTRA; kind++)
     for (uint32_t i = 0; i < m->pieces[kind]; i++) tell_piece(c, kind, i, stream);
-  if (c->fit->exchange_tied)
+  if (c->fit.exchange_tied)
     (void)fputs("exchanges: nothing measured tells their costs from those between nodes\n", stream);
-  tell_memory(c->fit, stream);
+  tell_memory(&c->fit, stream);
   if (m->gpus_per_node > 1)
     (void)fprintf(stream, "nodes of %" PRIu32 " GPUs with %" PRIu32 " card%s\n", m->gpus_per_node, m->nics,
                   m->nics > 1 ? "s" : "");
   tell_outliers(c, stream);
-  tell_unseen(c, stream);
+  tell_accuracy(&c->accuracy, stream);
   tell_doubts(c, stream);
 }

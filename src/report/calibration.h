@@ -7,8 +7,8 @@
 
 struct cJSON;
 
-/* Writes the document to the file at `path` or to standard output, and deletes it; not `built`: memory was short. */
-bool ss_model_write(const char *path, struct cJSON *root, bool built, struct ss_error *error) SS_MUST_CHECK;
+/* Writes the document to the file at `path` or to standard output, and deletes it; NULL: memory was short. */
+bool ss_model_write(const char *path, struct cJSON *root, struct ss_error *error) SS_MUST_CHECK;
 
 /* A few lines on what was supposed, what came out, how well it fits, which observations do not, and what should be
  * doubted. */

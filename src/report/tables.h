@@ -9,7 +9,6 @@
 struct cJSON;
 struct ss_placing;
 struct ss_training;
-struct ss_validation_report;
 
 /* Answers of the library, of a struct ss_answer: whatever was asked as JSON and CSV, and some kinds as tables. CSV of
  * those with a list of rows, of which statistics have one a tensor and k. */
@@ -50,9 +49,9 @@ ss_printer ss_training_timeline;
 bool ss_training_gantt(const struct ss_training *training, enum ss_picture picture, struct ss_picture_bytes *out,
                        struct ss_error *error) SS_MUST_CHECK;
 
-/* How good calibrations are, of a struct ss_validation_report: by collective, algorithm, nodes and size. CSV: a row
+/* How good calibrations are, of what ss_validation_tree makes: by collective, algorithm, nodes and size. CSV: a row
  * an observation. */
 ss_printer ss_validation_table, ss_validation_markdown, ss_validation_json, ss_validation_csv;
 /* Predicted against measured times, one colour a collective; the line where both are equal, and 25% about it. */
-bool ss_validation_draw(const struct ss_validation_report *report, enum ss_picture picture,
-                        struct ss_picture_bytes *out, struct ss_error *error) SS_MUST_CHECK;
+bool ss_validation_draw(const struct cJSON *validation, enum ss_picture picture, struct ss_picture_bytes *out,
+                        struct ss_error *error) SS_MUST_CHECK;
