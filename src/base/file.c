@@ -247,9 +247,12 @@ bool ss_output_check(const char *path, struct ss_error *error) {
   if (*path == '\0') return ss_fail(error, SS_BAD_INPUT, "the name of an output file is empty");
   if (stat(path, &info) != 0) return true;
   if (S_ISDIR(info.st_mode)) return ss_fail(error, SS_BAD_INPUT, "%s: is a directory, not a file", path);
-  return !S_ISREG(info.st_mode) || !is_input(&info) ||
-         ss_fail(error, SS_BAD_INPUT, "%s: was read in this run, which must not replace it (choose another output)",
-                 path);
+  if (!S_ISREG(info.st_mode)) return true;
+  if (is_input(&info))
+    return ss_fail(error, SS_BAD_INPUT, "%s: was read in this run, which must not replace it (choose another output)",
+                   path);
+  /* Renaming asks only the folder for permission: without this a read-only file would be replaced. */
+  return access(path, W_OK) == 0 || fail_open(path, errno, error);
 }
 
 /* Where symbolic links lead of which the last leads to nothing yet; NULL when memory is short. */
@@ -277,8 +280,6 @@ static bool open_path(const char *path, struct ss_output *out, struct ss_error *
   if (out->path == NULL) return ss_fail_memory(error, "opening an output");
   if (!exists) return open_beside(NULL, out, error);
   if (!S_ISREG(info.st_mode)) return open_in_place(path, out, error);
-  /* Renaming asks only the folder for permission: without this a read-only file would be replaced. */
-  if (access(path, W_OK) != 0) return fail_open(path, errno, error);
   return open_beside(&info, out, error);
 }
 

@@ -6,10 +6,9 @@
 #include "report/tables.h"
 #include "report/verdicts.h"
 #include "share/share.h"
-#include "study/journal.h"
+#include "study/store.h"
 
 #include <cjson/cJSON.h>
-#include <limits.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -31,88 +30,45 @@ struct session {
   const struct arguments *arguments;
   const struct ss_results_form *form;
   struct ss_judged_study judged;
-  struct ss_journal *journal; /* NULL: none */
-  struct ss_doc *stored;      /* the baseline; NULL: none */
-  struct ss_output output;    /* standard output, while points are computed */
+  struct ss_store *store;  /* NULL: none */
+  struct ss_doc *stored;   /* the baseline; NULL: none */
+  struct ss_output output; /* standard output, while points are computed */
   struct ss_results_writer writer;
+  struct ss_watcher watcher; /* who is told how far it is, and Ctrl-C */
   size_t recalled;
 };
 
 /* --- when somebody presses Ctrl-C ------------------------------------------------------------------------- */
 
-/* What is then said: prepared whenever a point was kept, since a signal's handler can do little. A journal that holds
- * nothing goes. */
-static struct {
-  char text[2][PATH_MAX + 200], journal[PATH_MAX];
-  volatile sig_atomic_t which;
-} interrupted;
+static volatile sig_atomic_t interrupted;
 
-static struct sigaction before;
-static bool listening;
-static volatile sig_atomic_t early; /* the signal that came too early; 0: none */
-
-static void prepare(const struct ss_journal *journal) {
-  const size_t points = ss_journal_points(journal);
-  const int next = !interrupted.which;
-  if (points == 0)
-    snprintf(interrupted.text[next], sizeof *interrupted.text, "\nsparsync run: interrupted: no point is finished\n");
-  else
-    snprintf(interrupted.text[next], sizeof *interrupted.text,
-             "\nsparsync run: interrupted: %zu finished point%s kept in %s: the same command with --resume goes on "
-             "from there\n",
-             points, points == 1 ? " is" : "s are", ss_journal_path(journal));
-  interrupted.which = next;
+static void interrupt(int signal) {
+  interrupted = signal;
 }
 
-static void say_and_end(int signal) {
-  const char *text = interrupted.text[interrupted.which];
-  struct stat info;
-  if (stat(interrupted.journal, &info) == 0 && info.st_size == 0) (void)unlink(interrupted.journal);
-  const ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
-  (void)ignored;
-  (void)sigaction(signal, &before, NULL);
-  (void)raise(signal);
+static bool is_interrupted(void *context) {
+  (void)context;
+  return interrupted != 0;
 }
 
-/* From here on until the journal is there, an interrupt waits: nobody could say what becomes of it. */
-static void keep_for_later(int signal) {
-  early = signal;
-}
-
-static void hold_interrupts(void) {
-  const struct sigaction ours = {.sa_handler = keep_for_later, .sa_flags = SA_RESTART};
-  if (sigaction(SIGINT, NULL, &before) != 0 || before.sa_handler == SIG_IGN) return; /* as under nohup */
-  listening = sigaction(SIGINT, &ours, NULL) == 0;
-}
-
-static void listen_for_interrupts(const struct ss_journal *journal) {
-  const struct sigaction ours = {.sa_handler = say_and_end, .sa_flags = SA_RESTART};
-  prepare(journal);
-  snprintf(interrupted.journal, sizeof interrupted.journal, "%s", ss_journal_path(journal));
-  if (listening) (void)sigaction(SIGINT, &ours, NULL);
-  if (early) (void)raise(early);
-}
-
-static void listen_no_more(void) {
-  if (listening) (void)sigaction(SIGINT, &before, NULL);
-  listening = false;
-  if (early) (void)raise(early);
+/* The run ends before its next iteration; pressed again, at once. Under nohup nobody listens. */
+static void listen_for_interrupts(void) {
+  const struct sigaction ours = {.sa_handler = interrupt, .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
+  struct sigaction before;
+  if (sigaction(SIGINT, NULL, &before) == 0 && before.sa_handler != SIG_IGN) (void)sigaction(SIGINT, &ours, NULL);
 }
 
 /* --- while points are computed ---------------------------------------------------------------------------- */
 
 static bool recall(struct ss_results_listener *self, struct ss_result *point, bool *known, struct ss_error *error) {
   struct session *s = (struct session *)self;
-  if (!ss_journal_recall(s->journal, &s->call->request.run, point, known, error)) return false;
+  if (!ss_store_recall(s->store, &s->call->request.run, point, known, error)) return false;
   s->recalled += *known;
   return true;
 }
 
 static bool computed(struct ss_results_listener *self, const struct ss_result *point, struct ss_error *error) {
-  struct ss_journal *journal = ((struct session *)self)->journal;
-  if (!ss_journal_add(journal, point, error)) return false;
-  prepare(journal);
-  return true;
+  return ss_store_add(((struct session *)self)->store, point, error);
 }
 
 static bool begin(struct ss_results_listener *self, const struct ss_results *blank, struct ss_error *error) {
@@ -128,18 +84,17 @@ static bool ready(struct ss_results_listener *self, const struct ss_result *poin
   return fflush(s->output.stream) == 0 || ss_fail(error, SS_MACHINE, "cannot write to standard output");
 }
 
-/* What a journal keeps, and how to go on with it. */
-static void add_hint(const struct ss_journal *journal, struct ss_error *error) {
-  const size_t points = journal ? ss_journal_points(journal) : 0;
-  if (points > 0)
+/* What the store keeps, and how to go on with it. */
+static void add_hint(const struct ss_store *store, struct ss_error *error) {
+  if (store && store->points > 0)
     (void)ss_fail(error, error->status, "%s (%zu finished points are kept in %s: --resume goes on from there)",
-                  error->text, points, ss_journal_path(journal));
+                  error->text, store->points, store->path);
 }
 
 static void stopped(struct ss_results_listener *self, struct ss_error *error) {
   const struct session *s = (struct session *)self;
-  add_hint(s->journal, error);
-  if (!s->journal)
+  add_hint(s->store, error);
+  if (!s->store)
     (void)ss_fail(error, error->status, "%s (with --format json or csv and -o FILE, finished points are kept)",
                   error->text);
 }
@@ -178,23 +133,22 @@ static bool check_options(const struct arguments *a, struct ss_error *error) {
   return true;
 }
 
-static bool open_journal(struct session *s, struct ss_error *error) {
+static bool keeps_points(const struct session *s) {
+  return (s->call->format == SS_JSON || s->call->format == SS_CSV) && !s->arguments->baseline &&
+         !s->arguments->no_partial && goes_to_file(s->call);
+}
+
+static bool open_store(struct session *s, struct ss_error *error) {
   size_t dropped;
-  if (s->call->format == SS_TABLE || s->call->format == SS_MARKDOWN || s->arguments->baseline ||
-      s->arguments->no_partial || !goes_to_file(s->call))
-    return true;
-  hold_interrupts();
-  if (!ss_journal_open(s->call->output, s->arguments->resume, s->call->format == SS_JSON, &s->journal, &dropped,
-                       error)) {
-    listen_no_more();
+  if (!keeps_points(s)) return true;
+  listen_for_interrupts();
+  if (!ss_store_open(s->call->output, s->arguments->resume, s->call->format == SS_JSON, &s->store, &dropped, error))
     return false;
-  }
   if (dropped > 0)
     fprintf(stderr, "sparsync run: beginning anew: %s held %zu finished points (--resume would have kept them)\n",
-            ss_journal_path(s->journal), dropped);
+            s->store->path, dropped);
   s->listener.recall = s->arguments->resume ? recall : NULL;
   s->listener.computed = computed;
-  listen_for_interrupts(s->journal);
   return true;
 }
 
@@ -223,19 +177,28 @@ static bool opened(struct ss_results_listener *self, const struct ss_study *stud
   struct session *s = (struct session *)self;
   (void)study;
   return ss_output_check(s->call->output, error) && ss_output_check(s->arguments->save, error) &&
-         open_journal(s, error) && open_stream(s, error);
+         open_store(s, error) && open_stream(s, error);
 }
 
 /* A result that was found wrong says that the program is: its other points are worth as little. */
-static void close_journal(struct ss_journal *journal, bool ok, struct ss_error *error) {
-  listen_no_more();
+static void close_store(struct ss_store *store, bool ok, struct ss_error *error) {
   const bool keep = !ok && error->status != SS_UNPROVEN;
-  if (keep) add_hint(journal, error);
-  ss_journal_close(journal, keep);
+  const size_t points = store->points;
+  if (keep && error->status != SS_CANCELLED) add_hint(store, error);
+  if (keep && error->status == SS_CANCELLED && points == 0)
+    fprintf(stderr, "\nsparsync run: interrupted: no point is finished\n");
+  else if (keep && error->status == SS_CANCELLED)
+    fprintf(
+        stderr,
+        "\nsparsync run: interrupted: %zu finished point%s kept in %s: the same command with --resume goes on from "
+        "there\n",
+        points, points == 1 ? " is" : "s are", store->path);
+  ss_store_close(store, keep);
+  if (interrupted) (void)raise(interrupted);
 }
 
 static void close_session(struct session *s, bool ok, struct ss_error *error) {
-  if (s->journal) close_journal(s->journal, ok, error);
+  if (s->store) close_store(s->store, ok, error);
   if (s->stored) ss_doc_free(s->stored);
   ss_results_writer_free(&s->writer);
   ss_judged_study_close(&s->judged);
@@ -290,6 +253,9 @@ static bool run_session(struct session *s, struct ss_request *request, struct ss
   const struct ss_judged_study *j = &s->judged;
   const bool first = ss_processes_first(request->run.comm);
   request->listener = &s->listener;
+  if (request->run.watcher) s->watcher = *request->run.watcher;
+  s->watcher.stops = is_interrupted;
+  request->run.watcher = &s->watcher;
   if (!ss_communicator_follow(request->run.comm,
                               !first || (check_options(s->arguments, error) && read_baseline(s, error)), error) ||
       !ss_judged_study_make(request, &s->judged, error))

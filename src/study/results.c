@@ -240,6 +240,7 @@ static const struct member {
                 {"formula_low", offsetof(struct ss_result, formula_low)},
                 {"formula_high", offsetof(struct ss_result, formula_high)},
                 {"paper", offsetof(struct ss_result, paper)},
+                {"erratum", offsetof(struct ss_result, erratum)},
                 {0}};
 
 static const char *text_at(const struct ss_result *r, const struct member *member) {
@@ -303,7 +304,6 @@ static cJSON *values_json(const struct ss_result *r) {
   add_verdict(o, "exact", r->exact);
   ss_json_add_text(o, "placed", isnan(r->placed_s) ? NULL : r->placed_exact ? "exact" : "bound");
   for (const struct member *m = of_forms; m->name; m++) ss_json_add_text(o, m->name, text_at(r, m));
-  ss_json_add_text(o, "erratum", r->erratum);
   add_array(o, "iteration_s", r->iteration_s, r->iterations);
   add_array(o, "draw_s", r->draw_s, r->draws);
   add_array(o, "rank_bytes_sent", r->rank_sent, r->ranks);
@@ -394,96 +394,84 @@ bool ss_result_untouched(struct ss_node node, const struct ss_result *r) {
   return read_hash(node, "result_hash", &hash) && ss_identity_same(hash, digest_of(r));
 }
 
-static bool says(struct ss_node node, const char *key, const char *wanted) {
-  const struct ss_node field = ss_node_get(node, key);
-  const char *text = NULL;
-  if (ss_node_is_text(field) && !ss_node_text(field, &text, NULL)) return false;
-  return text && wanted ? strcmp(text, wanted) == 0 : !text && !wanted;
+/* Null is as it was: not known. */
+static bool read_exact(struct ss_node node, void *out, struct ss_error *error) {
+  bool yes;
+  if (!ss_node_flag(node, &yes, error)) return false;
+  *(enum ss_truth *)out = yes ? SS_YES : SS_NO;
+  return true;
 }
 
-bool ss_result_alike(struct ss_node node, const struct ss_result *p) {
-  uint64_t ranks;
-  bool alike = says(node, "label", p->setting.label) && says(node, "tensor", p->tensor) &&
-               ss_node_count(ss_node_get(node, "ranks"), 1, UINT32_MAX, &ranks, NULL) && ranks == p->ranks;
-  for (const struct member *m = of_forms; m->name; m++) alike = alike && says(node, m->name, text_at(p, m));
-  return alike;
+static bool read_dense(struct ss_node node, void *out, struct ss_error *error) {
+  const char *name;
+  if (!ss_node_text(node, &name, error)) return false;
+  *(const char **)out = ss_dense_way_name(name);
+  return true;
 }
 
-static bool read_verdict(struct ss_node node, enum ss_truth *out, struct ss_error *error) {
-  struct ss_node exact;
-  bool yes = false;
-  if (!ss_node_need(node, "exact", &exact, error)) return false;
-  if (!ss_node_is_null(exact) && !ss_node_flag(exact, &yes, error)) return false;
-  *out = ss_node_is_null(exact) ? SS_UNKNOWN : yes ? SS_YES : SS_NO;
+static bool read_usage(struct ss_node node, void *out, struct ss_error *error) {
+  struct ss_link_usage *usage = out;
+  for (size_t k = 0; k < SS_LINK_KINDS; k++) {
+    const struct ss_node kind = ss_node_get(node, ss_link_kind_names[k]);
+    if (ss_node_present(kind) && !ss_object_read_known(&usage_spec, kind, &usage[k], error)) return false;
+  }
+  return true;
+}
+
+static bool read_kernels(struct ss_node node, void *out, struct ss_error *error) {
+  struct ss_kernel_use *use = out;
+  for (int k = 0; k < SS_KERNELS; k++) {
+    const struct ss_node kernel = ss_node_get(node, ss_kernel_name((enum ss_kernel_kind)k));
+    if (ss_node_present(kernel) && !ss_object_read_known(&kernel_spec, kernel, &use[k], error)) return false;
+  }
+  return true;
+}
+
+#define STORED(member) SS_STORED(struct ss_result, member)
+static const char *const placed[] = {"bound", "exact", NULL};
+static const struct ss_field_spec others[] = {
+    {"exact", NULL, SS_IS_FLAG, .required = true, .nullable = true, STORED(exact), .read = read_exact},
+    {"bound_by", NULL, SS_IS_TEXT, .required = true, .nullable = true, STORED(bound_by)},
+    {"dense", NULL, SS_IS_TEXT, .nullable = true, STORED(dense), .read = read_dense},
+    {"placed", NULL, SS_IS_CHOICE(placed), .nullable = true, STORED(placed_exact)},
+    {"links", NULL, SS_IS_ANY, STORED(usage), .read = read_usage}, /* CSV has none, nor kernels */
+    {"kernels", NULL, SS_IS_ANY, STORED(kernels), .read = read_kernels},
+    {.name = NULL}};
+static const struct ss_object_spec others_spec = {.field = others};
+
+static bool read_numbers(struct ss_node node, struct ss_result *r, struct ss_error *error) {
+  for (size_t i = 0; i < SS_RESULT_FIELDS; i++) {
+    const struct ss_result_field *field = &ss_result_fields[i];
+    struct ss_node value = ss_node_get(node, field->name);
+    double number = NAN;
+    if (!(field->is & SS_FIELD_LATER) && !ss_node_need(node, field->name, &value, error)) return false;
+    if (ss_node_present(value) && !ss_node_is_null(value) && !ss_node_is_number(value))
+      return ss_node_fail(value, error, "expected a number or null");
+    if (ss_node_is_number(value) && !ss_node_quantity(value, SS_NUMBER, &number, error)) return false;
+    ss_result_set_value(r, i, number);
+  }
   return true;
 }
 
 /* Absent arrays leave NULL: the caller sees what is missing. */
 static bool read_array(struct ss_node node, const char *key, size_t count, double **out, struct ss_error *error) {
   const struct ss_node list = ss_node_get(node, key);
-  *out = NULL;
+  *out = ss_node_present(list) ? ss_alloc(count, sizeof **out) : NULL;
   if (!ss_node_present(list)) return true;
-  *out = ss_alloc(count, sizeof **out);
-  if (!*out) return ss_fail_memory(error, "reading results");
-  return ss_node_numbers(list, count, *out, error);
+  return *out ? ss_node_numbers(list, count, *out, error) : ss_fail_memory(error, "reading results");
 }
 
-static bool read_arrays(struct ss_node node, bool per_rank, bool per_iteration, struct ss_result *p,
-                        struct ss_error *error) {
-  return read_array(node, "draw_s", p->draws, &p->draw_s, error) &&
-         (!per_iteration || read_array(node, "iteration_s", p->iterations, &p->iteration_s, error)) &&
-         (!per_rank || (read_array(node, "rank_bytes_sent", p->ranks, &p->rank_sent, error) &&
-                        read_array(node, "rank_bytes_received", p->ranks, &p->rank_received, error)));
-}
-
-/* What bounds the result, and what its links carried. */
-static bool read_links(struct ss_node node, struct ss_result *p, struct ss_error *error) {
-  const struct ss_node links = ss_node_get(node, "links"); /* CSV has none */
-  struct ss_node by;
-  const char *name = "";
-  if (!ss_node_need(node, "bound_by", &by, error)) return false;
-  if (!ss_node_is_null(by) && !ss_node_text(by, &name, error)) return false;
-  snprintf(p->bound_by, sizeof p->bound_by, "%s", name);
-  const struct ss_node dense = ss_node_get(node, "dense");
-  p->dense = NULL;
-  if (ss_node_is_text(dense) && ss_node_text(dense, &name, error)) p->dense = ss_dense_way_name(name);
-  for (size_t k = 0; k < SS_LINK_KINDS; k++) {
-    const struct ss_node kind = ss_node_get(links, ss_link_kind_names[k]);
-    p->usage[k] = (struct ss_link_usage){0};
-    if (ss_node_present(kind) && !ss_object_read_known(&usage_spec, kind, &p->usage[k], error)) return false;
-  }
-  return true;
-}
-
-static bool read_kernels(struct ss_node node, struct ss_result *p, struct ss_error *error) {
-  const struct ss_node kernels = ss_node_get(node, "kernels"); /* CSV has none */
-  for (int k = 0; k < SS_KERNELS; k++) {
-    const struct ss_node kernel = ss_node_get(kernels, ss_kernel_name((enum ss_kernel_kind)k));
-    p->kernels[k] = (struct ss_kernel_use){0};
-    if (ss_node_present(kernel) && !ss_object_read_known(&kernel_spec, kernel, &p->kernels[k], error)) return false;
-  }
-  return true;
-}
-
-bool ss_result_read(struct ss_node node, bool per_rank, bool per_iteration, struct ss_result *point,
-                    struct ss_error *error) {
-  struct ss_result p = *point;
-  bool ok = read_verdict(node, &p.exact, error);
-  for (size_t i = 0; ok && i < SS_RESULT_FIELDS; i++) {
-    struct ss_node field;
-    double value = NAN;
-    if (ss_result_fields[i].is & SS_FIELD_LATER)
-      field = ss_node_get(node, ss_result_fields[i].name); /* later added */
-    else ok = ss_node_need(node, ss_result_fields[i].name, &field, error);
-    if (ok && ss_node_present(field) && !ss_node_is_null(field))
-      ok = ss_node_is_number(field) ? ss_node_quantity(field, SS_NUMBER, &value, error)
-                                    : ss_node_fail(field, error, "expected a number or null");
-    if (ok) ss_result_set_value(&p, i, value);
-  }
-  ok = ok && read_links(node, &p, error) && read_kernels(node, &p, error);
-  p.placed_exact = says(node, "placed", "exact");
-  ok = ok && read_arrays(node, per_rank, per_iteration, &p, error);
-  if (ok) *point = p;
-  else free(p.iteration_s), free(p.rank_sent), free(p.rank_received), free(p.draw_s);
+bool ss_result_read(struct ss_node node, struct ss_result *result, struct ss_error *error) {
+  struct ss_result r = *result;
+  r.iteration_s = r.rank_sent = r.rank_received = r.draw_s = NULL;
+  for (const struct member *m = of_forms; m->name; m++) /* a form that could not be computed stays unnamed */
+    if (!ss_node_is_text(ss_node_get(node, m->name))) memset((char *)&r + m->offset, 0, sizeof(const char *));
+  const bool ok = read_numbers(node, &r, error) && ss_object_read_known(&others_spec, node, &r, error) &&
+                  read_array(node, "draw_s", r.draws, &r.draw_s, error) &&
+                  read_array(node, "iteration_s", r.iterations, &r.iteration_s, error) &&
+                  read_array(node, "rank_bytes_sent", r.ranks, &r.rank_sent, error) &&
+                  read_array(node, "rank_bytes_received", r.ranks, &r.rank_received, error);
+  if (ok) *result = r;
+  else ss_result_free_arrays(&r);
   return ok;
 }

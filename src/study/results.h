@@ -128,16 +128,10 @@ struct cJSON *ss_results_json(const struct ss_results *results, const char *scen
 
 /* --- reading back what was written -------------------------------------------------------------------------- */
 
-/* The result file of a run, JSON or CSV, as a document whose "points" are objects as in JSON (of CSV, without options
- * and cell of the sweep). The document is the caller's. */
-bool ss_results_read(const char *path, struct ss_doc **out, struct ss_error *error) SS_MUST_CHECK;
 /* The point's identity, of a point that has one: "*" has none, nor has a file of an older program. */
 bool ss_result_read_identity(struct ss_node node, struct ss_identity *out);
-/* Does the node say the same of all that needs no computing: label, ranks, tensor and the texts of its formulas? */
-bool ss_result_alike(struct ss_node node, const struct ss_result *point);
-/* Is the result, read with both arrays, what was written? Its "result_hash" says so; without one nobody knows. */
+/* Is the result that was read what was written? Its "result_hash" says so; without one nobody knows. */
 bool ss_result_untouched(struct ss_node node, const struct ss_result *result);
-/* Fills in the values; `per_rank`, `per_iteration`: those arrays too, where the node has them. What is amiss is an
- * error that names file and field, and the point is as it was. */
-bool ss_result_read(struct ss_node node, bool per_rank, bool per_iteration, struct ss_result *point,
-                    struct ss_error *error) SS_MUST_CHECK;
+/* Fills in the values of a result that has none, with the arrays that the node has. What is amiss is an error that
+ * names file and field, and the result is as it was. */
+bool ss_result_read(struct ss_node node, struct ss_result *result, struct ss_error *error) SS_MUST_CHECK;

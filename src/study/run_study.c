@@ -268,7 +268,7 @@ static bool finished(void *context, size_t item, struct ss_error *error) {
   return hand_out(run, error);
 }
 
-/* Points travel as they are written to the journal. */
+/* Points travel as they are written to the store. */
 static cJSON *write_points(void *context, size_t item) {
   const struct run *run = context;
   const struct ss_point_group *group = &run->groups.group[item];
@@ -286,7 +286,6 @@ static cJSON *write_points(void *context, size_t item) {
 
 static bool read_points(void *context, size_t item, struct ss_node list, struct ss_error *error) {
   const struct run *run = context;
-  const struct ss_run_options *options = run->all.options;
   const struct ss_point_group *group = &run->groups.group[item];
   struct ss_node n = ss_node_first(list);
   if (!ss_node_is_array(list) || ss_node_size(list) != group->count)
@@ -296,8 +295,7 @@ static bool read_points(void *context, size_t item, struct ss_node list, struct 
     struct ss_result *p = &run->all.results[group->point[i]];
     ss_result_begin(p, point);
     ss_result_add_texts(p, point, run->all.costs);
-    if (!ss_result_alike(n, p)) ss_result_begin(p, point); /* its form could not be computed, and stays unnamed */
-    if (!ss_result_read(n, options->per_rank, options->per_iteration, p, error)) return false;
+    if (!ss_result_read(n, p, error)) return false;
   }
   return true;
 }

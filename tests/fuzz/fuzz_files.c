@@ -4,6 +4,7 @@
 #include "claims/claims.h"
 #include "in_memory.h"
 #include "query/baselines.h"
+#include "study/store.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * believed. */
 #include "base/json_text.h"
 #include "choices.h"
-#include "study/journal.h"
 #include "study/results.h"
+#include "study/store.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -126,7 +126,7 @@ static void check(const struct ss_result *is, const struct ss_result *wanted) {
   if (is->exact != wanted->exact || strcmp(is->bound_by, wanted->bound_by) != 0) abort();
 }
 
-static void recall(struct ss_journal *journal, const struct ss_result *wanted) {
+static void recall(struct ss_store *store, const struct ss_result *wanted) {
   const struct ss_run_options options = {.per_rank = true, .per_iteration = true};
   struct ss_result point = *wanted;
   struct ss_error error = {0};
@@ -135,7 +135,7 @@ static void recall(struct ss_journal *journal, const struct ss_result *wanted) {
   point.exact = SS_UNKNOWN;
   point.bound_by[0] = '\0';
   point.iteration_s = point.rank_sent = point.rank_received = NULL;
-  if (!ss_journal_recall(journal, &options, &point, &known, &error)) {
+  if (!ss_store_recall(store, &options, &point, &known, &error)) {
     if (error.status != SS_BAD_INPUT || strlen(error.text) < 10 || strchr(error.text, '\n')) abort();
     return;
   }
@@ -145,18 +145,18 @@ static void recall(struct ss_journal *journal, const struct ss_result *wanted) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct choices c = {data, data + size};
-  struct ss_journal *journal;
+  struct ss_store *store;
   struct ss_error error = {0};
   size_t dropped;
   if (truth.count == 0) compute();
   write_partial(&c);
   if (choose(&c, 2)) write_results(&c);
   else (void)unlink(file);
-  if (!ss_journal_open(file, true, true, &journal, &dropped, &error)) {
+  if (!ss_store_open(file, true, true, &store, &dropped, &error)) {
     if (error.status != SS_BAD_INPUT || strlen(error.text) < 10 || strchr(error.text, '\n')) abort();
     return 0;
   }
-  for (size_t i = 0; i < truth.count; i++) recall(journal, &truth.result[i]);
-  ss_journal_close(journal, false);
+  for (size_t i = 0; i < truth.count; i++) recall(store, &truth.result[i]);
+  ss_store_close(store, false);
   return 0;
 }

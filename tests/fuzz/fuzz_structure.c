@@ -6,7 +6,7 @@
 #include "in_memory.h"
 #include "query/baselines.h"
 #include "schemes/registry.h"
-#include "study/study.h"
+#include "study/store.h"
 #include "trace/file/trace.h"
 #include "trace/measure/stats.h"
 

@@ -816,7 +816,7 @@ MUTANTS = [
     Mutant("bandwidth takes the source of exchanges along", "src/study/study.c", "  if (!keep_exchange(model, source))",
            "  if (false && !keep_exchange(model, source))", cli="ranges"),
     # --- results that are read back
-    Mutant("what was changed is resumed", "src/study/journal.c", "ss_result_untouched(node, point) && has_all",
+    Mutant("what was changed is resumed", "src/study/store.c", "ss_result_untouched(node, r) && has_all",
            "has_all", cli="sweep"),
     Mutant("a verdict that turned is the same", "src/query/baselines.c",
            "return good && (same ||", "return good && (true ||", cli="sweep"),

@@ -4,7 +4,7 @@
 #include "support.h"
 
 #include "study/identity.h"
-#include "study/journal.h"
+#include "study/store.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -229,23 +229,23 @@ TEST(groups_hold_every_point_once) {
 static bool recalled(const char *path, const struct ss_result *like) {
   const struct ss_run_options options = {.jobs = 1};
   struct ss_result found = *like;
-  struct ss_journal *journal;
+  struct ss_store *store;
   struct ss_error error;
   size_t dropped;
   bool known;
-  if (!ss_journal_open(path, true, true, &journal, &dropped, &error)) fail_msg("%s", error.text);
-  if (!ss_journal_recall(journal, &options, &found, &known, &error)) fail_msg("%s", error.text);
-  ss_journal_close(journal, false);
+  if (!ss_store_open(path, true, true, &store, &dropped, &error)) fail_msg("%s", error.text);
+  if (!ss_store_recall(store, &options, &found, &known, &error)) fail_msg("%s", error.text);
+  ss_store_close(store, false);
   return known;
 }
 
 static void keep(const char *path, const struct ss_result *result) {
-  struct ss_journal *journal;
+  struct ss_store *store;
   struct ss_error error;
   size_t dropped;
-  if (!ss_journal_open(path, false, true, &journal, &dropped, &error)) fail_msg("%s", error.text);
-  if (!ss_journal_add(journal, result, &error)) fail_msg("%s", error.text);
-  ss_journal_close(journal, true);
+  if (!ss_store_open(path, false, true, &store, &dropped, &error)) fail_msg("%s", error.text);
+  if (!ss_store_add(store, result, &error)) fail_msg("%s", error.text);
+  ss_store_close(store, true);
 }
 
 /* A point that was not exact is not believed, however truly it was written. */
