@@ -2,6 +2,7 @@
 #include "export/format.h"
 #include "library/request.h"
 #include "query/answers.h"
+#include "trace/make/import.h"
 
 #include <cjson/cJSON.h>
 #include <locale.h>
@@ -62,7 +63,7 @@ static bool export(const struct ss_request *request, const struct task *task, st
 static bool import(const struct ss_request *request, const struct task *task, struct ss_error *error) {
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   return ss_request_object(request, "import", &doc, error) &&
-         ss_import_object(ss_doc_root(doc), task->path, request->run.watcher, error) &&
+         ss_import(ss_doc_root(doc), task->path, request->run.watcher, error) &&
          (!task->trace || ss_trace_open(task->path, task->trace, error));
 }
 

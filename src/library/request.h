@@ -29,9 +29,5 @@ const struct cJSON *ss_answer_list(const struct ss_answer *answer);
 /* The whole of it, likewise. */
 const struct cJSON *ss_answer_tree(const struct ss_answer *answer);
 
-/* Makes the trace that an import's object says (docs/library.md), at `path`. */
-bool ss_import_object(struct ss_node object, const char *path, const struct ss_watcher *watcher,
-                      struct ss_error *error) SS_MUST_CHECK;
-
 /* An SS_BAD_INPUT error where a needed argument is NULL. */
 bool ss_argument_given(const void *argument, const char *what, struct ss_error *error) SS_MUST_CHECK;

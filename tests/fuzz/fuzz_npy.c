@@ -30,19 +30,11 @@ static void read_array(const uint8_t *data, size_t size) {
 }
 
 static void import_tokens(const uint8_t *data, size_t size, uint8_t how) {
-  static const char *const most[] = {"1000"};
-  char path[64];
-  const struct ss_any_import wanted = {.file = (const char *const[]){path},
-                                       .files = 1,
-                                       .from = SS_DATA_TOKENS,
-                                       .dealing = {.ranks = 2, .batch = 2},
-                                       .output = "/dev/null",
-                                       .seq = how & 4 ? 3 : 0,
-                                       .vocab = {"--vocab", most, how >> 3 & 1},
-                                       .pad = how & 16 ? 5 : -1};
-  struct ss_error error = {0};
+  char path[64], wanted[300];
   const int file = in_memory(data, size, path, sizeof path);
-  if (!ss_import_any(&wanted, &error)) check_refusal(&error);
+  snprintf(wanted, sizeof wanted, "{\"files\": \"%s\", \"from\": \"tokens\", \"ranks\": 2, \"batch\": 2%s%s%s}", path,
+           how & 4 ? ", \"seq\": 3" : "", how & 8 ? ", \"vocab\": 1000" : "", how & 16 ? ", \"pad\": 5" : "");
+  import_as(wanted, check_refusal);
   put_away(file, path);
 }
 
@@ -61,18 +53,13 @@ static int array_of(const uint8_t *numbers, size_t count, bool is_signed, char *
 
 static void import_bags(const uint8_t *data, size_t size, uint8_t how) {
   const size_t most = size < 250 ? size : 250, first = most / 2;
-  char path[2][64];
-  const struct ss_any_import wanted = {.file = (const char *const[]){path[0], path[1]},
-                                       .files = 2,
-                                       .from = SS_DATA_BAGS,
-                                       .dealing = {.ranks = 2, .batch = 2},
-                                       .output = "/dev/null",
-                                       .tables = 1 + (how >> 3) % 4,
-                                       .pad = -1};
-  struct ss_error error = {0};
+  char path[2][64], wanted[300];
   const int indices = array_of(data, first, how & 4, path[0], sizeof *path);
   const int offsets = array_of(data + first, most - first, false, path[1], sizeof *path);
-  if (!ss_import_any(&wanted, &error)) check_refusal(&error);
+  snprintf(wanted, sizeof wanted,
+           "{\"files\": [\"%s\", \"%s\"], \"from\": \"bags\", \"ranks\": 2, \"batch\": 2, \"tables\": %d}", path[0],
+           path[1], 1 + (how >> 3) % 4);
+  import_as(wanted, check_refusal);
   put_away(indices, path[0]);
   put_away(offsets, path[1]);
 }

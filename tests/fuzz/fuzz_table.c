@@ -35,23 +35,17 @@ static void read_fields(const char *path, bool tabs, size_t size) {
 }
 
 static void import(const char *path, uint8_t how) {
-  static const char *const missing[] = {"NA"}, *const hashed[] = {"7"}, *const most[] = {"3"};
-  static const char *const columns[] = {NULL, "1", "a", "2-3,1", "1-99,x", ",", "-", "1-"};
-  const struct ss_any_import wanted = {.file = &path,
-                                       .files = 1,
-                                       .from = how & 1 ? SS_DATA_TSV : SS_DATA_CSV,
-                                       .dealing = {.ranks = 2, .batch = 1},
-                                       .source = "fuzz",
-                                       .output = "/dev/null",
-                                       .no_header = !(how & 2),
-                                       .columns = columns[how >> 5],
-                                       .missing = missing,
-                                       .missing_count = 1,
-                                       .hash_rows = {"--hash-rows", hashed, how >> 2 & 1},
-                                       .vocab = {"--vocab", most, how >> 3 & 1},
-                                       .pad = -1};
-  struct ss_error error = {0};
-  if (!ss_import_any(&wanted, &error)) check_refusal(&error);
+  static const char *const columns[] = {"null",       "\"1\"", "\"a\"", "\"2-3,1\"",
+                                        "\"1-99,x\"", "\",\"", "[1]",   "[\"1-\", 2]"};
+  char wanted[400];
+  snprintf(wanted, sizeof wanted,
+           "{\"files\": \"%s\", \"from\": \"%s\", \"ranks\": 2, \"batch\": 1, \"source\": \"fuzz\", \"header\": "
+           "%s%s%s%s%s, "
+           "\"missing\": \"NA\"}",
+           path, how & 1 ? "tsv" : "csv", how & 2 ? "true" : "false", how >> 5 ? ", \"columns\": " : "",
+           how >> 5 ? columns[how >> 5] : "", how & 4 ? ", \"hash_rows\": \"7\"" : "",
+           how & 8 ? ", \"vocab\": [\"a=3\", \"3\"]" : "");
+  import_as(wanted, check_refusal);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include "base/file.h"
+#include "trace/make/import.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,4 +22,13 @@ static inline int in_memory(const void *text, size_t size, char *path, size_t ca
 static inline void put_away(int file, const char *path) {
   ss_input_release(path);
   close(file);
+}
+
+/* Imports what a request's object says; `refused` judges its error. */
+static inline void import_as(const char *object, void (*refused)(const struct ss_error *error)) {
+  struct ss_doc *doc;
+  struct ss_error error = {0};
+  if (!ss_doc_parse("fuzz", object, strlen(object), &doc, &error)) abort();
+  if (!ss_import(ss_doc_root(doc), "/dev/null", NULL, &error)) refused(&error);
+  ss_doc_free(doc);
 }

@@ -349,7 +349,7 @@ static void imports_are_made_or_refused(struct ss_request *request, const char *
   assert_int_equal(access(path, F_OK), 0);
   assert_true(ss_request_set(request, "seq", "8", &error));
   assert_false(ss_request_import(request, path, &trace, &error));
-  assert_non_null(strstr(error.text, "--seq says nothing of --from csv"));
+  assert_non_null(strstr(error.text, "seq: says nothing of \"from\" csv"));
   assert_true(ss_request_parse(request, "{\"file\": 3}", &error));
   assert_false(ss_request_import(request, path, &trace, &error));
   assert_non_null(strstr(error.text, "unknown key"));

@@ -1,5 +1,7 @@
+/* The object of an import, read: and what goes with which data. */
 #include "trace/make/import.h"
 
+#include "base/fields.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "trace/make/samples.h"
@@ -8,99 +10,120 @@
 
 const char *const ss_data_names[] = {"auto", "words", "csv", "tsv", "criteo", "tokens", "bags", NULL};
 
-enum { TABLES = 1 << SS_DATA_CSV | 1 << SS_DATA_TSV | 1 << SS_DATA_CRITEO };
-#define ANY (~0u)
-enum { SEQ = 64, BATCH = 32, BATCH_OF_TABLES = 2048, ROW_WIDTH_OF_WORDS = 512 };
+enum { BATCH = 32, BATCH_OF_TABLES = 2048, ROW_WIDTH_OF_WORDS = 512 };
+enum {
+  WORDS = 1 << SS_DATA_WORDS,
+  TOKENS = 1 << SS_DATA_TOKENS,
+  BAGS = 1 << SS_DATA_BAGS,
+  RECORDS = 1 << SS_DATA_CSV | 1 << SS_DATA_TSV,
+  TABLES = RECORDS | 1 << SS_DATA_CRITEO
+};
 
-/* --- is it all said, and nothing too much? ------------------------------------------------------------------ */
+/* --- the object ---------------------------------------------------------------------------------------------- */
+
+#define OF_ALL(member) SS_STORED(struct ss_any_import, all.member)
+#define PART(member) SS_STORED(struct ss_any_import, member)
+static const struct ss_field_spec fields[] = {
+    {"files", NULL, SS_IS_ANY, .required = true},
+    {"from", NULL, SS_IS_CHOICE(ss_data_names), PART(from)},
+    {"layout", NULL, SS_IS_CHOICE(ss_text_layout_names), OF_ALL(layout)},
+    {"dtype", NULL, SS_IS_CHOICE(ss_dtypes), OF_ALL(dtype)},
+    {"header", NULL, SS_IS_FLAG, .usual = "true", PART(header)},
+    {"ranks", NULL, SS_IS_COUNT(1, SS_RANKS_MAX), .required = true, OF_ALL(ranks)},
+    {"batch", NULL, SS_IS_COUNT(1, UINT32_MAX), OF_ALL(batch)},
+    {"iterations", NULL, SS_IS_COUNT(1, UINT64_C(1) << 53), OF_ALL(iterations)},
+    {"seq", NULL, SS_IS_COUNT(1, UINT32_MAX), OF_ALL(seq)},
+    {"tables", NULL, SS_IS_COUNT(1, UINT32_MAX), PART(tables)},
+    {"pad", NULL, SS_IS_COUNT(0, UINT32_MAX - 1), PART(pad)},
+    {"columns", NULL, SS_IS_ANY, PART(columns)},
+    {"missing", NULL, SS_IS_ANY},
+    {"tensor", NULL, SS_IS_TEXT, OF_ALL(tensor)},
+    {"source", NULL, SS_IS_TEXT, OF_ALL(source)},
+    {"row_width", NULL, SS_IS_ANY, PART(row_width)},
+    {"vocab", NULL, SS_IS_ANY, PART(vocab)},
+    {"hash_rows", NULL, SS_IS_ANY, PART(hash_rows)},
+    {.name = NULL}};
+static const struct ss_object_spec spec = {.field = fields};
 
 static bool ends_in(const char *name, const char *end) {
   const size_t length = strlen(name), wanted = strlen(end);
   return length >= wanted && strcmp(name + length - wanted, end) == 0;
 }
 
-static enum ss_data kind_of(const struct ss_any_import *a) {
-  const char *name = a->files ? a->file[0] : "";
-  if (a->from != SS_DATA_BY_NAME) return a->from;
+static enum ss_data kind_of(const char *name) {
   if (ends_in(name, ".csv")) return SS_DATA_CSV;
   if (ends_in(name, ".tsv")) return SS_DATA_TSV;
   return ends_in(name, ".npy") ? SS_DATA_TOKENS : SS_DATA_WORDS;
 }
 
-/* Options that say something of some files only. */
-static bool check_options(const struct ss_any_import *a, enum ss_data kind, struct ss_error *error) {
-  const struct {
-    const char *option;
-    bool given;
+/* Fields that say something of some data only. */
+static bool check_fields(const struct ss_any_import *a, struct ss_node object, bool by_name, struct ss_error *error) {
+  static const struct {
+    const char *field;
     unsigned kinds;
-  } rules[] = {
-      {"--layout", a->layout != SS_STREAM, 1 << SS_DATA_WORDS},
-      {"--seq", a->seq > 0, 1 << SS_DATA_WORDS | 1 << SS_DATA_TOKENS},
-      {"--vocab", a->vocab.count > 0, ANY},
-      {"--tensor", a->tensor != NULL, 1 << SS_DATA_WORDS | 1 << SS_DATA_TOKENS},
-      {"--columns", a->columns != NULL, TABLES},
-      {"--no-header", a->no_header, 1 << SS_DATA_CSV | 1 << SS_DATA_TSV},
-      {"--missing", a->missing_count > 0, TABLES},
-      {"--hash-rows", a->hash_rows.count > 0, TABLES},
-      {"--tables", a->tables > 0, 1 << SS_DATA_BAGS},
-      {"--pad", a->pad >= 0, 1 << SS_DATA_TOKENS},
-  };
-  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-    if (rules[i].given && !(rules[i].kinds & 1u << kind))
-      return ss_fail(error, SS_BAD_INPUT, "%s says nothing of --from %s%s", rules[i].option, ss_data_names[kind],
-                     a->from == SS_DATA_BY_NAME ? ", which the file's name tells" : "");
-  if (a->seq && a->layout == SS_SENTENCE)
-    return ss_fail(error, SS_BAD_INPUT, "--seq goes with --layout stream: sentences are as long as they are");
-  return true;
+  } rules[] = {{"layout", WORDS},     {"seq", WORDS | TOKENS}, {"tensor", WORDS | TOKENS},
+               {"columns", TABLES},   {"header", RECORDS},     {"missing", TABLES},
+               {"hash_rows", TABLES}, {"tables", BAGS},        {"pad", TOKENS}};
+  char from[32];
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+    const struct ss_node node = ss_node_get(object, rules[i].field);
+    if (ss_node_present(node) && !(rules[i].kinds & 1u << a->from))
+      return ss_node_fail(node, error, "says nothing of %s %s%s", ss_doc_field(object.doc, "from", from, sizeof from),
+                          ss_data_names[a->from], by_name ? ", which the file's name tells" : "");
+  }
+  return !a->all.seq || a->all.layout != SS_SENTENCE ||
+         ss_node_fail(ss_node_get(object, "seq"), error,
+                      "goes with the layout \"stream\": sentences are as long as they are");
 }
 
-static bool check(const struct ss_any_import *a, enum ss_data kind, struct ss_error *error) {
-  if (!a->files) return ss_fail(error, SS_BAD_INPUT, "name a file (or - for standard input): a text, a table, ids");
-  if (kind != SS_DATA_BAGS && a->files > 1)
+static bool check_files(const struct ss_any_import *a, struct ss_node object, struct ss_error *error) {
+  struct ss_node tables;
+  if (a->from != SS_DATA_BAGS && a->file.count > 1)
     return ss_fail(error, SS_BAD_INPUT, "\"%s\" is left over: one file makes a trace (cat FILE... | ... import -)",
-                   a->file[1]);
-  if (kind == SS_DATA_BAGS && a->files % 2 != 0)
+                   a->file.text[1]);
+  if (a->from != SS_DATA_BAGS) return true;
+  if (a->file.count % 2 != 0)
     return ss_fail(error, SS_BAD_INPUT, "bags are pairs of files: INDICES OFFSETS [INDICES OFFSETS]...");
-  if (kind == SS_DATA_BAGS && !a->tables)
-    return ss_fail(error, SS_BAD_INPUT, "say of how many tables the bags are: --tables T");
-  if (!a->dealing.ranks) return ss_fail(error, SS_BAD_INPUT, "say how many ranks with --ranks P");
-  if (!a->output) return ss_fail(error, SS_BAD_INPUT, "say where to write the trace with -o FILE");
-  return check_options(a, kind, error);
+  return ss_node_need(object, "tables", &tables, error);
 }
 
-/* --- each kind ---------------------------------------------------------------------------------------------- */
+/* --- texts ----------------------------------------------------------------------------------------------------- */
 
 static bool import_words(const struct ss_any_import *a, struct ss_error *error) {
   SS_AUTO(ss_unmap_file) struct ss_mapping text = {0};
-  struct ss_import import = {.layout = a->layout,
-                             .ranks = a->dealing.ranks,
-                             .batch = a->dealing.batch,
-                             .seq = a->seq ? a->seq : SEQ,
-                             .iterations = a->dealing.iterations,
-                             .tensor = a->tensor,
-                             .dtype = a->dtype,
-                             .source = a->source};
-  uint64_t width;
-  if (!ss_map_file(a->file[0], &text, error) || !ss_watcher_goes_on(a->watcher, error) ||
-      !ss_per_table_get_one(&a->vocab, a->tensor, 0, 2, &import.vocab, error) ||
-      !ss_per_table_get_one(&a->row_width, a->tensor, ROW_WIDTH_OF_WORDS, 1, &width, error))
-    return false;
-  import.row_width = (uint32_t)width;
   SS_AUTO_TRACE struct ss_trace *trace = NULL;
-  return ss_trace_import(ss_import_name(a), (const char *)text.data, text.size, &import, &trace, error) &&
+  struct ss_import words = a->all;
+  uint64_t width;
+  if (!words.seq) words.seq = SS_SEQ;
+  if (!ss_map_file(a->file.text[0], &text, error) || !ss_watcher_goes_on(a->watcher, error) ||
+      !ss_per_table_get_one(a->vocab, words.tensor, 0, 2, &words.vocab, error) ||
+      !ss_per_table_get_one(a->row_width, words.tensor, ROW_WIDTH_OF_WORDS, 1, &width, error))
+    return false;
+  words.row_width = (uint32_t)width;
+  return ss_trace_import(ss_import_name(a), (const char *)text.data, text.size, &words, &trace, error) &&
          ss_trace_save(a->output, trace, error);
 }
 
-bool ss_import_any(const struct ss_any_import *import, struct ss_error *error) {
+/* --- any ------------------------------------------------------------------------------------------------------- */
+
+static bool import(struct ss_any_import *a, struct ss_node object, struct ss_error *error) {
   static bool (*const imports[])(const struct ss_any_import *a, struct ss_error *error) = {
       [SS_DATA_WORDS] = import_words,     [SS_DATA_CSV] = ss_import_table,     [SS_DATA_TSV] = ss_import_table,
       [SS_DATA_CRITEO] = ss_import_table, [SS_DATA_TOKENS] = ss_import_tokens, [SS_DATA_BAGS] = ss_import_bags};
-  struct ss_any_import a = *import;
-  a.from = kind_of(import);
-  if (!check(import, a.from, error)) return false;
-  const bool ids = a.from == SS_DATA_WORDS || a.from == SS_DATA_TOKENS;
-  if (!a.dealing.batch) a.dealing.batch = ids ? BATCH : BATCH_OF_TABLES;
-  if (!a.tensor) a.tensor = "embedding";
-  if (!a.source) a.source = ss_import_name(&a);
-  return imports[a.from](&a, error);
+  if (!a->file.count)
+    return ss_fail(error, SS_BAD_INPUT, "name a file (or - for standard input): a text, a table, ids");
+  const bool by_name = a->from == SS_DATA_BY_NAME;
+  if (by_name) a->from = kind_of(a->file.text[0]);
+  if (!a->all.batch) a->all.batch = 1u << a->from & (WORDS | TOKENS) ? BATCH : BATCH_OF_TABLES;
+  if (!a->all.tensor) a->all.tensor = "embedding";
+  if (!a->all.source) a->all.source = ss_import_name(a);
+  return check_files(a, object, error) && check_fields(a, object, by_name, error) && imports[a->from](a, error);
+}
+
+bool ss_import(struct ss_node object, const char *output, const struct ss_watcher *watcher, struct ss_error *error) {
+  SS_AUTO(ss_arena_free) struct ss_arena lists = {0};
+  struct ss_any_import a = {.output = output, .watcher = watcher, .pad = -1};
+  return ss_object_read(&spec, object, &a, error) &&
+         ss_node_texts(ss_node_get(object, "files"), &lists, &a.file, error) &&
+         ss_node_texts(ss_node_get(object, "missing"), &lists, &a.missing, error) && import(&a, object, error);
 }

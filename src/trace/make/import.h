@@ -1,6 +1,7 @@
 /* Traces from data: texts, tables of categories, ids of tokens, bags of ids. */
 #pragma once
 
+#include "base/json.h"
 #include "base/watcher.h"
 #include "trace/file/trace.h"
 
@@ -39,8 +40,8 @@ bool ss_trace_import(const char *name, const char *text, size_t size, const stru
 /* --- data of any kind: one request, for commands and programs alike -------------------------------------------- */
 
 enum ss_data {
-  SS_DATA_BY_NAME,
-  SS_DATA_WORDS, /* of a text, as above */
+  SS_DATA_BY_NAME, /* csv, tsv or, of .npy, tokens by the ending of the name, else words */
+  SS_DATA_WORDS,   /* of a text, as above */
   /* Tables: each chosen column is an embedding table, a value's row its number (numbering.h). Hashed alone, the file
    * is read no further than the iterations asked for; by frequency all of it is counted. */
   SS_DATA_CSV,
@@ -58,44 +59,10 @@ extern const char *const ss_data_names[]; /* "auto", "words", ...; ended by NULL
 
 /* Samples (of all but texts) are dealt out in turns, as a loader does that cuts each global batch into the ranks'
  * parts: sample s is in iteration floor(s / (batch * ranks)), of rank floor(s / batch) mod ranks. Samples behind the
- * last whole iteration are left out. */
-struct ss_dealing {
-  uint32_t ranks;
-  uint64_t batch;      /* samples of a rank in an iteration */
-  uint64_t iterations; /* at most; 0: all */
-};
-
-/* A number for all tables, "64", or for one, "NAME=64": the last that fits a table is its own. */
-struct ss_per_table {
-  const char *option; /* that tells them, for errors: "--vocab" */
-  const char *const *text;
-  size_t count;
-};
-
-/* What is 0 or NULL was not said. All texts are the caller's. */
-struct ss_any_import {
-  const char *const *file; /* [files] one, or pairs of bags; "-" is standard input */
-  size_t files;
-  enum ss_data from; /* SS_DATA_BY_NAME: csv, tsv or, of .npy, tokens by the ending of the name, else words */
-  enum ss_text_layout layout;
-  enum ss_dtype dtype;
-  struct ss_dealing dealing;     /* a batch of 0: the usual one */
-  uint64_t seq;                  /* ids of a sample; 0: those of a row of a two-dimensional array, else 64 */
-  uint64_t tables;               /* that each pair of bags is of */
-  int64_t pad;                   /* id of padding, which is no token; -1: none */
-  struct ss_per_table row_width; /* elements a row */
-  struct ss_per_table vocab; /* most rows of a table; else every value has one, or as many as the largest id needs */
-  struct ss_per_table hash_rows; /* rows of hashed tables; those of which it says nothing go by frequency */
-  const char *const *missing;    /* [missing_count] texts that stand for no value, besides the empty one */
-  size_t missing_count;
-  const char *tensor, *source;
-  const char *columns; /* "carrier,15-40": names, and numbers from 1; NULL: all */
-  bool no_header;      /* the first record is no names of columns, which are called c1, c2, ... */
-  const char *output;  /* the trace to be written; "-": standard output */
-  /* Told how far reading and writing are, the former of files alone; NULL: nobody. */
-  const struct ss_watcher *watcher;
-};
-
-/* Makes the trace; of all but texts, what is read is written without being held in memory. What says nothing of such
- * data is an error that names the option as the command has it. */
-bool ss_import_any(const struct ss_any_import *import, struct ss_error *error) SS_MUST_CHECK;
+ * last whole iteration are left out.
+ *
+ * Makes the trace that an import's object says (docs/library.md; the options of `trace import` are its fields), at
+ * `output` ("-": standard output). Of all but texts, what is read is written without being held in memory. The
+ * watcher (NULL: nobody) is told how far reading and writing are, the former of files alone. */
+bool ss_import(struct ss_node object, const char *output, const struct ss_watcher *watcher,
+               struct ss_error *error) SS_MUST_CHECK;

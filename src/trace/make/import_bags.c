@@ -67,7 +67,7 @@ static bool largest(const struct pair *pair, size_t table, uint64_t *most, struc
 }
 
 static bool open_pairs(struct bags *b, struct ss_error *error) {
-  const char *const *paths = b->import->file;
+  const char *const *paths = b->import->file.text;
   for (size_t i = 0; i < b->pairs; i++) {
     struct pair *pair = &b->pair[i];
     pair->first = b->samples;
@@ -125,7 +125,7 @@ static bool choose_rows(const struct bags *b, size_t table, struct ss_tensor *te
   uint64_t most = 0, rows;
   for (size_t p = 0; p < b->pairs; p++)
     if (!largest(&b->pair[p], table, &most, error)) return false;
-  if (!ss_per_table_get(&b->import->vocab, tensor->name, most + 1, 1, &rows, error)) return false;
+  if (!ss_per_table_get(b->import->vocab, tensor->name, most + 1, 1, &rows, error)) return false;
   tensor->rows = rows;
   return most < rows ||
          ss_fail(error, SS_BAD_INPUT, "%s: table %s has an index of %" PRIu64 ", beyond its %" PRIu64 " rows",
@@ -139,12 +139,12 @@ static bool name_tensors(struct bags *b, struct ss_arena *arena, struct ss_tenso
     tensor[t] = (struct ss_tensor){.name = ss_arena_text(arena, name)};
     if (!tensor[t].name) return ss_fail_memory(error, "importing bags");
   }
-  return ss_per_table_check(&b->import->vocab, tensor, b->tables, error) &&
+  return ss_per_table_check(b->import->vocab, tensor, b->tables, error) &&
          ss_samples_tensors(b->import, b->pair[0].indices.name, tensor, b->tables, error);
 }
 
 static bool write_trace(struct bags *b, struct ss_arena *arena, struct ss_error *error) {
-  const struct ss_dealing *dealing = &b->import->dealing;
+  const struct ss_import *dealing = &b->import->all;
   const char *name = b->pair[0].offsets.name;
   uint64_t iterations, **offsets, *first;
   struct ss_tensor *tensor;
@@ -183,11 +183,11 @@ static void bags_free(struct bags *b) {
 bool ss_import_bags(const struct ss_any_import *import, struct ss_error *error) {
   enum { TABLES_MAX = 1 << 20 };
   SS_AUTO(ss_arena_free) struct ss_arena arena = {0};
-  SS_AUTO(bags_free) struct bags b = {.import = import, .pairs = import->files / 2, .tables = import->tables};
+  SS_AUTO(bags_free) struct bags b = {.import = import, .pairs = import->file.count / 2, .tables = import->tables};
   uint64_t wanted;
   if (b.tables > TABLES_MAX)
     return ss_fail(error, SS_BAD_INPUT, "tables: %" PRIu64 " is not from 1 to %d", import->tables, TABLES_MAX);
-  if (!ss_samples_wanted(&import->dealing, &wanted, error)) return false;
+  if (!ss_samples_wanted(&import->all, &wanted, error)) return false;
   if (!ss_take_zero(&arena, b.pair, b.pairs) || !ss_take_zero(&arena, b.before, b.pairs * b.tables))
     return ss_fail_memory(error, "importing bags");
   return open_pairs(&b, error) && write_trace(&b, &arena, error);

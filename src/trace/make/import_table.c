@@ -2,7 +2,6 @@
  * and one over the spill, in which numbers become rows and the columns are written one after the other. */
 #include "base/csv.h"
 #include "base/file.h"
-#include "base/list.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "trace/make/numbering.h"
@@ -10,22 +9,20 @@
 #include "trace/make/spill.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 struct table {
   const struct ss_any_import *import;
-  const char *columns, *prefix; /* those chosen; of their names, where there is no header */
-  bool header;
   const char *name; /* of the file, for messages */
   struct ss_csv csv;
-  struct ss_arena arena; /* owns names */
-  size_t tables, capacity;
+  struct ss_arena arena;       /* owns names and lists */
+  size_t tables;               /* columns that were chosen */
+  bool *chosen;                /* [fields of a record] */
   size_t *column;              /* [tables] index among the fields */
   struct ss_tensor *tensor;    /* [tables] */
   struct ss_numbering *number; /* [tables] */
-  bool hashed;                 /* all are: the file needs no reading beyond what is wanted */
+  bool criteo, hashed;         /* hashed: all are, and the file needs no reading beyond what is wanted */
   struct ss_spill spill;
 };
 
@@ -39,17 +36,16 @@ static bool printable(const char *text, size_t size) {
   return true;
 }
 
-/* The name of a column (from 0), `nth` of the chosen. */
-static bool name_column(struct table *t, size_t column, size_t nth, const char **out, struct ss_error *error) {
-  const char *name = t->header ? t->csv.head[column] : "";
-  char number[64];
+/* The name of a column (from 0). */
+static bool name_column(struct table *t, size_t column, const char **out, struct ss_error *error) {
+  const char *name = t->csv.head ? t->csv.head[column] : "";
+  char number[32];
+  *out = name;
   if (!*name) {
-    const bool prefixed = t->prefix != NULL;
-    (void)snprintf(number, sizeof number, "%.40s%zu", prefixed ? t->prefix : "c", prefixed ? nth + 1 : column + 1);
+    (void)snprintf(number, sizeof number, "%c%zu", t->criteo ? 'C' : 'c', t->criteo ? t->tables : column + 1);
     *out = ss_arena_text(&t->arena, number);
     return *out || ss_fail_memory(error, "reading a table");
   }
-  *out = name;
   if (strlen(name) <= 200 && printable(name, strlen(name))) return true;
   return ss_fail(error, SS_BAD_INPUT,
                  "%s: line %" PRIu64 ": column %zu has no name that is a text of at most 200 bytes (say --no-header "
@@ -58,20 +54,10 @@ static bool name_column(struct table *t, size_t column, size_t nth, const char *
 }
 
 static bool choose(struct table *t, size_t column, struct ss_error *error) {
-  for (size_t i = 0; i < t->tables; i++)
-    if (t->column[i] == column)
-      return ss_fail(error, SS_BAD_INPUT, "--columns %s: column %zu is chosen twice", t->columns, column + 1);
-  size_t capacity = t->capacity;
-  if (!ss_grow(t->column, capacity, t->tables + 1)) return ss_fail_memory(error, "reading a table");
-  capacity = t->capacity;
-  if (!ss_grow(t->tensor, capacity, t->tables + 1)) return ss_fail_memory(error, "reading a table");
-  if (!ss_grow(t->number, t->capacity, t->tables + 1)) return ss_fail_memory(error, "reading a table");
-  const size_t i = t->tables;
-  t->column[i] = column;
-  t->tensor[i] = (struct ss_tensor){0};
-  ss_numbering_init(&t->number[i], 0);
-  t->tables++;
-  return name_column(t, column, i, &t->tensor[i].name, error);
+  if (t->chosen[column]) return ss_node_fail(t->import->columns, error, "column %zu is chosen twice", column + 1);
+  t->chosen[column] = true;
+  t->column[t->tables++] = column;
+  return name_column(t, column, &t->tensor[t->tables - 1].name, error);
 }
 
 /* "15" or "15-40", from 1. */
@@ -95,20 +81,17 @@ static bool choose_item(struct table *t, const char *text, size_t size, struct s
   if (column != SIZE_MAX) return choose(t, column, error);
   if (!read_range(t, text, size, &first, &last))
     return ss_fail(error, SS_BAD_INPUT,
-                   "--columns %s: \"%.*s\" is %s a number or range from 1 to %zu, the columns of %s", t->columns,
-                   (int)(size < 200 ? size : 200), text, t->header ? "neither a name in the first line nor" : "not",
+                   "--columns: \"%.*s\" is %s a number or range from 1 to %zu, the columns of %s",
+                   (int)(size < 200 ? size : 200), text, t->csv.head ? "neither a name in the first line nor" : "not",
                    t->csv.count, t->name);
   for (column = first; column <= last; column++)
     if (!choose(t, column - 1, error)) return false;
   return true;
 }
 
-/* Once the first record has been read. */
-static bool choose_columns(struct table *t, struct ss_error *error) {
-  const char *at = t->columns;
-  for (size_t i = 0; !at && i < t->csv.count; i++)
-    if (!choose(t, i, error)) return false;
-  while (at) {
+/* "carrier,15-40" */
+static bool choose_items(struct table *t, const char *text, struct ss_error *error) {
+  for (const char *at = text; at;) {
     const size_t size = strcspn(at, ",");
     if (!choose_item(t, at, size, error)) return false;
     at = at[size] ? at + size + 1 : NULL;
@@ -116,16 +99,39 @@ static bool choose_columns(struct table *t, struct ss_error *error) {
   return true;
 }
 
+static bool choose_node(struct table *t, struct ss_node node, struct ss_error *error) {
+  const char *text;
+  uint64_t number;
+  if (ss_node_is_number(node))
+    return ss_node_count(node, 1, t->csv.count, &number, error) && choose(t, (size_t)number - 1, error);
+  return ss_node_text(node, &text, error) && choose_items(t, text, error);
+}
+
+/* Once the first record has been read. */
+static bool choose_columns(struct table *t, struct ss_error *error) {
+  const struct ss_node columns = t->import->columns;
+  if (!ss_take_zero(&t->arena, t->chosen, t->csv.count) || !ss_take(&t->arena, t->column, t->csv.count) ||
+      !ss_take_zero(&t->arena, t->tensor, t->csv.count) || !ss_take_zero(&t->arena, t->number, t->csv.count))
+    return ss_fail_memory(error, "reading a table");
+  if (t->criteo) return choose_items(t, "15-40", error);
+  for (size_t i = 0; !ss_node_present(columns) && i < t->csv.count; i++)
+    if (!choose(t, i, error)) return false;
+  if (!ss_node_is_array(columns)) return !ss_node_present(columns) || choose_node(t, columns, error);
+  for (struct ss_node n = ss_node_first(columns); ss_node_present(n); n = ss_node_next(n))
+    if (!choose_node(t, n, error)) return false;
+  return true;
+}
+
 static bool prepare_numbers(struct table *t, struct ss_error *error) {
   const struct ss_any_import *import = t->import;
   if (!ss_samples_tensors(import, t->name, t->tensor, t->tables, error) ||
-      !ss_per_table_check(&import->hash_rows, t->tensor, t->tables, error) ||
-      !ss_per_table_check(&import->vocab, t->tensor, t->tables, error))
+      !ss_per_table_check(import->hash_rows, t->tensor, t->tables, error) ||
+      !ss_per_table_check(import->vocab, t->tensor, t->tables, error))
     return false;
   t->hashed = true;
   for (size_t i = 0; i < t->tables; i++) {
     uint64_t rows;
-    if (!ss_per_table_get(&import->hash_rows, t->tensor[i].name, 0, 2, &rows, error)) return false;
+    if (!ss_per_table_get(import->hash_rows, t->tensor[i].name, 0, 2, &rows, error)) return false;
     ss_numbering_init(&t->number[i], rows);
     t->hashed &= rows > 0;
   }
@@ -135,9 +141,10 @@ static bool prepare_numbers(struct table *t, struct ss_error *error) {
 /* --- the pass over the file --------------------------------------------------------------------------------- */
 
 static bool is_missing(const struct ss_any_import *import, const struct ss_csv_field *field) {
-  for (size_t i = 0; i < import->missing_count; i++)
-    if (strlen(import->missing[i]) == field->size && memcmp(import->missing[i], field->text, field->size) == 0)
-      return true;
+  for (size_t i = 0; i < import->missing.count; i++) {
+    const char *text = import->missing.text[i];
+    if (strlen(text) == field->size && memcmp(text, field->text, field->size) == 0) return true;
+  }
   return field->size == 0;
 }
 
@@ -161,8 +168,8 @@ static bool read_file(struct table *t, struct ss_error *error) {
   struct ss_reading_progress reading = ss_reading_begin(t->import->watcher, t->csv.descriptor);
   uint64_t wanted;
   bool more = true;
-  if (!ss_samples_wanted(&t->import->dealing, &wanted, error)) return false;
-  if (!t->header && !add_record(t, true, error)) return false;
+  if (!ss_samples_wanted(&t->import->all, &wanted, error)) return false;
+  if (!t->csv.head && !add_record(t, true, error)) return false;
   for (uint64_t records = 1; !(t->hashed && t->spill.rows >= wanted); records++) {
     if (!ss_csv_next(&t->csv, &more, error)) return false;
     if (!more) return true;
@@ -185,7 +192,7 @@ static bool read_rows(void *context, size_t tensor, uint64_t first, uint64_t cou
 
 /* One lookup a sample in every table: they share their offsets. */
 static bool write_trace(struct table *t, struct ss_error *error) {
-  const struct ss_dealing *dealing = &t->import->dealing;
+  const struct ss_import *dealing = &t->import->all;
   uint64_t iterations;
   if (!ss_samples_iterations(dealing, t->name, "records", t->spill.rows, &iterations, error)) return false;
   const uint64_t segments = iterations * dealing->ranks;
@@ -207,7 +214,7 @@ static bool write_trace(struct table *t, struct ss_error *error) {
 static bool rank(struct table *t, struct ss_error *error) {
   for (size_t i = 0; i < t->tables; i++) {
     uint64_t most;
-    if (!ss_per_table_get(&t->import->vocab, t->tensor[i].name, 0, 2, &most, error)) return false;
+    if (!ss_per_table_get(t->import->vocab, t->tensor[i].name, 0, 2, &most, error)) return false;
     if (!ss_numbering_rank(&t->number[i], most)) return ss_fail_memory(error, "ranking the values of a table");
     t->tensor[i].rows = t->number[i].rows;
   }
@@ -218,25 +225,20 @@ static void table_free(struct table *t) {
   ss_csv_close(&t->csv);
   ss_spill_close(&t->spill);
   for (size_t i = 0; i < t->tables; i++) ss_numbering_free(&t->number[i]);
-  free(t->column);
-  free(t->tensor);
-  free(t->number);
   ss_arena_free(&t->arena);
 }
 
 bool ss_import_table(const struct ss_any_import *import, struct ss_error *error) {
-  const bool criteo = import->from == SS_DATA_CRITEO, chosen = import->columns != NULL;
-  SS_AUTO(ss_cleanup_close) const int descriptor = ss_stream_open(import->file[0], error);
+  const bool criteo = import->from == SS_DATA_CRITEO, header = import->header && !criteo;
+  SS_AUTO(ss_cleanup_close) const int descriptor = ss_stream_open(import->file.text[0], error);
   SS_AUTO(table_free)
   struct table t = {.import = import,
                     .name = ss_import_name(import),
-                    .header = !criteo && !import->no_header,
-                    .columns = criteo && !chosen ? "15-40" : import->columns,
-                    .prefix = criteo && !chosen ? "C" : NULL,
+                    .criteo = criteo && !ss_node_present(import->columns),
                     .spill.file = -1};
   bool more = false;
   if (descriptor < 0 || !ss_csv_open(&t.csv, t.name, descriptor, import->from != SS_DATA_CSV, error) ||
-      !ss_output_check(import->output, error) || !(t.header ? ss_csv_head : ss_csv_next)(&t.csv, &more, error))
+      !ss_output_check(import->output, error) || !(header ? ss_csv_head : ss_csv_next)(&t.csv, &more, error))
     return false;
   if (!more) return ss_fail(error, SS_BAD_INPUT, "%s: has no line that is not empty", t.name);
   return choose_columns(&t, error) && prepare_numbers(&t, error) &&

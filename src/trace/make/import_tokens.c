@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SEQ = 64 /* unless said, and no array of two dimensions says it */, BUFFER = 1 << 16 };
+enum { BUFFER = 1 << 16 };
 #define ID_MOST (UINT32_MAX - 1) /* a table has at most 2^32 - 1 rows */
 
 struct tokens {
@@ -144,16 +144,15 @@ static bool choose_rows(const struct tokens *t, struct ss_tensor *tensor, struct
 static bool write_trace(struct tokens *t, struct ss_error *error) {
   const struct ss_any_import *import = t->import;
   uint64_t iterations, each;
-  if (!ss_samples_iterations(&import->dealing, t->name, "sequences", t->ids / t->seq, &iterations, error))
-    return false;
-  if (!ss_mul_u64(import->dealing.batch, t->seq, &each)) return ss_fail_memory(error, "importing ids");
-  const uint64_t segments = iterations * import->dealing.ranks;
+  if (!ss_samples_iterations(&import->all, t->name, "sequences", t->ids / t->seq, &iterations, error)) return false;
+  if (!ss_mul_u64(import->all.batch, t->seq, &each)) return ss_fail_memory(error, "importing ids");
+  const uint64_t segments = iterations * import->all.ranks;
   if (t->is_npy && !check_array(t, segments * each, error)) return false;
   SS_AUTO_FREE uint64_t *offsets = ss_alloc(segments + 1, sizeof *offsets);
   SS_AUTO_FREE uint64_t *tokens = ss_alloc(segments, sizeof *tokens);
   if (!offsets || !tokens) return ss_fail_memory(error, "importing ids");
   for (uint64_t i = 0; i <= segments; i++) offsets[i] = i * each;
-  struct ss_tensor tensor = {.name = import->tensor};
+  struct ss_tensor tensor = {.name = import->all.tensor};
   if (!survey(t, segments, each, tokens, error) || !choose_rows(t, &tensor, error) ||
       !ss_samples_tensors(import, t->name, &tensor, 1, error))
     return false;
@@ -178,7 +177,7 @@ static bool import_array(struct tokens *t, const char *path, struct ss_error *er
   t->is_npy = true;
   if (!ss_npy_open(path, &t->npy, error)) return false;
   t->ids = t->npy.count;
-  if (t->npy.columns && t->import->seq)
+  if (t->npy.columns && t->import->all.seq)
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: has rows of %" PRIu64 " ids, which are its samples: --seq says nothing here", t->name,
                    t->npy.columns);
@@ -201,14 +200,16 @@ static void tokens_free(struct tokens *t) {
 
 bool ss_import_tokens(const struct ss_any_import *import, struct ss_error *error) {
   SS_AUTO(tokens_free)
-  struct tokens t = {
-      .import = import, .name = ss_import_name(import), .seq = import->seq ? import->seq : SEQ, .spill.file = -1};
+  struct tokens t = {.import = import,
+                     .name = ss_import_name(import),
+                     .seq = import->all.seq ? import->all.seq : SS_SEQ,
+                     .spill.file = -1};
   uint64_t samples;
-  if (!ss_per_table_get_one(&import->vocab, import->tensor, 0, 1, &t.vocab, error) ||
-      !ss_samples_wanted(&import->dealing, &samples, error))
+  if (!ss_per_table_get_one(import->vocab, import->all.tensor, 0, 1, &t.vocab, error) ||
+      !ss_samples_wanted(&import->all, &samples, error))
     return false;
-  SS_AUTO(ss_cleanup_close) const int descriptor = ss_stream_open(import->file[0], error);
+  SS_AUTO(ss_cleanup_close) const int descriptor = ss_stream_open(import->file.text[0], error);
   if (descriptor < 0 || !ss_output_check(import->output, error)) return false;
-  return looks_like_npy(descriptor) ? import_array(&t, import->file[0], error)
+  return looks_like_npy(descriptor) ? import_array(&t, import->file.text[0], error)
                                     : import_text(&t, descriptor, samples, error);
 }

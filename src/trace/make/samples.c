@@ -4,56 +4,79 @@
 #include "base/memory.h"
 #include "base/units.h"
 
+#include <cjson/cJSON.h>
 #include <inttypes.h>
+#include <string.h>
 #include <sys/stat.h>
 
-/* "NAME=64": the length of the name; "64": 0. A name may hold an "=" itself. */
-static size_t name_length(const char *text) {
-  const char *equals = strrchr(text, '=');
-  return equals ? (size_t)(equals - text) : 0;
+/* What names a table, the length of its name; NULL: nothing does. A name may hold an "=" itself. */
+static const char *named(struct ss_node entry, bool by_name, size_t *length) {
+  const char *text = by_name ? ss_node_key(entry) : ss_node_is_text(entry) ? entry.at->valuestring : "";
+  const char *equals = by_name ? text + strlen(text) : strrchr(text, '=');
+  *length = equals ? (size_t)(equals - text) : 0;
+  return equals ? text : NULL;
 }
 
-static bool names(const char *text, const char *table) {
-  const size_t length = name_length(text);
-  return length == strlen(table) && strncmp(text, table, length) == 0;
+static struct ss_node first_of(struct ss_node numbers) {
+  return ss_node_is_array(numbers) || ss_node_is_object(numbers) ? ss_node_first(numbers) : numbers;
 }
 
-bool ss_per_table_get(const struct ss_per_table *numbers, const char *table, uint64_t usual, uint64_t least,
-                      uint64_t *out, struct ss_error *error) {
+static struct ss_node next_of(struct ss_node numbers, struct ss_node entry) {
+  return entry.at == numbers.at ? (struct ss_node){0} : ss_node_next(entry);
+}
+
+/* Which is the table called that the entry names? `tensors`: none is. */
+static size_t table_of(const char *name, size_t length, const struct ss_tensor *tensor, size_t tensors) {
+  size_t t = 0;
+  while (t < tensors && !(strlen(tensor[t].name) == length && strncmp(name, tensor[t].name, length) == 0)) t++;
+  return t;
+}
+
+bool ss_per_table_get(struct ss_node numbers, const char *table, uint64_t usual, uint64_t least, uint64_t *out,
+                      struct ss_error *error) {
+  const struct ss_tensor own = {.name = table};
   const char *found = NULL;
+  bool is_own = false;
+  char field[40];
   *out = usual;
-  for (size_t i = 0; i < numbers->count; i++)
-    if (!strchr(numbers->text[i], '=')) found = numbers->text[i];
-  for (size_t i = 0; i < numbers->count; i++)
-    if (strchr(numbers->text[i], '=') && names(numbers->text[i], table))
-      found = numbers->text[i] + name_length(numbers->text[i]) + 1;
-  return !found || ss_count_parse(found, numbers->option, least, UINT32_MAX, out, error);
+  if (ss_node_is_object(numbers)) numbers = ss_node_get(numbers, table);
+  if (ss_node_is_number(numbers)) return ss_node_count(numbers, least, UINT32_MAX, out, error);
+  for (struct ss_node n = first_of(numbers); ss_node_present(n); n = next_of(numbers, n)) {
+    const char *text;
+    size_t length;
+    if (!ss_node_text(n, &text, error)) return false;
+    const bool names = named(n, false, &length) != NULL;
+    if (names ? table_of(text, length, &own, 1) == 1 : is_own) continue;
+    found = names ? text + length + 1 : text;
+    is_own = names;
+  }
+  return !found || ss_count_parse(found, ss_doc_field(numbers.doc, ss_node_key(numbers), field, sizeof field), least,
+                                  UINT32_MAX, out, error);
 }
 
-bool ss_per_table_check(const struct ss_per_table *numbers, const struct ss_tensor *tensor, size_t tensors,
+bool ss_per_table_check(struct ss_node numbers, const struct ss_tensor *tensor, size_t tensors,
                         struct ss_error *error) {
-  for (size_t i = 0; i < numbers->count; i++) {
-    size_t t = 0;
-    if (!strchr(numbers->text[i], '=')) continue;
-    while (t < tensors && !names(numbers->text[i], tensor[t].name)) t++;
-    if (t == tensors)
-      return ss_fail(error, SS_BAD_INPUT, "%s %s: no table is called \"%.*s\" (the first is \"%s\")", numbers->option,
-                     numbers->text[i], (int)name_length(numbers->text[i]), numbers->text[i], tensor[0].name);
+  for (struct ss_node n = first_of(numbers); ss_node_present(n); n = next_of(numbers, n)) {
+    size_t length;
+    const char *name = named(n, ss_node_is_object(numbers), &length);
+    if (name && table_of(name, length, tensor, tensors) == tensors)
+      return ss_node_fail(numbers, error, "no table is called \"%.*s\" (the first is \"%s\")", (int)length, name,
+                          tensor[0].name);
   }
   return true;
 }
 
-bool ss_per_table_get_one(const struct ss_per_table *numbers, const char *table, uint64_t usual, uint64_t least,
-                          uint64_t *out, struct ss_error *error) {
-  const struct ss_tensor named = {.name = table};
-  return ss_per_table_check(numbers, &named, 1, error) && ss_per_table_get(numbers, table, usual, least, out, error);
+bool ss_per_table_get_one(struct ss_node numbers, const char *table, uint64_t usual, uint64_t least, uint64_t *out,
+                          struct ss_error *error) {
+  const struct ss_tensor tensor = {.name = table};
+  return ss_per_table_check(numbers, &tensor, 1, error) && ss_per_table_get(numbers, table, usual, least, out, error);
 }
 
 const char *ss_import_name(const struct ss_any_import *import) {
-  return strcmp(import->file[0], "-") == 0 ? "standard input" : import->file[0];
+  return strcmp(import->file.text[0], "-") == 0 ? "standard input" : import->file.text[0];
 }
 
-bool ss_samples_wanted(const struct ss_dealing *dealing, uint64_t *out, struct ss_error *error) {
+bool ss_samples_wanted(const struct ss_import *dealing, uint64_t *out, struct ss_error *error) {
   uint64_t each;
   if (dealing->ranks < 1 || dealing->ranks > SS_RANKS_MAX)
     return ss_fail(error, SS_BAD_INPUT, "ranks must be 1 to %" PRIu32, SS_RANKS_MAX);
@@ -64,7 +87,7 @@ bool ss_samples_wanted(const struct ss_dealing *dealing, uint64_t *out, struct s
   return true;
 }
 
-bool ss_samples_iterations(const struct ss_dealing *dealing, const char *name, const char *what, uint64_t samples,
+bool ss_samples_iterations(const struct ss_import *dealing, const char *name, const char *what, uint64_t samples,
                            uint64_t *out, struct ss_error *error) {
   const uint64_t each = dealing->batch * dealing->ranks; /* fits: ss_samples_wanted */
   *out = samples / each;
@@ -85,12 +108,12 @@ static bool check_distinct(const char *name, const struct ss_tensor *tensor, siz
 
 bool ss_samples_tensors(const struct ss_any_import *import, const char *name, struct ss_tensor *tensor,
                         size_t tensors, struct ss_error *error) {
-  if (!ss_per_table_check(&import->row_width, tensor, tensors, error)) return false;
+  if (!ss_per_table_check(import->row_width, tensor, tensors, error)) return false;
   for (size_t i = 0; i < tensors; i++) {
     uint64_t width;
-    if (!ss_per_table_get(&import->row_width, tensor[i].name, SS_ROW_WIDTH, 1, &width, error)) return false;
+    if (!ss_per_table_get(import->row_width, tensor[i].name, SS_ROW_WIDTH, 1, &width, error)) return false;
     tensor[i].row_width = (uint32_t)width;
-    tensor[i].dtype = import->dtype;
+    tensor[i].dtype = import->all.dtype;
   }
   return check_distinct(name, tensor, tensors, error);
 }
@@ -125,8 +148,8 @@ bool ss_samples_write(const struct ss_any_import *import, const struct ss_trace_
   struct ss_trace_content all = *content;
   told.watcher = import->watcher;
   all.row_source = &told;
-  all.source = import->source;
-  all.ranks = import->dealing.ranks;
+  all.source = import->all.source;
+  all.ranks = import->all.ranks;
   ss_watcher_begin(import->watcher, "tables", all.tensors);
   const bool good = ss_trace_write(import->output, &all, error);
   ss_watcher_end(import->watcher);

@@ -3,9 +3,27 @@
 
 #include "trace/make/import.h"
 
-enum { SS_ROW_WIDTH = 128 /* elements a row, unless said: as MLPerf's DLRM has */ };
+enum {
+  SS_ROW_WIDTH = 128, /* elements a row, unless said: as MLPerf's DLRM has */
+  SS_SEQ = 64         /* ids or words of a sample, unless said, or an array of two dimensions says it */
+};
 
-/* ss_import_any of each kind: `from` is the kind, and batch, tensor and source are said. */
+/* An import's object, read; what is NULL, absent or 0 was not said. Texts are the document's. */
+struct ss_any_import {
+  struct ss_import all; /* of words; of all others what they have: `seq` 0: not said; neither vocab nor row_width */
+  struct ss_texts file; /* one, or pairs of bags; "-" is standard input */
+  enum ss_data from;    /* the kind, once it is known */
+  uint64_t tables;      /* that each pair of bags is of */
+  int64_t pad;          /* id of padding, which is no token; -1: none */
+  struct ss_node row_width, vocab, hash_rows; /* each for all tables, or by table: ss_per_table_get */
+  struct ss_texts missing;                    /* texts that stand for no value, besides the empty one */
+  struct ss_node columns; /* "carrier,15-40": names, and numbers from 1; or a list of such and of numbers */
+  bool header;            /* the first record has names of columns, which are else called c1, c2, ... */
+  const char *output;
+  const struct ss_watcher *watcher;
+};
+
+/* Of each kind; batch, tensor and source are said. */
 bool ss_import_table(const struct ss_any_import *import, struct ss_error *error) SS_MUST_CHECK;
 bool ss_import_tokens(const struct ss_any_import *import, struct ss_error *error) SS_MUST_CHECK;
 bool ss_import_bags(const struct ss_any_import *import, struct ss_error *error) SS_MUST_CHECK;
@@ -13,21 +31,22 @@ bool ss_import_bags(const struct ss_any_import *import, struct ss_error *error) 
 /* The (first) file, as messages call it. */
 const char *ss_import_name(const struct ss_any_import *import);
 
-/* The number for the table of that name, else `usual`; errors name the option and the range. */
-bool ss_per_table_get(const struct ss_per_table *numbers, const char *table, uint64_t usual, uint64_t least,
-                      uint64_t *out, struct ss_error *error) SS_MUST_CHECK;
+/* The number for the table of that name, else `usual`. `numbers`: a number for all, an object of one each, or texts
+ * of both kinds ("64", "NAME=64"), of which the last counts. Errors name the field and the range. */
+bool ss_per_table_get(struct ss_node numbers, const char *table, uint64_t usual, uint64_t least, uint64_t *out,
+                      struct ss_error *error) SS_MUST_CHECK;
 /* The same where there is but that table: none may name another. */
-bool ss_per_table_get_one(const struct ss_per_table *numbers, const char *table, uint64_t usual, uint64_t least,
-                          uint64_t *out, struct ss_error *error) SS_MUST_CHECK;
+bool ss_per_table_get_one(struct ss_node numbers, const char *table, uint64_t usual, uint64_t least, uint64_t *out,
+                          struct ss_error *error) SS_MUST_CHECK;
 /* Are all that name a table, of one of those? */
-bool ss_per_table_check(const struct ss_per_table *numbers, const struct ss_tensor *tensor, size_t tensors,
+bool ss_per_table_check(struct ss_node numbers, const struct ss_tensor *tensor, size_t tensors,
                         struct ss_error *error) SS_MUST_CHECK;
 
 /* Samples that all iterations asked for take; UINT64_MAX: no end. Numbers that are too large are an error. */
-bool ss_samples_wanted(const struct ss_dealing *dealing, uint64_t *out, struct ss_error *error) SS_MUST_CHECK;
+bool ss_samples_wanted(const struct ss_import *dealing, uint64_t *out, struct ss_error *error) SS_MUST_CHECK;
 /* How many iterations `samples` make; none is an error that tells of the file `name`, and of `what` it has too few.
  */
-bool ss_samples_iterations(const struct ss_dealing *dealing, const char *name, const char *what, uint64_t samples,
+bool ss_samples_iterations(const struct ss_import *dealing, const char *name, const char *what, uint64_t samples,
                            uint64_t *out, struct ss_error *error) SS_MUST_CHECK;
 
 /* How far a file is read, for a watcher. */
