@@ -12,31 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- walking a tree -------------------------------------------------------------------------------------- */
-
-/* A preorder walk without recursion; the steps lead from the root to `item`. */
-struct walk {
-  cJSON *item;
-  size_t depth;
-  struct {
-    cJSON *item;
-    size_t index;
-  } steps[SS_TREE_DEPTH];
-};
-
-static bool walk_next(struct walk *walk) {
-  if (walk->item->child != NULL && walk->depth < SS_TREE_DEPTH) {
-    walk->steps[walk->depth].item = walk->item = walk->item->child;
-    walk->steps[walk->depth++].index = 0;
-    return true;
-  }
-  while (walk->depth > 0 && walk->steps[walk->depth - 1].item->next == NULL) walk->depth--;
-  if (walk->depth == 0) return false;
-  walk->item = walk->steps[walk->depth - 1].item->next;
-  walk->steps[walk->depth - 1].item = walk->item;
-  walk->steps[walk->depth - 1].index++;
-  return true;
-}
+/* --- documents ------------------------------------------------------------------------------------------- */
 
 struct keys {
   const char **list;
@@ -58,18 +34,12 @@ static bool check_object(struct ss_node node, struct keys *keys, struct ss_error
   return !twice || ss_node_fail(node, error, "the key \"%.60s\" stands here twice", twice);
 }
 
-static bool check_unique_keys(struct ss_doc *doc, struct ss_error *error) {
-  struct keys keys = {0};
-  struct walk walk = {.item = doc->root};
-  bool unique = true;
-  do {
-    if (cJSON_IsObject(walk.item)) unique = check_object((struct ss_node){doc, walk.item}, &keys, error);
-  } while (unique && walk_next(&walk));
-  free(keys.list);
-  return unique;
+static bool check_unique_keys(struct ss_node node, struct keys *keys, struct ss_error *error) {
+  if (cJSON_IsObject(node.at) && !check_object(node, keys, error)) return false;
+  for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n))
+    if (!check_unique_keys(n, keys, error)) return false;
+  return true;
 }
-
-/* --- documents ------------------------------------------------------------------------------------------- */
 
 bool ss_doc_adopt(const char *name, cJSON *root, struct ss_doc **out, struct ss_error *error) {
   struct ss_doc *doc = root != NULL ? ss_alloc_zero(1, sizeof *doc) : NULL;
@@ -94,10 +64,13 @@ bool ss_doc_parse(const char *name, const char *text, size_t length, struct ss_d
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   cJSON *root = cJSON_ParseWithLengthOpts(text + mark, length - mark, NULL, false);
   if (!ss_doc_adopt(name, root, &doc, error)) return false;
-  if (!check_unique_keys(doc, error)) return false;
-  *out = doc;
-  doc = NULL;
-  return true;
+  struct keys keys = {0};
+  if (check_unique_keys(ss_doc_root(doc), &keys, error)) {
+    *out = doc;
+    doc = NULL;
+  }
+  free(keys.list);
+  return doc == NULL;
 }
 
 /* Reads to the end or just past `limit`; pipes have no size to ask for. */
@@ -244,25 +217,32 @@ static bool is_plain_key(const char *key) {
   return true;
 }
 
-const char *ss_node_path(struct ss_node node, char *buffer, size_t size) {
-  struct walk walk = {.item = node.doc->root};
-  if (size > 0) *buffer = '\0';
-  while (walk.item != node.at)
-    if (!walk_next(&walk)) return buffer; /* absent: it has no path */
+/* Puts the step to a member before the path that goes on from there. */
+static void prepend(struct ss_node member, bool of_array, size_t index, char *path, size_t size) {
+  const char *key = member.at->string != NULL ? member.at->string : "";
+  const char *dot = *path != '\0' && *path != '[' ? "." : "";
+  SS_AUTO_FREE char *whole = NULL;
+  const int length = of_array            ? asprintf(&whole, "[%zu]%s%s", index, dot, path)
+                     : is_plain_key(key) ? asprintf(&whole, "%s%s%s", key, dot, path)
+                                         : asprintf(&whole, "[\"%s\"]%s%s", key, dot, path);
+  if (length < 0) whole = NULL;
+  else (void)snprintf(path, size, "%s", whole);
+}
 
-  size_t used = 0;
-  const cJSON *parent = node.doc->root;
-  for (size_t i = 0; i < walk.depth && used < size; i++) {
-    const cJSON *item = walk.steps[i].item;
-    const char *key = item->string != NULL ? item->string : "";
-    int length;
-    if (cJSON_IsArray(parent)) length = snprintf(buffer + used, size - used, "[%zu]", walk.steps[i].index);
-    else if (is_plain_key(key)) length = snprintf(buffer + used, size - used, "%s%s", i > 0 ? "." : "", key);
-    else length = snprintf(buffer + used, size - used, "[\"%s\"]", key);
-    if (length < 0) break;
-    used += (size_t)length;
-    parent = item;
-  }
+/* Is it in there? Then its path from `from` on. */
+static bool find_path(struct ss_node from, const cJSON *wanted, char *path, size_t size) {
+  size_t index = 0;
+  for (struct ss_node n = ss_node_first(from); ss_node_present(n); n = ss_node_next(n), index++)
+    if (n.at == wanted || find_path(n, wanted, path, size)) {
+      prepend(n, ss_node_is_array(from), index, path, size);
+      return true;
+    }
+  return false;
+}
+
+const char *ss_node_path(struct ss_node node, char *buffer, size_t size) {
+  *buffer = '\0';
+  (void)find_path(ss_doc_root(node.doc), node.at, buffer, size);
   return buffer;
 }
 

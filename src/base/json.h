@@ -61,8 +61,10 @@ bool ss_doc_adopt(const char *name, struct cJSON *root, struct ss_doc **out, str
  * as JSON when it parses as JSON, else as a string. A path through something that is neither object nor array, or an
  * index beyond the end, is an error. */
 bool ss_doc_set(struct ss_doc *doc, const char *path, const char *value, struct ss_error *error) SS_MUST_CHECK;
-/* That value, the caller's; NULL: an error, in which `name` stands for the document. */
-struct cJSON *ss_json_value(const char *name, const char *path, const char *value, struct ss_error *error);
+/* That value, the caller's; NULL: an error, in which `name` stands for the document. `strict`: what begins like a
+ * text, a list or an object must be one. */
+struct cJSON *ss_json_value(const char *name, const char *path, const char *value, bool strict,
+                            struct ss_error *error);
 /* The same with a ready item, which the document owns from then on, also on failure. */
 bool ss_doc_set_item(struct ss_doc *doc, const char *path, struct cJSON *item, struct ss_error *error) SS_MUST_CHECK;
 

@@ -113,34 +113,30 @@ bool ss_doc_set_item(struct ss_doc *doc, const char *path, cJSON *item, struct s
 }
 
 static bool is_utf8(const char *text) {
-  while (*text != '\0') {
-    const size_t size = ss_utf8_size(text, 4);
-    if (size == 0) return false;
-    text += size;
-  }
+  for (size_t size; *text != '\0'; text += size)
+    if ((size = ss_utf8_size(text, 4)) == 0) return false;
   return true;
 }
 
-cJSON *ss_json_value(const char *name, const char *path, const char *value, struct ss_error *error) {
+cJSON *ss_json_value(const char *name, const char *path, const char *value, bool strict, struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *parsed = NULL;
+  struct ss_error no_json;
   if (!is_utf8(path) || !is_utf8(value)) {
     (void)ss_fail(error, SS_BAD_INPUT, "%s: %.200s: \"%.200s\" is not UTF-8", name, path, value);
     return NULL;
   }
-  struct ss_doc *parsed = NULL;
-  struct ss_error no_json;
-  cJSON *item = NULL;
-  if (ss_doc_parse("value", value, strlen(value), &parsed, &no_json)) {
-    item = parsed->root;
+  if (ss_doc_parse(path, value, strlen(value), &parsed, &no_json)) {
+    cJSON *item = parsed->root;
     parsed->root = NULL;
-    ss_doc_free(parsed);
-  } else if (no_json.status == SS_BAD_INPUT) {
-    item = cJSON_CreateString(value);
+    return item;
   }
-  if (item == NULL) (void)ss_fail_memory(error, "setting a field");
+  const bool words = !strict || !strchr("[{\"", value[strspn(value, " \t\r\n")]);
+  cJSON *item = words && no_json.status == SS_BAD_INPUT ? cJSON_CreateString(value) : NULL;
+  if (item == NULL && error != NULL) *error = no_json;
   return item;
 }
 
 bool ss_doc_set(struct ss_doc *doc, const char *path, const char *value, struct ss_error *error) {
-  cJSON *item = ss_json_value(doc->name, path, value, error);
+  cJSON *item = ss_json_value(doc->name, path, value, false, error);
   return item != NULL && ss_doc_set_item(doc, path, item, error);
 }

@@ -5,9 +5,8 @@
 
 #include <cjson/cJSON.h>
 
-/* SS_PATH_STEPS bounds what ss_doc_set may nest on top of the parser's limit, so that no tree is deeper than
- * SS_TREE_DEPTH and cJSON's recursion stays small. */
-enum { SS_PATH_STEPS = 64, SS_TREE_DEPTH = CJSON_NESTING_LIMIT + SS_PATH_STEPS };
+/* What ss_doc_set may nest on top of the parser's limit, so that recursion stays small. */
+enum { SS_PATH_STEPS = 64 };
 
 struct ss_doc {
   char *name;

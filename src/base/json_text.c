@@ -99,3 +99,26 @@ double ss_json_number(const cJSON *object, const char *name) {
 const char *ss_json_word(const cJSON *object, const char *name) {
   return cJSON_GetStringValue(ss_json_get(object, name));
 }
+
+static cJSON *copy_of(const cJSON *tree) {
+  return tree ? cJSON_Duplicate(tree, true) : cJSON_CreateNull();
+}
+
+void ss_json_differences(cJSON *list, const char *path, const cJSON *was, const cJSON *now) {
+  char inner[400];
+  const char *dot = *path ? "." : "";
+  if (was && now && cJSON_Compare(was, now, true)) return;
+  if (!cJSON_IsObject(was) || !cJSON_IsObject(now)) {
+    cJSON_AddItemToArray(list,
+                         ss_json_object(SS_T("input", path), SS_J("was", copy_of(was)), SS_J("now", copy_of(now))));
+    return;
+  }
+  for (const cJSON *m = was->child; m; m = m->next) {
+    snprintf(inner, sizeof inner, "%s%s%s", path, dot, m->string);
+    ss_json_differences(list, inner, m, ss_json_get(now, m->string));
+  }
+  for (const cJSON *m = now->child; m; m = m->next) {
+    snprintf(inner, sizeof inner, "%s%s%s", path, dot, m->string);
+    if (!cJSON_HasObjectItem(was, m->string)) ss_json_differences(list, inner, NULL, m);
+  }
+}

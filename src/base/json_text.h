@@ -56,3 +56,7 @@ void ss_json_add_text(struct cJSON *object, const char *name, const char *text);
 struct cJSON *ss_json_get(const struct cJSON *object, const char *name);
 double ss_json_number(const struct cJSON *object, const char *name);
 const char *ss_json_word(const struct cJSON *object, const char *name);
+
+/* Adds {"input": the path, "was", "now"} for each member in which two trees differ, of objects member by member; what
+ * only one of them has is null in the other. `path`: where they stand, "" of whole documents. */
+void ss_json_differences(struct cJSON *list, const char *path, const struct cJSON *was, const struct cJSON *now);

@@ -88,7 +88,7 @@ static bool edit_set(struct ss_call *call, const char *text, struct ss_error *er
   if (!equals || equals == text)
     return ss_fail(error, SS_BAD_INPUT, "--set %s: expected PATH=VALUE (say cluster.bandwidth=100Gbps)", text);
   SS_AUTO_FREE char *path = strndup(text, (size_t)(equals - text));
-  cJSON *value = path ? ss_json_value("--set", path, equals + 1, error) : NULL;
+  cJSON *value = path ? ss_json_value("--set", path, equals + 1, false, error) : NULL;
   if (!path) return ss_fail_memory(error, "reading options");
   cJSON_DeleteItemFromObjectCaseSensitive(call->options, path);
   return value && ss_call_edit(call, path, value, error) &&

@@ -172,29 +172,6 @@ bool ss_request_parse(struct ss_request *request, const char *json, struct ss_er
 
 /* --- edits ----------------------------------------------------------------------------------------------------- */
 
-static bool is_utf8(const char *text) {
-  for (size_t n; *text; text += n)
-    if ((n = ss_utf8_size(text, 4)) == 0) return false;
-  return true;
-}
-
-/* Words that are no JSON. NULL: an error. */
-static cJSON *words(const char *path, const char *value, struct ss_error *error) {
-  cJSON *text = is_utf8(value) ? cJSON_CreateString(value) : NULL;
-  if (!text) (void)ss_fail(error, SS_BAD_INPUT, "%s: \"%s\" is not UTF-8", path, value);
-  return text;
-}
-
-/* NULL: an error. What begins like a list or an object must be one. */
-static cJSON *read_value(const char *path, const char *value, struct ss_error *error) {
-  SS_AUTO_DOC struct ss_doc *doc = NULL;
-  if (!ss_doc_parse(path, value, strlen(value), &doc, error))
-    return strchr("[{\"", value[strspn(value, " \t\r\n")]) ? NULL : words(path, value, error);
-  cJSON *item = cJSON_Duplicate(ss_doc_root(doc).at, true);
-  if (!item) (void)ss_fail_memory(error, "reading a request");
-  return item;
-}
-
 /* Takes the item over. */
 static bool add_edit(struct ss_request *request, const char *path, cJSON *item, struct ss_error *error) {
   cJSON *edits = ((struct handle *)request)->edits;
@@ -212,14 +189,12 @@ static bool add_edit(struct ss_request *request, const char *path, cJSON *item, 
 }
 
 bool ss_request_set(struct ss_request *request, const char *path, const char *value, struct ss_error *error) {
-  struct ss_error own;
   if (!ss_argument_given(request, "request", error) || !ss_argument_given(path, "path", error) ||
       !ss_argument_given(value, "value", error))
     return false;
-  if (!*path || !is_utf8(path)) return ss_fail(error, SS_BAD_INPUT, "\"%s\" is no path of a field", path);
-  cJSON *item = read_value(path, value, &own);
-  if (item) return add_edit(request, path, item, error);
-  return ss_fail(error, own.status, "%s", own.text);
+  if (!*path) return ss_fail(error, SS_BAD_INPUT, "\"\" is no path of a field");
+  cJSON *item = ss_json_value("request", path, value, true, error);
+  return item && add_edit(request, path, item, error);
 }
 
 bool ss_request_lend_trace(struct ss_request *request, const char *name, struct ss_trace *trace,
@@ -227,7 +202,7 @@ bool ss_request_lend_trace(struct ss_request *request, const char *name, struct 
   if (!ss_argument_given(request, "request", error) || !ss_argument_given(name, "name", error) ||
       !ss_argument_given(trace, "trace", error))
     return false;
-  if (!*name || !is_utf8(name)) return ss_fail(error, SS_BAD_INPUT, "\"%s\" is no name of a trace", name);
+  if (!*name) return ss_fail(error, SS_BAD_INPUT, "\"%s\" is no name of a trace", name);
   return ss_sources_lend(&((struct handle *)request)->traces, name, trace, error);
 }
 

@@ -45,35 +45,11 @@ cJSON *ss_study_inputs(const struct ss_study *study) {
   return out;
 }
 
-static void add_input(cJSON *list, const char *path, const cJSON *was, const cJSON *now) {
-  cJSON_AddItemToArray(list, ss_json_object(SS_T("input", path),
-                                            SS_J("was", was ? cJSON_Duplicate(was, true) : cJSON_CreateNull()),
-                                            SS_J("now", now ? cJSON_Duplicate(now, true) : cJSON_CreateNull())));
-}
-
-/* Member by member: what only one of them has is null in the other. */
-static void compare_inputs(cJSON *list, const char *path, const cJSON *was, const cJSON *now) {
-  char inner[400];
-  if (was && now && cJSON_Compare(was, now, true)) return;
-  if (!was || !now || !cJSON_IsObject(was) || !cJSON_IsObject(now)) {
-    add_input(list, path, was, now);
-    return;
-  }
-  for (const cJSON *m = was->child; m; m = m->next) {
-    snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "." : "", m->string);
-    compare_inputs(list, inner, m, ss_json_get(now, m->string));
-  }
-  for (const cJSON *m = now->child; m; m = m->next) {
-    snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "." : "", m->string);
-    if (!cJSON_HasObjectItem(was, m->string)) add_input(list, inner, NULL, m);
-  }
-}
-
 /* NULL: none are stored. */
 static cJSON *changed_inputs(struct ss_doc *stored, const cJSON *now) {
   const struct ss_node was = ss_node_get(ss_doc_root(stored), "inputs");
   cJSON *list = ss_node_is_object(was) ? cJSON_CreateArray() : NULL;
-  if (list) compare_inputs(list, "", was.at, now);
+  if (list) ss_json_differences(list, "", was.at, now);
   return list;
 }
 

@@ -13,6 +13,6 @@ static inline void add_edit(cJSON *edits, const char *text) {
   char path[256];
   if (!equals || equals == text || (size_t)(equals - text) >= sizeof path) return;
   (void)snprintf(path, sizeof path, "%.*s", (int)(equals - text), text);
-  cJSON *value = ss_json_value("--set", path, equals + 1, NULL);
+  cJSON *value = ss_json_value("--set", path, equals + 1, false, NULL);
   if (value) cJSON_AddItemToObject(edits, path, value);
 }

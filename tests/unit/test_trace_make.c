@@ -530,14 +530,14 @@ TEST(test_merge_disagreement) {
   assert_null(merged(&parts, NULL, &error));                                                                         \
   assert_int_equal(error.status, SS_BAD_INPUT);                                                                      \
   if (!strstr(error.text, message)) fail_msg("said \"%s\", not \"%s\"", error.text, message)
-  DIFFERS(parts.content[1].iterations = 1, "number of iterations is 1; in first it is 2");
+  DIFFERS(parts.content[1].iterations = 1, "iterations is 1; in first it is 2");
   DIFFERS(parts.content[1].pad_id = -1, "pad_id");
   DIFFERS(parts.content[1].tokens = NULL, "tokens");
   DIFFERS(parts.content[1].gpus_per_node = 8, "gpus_per_node");
   DIFFERS(parts.content[1].source = "else", "source");
-  DIFFERS(parts.content[1].tensor = &tensor, "T's number of rows is 999; in first it is 1000");
+  DIFFERS(parts.content[1].tensor = &tensor, "tensor 0.rows is 999; in first it is 1000");
   tensor.name = "U";
-  DIFFERS(parts.content[1].tensor = &tensor, "name is \"U\"");
+  DIFFERS(parts.content[1].tensor = &tensor, "tensor 0.name is \"U\"");
   static const struct ss_dense dense = {"w", 8};
   DIFFERS((parts.content[1].dense = &dense, parts.content[1].dense_count = 1), "dense");
 

@@ -1,84 +1,47 @@
 #include "trace/make/merge_traces.h"
 
+#include "base/json_text.h"
 #include "trace/file/trace_internal.h"
 
+#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <string.h>
 
-/* "B: WHAT is X; A has Y": the parts cannot be one trace. */
-static bool differ(const struct ss_trace *a, const struct ss_trace *b, struct ss_error *error, const char *what,
-                   const char *of_a, const char *of_b) {
-  return ss_fail(error, SS_BAD_INPUT, "%.200s: %.100s is %.100s; in %.200s it is %.100s", b->name, what, of_b,
-                 a->name, of_a);
-}
-
-static bool same_number(const struct ss_trace *a, const struct ss_trace *b, struct ss_error *error, const char *what,
-                        uint64_t of_a, uint64_t of_b) {
-  char x[24], y[24];
-  if (of_a == of_b) return true;
-  (void)snprintf(x, sizeof x, "%" PRId64, (int64_t)of_a);
-  (void)snprintf(y, sizeof y, "%" PRId64, (int64_t)of_b);
-  return differ(a, b, error, what, x, y);
-}
-
-static bool same_text(const struct ss_trace *a, const struct ss_trace *b, struct ss_error *error, const char *what,
-                      const char *of_a, const char *of_b) {
-  char x[100], y[100];
-  if (strcmp(of_a, of_b) == 0) return true;
-  (void)snprintf(x, sizeof x, "\"%.90s\"", of_a);
-  (void)snprintf(y, sizeof y, "\"%.90s\"", of_b);
-  return differ(a, b, error, what, x, y);
-}
-
-static const char *values_name(const struct ss_tensor_data *t) {
-  return t->values ? ss_dtype_name(t->values_dtype) : "absent";
-}
-
-static bool same_tensor(const struct ss_trace *a, const struct ss_trace *b, size_t i, struct ss_error *error) {
-  const struct ss_tensor_data *x = &a->tensor[i], *y = &b->tensor[i];
-  char what[120];
-  (void)snprintf(what, sizeof what, "tensor %zu's name", i);
-  if (!same_text(a, b, error, what, x->tensor.name, y->tensor.name)) return false;
-  (void)snprintf(what, sizeof what, "%.80s's number of rows", x->tensor.name);
-  if (!same_number(a, b, error, what, x->tensor.rows, y->tensor.rows)) return false;
-  (void)snprintf(what, sizeof what, "%.80s's row_width", x->tensor.name);
-  if (!same_number(a, b, error, what, x->tensor.row_width, y->tensor.row_width)) return false;
-  (void)snprintf(what, sizeof what, "%.80s's dtype", x->tensor.name);
-  if (!same_text(a, b, error, what, ss_dtype_name(x->tensor.dtype), ss_dtype_name(y->tensor.dtype))) return false;
-  (void)snprintf(what, sizeof what, "the dtype of %.80s.values", x->tensor.name);
-  if (!same_text(a, b, error, what, values_name(x), values_name(y))) return false;
-  (void)snprintf(what, sizeof what, "whether %.80s has bags (1: yes)", x->tensor.name);
-  return same_number(a, b, error, what, x->bags.first != NULL, y->bags.first != NULL);
-}
-
-static bool same_dense(const struct ss_trace *a, const struct ss_trace *b, struct ss_error *error) {
-  if (!same_number(a, b, error, "the number of dense tensors", a->dense_count, b->dense_count)) return false;
-  for (size_t i = 0; i < a->dense_count; i++) {
-    char what[120];
-    (void)snprintf(what, sizeof what, "dense tensor %zu's name", i);
-    if (!same_text(a, b, error, what, a->dense[i].name, b->dense[i].name)) return false;
-    (void)snprintf(what, sizeof what, "the size of dense tensor %.80s", a->dense[i].name);
-    if (!same_number(a, b, error, what, a->dense[i].bytes, b->dense[i].bytes)) return false;
+/* What parts must have in common; `source`: also where they come from. */
+static cJSON *facts_of(const struct ss_trace *t, bool source) {
+  char name[48];
+  cJSON *facts = ss_json_object(SS_N("iterations", (double)t->iterations), SS_N("tensors", (double)t->tensors),
+                                SS_N("dense tensors", (double)t->dense_count));
+  for (size_t i = 0; i < t->tensors; i++) {
+    const struct ss_tensor_data *d = &t->tensor[i];
+    (void)snprintf(name, sizeof name, "tensor %zu", i);
+    ss_json_add(facts, SS_J(name, ss_json_object(SS_T("name", d->tensor.name), SS_N("rows", (double)d->tensor.rows),
+                                                 SS_N("row_width", d->tensor.row_width),
+                                                 SS_T("dtype", ss_dtype_name(d->tensor.dtype)),
+                                                 SS_T("values", d->values ? ss_dtype_name(d->values_dtype) : NULL),
+                                                 SS_B("bags", d->bags.first != NULL))));
   }
-  return true;
+  for (size_t i = 0; i < t->dense_count; i++) {
+    (void)snprintf(name, sizeof name, "dense tensor %zu", i);
+    ss_json_add(facts,
+                SS_J(name, ss_json_object(SS_T("name", t->dense[i].name), SS_N("bytes", (double)t->dense[i].bytes))));
+  }
+  ss_json_add(facts, SS_N("pad_id", (double)t->pad_id), SS_N("gpus_per_node", t->gpus_per_node),
+              SS_B("tokens", t->tokens != NULL), SS_T("source", source ? t->source : NULL));
+  return facts;
 }
 
 static bool check_agree(const struct ss_trace *a, const struct ss_trace *b, bool sources, struct ss_error *error) {
-  if (!same_number(a, b, error, "the number of iterations", a->iterations, b->iterations) ||
-      !same_number(a, b, error, "the number of tensors", a->tensors, b->tensors))
-    return false;
-  for (size_t i = 0; i < a->tensors; i++)
-    if (!same_tensor(a, b, i, error)) return false;
-  if (!same_dense(a, b, error) ||
-      !same_number(a, b, error, "pad_id (-1: none)", (uint64_t)a->pad_id, (uint64_t)b->pad_id) ||
-      !same_number(a, b, error, "gpus_per_node (0: none)", a->gpus_per_node, b->gpus_per_node) ||
-      !same_number(a, b, error, "whether tokens are counted (1: yes)", a->tokens != NULL, b->tokens != NULL))
-    return false;
-  if (!sources || same_text(a, b, error, "source", a->source, b->source)) return true;
-  return ss_fail(error, SS_BAD_INPUT,
-                 "%.200s: source is \"%.100s\"; in %.200s it is \"%.100s\" (say --source TEXT to give "
-                 "the merged trace one)",
-                 b->name, b->source, a->name, a->source);
+  SS_AUTO_JSON cJSON *first = facts_of(a, sources), *other = facts_of(b, sources), *list = cJSON_CreateArray();
+  if (!first || !other || !list) return ss_fail_memory(error, "merging traces");
+  ss_json_differences(list, "", first, other);
+  if (!list->child) return true;
+  const char *what = ss_json_word(list->child, "input");
+  SS_AUTO_FREE char *was = cJSON_PrintUnformatted(ss_json_get(list->child, "was")),
+                    *now = cJSON_PrintUnformatted(ss_json_get(list->child, "now"));
+  if (!was || !now) return ss_fail_memory(error, "merging traces");
+  return ss_fail(error, SS_BAD_INPUT, "%.200s: %s is %.100s; in %.200s it is %.100s%s", b->name, what, now, a->name,
+                 was, strcmp(what, "source") == 0 ? " (say --source TEXT to give the merged trace one)" : "");
 }
 
 /* The merged trace being put together. */
