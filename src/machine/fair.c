@@ -11,11 +11,21 @@
 
 /* --- life ---------------------------------------------------------------------------------------------------- */
 
+/* One member's leaves with it; that of several outlives them. */
+static void leave_wire(struct ss_network *n) {
+  struct ss_fair_wire *wire = n->wire;
+  if (!wire) return;
+  wire->flows -= n->flows;
+  if (wire->member != &wire->only) return;
+  ss_fair_wire_close(wire);
+  free(wire);
+}
+
 static void close_network(struct ss_network *n) {
   if (!n) return;
-  ss_shares_close(&n->shares);
   ss_fair_heap_close(&n->computing);
   ss_fair_heap_close(&n->late);
+  leave_wire(n);
   free(n->message);
   free(n->work);
   free(n->ended);
@@ -24,9 +34,10 @@ static void close_network(struct ss_network *n) {
   free(n);
 }
 
-static bool open_parts(struct ss_network *n, const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers) {
+static bool open_parts(struct ss_network *n, const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers,
+                       const struct ss_fair_join *join) {
   const uint32_t endpoints = ranks + servers;
-  if (!ss_fair_map_open(&n->map, cluster, ranks, servers)) return false;
+  if (!ss_fair_map_open(&n->map, cluster, ranks, servers, join)) return false;
   n->window = ss_cluster_window(cluster);
   for (int i = 0; i < 2; i++) n->window_of[i] = ss_cluster_window_of(cluster, i == 1);
   n->uneven = ss_uneven_of(&n->cluster.jitter);
@@ -35,21 +46,28 @@ static bool open_parts(struct ss_network *n, const struct ss_cluster *cluster, u
   n->ended = ss_alloc(endpoints, sizeof *n->ended);
   if (!n->ended || !ss_take_zero(arena, n->end, endpoints) || !ss_take_zero(arena, n->done, endpoints) ||
       !ss_take(arena, n->queue, n->map.queues) || !ss_take(arena, n->stirred, endpoints) ||
-      !ss_take(arena, n->path, n->map.path) || !ss_fair_heap_reserve(&n->computing, endpoints) ||
-      !ss_shares_open(&n->shares, n->map.links, n->map.path))
+      !ss_take(arena, n->path, n->map.path) || !ss_fair_heap_reserve(&n->computing, endpoints))
     return false;
-  ss_fair_capacities(&n->map, cluster, n->shares.link);
+  if (join) return true;
+  n->wire = ss_alloc_zero(1, sizeof *n->wire);
+  if (!n->wire) return false;
+  n->wire->member = &n->wire->only;
+  n->wire->only = n;
+  n->wire->members = 1;
+  if (!ss_shares_open(&n->wire->shares, n->map.links, n->map.path)) return false;
+  ss_fair_capacities(&n->map, cluster, n->wire->shares.link);
   return true;
 }
 
-/* `live`: how many endpoints are played. */
-static struct ss_network *open_live(const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers,
-                                    uint32_t live) {
+/* `live`: how many endpoints are played; `join`: it is to be a member of a wire with others. */
+static struct ss_network *open_live(const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers, uint32_t live,
+                                    const struct ss_fair_join *join) {
   struct ss_network *n = ss_alloc_zero(1, sizeof *n);
   if (!n) return NULL;
   n->cluster = *cluster;
   n->live = live;
-  if (!open_parts(n, cluster, ranks, servers)) {
+  n->stretch = 1;
+  if (!open_parts(n, cluster, ranks, servers, join)) {
     close_network(n);
     return NULL;
   }
@@ -64,7 +82,16 @@ static struct ss_network *open_live(const struct ss_cluster *cluster, uint32_t r
 }
 
 static struct ss_network *open_network(const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers) {
-  return open_live(cluster, ranks, servers, ss_fair_period(cluster, ranks, servers));
+  return open_live(cluster, ranks, servers, ss_fair_period(cluster, ranks, servers), NULL);
+}
+
+struct ss_network *ss_fair_open_joined(const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers,
+                                       const struct ss_fair_join *join) {
+  return open_live(cluster, ranks, servers, ranks + servers, join);
+}
+
+void ss_fair_close(struct ss_network *network) {
+  close_network(network);
 }
 
 /* --- rounds -------------------------------------------------------------------------------------------------- */
@@ -72,6 +99,21 @@ static struct ss_network *open_network(const struct ss_cluster *cluster, uint32_
 static uint32_t enough(uint32_t had, uint64_t need) {
   const uint64_t grown = (uint64_t)had + had / 2 + 64;
   return (uint32_t)(grown > need ? grown : need);
+}
+
+static bool reserve_flows(struct ss_network *n, uint32_t flows) {
+  struct ss_fair_wire *wire = n->wire;
+  const uint64_t all = wire->flows - n->flows + flows;
+  if (all + n->map.endpoints >= SS_NONE) return false;
+  uint32_t *ended = ss_realloc(n->ended, flows + n->map.endpoints, sizeof *ended);
+  if (ended) n->ended = ended;
+  if (!ended) return false;
+  n->flows = flows;
+  wire->flows = all;
+  if (all <= wire->shares.capacity) return true;
+  uint32_t *over = ss_realloc(wire->ended, all, sizeof *over);
+  if (over) wire->ended = over;
+  return over && ss_shares_reserve(&wire->shares, (uint32_t)all);
 }
 
 /* No more flow than messages are listed, nor than ports may have under way. */
@@ -86,12 +128,7 @@ static bool reserve(struct ss_network *n, uint32_t messages, uint32_t works) {
     n->message_capacity = capacity;
   }
   const uint64_t flows = listed < most ? listed : most;
-  if (flows > n->shares.capacity) {
-    const uint32_t capacity = enough(n->shares.capacity, flows), ids = capacity + n->map.endpoints;
-    uint32_t *ended = ss_realloc(n->ended, ids, sizeof *ended);
-    if (ended) n->ended = ended;
-    if (!ended || !ss_shares_reserve(&n->shares, capacity)) return false;
-  }
+  if (flows > n->flows && !reserve_flows(n, enough((uint32_t)n->flows, flows))) return false;
   if (works > 0 && n->work_capacity - n->works < works) {
     const uint32_t capacity = enough(n->work_capacity, (uint64_t)n->work_capacity + works);
     struct ss_fair_work *work = ss_realloc(n->work, capacity, sizeof *work);
@@ -120,7 +157,7 @@ static void list_message(struct ss_network *n, const struct ss_network_round *ro
   struct ss_fair_end *a = &n->end[from], *b = &n->end[to];
   struct ss_fair_message *m = &n->message[id];
   if (n->free_message != SS_NONE) n->free_message = m->next_out;
-  *m = (struct ss_fair_message){.bytes = (double)bytes,
+  *m = (struct ss_fair_message){.bytes = (double)bytes * n->stretch,
                                 .from = from,
                                 .to = to,
                                 .kind = ss_fair_kind_of(&n->map, from, there, bytes, round->exchange),
@@ -165,13 +202,15 @@ static uint32_t number_of(const struct ss_network *n, uint32_t i) {
   return ss_fair_folded(n) ? i / n->live * n->map.ranks + i % n->live : i;
 }
 
-static bool take(struct ss_network *n, const struct ss_network_round *round) {
-  const uint32_t messages = played_of(n, round->messages.count), works = played_of(n, round->after_count);
+static void settle(struct ss_network *n, const struct ss_network_round *round) {
   if (round->dependent && !round->settled)
     for (uint32_t e = 0; e < n->live; e++) settle_end(n, e);
   for (uint32_t i = 0; round->dependent && round->settled && i < round->settled_count; i++)
     settle_end(n, round->settled[i]);
-  ss_fair_advance(n, false);
+}
+
+static bool list(struct ss_network *n, const struct ss_network_round *round) {
+  const uint32_t messages = played_of(n, round->messages.count), works = played_of(n, round->after_count);
   if (!reserve(n, messages, works)) return false;
   for (uint32_t i = 0; i < messages; i++) list_message(n, round, number_of(n, i));
   for (uint32_t i = 0; i < works; i++) {
@@ -182,9 +221,21 @@ static bool take(struct ss_network *n, const struct ss_network_round *round) {
   return true;
 }
 
+static bool take(struct ss_network *n, const struct ss_network_round *round) {
+  settle(n, round);
+  ss_fair_advance(n, false);
+  return list(n, round);
+}
+
+bool ss_fair_list(struct ss_network *n, const struct ss_network_round *round) {
+  settle(n, round);
+  return list(n, round);
+}
+
 /* From now on every endpoint is played, and what was alike until now as well. */
 static bool unfold(struct ss_network *n) {
-  struct ss_network *whole = open_live(&n->cluster, n->map.ranks, n->map.endpoints - n->map.ranks, n->map.endpoints);
+  struct ss_network *whole = open_live(&n->cluster, n->map.ranks, n->map.endpoints - n->map.ranks, n->map.endpoints,
+                                       NULL);
   struct ss_arena arena = {0};
   struct ss_fair_lists room;
   bool ok = whole && ss_take(&arena, room.from, n->past_messages) && ss_take(&arena, room.to, n->past_messages) &&
@@ -198,6 +249,8 @@ static bool unfold(struct ss_network *n) {
     const struct ss_network folded = *n;
     *n = *whole;
     *whole = folded;
+    n->wire->only = n;
+    whole->wire->only = whole;
   }
   close_network(whole);
   return ok;
@@ -215,8 +268,8 @@ static bool take_round(struct ss_network *n, const struct ss_network_round *roun
  * time. */
 static double least_of_port(const struct ss_network *n, uint32_t number, const struct ss_fair_port *port,
                             double *busy) {
-  const struct ss_shares_link *outer = &n->shares.link[n->map.outer + number];
-  const struct ss_shares_link *inner = &n->shares.link[n->map.inner + number];
+  const struct ss_shares_link *outer = &n->wire->shares.link[n->map.outer + number];
+  const struct ss_shares_link *inner = &n->wire->shares.link[n->map.inner + number];
   const double carried = ss_later(outer->bytes / outer->capacity, inner->bytes / inner->capacity);
   const double least = ss_later(carried, port->in_turn);
   *busy = ss_later(outer->busy, inner->busy);
@@ -243,7 +296,7 @@ static bool link_of(const struct ss_network *n, uint32_t i, struct ss_link_use *
     return true;
   }
   if (i - ports >= n->map.shared) return false;
-  const struct ss_shares_link *link = &n->shares.link[i - ports];
+  const struct ss_shares_link *link = &n->wire->shares.link[i - ports];
   *out = ss_fair_name(&n->map, i - ports);
   out->capacity = link->capacity;
   out->bytes = link->bytes;

@@ -124,7 +124,7 @@ struct ss_network_round ss_fair_recall(const struct ss_network *n, size_t i, con
 
 /* Of `count` links from `first` on, those of the first period are repeated. */
 static void repeat(struct ss_network *n, uint32_t first, uint32_t count, uint32_t period) {
-  struct ss_shares_link *link = &n->shares.link[first];
+  struct ss_shares_link *link = &n->wire->shares.link[first];
   for (uint32_t i = period; i < count; i++) link[i] = link[i - period];
 }
 

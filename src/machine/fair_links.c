@@ -54,12 +54,14 @@ static uint32_t numbered(struct ss_fair_map *map, uint32_t count) {
   return first;
 }
 
-bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *c, uint32_t ranks, uint32_t servers) {
+bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *c, uint32_t ranks, uint32_t servers,
+                      const struct ss_fair_join *join) {
   *map = (struct ss_fair_map){.ranks = ranks, .endpoints = ranks + servers, .nodes = ss_cluster_nodes(c, ranks)};
   map->nics = ss_cluster_nics(c);
   map->levels = c->fabric_levels;
-  map->cards = map->nics < c->gpus_per_node || ss_cluster_rings(c) > 1;
-  map->ports = ss_cluster_window(c) > 1;
+  map->seats = join ? join->endpoints : map->endpoints;
+  map->cards = map->nics < c->gpus_per_node || ss_cluster_rings(c) > 1 || (join && join->cards);
+  map->ports = join || ss_cluster_window(c) > 1;
   map->bus = c->intra_shared;
   map->has_exchange = c->has_exchange;
   map->out = numbered(map, map->cards ? map->nodes * map->nics : 0);
@@ -72,8 +74,8 @@ bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *c, uint3
   }
   map->buses = numbered(map, map->bus ? map->nodes : 0);
   map->shared = map->links;
-  map->outer = numbered(map, map->ports ? 2 * map->endpoints : 0);
-  map->inner = numbered(map, map->ports ? 2 * map->endpoints : 0);
+  map->outer = numbered(map, map->ports ? 2 * map->seats : 0);
+  map->inner = numbered(map, map->ports ? 2 * map->seats : 0);
   map->path = 2 * ((uint32_t)map->cards + map->levels); /* between nodes; a bus is crossed inside them */
   if (map->bus && map->path == 0) map->path = 1;
   map->path += 2 * (uint32_t)map->ports;
@@ -85,7 +87,7 @@ bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *c, uint3
 }
 
 static void give(struct ss_shares_link *links, uint32_t first, uint32_t count, double capacity) {
-  for (uint32_t i = first; i < first + count; i++) links[i].capacity = capacity;
+  for (uint32_t i = first; i < first + count; i++) links[i].capacity = ss_later(links[i].capacity, capacity);
 }
 
 void ss_fair_capacities(const struct ss_fair_map *map, const struct ss_cluster *c, struct ss_shares_link *links) {
@@ -94,8 +96,8 @@ void ss_fair_capacities(const struct ss_fair_map *map, const struct ss_cluster *
   for (uint32_t l = 0; l < map->levels; l++)
     give(links, map->level[l].up, 2 * map->level[l].groups, ss_cluster_uplink_rate(c, l));
   if (map->bus) give(links, map->buses, map->nodes, bus);
-  if (map->ports) give(links, map->outer, 2 * map->endpoints, card * rings);
-  if (map->ports) give(links, map->inner, 2 * map->endpoints, bus);
+  if (map->ports) give(links, map->outer, 2 * map->seats, card * rings);
+  if (map->ports) give(links, map->inner, 2 * map->seats, bus);
 }
 
 /* Levels of the fabric whose groups two nodes do not share: groups nest, so these are the lowest ones. */
@@ -120,7 +122,7 @@ uint32_t ss_fair_path(const struct ss_fair_map *map, uint32_t kind, uint32_t fro
   if (map->ports) {
     const uint32_t ports = k->inside ? map->inner : map->outer;
     links[n++] = ports + from;
-    links[n++] = ports + map->endpoints + to;
+    links[n++] = ports + map->seats + to;
   }
   if (k->inside) {
     if (map->bus) links[n++] = map->buses + map->node[from];

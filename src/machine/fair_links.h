@@ -24,6 +24,7 @@ struct ss_fair_map {
   bool cards, ports, bus;
   uint32_t out, in, buses, outer, inner; /* numbers of the first link of each sort; outer and inner: ports by class */
   uint32_t links, shared;
+  uint32_t seats; /* endpoints that have ports, of all that share the links */
   struct ss_fair_level level[SS_FABRIC_MAX];
   uint32_t *node, *card; /* [endpoints] */
   struct ss_segments segments[3];
@@ -35,9 +36,19 @@ struct ss_fair_map {
   bool has_exchange;
 };
 
-/* Whoever opens it frees its arena, also where memory was short. */
-bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers);
-/* B/s of each link of the map. */
+/* Maps of networks that share links number them alike: as if so many endpoints had ports, and cards were there. */
+struct ss_fair_join {
+  uint32_t endpoints;
+  bool cards;
+};
+
+/* Whoever opens it frees its arena, also where memory was short. `join`: NULL where it shares with no other. */
+bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers,
+                      const struct ss_fair_join *join);
+static inline void ss_fair_map_close(struct ss_fair_map *map) {
+  ss_arena_free(&map->arena);
+}
+/* B/s of each link of the map, where it has not more already. */
 void ss_fair_capacities(const struct ss_fair_map *map, const struct ss_cluster *cluster,
                         struct ss_shares_link *links);
 uint32_t ss_fair_kind_of(const struct ss_fair_map *map, uint32_t from, uint32_t to, uint64_t bytes, bool exchange);

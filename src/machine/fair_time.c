@@ -3,6 +3,7 @@
 #include "machine/fair_time.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Two instants nearer than this share of the time are one: what ends together by arithmetic ends together. */
 static const double INSTANT = 4e-15;
@@ -27,13 +28,13 @@ static double start_late(struct ss_network *n, uint32_t id, double alpha) {
   struct ss_fair_message *m = &n->message[id];
   const struct ss_passage passage = passage_of(n, m);
   const double latency = alpha * ss_uneven_latency(&n->uneven, &passage);
-  ss_fair_heap_set(&n->late, id, n->now + latency);
+  ss_fair_heap_set(&n->late, id, n->wire->now + latency);
   return latency;
 }
 
 static double start_in_queue(struct ss_network *n, uint32_t id, const struct ss_fair_kind *kind) {
   struct ss_fair_queue *queue = &n->queue[kind->queue];
-  n->message[id].due = n->now + kind->alpha;
+  n->message[id].due = n->wire->now + kind->alpha;
   if (queue->first == SS_NONE) queue->first = id;
   else n->message[queue->last].next_out = id;
   queue->last = id;
@@ -76,7 +77,7 @@ static void start_work(struct ss_network *n, uint32_t e) {
   end->computing = true;
   end->seconds += work->seconds;
   end->next_work = work->next;
-  ss_fair_heap_set(&n->computing, e, n->now + work->seconds);
+  ss_fair_heap_set(&n->computing, e, n->wire->now + work->seconds);
   work->next = n->free_work;
   n->free_work = id;
 }
@@ -107,7 +108,7 @@ void ss_fair_start_all(struct ss_network *n) {
 
 static void complete(struct ss_network *n, uint32_t e) {
   n->end[e].completed++;
-  n->done[e] = n->now;
+  n->done[e] = n->wire->now;
   ss_fair_stir(n, e);
 }
 
@@ -127,14 +128,16 @@ static void end_message(struct ss_network *n, uint32_t id) {
   n->listed--;
 }
 
-static bool end_flows(struct ss_network *n, double limit) {
-  const uint32_t count = ss_fair_heap_take(&n->shares.ends, limit, n->ended);
+static bool end_flows(struct ss_fair_wire *wire, double limit) {
+  const uint32_t count = ss_fair_heap_take(&wire->shares.ends, limit, wire->ended);
   for (uint32_t i = 0; i < count; i++) {
-    const uint32_t id = n->shares.flow[n->ended[i]].id;
+    const struct ss_shares_flow *flow = &wire->shares.flow[wire->ended[i]];
+    struct ss_network *n = wire->member[flow->owner];
+    const uint32_t id = flow->id;
     const struct ss_fair_message *m = &n->message[id];
-    n->end[m->from].out.busy += n->now - m->due;
-    n->end[m->to].in.busy += n->now - m->due;
-    ss_shares_end(&n->shares, n->now, n->ended[i]);
+    n->end[m->from].out.busy += wire->now - m->due;
+    n->end[m->to].in.busy += wire->now - m->due;
+    ss_shares_end(&wire->shares, wire->now, wire->ended[i]);
     end_message(n, id);
   }
   return count > 0;
@@ -151,12 +154,12 @@ static void flow(struct ss_network *n, uint32_t id) {
   struct ss_fair_message *m = &n->message[id];
   struct ss_fair_end *from = &n->end[m->from], *to = &n->end[m->to];
   const uint32_t links = ss_fair_path(&n->map, m->kind, m->from, m->to, n->path);
-  const struct ss_shares_flow flow = {.left = m->bytes, .cap = cap_of(n, m), .id = id};
-  const double least = m->bytes / ss_shares_begin(&n->shares, n->now, n->path, links, flow);
+  const struct ss_shares_flow flow = {.left = m->bytes, .cap = cap_of(n, m), .id = id, .owner = n->number};
+  const double least = m->bytes / ss_shares_begin(&n->wire->shares, n->wire->now, n->path, links, flow);
   count_least(n, m, least);
   from->out.bytes += m->bytes;
   to->in.bytes += m->bytes;
-  m->due = n->now;
+  m->due = n->wire->now;
 }
 
 static void end_latency(struct ss_network *n, uint32_t id) {
@@ -189,32 +192,47 @@ static bool end_computations(struct ss_network *n, double limit) {
 
 /* --- time ---------------------------------------------------------------------------------------------------- */
 
-/* HUGE_VAL when nothing is under way. */
-static double next_instant(const struct ss_network *n) {
+/* HUGE_VAL when nothing of the network's own is under way. */
+static double next_of(const struct ss_network *n) {
   double next = n->computing.count > 0 ? n->computing.item[0].time : HUGE_VAL;
-  if (n->shares.ends.count > 0) next = ss_sooner(next, n->shares.ends.item[0].time);
   if (n->late.count > 0) next = ss_sooner(next, n->late.item[0].time);
   for (uint32_t i = 0; i < n->map.queues; i++)
     if (n->queue[i].first != SS_NONE) next = ss_sooner(next, n->message[n->queue[i].first].due);
   return next;
 }
 
-static void step(struct ss_network *n, double instant) {
-  n->now = ss_later(n->now, instant);
-  const double limit = n->now * (1 + INSTANT);
+double ss_fair_next(const struct ss_fair_wire *wire) {
+  double next = wire->shares.ends.count > 0 ? wire->shares.ends.item[0].time : HUGE_VAL;
+  for (uint32_t i = 0; i < wire->members; i++)
+    if (wire->member[i]) next = ss_sooner(next, next_of(wire->member[i]));
+  return next;
+}
+
+void ss_fair_step(struct ss_fair_wire *wire, double instant) {
+  wire->now = ss_later(wire->now, instant);
+  const double limit = wire->now * (1 + INSTANT);
   for (bool any = true; any;) {
-    any = end_flows(n, limit);
-    any = end_latencies(n, limit) || any;
-    any = end_computations(n, limit) || any;
-    ss_fair_start_all(n);
+    any = end_flows(wire, limit);
+    for (uint32_t i = 0; i < wire->members; i++) {
+      struct ss_network *n = wire->member[i];
+      if (!n) continue;
+      any = end_latencies(n, limit) || any;
+      any = end_computations(n, limit) || any;
+      ss_fair_start_all(n);
+    }
   }
-  ss_shares_update(&n->shares, n->now);
+  ss_shares_update(&wire->shares, wire->now);
 }
 
 void ss_fair_advance(struct ss_network *n, bool to_the_end) {
   while (to_the_end || n->open == 0) {
-    const double instant = next_instant(n);
+    const double instant = ss_fair_next(n->wire);
     if (!(instant < HUGE_VAL)) return;
-    step(n, instant);
+    ss_fair_step(n->wire, instant);
   }
+}
+
+void ss_fair_wire_close(struct ss_fair_wire *wire) {
+  ss_shares_close(&wire->shares);
+  free(wire->ended);
 }

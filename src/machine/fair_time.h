@@ -58,16 +58,28 @@ struct ss_fair_lists {
   struct ss_computation *after;
 };
 
+/* What networks have in common whose messages are under way at once: links, and the clock. */
+struct ss_fair_wire {
+  struct ss_shares shares;
+  double now;
+  uint32_t *ended; /* room for ids of flows */
+  uint64_t flows;  /* of all members, the most at once */
+  struct ss_network **member, *only; /* [members]; only: room for one */
+  uint32_t members;
+};
+
 struct ss_network {
   struct ss_fair_map map;
-  struct ss_shares shares;
+  struct ss_fair_wire *wire;
+  uint32_t number; /* it is the wire's member of that number */
+  uint64_t flows;  /* of it alone, the most at once */
+  double stretch;  /* bytes that go over the links for each of a message's */
   struct ss_cluster cluster;
   uint32_t live; /* endpoints that are played: all, or those whose images the others are */
   struct ss_fair_past *past;
   size_t past_count, past_capacity;
   uint32_t past_messages, past_works; /* the most of a round */
   uint32_t window, window_of[2];      /* of chains, of exchanges; and the larger */
-  double now;
   struct ss_fair_end *end; /* [map.endpoints] */
   double *done;            /* [map.endpoints] */
   struct ss_fair_message *message;
@@ -81,7 +93,7 @@ struct ss_network {
       late; /* messages by the ends of their latencies, where these are uneven; else `queue` has them */
   struct ss_fair_heap computing;
   uint32_t *stirred, stirred_count; /* endpoints at which something may start */
-  uint32_t *ended;                  /* room for ids of flows, or of endpoints */
+  uint32_t *ended;                  /* room for ids of messages, or of endpoints */
   uint32_t *path;
   uint64_t open; /* ports at which a message to come could start now */
 };
@@ -131,3 +143,17 @@ void ss_fair_spread(struct ss_network *network);
 void ss_fair_start_all(struct ss_network *network);
 /* Lets time pass as long as nothing that is still to be listed could start; `to_the_end`: nothing is to be listed. */
 void ss_fair_advance(struct ss_network *network, bool to_the_end);
+/* When something happens next; HUGE_VAL: nothing is under way. And all that happens at that instant. */
+double ss_fair_next(const struct ss_fair_wire *wire);
+void ss_fair_step(struct ss_fair_wire *wire, double instant);
+
+/* --- networks that share a wire (plays.c) --------------------------------------------------------------------- */
+
+/* A network without a wire, all of whose endpoints are played; NULL when memory is short. */
+struct ss_network *ss_fair_open_joined(const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers,
+                                       const struct ss_fair_join *join);
+void ss_fair_close(struct ss_network *network);
+/* Lists a round and starts what may start now; no time passes. False when memory is short. */
+bool ss_fair_list(struct ss_network *network, const struct ss_network_round *round);
+/* Frees what it has; its members, and it, are the caller's. */
+void ss_fair_wire_close(struct ss_fair_wire *wire);

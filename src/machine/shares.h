@@ -53,6 +53,7 @@ struct ss_shares_flow {
   uint32_t id;              /* the caller's; of a free flow: the next free one */
   uint32_t neck;            /* its bottleneck: a link, or SS_NONE: its own cap */
   uint32_t trial_neck;
+  uint32_t owner; /* the caller's too: whose `id` is */
   uint64_t mark; /* equal to the shares' own: it varies */
   uint32_t links;
   bool frozen;

@@ -28,6 +28,7 @@ struct player {
   const struct ss_iterate_options *options;
   struct ss_iterated *out;
   struct ss_events events;
+  struct ss_under_way under_way;
   uint32_t operations; /* an iteration */
   struct stream *stream;
   uint32_t *ready;           /* [tasks] ranks that are ready for the instance that is due */
@@ -38,8 +39,8 @@ struct player {
   uint64_t *finished;        /* [iterations] ranks that are through */
   uint32_t computing;        /* ranks that are in a forward or backward pass */
   bool in_window;            /* between the end of the warm-up and the last iteration's */
-  double busy, hidden, own, split;
-  int64_t channel; /* span of the last task on it */
+  double busy, hidden, own, split, step;
+  int64_t channel[SS_CHANNELS_MAX]; /* span of the last task on each */
   size_t capacity;
   uint64_t record_from;
   bool short_of_memory;
@@ -71,6 +72,13 @@ static double seconds_of(const struct player *p, const struct stream *s, struct 
   const struct ss_module *m = &p->t->workload->module[o.module];
   if (o.kind == SS_SPAN_SPLIT) return p->t->split_period ? p->t->split[o.iteration % p->t->split_period] : 0;
   return s->factor * (p->options->compute * (o.kind == SS_SPAN_FORWARD ? m->forward : m->backward));
+}
+
+/* What software does before it. */
+static double step_of(const struct player *p, struct operation o) {
+  const struct ss_timetable *t = p->t;
+  if (o.kind != SS_SPAN_FORWARD || !t->step) return 0;
+  return t->step[(o.iteration - 1) % t->step_period * t->workload->modules + o.module];
 }
 
 /* The iteration whose instance of the task gates the operation. */
@@ -146,6 +154,9 @@ static bool next(void *context, uint32_t stream, double now, double *seconds) {
   *seconds = seconds_of(p, s, o);
   p->computing += o.kind != SS_SPAN_SPLIT;
   if (s->iteration >= p->options->warmup) *(o.kind == SS_SPAN_SPLIT ? &p->split : &p->own) += *seconds;
+  const double step = step_of(p, o);
+  if (s->iteration >= p->options->warmup) p->step += step;
+  *seconds += step;
   if (s->iteration >= p->record_from)
     s->last = record(
         p, (struct ss_span){o.kind, stream, o.module, o.iteration, now, now, now + *seconds, predecessor(p, s, o)});
@@ -155,14 +166,20 @@ static bool next(void *context, uint32_t stream, double now, double *seconds) {
 static bool submit(struct player *p, uint32_t task, uint64_t iteration, const struct stream *last, double now,
                    struct ss_error *error) {
   const struct ss_task *what = &p->t->task[task];
+  const struct ss_software *software = &p->t->policy.concurrency.software;
   const uint32_t slot = 2 * task + iteration % 2;
   if (++p->ready[task] < p->events.streams) return true;
   p->ready[task] = 0;
   p->instance[slot] = (struct instance){iteration, now, now, last->last, -1};
   if (what->kind == SS_TASK_PRIOR)
-    ss_events_rekey(&p->events, 2 * what->delayed + (iteration + 1) % 2, p->t->task[what->delayed].late_key);
-  return ss_events_submit(&p->events, slot, what->key, what->period ? what->seconds[iteration % what->period] : 0,
-                          error);
+    ss_events_rekey(&p->events, p->t->task[what->delayed].channel, 2 * what->delayed + (iteration + 1) % 2,
+                    p->t->task[what->delayed].late_key);
+  const double alone = what->period ? what->seconds[iteration % what->period] : 0, copy = software->copy;
+  return ss_events_submit(
+      &p->events, what->channel,
+      (struct ss_event){
+          .at = what->key, .who = slot, .alone = alone, .copy = copy > 0 && what->dense ? (double)what->bytes / copy : 0},
+      error);
 }
 
 static bool make_tasks(struct player *p, struct operation o, const struct stream *s, double now,
@@ -195,6 +212,7 @@ static bool ended(void *context, uint32_t stream, double now, struct ss_error *e
   const struct operation o = operation_of(p, s);
   p->computing -= o.kind != SS_SPAN_SPLIT;
   s->ended = now;
+  if (s->last >= 0) p->out->span[s->last].end = now;
   if (!make_tasks(p, o, s, now, error)) return false;
   if (++s->index == p->operations) end_iteration(p, s, now);
   return true;
@@ -203,16 +221,16 @@ static bool ended(void *context, uint32_t stream, double now, struct ss_error *e
 static void task_started(void *context, uint32_t slot, double now) {
   struct player *p = context;
   struct instance *x = &p->instance[slot];
-  const uint32_t task = slot / 2;
+  const uint32_t task = slot / 2, channel = p->t->task[task].channel;
   /* lookups(t+1) are played in iteration t */
   if (x->iteration < p->record_from + (p->t->task[task].kind == SS_TASK_LOOKUPS)) {
-    p->channel = -1;
+    p->channel[channel] = -1;
     return;
   }
   /* it began when it was submitted, or else when the channel was free */
-  const int64_t before = x->submitted < now ? p->channel : x->cause;
-  x->span = record(p, (struct ss_span){SS_SPAN_TASK, 0, task, x->iteration, x->submitted, now, NAN, before});
-  p->channel = x->span;
+  const int64_t before = x->submitted < now ? p->channel[channel] : x->cause;
+  x->span = record(p, (struct ss_span){SS_SPAN_TASK, channel, task, x->iteration, x->submitted, now, NAN, before});
+  p->channel[channel] = x->span;
 }
 
 static bool task_ended(void *context, uint32_t slot, double now, struct ss_error *error) {
@@ -231,9 +249,13 @@ static bool task_ended(void *context, uint32_t slot, double now, struct ss_error
 
 static void passed(void *context, double from, double to) {
   struct player *p = context;
-  if (!p->in_window || !p->events.busy) return;
+  if (!p->in_window || p->events.busy == 0) return;
   p->busy += to - from;
   p->hidden += (to - from) * p->computing / p->events.streams;
+}
+
+static uint64_t iteration_of(void *context, uint32_t slot) {
+  return ((const struct player *)context)->instance[slot].iteration;
 }
 
 /* --- the whole ------------------------------------------------------------------------------------------ */
@@ -251,6 +273,7 @@ static void summarise(struct player *p) {
   }
   out->own = p->own / streams / n;
   out->split = p->split / streams / n;
+  out->step = p->step / streams / n;
   out->stall = out->mean - out->own;
   if (fabs(out->stall) < 1e-12 * out->mean) out->stall = 0; /* two sums, in another order */
   out->busy = p->busy / n;
@@ -286,8 +309,12 @@ static bool open_player(struct player *p, struct ss_error *error) {
     return ss_fail_memory(error, "playing iterations");
   for (uint32_t i = 0; i < streams; i++) p->stream[i].last = -1;
   for (uint32_t i = 0; i < 2 * tasks; i++) p->instance[i].span = -1;
-  p->channel = p->out->last = -1;
-  return ss_events_open(&p->events, streams, client, error);
+  for (uint32_t c = 0; c < SS_CHANNELS_MAX; c++) p->channel[c] = -1;
+  p->out->last = -1;
+  p->under_way = (struct ss_under_way){p->options->network, iteration_of, p, NULL, NULL, 0, 0};
+  if (!ss_events_open(&p->events, streams, &p->t->policy.concurrency, client, error)) return false;
+  p->events.network = ss_under_way_network(&p->under_way);
+  return true;
 }
 
 bool ss_iterate(const struct ss_timetable *timetable, const struct ss_iterate_options *options,
@@ -306,6 +333,7 @@ bool ss_iterate(const struct ss_timetable *timetable, const struct ss_iterate_op
               ss_fail_prefix(error, "%s: an iteration", timetable->workload->name));
   ss_arena_free(&p.arena);
   ss_events_close(&p.events);
+  ss_under_way_close(&p.under_way);
   if (!ok) ss_iterated_free(out);
   return ok;
 }

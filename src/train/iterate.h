@@ -6,6 +6,7 @@
 #pragma once
 
 #include "train/timetable.h"
+#include "train/under_way.h"
 
 #include <math.h>
 
@@ -15,13 +16,14 @@ struct ss_iterate_options {
   double sigma;                /* of the lognormal factor on them, one an iteration and rank; 0: no jitter */
   uint64_t seed;               /* of that */
   uint64_t recorded;           /* iterations, the last ones, whose spans are kept */
+  const struct ss_task_network *network; /* where plays share links; NULL where there is one channel */
 };
 
 enum ss_span_kind { SS_SPAN_BACKWARD, SS_SPAN_SPLIT, SS_SPAN_FORWARD, SS_SPAN_TASK };
 
 struct ss_span {
   enum ss_span_kind kind;
-  uint32_t stream;    /* rank; of tasks: 0 */
+  uint32_t stream;    /* rank; of tasks: channel */
   uint32_t what;      /* module, or task */
   uint64_t iteration; /* t of backward(t), split(t), forward(t) and gradient(t), lookups(t), ... */
   double submitted;   /* s: when it could begin, but for others: tasks only */
@@ -34,7 +36,8 @@ struct ss_iterated {
   double own;            /* s: forward and backward times, mean over ranks */
   double stall;          /* mean - own; 0 where that is rounding */
   double split;          /* s: in the split, mean over ranks; part of the stall */
-  double busy;           /* s an iteration in which the channel is busy */
+  double step;           /* s: of software before forward passes; likewise */
+  double busy;           /* s an iteration in which a channel is busy */
   double hidden;         /* share of it under forward or backward passes, mean over ranks; NaN: it never is */
   double sent;           /* B an iteration, all tasks and ranks */
   double *end;           /* [iterations] s */

@@ -58,6 +58,26 @@ static bool split_exchanges(struct ss_node node, struct ss_system *s, struct ss_
   return true;
 }
 
+/* --- channels ---------------------------------------------------------------------------------------------- */
+
+static const char *const cargoes[] = {"gradient", "lookups", "prior", "delayed", "dense", NULL};
+
+/* What no list names is the first channel's. */
+static bool read_channels(struct ss_node list, void *system, struct ss_error *error) {
+  struct ss_concurrency *o = &((struct ss_system *)system)->concurrency;
+  bool named[SS_CARGOES] = {false};
+  o->channels = 0;
+  for (struct ss_node c = ss_node_first(list); ss_node_present(c); c = ss_node_next(c), o->channels++)
+    for (struct ss_node n = ss_node_first(c); ss_node_present(n); n = ss_node_next(n)) {
+      size_t cargo;
+      if (!ss_node_choice(n, cargoes, &cargo, error)) return false;
+      if (named[cargo]) return ss_node_fail(n, error, "\"%s\" has a channel already", cargoes[cargo]);
+      named[cargo] = true;
+      o->channel[cargo] = (uint8_t)o->channels;
+    }
+  return true;
+}
+
 /* --- what goes together --------------------------------------------------------------------------------- */
 
 static bool check_schemes(struct ss_node sparse, struct ss_node dense, const struct ss_system *s,
@@ -84,6 +104,19 @@ static bool read_select(struct ss_node node, struct ss_system *s, struct ss_erro
   return true;
 }
 
+static const struct ss_field_spec a_cargo = {NULL, NULL, SS_IS_CHOICE(cargoes)};
+static const struct ss_field_spec a_channel = {NULL, NULL, SS_IS_LIST(&a_cargo, 1, SS_CARGOES)};
+static const struct ss_field_spec software[] = {
+    {"call", "before each task is sent", SS_IS_TIME, SS_STORED(struct ss_software, call)},
+    {"copy", "at which dense buckets are filled and emptied", SS_IS_RATE, SS_STORED(struct ss_software, copy)},
+    {"cycle", "channels choose at multiples of it alone", SS_IS_TIME, SS_STORED(struct ss_software, cycle)},
+    {"step", "an iteration: what all forward passes wait for together, in even shares", SS_IS_TIME,
+     SS_STORED(struct ss_software, step)},
+    {"step_per_byte", "of a module's gradient, before its forward pass: s/B", SS_IS_FROM_0,
+     SS_STORED(struct ss_software, step_per_byte)},
+    {.name = NULL}};
+static const struct ss_object_spec software_spec = {.says = "what communication costs beside the wire",
+                                                    .field = software};
 static const struct ss_field_spec a_source = {NULL, NULL, SS_IS_NAME};
 static const struct ss_object_spec source_spec = {.says = "field name to where its number comes from",
                                                   .others = &a_source};
@@ -96,6 +129,11 @@ static const struct ss_field_spec fields[] = {
     {"bucket", "fifo only: dense gradients are fused until a bucket holds so much (0: no fusion)", SS_IS_BYTES},
     {"partition", "priority only: dense gradients are cut into parts of at most so much (0: whole)", SS_IS_BYTES},
     {"select", "what a lossless dense scheme is given of dense modules", SS_IS_OBJECT(&ss_selection_fields)},
+    {"channels", "tasks that go one after the other, in lists; what none names is in the first",
+     SS_IS_LIST(&a_channel, 1, SS_CHANNELS_MAX), .read = read_channels},
+    {"interference", "computing takes 1 + so many times as long while something is sent", SS_IS_FROM_0,
+     SS_STORED(struct ss_system, concurrency.interference)},
+    {"software", NULL, SS_IS_OBJECT(&software_spec), SS_STORED(struct ss_system, concurrency.software)},
     {"baseline", "speed-ups are over the fastest system that says so", SS_IS_FLAG, .usual = "false",
      SS_STORED(struct ss_system, baseline)},
     {"source", NULL, SS_IS_OBJECT(&source_spec)},
@@ -112,7 +150,7 @@ bool ss_system_read(struct ss_node node, struct ss_system *out, struct ss_error 
   const struct ss_setting defaults = {.index_bytes = 4};
   const struct ss_node sparse = ss_node_get(node, "sparse"), dense = ss_node_get(node, "dense"),
                        name = ss_node_get(node, "name");
-  *out = (struct ss_system){0};
+  *out = (struct ss_system){.concurrency.channels = 1};
   if (!ss_node_is_object(node))
     return ss_node_fail(node, error, "a system is an object with \"sparse\" and \"dense\"");
   if (!ss_object_read(&ss_system_fields, node, out, error)) return false;

@@ -8,6 +8,28 @@
 
 enum ss_schedule { SS_FIFO, SS_PRIORITY, SS_HORIZONTAL, SS_2D };
 
+/* What tasks carry, as channels tell them apart: dense tensors, and the rows of embeddings by the kind of their task
+ * (in the order of enum ss_task_kind). */
+enum ss_cargo { SS_CARGO_GRADIENT, SS_CARGO_LOOKUPS, SS_CARGO_PRIOR, SS_CARGO_DELAYED, SS_CARGO_DENSE, SS_CARGOES };
+enum { SS_CHANNELS_MAX = 8 };
+
+/* What communication costs beside the wire; 0: nothing. */
+struct ss_software {
+  double call;          /* s before each task's play */
+  double copy;          /* B/s at which dense buckets are filled before it, and emptied after it; 0: at once */
+  double cycle;         /* s: channels choose at multiples of it alone */
+  double step;          /* s an iteration on the compute stream, in even shares before each forward pass */
+  double step_per_byte; /* s/B of a module's gradient, likewise */
+};
+
+/* Which tasks are under way at once, and what that costs. */
+struct ss_concurrency {
+  uint32_t channels;                /* 0 is 1 */
+  uint8_t channel[SS_CARGOES];     /* which one carries it */
+  double interference;              /* an operation takes 1 + so many times as long while a play is under way */
+  struct ss_software software;
+};
+
 struct ss_system {
   char name[96];
   struct ss_setting sparse, dense;
@@ -18,6 +40,7 @@ struct ss_system {
   bool bucket_estimated; /* its source says so */
   uint64_t partition;    /* B, of `priority`; 0: whole tensors */
   struct ss_selection select;
+  struct ss_concurrency concurrency;
   bool baseline;
 };
 

@@ -17,7 +17,8 @@ struct ss_policy ss_system_policy(const struct ss_system *system) {
                             .partition = system->partition,
                             .exchanges = system->exchanges,
                             .dense_tables = dense,
-                            .fuse_tables = dense && ss_setting_same(&system->sparse, &system->dense)};
+                            .fuse_tables = dense && ss_setting_same(&system->sparse, &system->dense),
+                            .concurrency = system->concurrency};
 }
 
 void ss_timetable_free(struct ss_timetable *timetable) {
@@ -43,6 +44,7 @@ static bool add(struct making *m, struct ss_task task, struct ss_error *error) {
   if (t->tasks == TASKS_MAX)
     return ss_fail(error, SS_BAD_INPUT, "%s: more than %d tasks an iteration: make \"partition\" larger",
                    t->workload->name, TASKS_MAX);
+  task.channel = t->policy.concurrency.channel[task.dense ? SS_CARGO_DENSE : (enum ss_cargo)task.kind];
   t->task[t->tasks++] = task;
   return true;
 }

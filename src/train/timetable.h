@@ -14,6 +14,7 @@ struct ss_policy {
   bool exchanges;    /* an embedding has a lookup exchange beside its gradient's */
   bool dense_tables; /* gradients of embeddings are dense tensors: fused and cut as such */
   bool fuse_tables;  /* in the same buckets as dense modules */
+  struct ss_concurrency concurrency;
 };
 struct ss_policy ss_system_policy(const struct ss_system *system);
 
@@ -31,6 +32,7 @@ struct ss_task {
   double key;       /* turn in the queue: lower is earlier */
   double late_key;  /* of delayed rows once the next split is done */
   uint32_t delayed; /* of prior rows: the task with the table's delayed ones */
+  uint32_t channel;
 
   /* the caller's */
   const double *seconds; /* [period] by iteration modulo period */
@@ -66,6 +68,8 @@ struct ss_timetable {
   /* the caller's */
   const double *split; /* [split_period] s */
   uint32_t split_period;
+  const double *step; /* [step_period][modules] s before each forward pass: the software's; NULL: nothing */
+  uint32_t step_period;
 };
 
 /* The workload must outlive the timetable, which is to be freed also after a failure. */

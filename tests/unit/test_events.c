@@ -26,7 +26,7 @@ static void submit_some(struct scene *s, uint32_t count) {
     s->waits[task] = true;
     s->key[task] = some_key(s);
     s->order[task] = task;
-    assert_true(ss_events_submit(&s->events, task, s->key[task], 0.5 * dice_below(&s->dice, 3), NULL));
+    assert_true(ss_events_submit(&s->events, 0, (struct ss_event){.at = s->key[task], .who = task, .alone = 0.5 * dice_below(&s->dice, 3)}, NULL));
   }
 }
 
@@ -34,7 +34,7 @@ static void rekey_some(struct scene *s) {
   for (uint32_t i = dice_below(&s->dice, 4); i > 0; i--) {
     const uint32_t task = dice_below(&s->dice, TASKS);
     const double key = some_key(s);
-    assert_int_equal(ss_events_rekey(&s->events, task, key), s->waits[task]);
+    assert_int_equal(ss_events_rekey(&s->events, 0, task, key), s->waits[task]);
     if (s->waits[task]) s->key[task] = key;
   }
 }
@@ -87,7 +87,7 @@ TEST(test_queue) {
   for (uint64_t seed = 0; seed < CASES; seed++) {
     struct scene s = {.dice = {.seed = seed}};
     const struct ss_stage_client client = {&s, next, ended, task_started, task_ended, NULL};
-    assert_true(ss_events_open(&s.events, 1, client, NULL));
+    assert_true(ss_events_open(&s.events, 1, &(struct ss_concurrency){.channels = 1}, client, NULL));
     assert_true(ss_events_run(&s.events, NULL));
     if (s.wrong || s.started != s.submitted)
       fail_msg("seed %llu: %u of %u tasks out of turn, %u started", (unsigned long long)seed, s.wrong, s.submitted,
