@@ -66,7 +66,7 @@ static struct ss_network *open_live(const struct ss_cluster *cluster, uint32_t r
   if (!n) return NULL;
   n->cluster = *cluster;
   n->live = live;
-  n->stretch = 1;
+  n->stretch = n->pace = 1;
   if (!open_parts(n, cluster, ranks, servers, join)) {
     close_network(n);
     return NULL;
@@ -185,7 +185,7 @@ static void list_work(struct ss_network *n, uint32_t endpoint, double seconds) {
   const uint32_t id = n->free_work != SS_NONE ? n->free_work : n->works++;
   struct ss_fair_work *work = &n->work[id];
   if (n->free_work != SS_NONE) n->free_work = work->next;
-  *work = (struct ss_fair_work){seconds, end->barrier, end->receipts, SS_NONE};
+  *work = (struct ss_fair_work){seconds * n->pace, end->barrier, end->receipts, SS_NONE};
   if (end->next_work == SS_NONE) end->next_work = id;
   else n->work[end->last_work].next = id;
   end->last_work = id;

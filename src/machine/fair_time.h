@@ -74,6 +74,7 @@ struct ss_network {
   uint32_t number; /* it is the wire's member of that number */
   uint64_t flows;  /* of it alone, the most at once */
   double stretch;  /* bytes that go over the links for each of a message's */
+  double pace;     /* s that kernels take for each that is said */
   struct ss_cluster cluster;
   uint32_t live; /* endpoints that are played: all, or those whose images the others are */
   struct ss_fair_past *past;

@@ -77,6 +77,7 @@ bool ss_plays_start(struct ss_plays *p, const struct ss_play_begun *play, double
   n->wire = &p->wire;
   n->number = number;
   n->stretch = play->stretch;
+  n->pace = play->pace;
   p->wire.now = ss_later(p->wire.now, at);
   p->wire.member[number] = n;
   p->member[number] = (struct member){play->rounds, at + delay, play->id, false};

@@ -18,6 +18,7 @@ struct ss_play_begun {
   const struct ss_cluster *cluster; /* as its messages find it; one of those that the plays were opened with */
   uint32_t servers, rings;          /* endpoints beside the ranks; rings side by side, 0 is 1 */
   double stretch;                   /* bytes that go over links for each that a message has: 1, or of a sample more */
+  double pace;                      /* how many times as long as is said kernels take */
   struct ss_rounds rounds;
   uint32_t id; /* the caller's */
 };

@@ -105,6 +105,7 @@ struct worker {
   struct ss_state memory;
   struct ss_coalesce_scratch scratch;
   struct ss_selector selector;
+  struct ss_rounds_of_duration *rounds; /* to be recorded, in place of times; NULL: times are asked */
 };
 
 /* How a group is simulated: with this setting, on one in `sampled` of its entries. */
@@ -218,12 +219,36 @@ static uint32_t read_times(const struct networks *all, struct ss_duration *d, ui
   return n;
 }
 
+static bool record(struct worker *w, const struct group *g, const struct sample *sample, const struct ss_input *input,
+                   uint32_t t, struct ss_error *error) {
+  struct ss_rounds_of_duration *rounds = w->rounds;
+  struct ss_device device = g->of[0]->device;
+  struct ss_outcome outcome = {0};
+  if (!rounds->iteration) rounds->iteration = ss_alloc_zero(g->duration[0]->period, sizeof *rounds->iteration);
+  if (!rounds->iteration) return ss_fail_memory(error, "keeping rounds");
+  rounds->period = g->duration[0]->period;
+  rounds->sampled = sample->sampled;
+  rounds->shape = (struct ss_input){.ranks = input->ranks,
+                                    .rows = input->rows,
+                                    .width = input->width,
+                                    .value_bytes = input->value_bytes};
+  ss_recording_open(&rounds->iteration[t]);
+  ss_device_represent(&device, sample->sampled);
+  const struct ss_world world = {.cluster = &g->of[0]->cluster,
+                                 .device = &device,
+                                 .state = &w->memory,
+                                 .player = &rounds->iteration[t].player};
+  return ss_simulate(&sample->setting, &world, input, &w->arena, &outcome, error) ||
+         ss_fail_prefix(error, "%s, %u ranks, iteration %u", sample->setting.label, input->ranks, t);
+}
+
 static bool simulate(struct worker *w, const struct group *g, const struct sample *sample,
                      const struct ss_input *input, uint32_t t, struct ss_error *error) {
   const char *label = sample->setting.label;
   struct ss_device device = g->of[0]->device;
   struct networks all;
   uint32_t n = 0;
+  if (w->rounds) return record(w, g, sample, input, t, error);
   ss_device_represent(&device, sample->sampled);
   if (!open_networks(g, sample->sampled, t, &w->arena, &all)) return ss_fail_memory(error, "simulating tasks");
   struct ss_outcome outcome = {.tallies = all.tally};
@@ -534,6 +559,38 @@ static void missing(void *context, const bool *done, struct ss_error *error) {
   for (size_t i = 0; i < plan->groups; i++) count += !done[i];
   (void)ss_fail(error, error->status, "%s; %zu of %zu simulations are missing, and with them all points", error->text,
                 count, plan->groups);
+}
+
+/* --- rounds ------------------------------------------------------------------------------------------------ */
+
+bool ss_durations_record(const struct ss_durations *durations, uint32_t duration, struct ss_rounds_of_duration *out,
+                         struct ss_error *error) {
+  struct ss_durations of = *durations;
+  struct ss_duration copy = durations->duration[duration];
+  struct worker *w = open_worker(NULL, 1);
+  copy.seconds = copy.sent = NULL;
+  of.verify = false;
+  *out = (struct ss_rounds_of_duration){.sampled = 1};
+  if (!w) return ss_fail_memory(error, "keeping rounds");
+  const struct group alone = {.of = {&of}, .duration = {&copy}, .pace = {1}, .count = 1};
+  w->rounds = out;
+  const bool ok = answer(w, &alone, error);
+  free_numbers(&copy);
+  close_worker(w);
+  return ok;
+}
+
+void ss_rounds_of_duration_free(struct ss_rounds_of_duration *rounds) {
+  for (uint32_t t = 0; t < rounds->period; t++) ss_recording_free(&rounds->iteration[t]);
+  free(rounds->iteration);
+  *rounds = (struct ss_rounds_of_duration){0};
+}
+
+struct ss_cluster ss_duration_cluster(const struct ss_duration *duration, const struct ss_input *shape,
+                                      const struct ss_cluster *cluster, uint32_t iteration, double *start) {
+  struct ss_cluster c = *cluster;
+  c.jitter.moment = draws_for(&duration->carried, iteration);
+  return ss_setting_cluster(&duration->carried.setting, &c, shape, start);
 }
 
 bool ss_durations_make(struct ss_durations *const *all, size_t count, const struct ss_durations_options *options,

@@ -5,6 +5,7 @@
 #include "base/identity.h"
 #include "base/work.h"
 #include "machine/uncertainty.h"
+#include "sim/recording.h"
 #include "train/lookups.h"
 #include "train/system.h"
 
@@ -55,4 +56,19 @@ struct ss_durations_options {
 /* Simulates what was wanted by all of them: what sends the same in more than one, over other links, in one go. */
 bool ss_durations_make(struct ss_durations *const *all, size_t count, const struct ss_durations_options *options,
                        struct ss_error *error) SS_MUST_CHECK;
+/* The rounds of a duration's iterations, of the tensor as it is sampled. */
+struct ss_rounds_of_duration {
+  struct ss_recording *iteration; /* [period] */
+  uint32_t period;
+  struct ss_input shape; /* of the tensor; without its lists */
+  double sampled;
+};
+/* Runs the scheme once more; what `out` holds is the caller's, also after a failure. */
+bool ss_durations_record(const struct ss_durations *durations, uint32_t duration, struct ss_rounds_of_duration *out,
+                         struct ss_error *error) SS_MUST_CHECK;
+void ss_rounds_of_duration_free(struct ss_rounds_of_duration *rounds);
+/* The cluster as the duration's messages find it in that iteration, and s that the call takes besides. */
+struct ss_cluster ss_duration_cluster(const struct ss_duration *duration, const struct ss_input *shape,
+                                      const struct ss_cluster *cluster, uint32_t iteration, double *start);
+
 void ss_durations_free(struct ss_durations *durations);

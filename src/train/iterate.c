@@ -311,6 +311,8 @@ static bool open_player(struct player *p, struct ss_error *error) {
   for (uint32_t i = 0; i < 2 * tasks; i++) p->instance[i].span = -1;
   for (uint32_t c = 0; c < SS_CHANNELS_MAX; c++) p->channel[c] = -1;
   p->out->last = -1;
+  if (p->t->policy.concurrency.channels > 1 && !p->options->network)
+    return ss_fail_memory(error, "playing tasks at once");
   p->under_way = (struct ss_under_way){p->options->network, iteration_of, p, NULL, NULL, 0, 0};
   if (!ss_events_open(&p->events, streams, &p->t->policy.concurrency, client, error)) return false;
   p->events.network = ss_under_way_network(&p->under_way);

@@ -258,11 +258,11 @@ static struct segment lookups_of(const struct ss_lookups *l, uint64_t iteration,
   return (struct segment){l->row + l->first[s], l->first[s + 1] - l->first[s]};
 }
 
-/* Which rows any rank looks up in the next iteration, as bits. */
-static uint64_t *next_rows(const struct ss_lookups *l, uint64_t iteration, uint32_t ranks) {
+/* Which rows any rank looks up in the iteration, as bits. */
+static uint64_t *touched(const struct ss_lookups *l, uint64_t iteration, uint32_t ranks) {
   uint64_t *bits = ss_alloc_zero(l->module->rows / 64 + 1, sizeof *bits);
   for (uint32_t r = 0; bits && r < ranks; r++) {
-    const struct segment s = distinct_of(l, iteration + 1, r);
+    const struct segment s = distinct_of(l, iteration, r);
     for (uint64_t i = 0; i < s.count; i++) bits[s.row[i] / 64] |= UINT64_C(1) << (s.row[i] % 64);
   }
   return bits;
@@ -281,7 +281,7 @@ static bool in_share(const struct ss_lookups *l, const uint64_t *next, enum ss_s
 static bool select_rows(const struct ss_lookups *l, const struct ss_lookups_options *options, uint64_t *count,
                         const uint32_t **row, struct ss_arena *arena) {
   const struct ss_input_options *wanted = &options->input;
-  SS_AUTO_FREE uint64_t *next = next_rows(l, wanted->iteration, wanted->ranks);
+  SS_AUTO_FREE uint64_t *next = touched(l, wanted->iteration + 1, wanted->ranks);
   if (!next) return false;
   for (uint32_t r = 0; r < wanted->ranks; r++) {
     const struct segment all = distinct_of(l, wanted->iteration, r);
@@ -293,6 +293,13 @@ static bool select_rows(const struct ss_lookups *l, const struct ss_lookups_opti
       if (in_share(l, next, options->share, all.row[i], i)) some[count[r]++] = all.row[i];
   }
   return true;
+}
+
+bool ss_lookups_touched(const struct ss_lookups *l, uint64_t iteration, uint32_t ranks, uint64_t *rows) {
+  SS_AUTO_FREE uint64_t *bits = touched(l, iteration, ranks);
+  *rows = 0;
+  for (uint64_t i = 0; bits && i <= l->module->rows / 64; i++) *rows += (uint64_t)__builtin_popcountll(bits[i]);
+  return bits != NULL;
 }
 
 uint64_t ss_lookups_gathered(const struct ss_lookups *l, uint64_t iteration, uint32_t ranks) {

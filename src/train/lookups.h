@@ -63,5 +63,7 @@ struct ss_split_work {
 };
 void ss_lookups_split_work(const struct ss_lookups *lookups, uint64_t iteration, uint32_t rank, uint64_t next,
                            struct ss_split_work *work);
+/* Rows that any of the first `ranks` ranks looks up. False: memory is short. */
+bool ss_lookups_touched(const struct ss_lookups *lookups, uint64_t iteration, uint32_t ranks, uint64_t *rows);
 /* Lookups of the first `ranks` ranks. */
 uint64_t ss_lookups_gathered(const struct ss_lookups *lookups, uint64_t iteration, uint32_t ranks);

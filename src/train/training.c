@@ -1,6 +1,7 @@
 #include "train/training.h"
 
 #include "schemes/simulate.h"
+#include "train/recorded.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -83,6 +84,9 @@ static bool want(struct ss_training *training, struct ss_training_point *p, stru
 }
 
 static bool can_run(const struct ss_training *training, const struct ss_training_point *p, struct ss_error *error) {
+  if (p->system->concurrency.channels > 1 && !ss_cluster_fair(&training->durations.cluster))
+    return ss_fail(error, SS_BAD_INPUT, "%s has several channels: the model \"%s\" plays one task at a time (\"fair\" "
+                   "plays several)", p->system->name, training->durations.cluster.model);
   const struct ss_layout layout = ss_layout_of(&training->durations.cluster, p->ranks);
   if (p->ranks == 1) return true;
   return (ss_setting_check(&p->system->sparse, layout, error) &&
@@ -195,6 +199,39 @@ static bool fill_split(const struct ss_training *training, struct ss_training_po
   return true;
 }
 
+/* --- software -------------------------------------------------------------------------------------------- */
+
+/* B of the module's gradient that the optimizer goes through: of rows those that somebody looked up. */
+static bool gradient_bytes(const struct ss_training_point *p, uint32_t module, uint64_t t, double *bytes,
+                           struct ss_error *error) {
+  const struct ss_workload *w = &p->fed->workload;
+  const struct ss_module *m = &w->module[module];
+  uint64_t rows;
+  *bytes = (double)m->bytes;
+  if (!m->embedding || p->timetable.policy.dense_tables) return true;
+  if (!ss_lookups_touched(&p->fed->lookups[module], t, p->ranks, &rows))
+    return ss_fail_memory(error, "counting rows");
+  *bytes = (double)rows * m->row_width * ss_dtype_bytes(w->dtype);
+  return true;
+}
+
+static bool fill_steps(struct ss_training_point *p, struct ss_error *error) {
+  const struct ss_software *software = &p->system->concurrency.software;
+  const uint32_t n = p->fed->workload.modules;
+  const uint64_t period = software->step_per_byte > 0 ? p->fed->cycle : 1;
+  if ((software->step <= 0 && software->step_per_byte <= 0) || p->timetable.step) return true;
+  double *step = ss_arena_alloc(&p->timetable.arena, period * n, sizeof *step), bytes = 0;
+  if (!step) return ss_fail_memory(error, "timing software");
+  for (uint64_t t = 0; t < period; t++)
+    for (uint32_t i = 0; i < n; i++) {
+      if (software->step_per_byte > 0 && !gradient_bytes(p, i, t, &bytes, error)) return false;
+      step[t * n + i] = software->step / n + software->step_per_byte * bytes;
+    }
+  p->timetable.step = step;
+  p->timetable.step_period = (uint32_t)period;
+  return true;
+}
+
 /* --- playing -------------------------------------------------------------------------------------------- */
 
 static double tokens_of(const struct ss_training *training, const struct ss_training_point *p) {
@@ -233,12 +270,22 @@ static void set_tasks(const struct ss_training *training, struct ss_training_poi
   }
 }
 
+/* Where tasks share links; NULL: they never do. */
+static const struct ss_task_network *network_of(const struct ss_training_point *p, struct ss_recorded *recorded,
+                                                const struct ss_cluster *cluster, double pace) {
+  return p->timetable.policy.concurrency.channels > 1 ? ss_recorded_on(recorded, cluster, pace) : NULL;
+}
+
 /* All links of a draw are uneven in one way for all of a run. */
-static bool play_draws(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
+static bool play_draws(const struct ss_training *training, struct ss_training_point *p, struct ss_recorded *recorded,
+                       struct ss_error *error) {
   double times[SS_DRAWS_MAX];
   const uint32_t draws = training->durations.cluster.jitter.draws;
   for (uint32_t d = 0; d < draws; d++) {
+    struct ss_cluster drawn = training->durations.cluster;
+    drawn.jitter.draw = d + 1;
     set_tasks(training, p, d + 1);
+    p->options.network = network_of(p, recorded, &drawn, 1);
     if (!ss_iterate(&p->timetable, &p->options, &p->result, error)) return false;
     times[d] = p->result.mean;
     ss_iterated_free(&p->result);
@@ -277,8 +324,8 @@ static const double *scaled(const double *values, size_t n, double factor, struc
 /* A component is looked at where it costs so many times as much. */
 static const double DEARER = 1.2;
 
-static bool play_dearer(const struct ss_training *training, struct ss_training_point *p, enum ss_component component,
-                        double *mean, struct ss_error *error) {
+static bool play_dearer(const struct ss_training *training, struct ss_training_point *p, struct ss_recorded *recorded,
+                        enum ss_component component, double *mean, struct ss_error *error) {
   SS_AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct ss_iterate_options options = p->options;
   const double *split = p->timetable.split;
@@ -295,6 +342,9 @@ static bool play_dearer(const struct ss_training *training, struct ss_training_p
     p->timetable.split = scaled(split, p->timetable.split_period, DEARER, &arena);
     ok = ok && p->timetable.split;
   }
+  struct ss_cluster dearer = training->durations.cluster;
+  if (component != SS_PASSES) ss_cluster_scale_component(&dearer, component, DEARER);
+  options.network = network_of(p, recorded, &dearer, component == SS_COMPUTING ? DEARER : 1);
   options.recorded = 1;
   if (!ok) (void)ss_fail_memory(error, "playing iterations");
   ok = ok && ss_iterate(&p->timetable, &options, &p->result, error);
@@ -319,17 +369,22 @@ static void find_components(struct ss_training_point *p, const double *dearer) {
 
 static bool play(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
   double dearer[SS_COMPONENTS] = {0};
+  SS_AUTO(ss_recorded_close) struct ss_recorded recorded = {0};
   p->options.compute = training->options.compute;
   ss_iterated_free(&p->result);
   free(p->path);
   p->path = NULL;
-  if (!fill_split(training, p, error) || !play_draws(training, p, error)) return false;
+  if (!fill_split(training, p, error) || !fill_steps(p, error) ||
+      !ss_recorded_open(&recorded, &training->durations, &p->timetable, error) ||
+      !play_draws(training, p, &recorded, error))
+    return false;
   p->uncertainty = uncertainty_of(training, p);
   for (int i = 0; i < SS_COMPONENTS; i++)
     if (ss_component_uncertain(&p->uncertainty, (enum ss_component)i) &&
-        !play_dearer(training, p, (enum ss_component)i, &dearer[i], error))
+        !play_dearer(training, p, &recorded, (enum ss_component)i, &dearer[i], error))
       return false;
   set_tasks(training, p, 0);
+  p->options.network = network_of(p, &recorded, &training->durations.cluster, 1);
   if (!ss_iterate(&p->timetable, &p->options, &p->result, error) ||
       !ss_path_find(&p->timetable, &p->result, &p->path, &p->paths, error))
     return false;

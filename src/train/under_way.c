@@ -10,21 +10,27 @@ struct ss_task_replay {
   struct ss_replay replay;
 };
 
+static void end(struct ss_under_way *u, size_t i) {
+  u->network->ended(u->network->context, u->task[i]->slot / 2);
+  free(u->task[i]);
+  u->task[i] = u->task[--u->tasks];
+}
+
 static void rest(void *context) {
   struct ss_under_way *u = context;
   ss_plays_close(u->plays);
   u->plays = NULL;
-  while (u->tasks > 0) free(u->task[--u->tasks]);
+  while (u->tasks > 0) end(u, u->tasks - 1);
 }
 
 static bool begin(struct ss_under_way *u, struct ss_task_replay *t, double at, struct ss_error *error) {
   const struct ss_task_network *n = u->network;
-  if (!n->play(n->context, t->slot / 2, u->iteration(u->context, t->slot), &t->play, error)) return false;
   t->replay = (struct ss_replay){.recording = t->play.recording};
   const struct ss_play_begun begun = {.cluster = &t->play.cluster,
                                       .servers = t->play.servers,
                                       .rings = t->play.rings,
                                       .stretch = t->play.stretch,
+                                      .pace = t->play.pace,
                                       .rounds = ss_replay_rounds(&t->replay),
                                       .id = t->slot};
   if (!u->plays) u->plays = ss_plays_open(n->clusters, n->count, n->size);
@@ -34,12 +40,17 @@ static bool begin(struct ss_under_way *u, struct ss_task_replay *t, double at, s
 
 static bool start(void *context, uint32_t slot, double at, struct ss_error *error) {
   struct ss_under_way *u = context;
+  const struct ss_task_network *n = u->network;
   struct ss_task_replay *t = ss_alloc_zero(1, sizeof *t);
   if (!t || !ss_grow(u->task, u->capacity, u->tasks + 1)) {
     free(t);
     return ss_fail_memory(error, "playing tasks at once");
   }
   t->slot = slot;
+  if (!n->play(n->context, slot / 2, u->iteration(u->context, slot), &t->play, error)) {
+    free(t);
+    return false;
+  }
   u->task[u->tasks++] = t;
   return begin(u, t, at, error);
 }
@@ -47,8 +58,7 @@ static bool start(void *context, uint32_t slot, double at, struct ss_error *erro
 static void forget(struct ss_under_way *u, uint32_t slot) {
   size_t i = 0;
   while (u->task[i]->slot != slot) i++;
-  free(u->task[i]);
-  u->task[i] = u->task[--u->tasks];
+  end(u, i);
 }
 
 static bool advance(void *context, double until, uint32_t *slot, double *ended, struct ss_error *error) {

@@ -10,7 +10,7 @@ struct ss_task_play {
   struct ss_cluster cluster;            /* as its messages find it */
   uint32_t servers, rings;
   double start;   /* s before its first round: what the call takes besides */
-  double stretch; /* bytes that go over links for each that was recorded */
+  double stretch, pace; /* bytes that go over links for each that was recorded; s of kernels likewise */
 };
 
 struct ss_task_network {
@@ -19,6 +19,8 @@ struct ss_task_network {
   struct ss_plays_size size;
   void *context;
   bool (*play)(void *context, uint32_t task, uint64_t iteration, struct ss_task_play *out, struct ss_error *error);
+  /* The play of the task is over: its recording is not needed any more. */
+  void (*ended)(void *context, uint32_t task);
 };
 
 /* Events know a task by its slot: twice its number, and one more in odd iterations. */
