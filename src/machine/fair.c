@@ -234,8 +234,8 @@ bool ss_fair_list(struct ss_network *n, const struct ss_network_round *round) {
 
 /* From now on every endpoint is played, and what was alike until now as well. */
 static bool unfold(struct ss_network *n) {
-  struct ss_network *whole = open_live(&n->cluster, n->map.ranks, n->map.endpoints - n->map.ranks, n->map.endpoints,
-                                       NULL);
+  struct ss_network *whole =
+      open_live(&n->cluster, n->map.ranks, n->map.endpoints - n->map.ranks, n->map.endpoints, NULL);
   struct ss_arena arena = {0};
   struct ss_fair_lists room;
   bool ok = whole && ss_take(&arena, room.from, n->past_messages) && ss_take(&arena, room.to, n->past_messages) &&

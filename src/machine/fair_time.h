@@ -62,8 +62,8 @@ struct ss_fair_lists {
 struct ss_fair_wire {
   struct ss_shares shares;
   double now;
-  uint32_t *ended; /* room for ids of flows */
-  uint64_t flows;  /* of all members, the most at once */
+  uint32_t *ended;                   /* room for ids of flows */
+  uint64_t flows;                    /* of all members, the most at once */
   struct ss_network **member, *only; /* [members]; only: room for one */
   uint32_t members;
 };
@@ -81,8 +81,8 @@ struct ss_network {
   size_t past_count, past_capacity;
   uint32_t past_messages, past_works; /* the most of a round */
   uint32_t window, window_of[2];      /* of chains, of exchanges; and the larger */
-  struct ss_fair_end *end; /* [map.endpoints] */
-  double *done;            /* [map.endpoints] */
+  struct ss_fair_end *end;            /* [map.endpoints] */
+  double *done;                       /* [map.endpoints] */
   struct ss_fair_message *message;
   uint32_t messages, free_message, message_capacity; /* messages: how many ids were ever used at once */
   uint32_t listed;                                   /* messages that have not ended */

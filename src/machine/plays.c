@@ -63,7 +63,8 @@ static bool find_number(struct ss_plays *p, uint32_t *number) {
   *number = 0;
   while (*number < p->wire.members && p->wire.member[*number]) ++*number;
   if (*number < p->wire.members) return true;
-  if (!ss_grow(p->wire.member, p->networks, *number + 1) || !ss_grow(p->member, p->members, *number + 1)) return false;
+  if (!ss_grow(p->wire.member, p->networks, *number + 1) || !ss_grow(p->member, p->members, *number + 1))
+    return false;
   p->wire.member[p->wire.members++] = NULL;
   return true;
 }

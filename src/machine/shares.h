@@ -54,7 +54,7 @@ struct ss_shares_flow {
   uint32_t neck;            /* its bottleneck: a link, or SS_NONE: its own cap */
   uint32_t trial_neck;
   uint32_t owner; /* the caller's too: whose `id` is */
-  uint64_t mark; /* equal to the shares' own: it varies */
+  uint64_t mark;  /* equal to the shares' own: it varies */
   uint32_t links;
   bool frozen;
 };

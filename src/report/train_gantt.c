@@ -5,15 +5,20 @@
 
 enum { POINTS_MAX = 16, NAME_LETTERS = 28 };
 
-/* Of a point what is computed, or what is on its way. */
-static bool add_lane(struct ss_plot *plot, const struct ss_training_point *p, bool task, struct ss_error *error) {
+/* Of a point what is computed (channel -1), or what a channel carries. */
+static bool add_lane(struct ss_plot *plot, const struct ss_training_point *p, int64_t channel,
+                     struct ss_error *error) {
+  const bool task = channel >= 0;
   char text[160];
   snprintf(text, sizeof text, "%.*s%s", NAME_LETTERS, p->system->name, task ? ": channel" : "");
+  if (task && p->system->concurrency.channels > 1)
+    snprintf(text, sizeof text, "%.*s: channel %d", NAME_LETTERS, p->system->name, (int)channel + 1);
   const char *lane = ss_plot_text(plot, text);
   if (!lane) return ss_fail_memory(error, "drawing");
   for (size_t k = 0; k < p->result.spans; k++) {
     struct ss_training_shown shown;
-    if (!ss_training_show(p, &p->result.span[k], &shown) || shown.task != task) continue;
+    if (!ss_training_show(p, &p->result.span[k], &shown) || shown.task != task || (task && shown.channel != channel))
+      continue;
     const struct ss_plot_row row = {.series = ss_shade_names[shown.shade],
                                     .x_text = shown.name,
                                     .y_text = lane,
@@ -38,7 +43,7 @@ static bool fill(const struct ss_training *t, struct ss_plot *plot, struct ss_er
   for (size_t i = 0; ok && i < t->points && count < POINTS_MAX; i++) {
     const struct ss_training_point *p = &t->point[i];
     if (p->fed != t->point->fed || p->ranks != most) continue;
-    ok = add_lane(plot, p, false, error) && add_lane(plot, p, true, error);
+    for (int64_t c = -1; ok && c < (int64_t)p->system->concurrency.channels; c++) ok = add_lane(plot, p, c, error);
     count++;
   }
   snprintf(title, sizeof title, "%.120s on %u ranks: the last iteration", t->point->fed->workload.name, most);

@@ -31,7 +31,13 @@ static bool name_process(const struct ss_training_point *p, size_t process, FILE
     else snprintf(text, sizeof text, "compute of rank %u", s);
     if (!name_thread(process, s + 1, "thread_name", text, stream)) return false;
   }
-  return name_thread(process, p->result.streams + 1, "thread_name", "communication", stream);
+  bool ok = true;
+  for (uint32_t c = 0; ok && c < p->system->concurrency.channels; c++) {
+    snprintf(text, sizeof text, "communication, channel %u", c + 1);
+    ok = name_thread(process, p->result.streams + 1 + c, "thread_name",
+                     p->system->concurrency.channels > 1 ? text : "communication", stream);
+  }
+  return ok;
 }
 
 static void add_task(cJSON *args, const struct ss_training_point *p, const struct ss_span *s) {
@@ -49,7 +55,7 @@ static bool print_span(const struct ss_training_point *p, size_t process, const 
   if (task) add_task(args, p, s);
   ss_training_part_name(p, s->kind, s->what, name, sizeof name);
   return print_event(ss_json_object(SS_T("ph", "X"), SS_N("pid", (double)process),
-                                    SS_N("tid", task ? p->result.streams + 1 : s->stream + 1),
+                                    SS_N("tid", s->stream + 1 + (task ? p->result.streams : 0)),
                                     SS_N("ts", 1e6 * (start - p->result.window)), SS_N("dur", 1e6 * (s->end - start)),
                                     SS_T("cat", task ? "communication" : "compute"), SS_T("name", name),
                                     SS_J("args", args)),

@@ -79,18 +79,19 @@ static const struct ss_network_round *next_round(void *context) {
   if (replay->next == r->rounds) return NULL;
   const struct ss_recorded_round *x = &r->round[replay->next++];
   const uint32_t *list = r->list + x->list;
-  replay->round = (struct ss_network_round){.messages = {.count = x->count,
-                                                         .shift = x->shift,
-                                                         .from = x->listed ? list : NULL,
-                                                         .to = x->listed ? list + x->count : NULL,
-                                                         .bytes = x->sized ? r->bytes + x->bytes : NULL,
-                                                         .each = x->each},
-                                            .settled = x->settles ? list + (x->listed ? 2 * (size_t)x->count : 0) : NULL,
-                                            .settled_count = x->settled_count,
-                                            .after = r->after + x->after,
-                                            .after_count = x->after_count,
-                                            .dependent = x->dependent,
-                                            .exchange = x->exchange};
+  replay->round =
+      (struct ss_network_round){.messages = {.count = x->count,
+                                             .shift = x->shift,
+                                             .from = x->listed ? list : NULL,
+                                             .to = x->listed ? list + x->count : NULL,
+                                             .bytes = x->sized ? r->bytes + x->bytes : NULL,
+                                             .each = x->each},
+                                .settled = x->settles ? list + (x->listed ? 2 * (size_t)x->count : 0) : NULL,
+                                .settled_count = x->settled_count,
+                                .after = r->after + x->after,
+                                .after_count = x->after_count,
+                                .dependent = x->dependent,
+                                .exchange = x->exchange};
   return &replay->round;
 }
 

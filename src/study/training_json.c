@@ -46,7 +46,8 @@ bool ss_training_show(const struct ss_training_point *p, const struct ss_span *s
                                     .name = name_of(p, s),
                                     .start = fmax(s->start, begin) - begin,
                                     .end = fmin(isfinite(s->end) ? s->end : end, end) - begin,
-                                    .task = s->kind == SS_SPAN_TASK};
+                                    .task = s->kind == SS_SPAN_TASK,
+                                    .channel = s->kind == SS_SPAN_TASK ? s->stream : 0};
   return out->end > out->start;
 }
 
@@ -61,7 +62,8 @@ static cJSON *task_json(const struct ss_training_point *p, const struct ss_task 
   for (uint32_t i = 0; i < task->members; i++)
     cJSON_AddItemToArray(modules, cJSON_CreateString(p->timetable.workload->module[task->member[i]].name));
   ss_json_add(o, SS_N("part", task->part), SS_N("parts", task->parts), SS_T("scheme", setting_of(p, task)->label),
-              SS_B("dense", task->dense), SS_N("time_s", ss_task_seconds(task, &p->options)),
+              SS_B("dense", task->dense), SS_N("channel", task->channel),
+              SS_N("time_s", ss_task_seconds(task, &p->options)),
               SS_N("bytes_total", ss_task_sent(task, &p->options)));
   if (task->way) cJSON_AddStringToObject(o, "algorithm", task->way);
   if (arrays) cJSON_AddItemToObject(o, "times_s", cJSON_CreateDoubleArray(task->seconds, (int)task->period));
@@ -87,6 +89,7 @@ static cJSON *spans_json(const struct ss_training_point *p) {
     struct ss_training_shown shown;
     if (!ss_training_show(p, &p->result.span[i], &shown)) continue;
     cJSON_AddItemToArray(list, ss_json_object(SS_T("lane", shown.task ? "channel" : "compute"),
+                                              SS_N("channel", shown.channel),
                                               SS_T("kind", ss_shade_names[shown.shade]), SS_T("name", shown.name),
                                               SS_N("start_s", shown.start), SS_N("end_s", shown.end)));
   }
@@ -110,9 +113,9 @@ static void add_numbers(cJSON *o, const struct ss_training_point *p) {
   if (isfinite(p->low))
     ss_json_add(o, SS_N("iteration_low_s", p->low), SS_N("iteration_high_s", p->high), SS_N("wins", p->wins));
   ss_json_add(o, SS_N("compute_s", r->own), SS_N("stall_s", r->stall), SS_N("split_s", r->split),
-              SS_N("communication_s", r->busy), SS_N("hidden", r->hidden), SS_N("tokens_per_s", p->tokens),
-              SS_N("speedup", p->speedup), SS_N("scaling", p->scaling), SS_N("bytes_total", r->sent),
-              SS_N("sampled", p->sampled), SS_B("all_dense", p->all_dense));
+              SS_N("software_s", r->step), SS_N("communication_s", r->busy), SS_N("hidden", r->hidden),
+              SS_N("tokens_per_s", p->tokens), SS_N("speedup", p->speedup), SS_N("scaling", p->scaling),
+              SS_N("bytes_total", r->sent), SS_N("sampled", p->sampled), SS_B("all_dense", p->all_dense));
 }
 
 static cJSON *point_json(const struct ss_train_study *s, size_t at) {

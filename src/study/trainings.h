@@ -64,7 +64,8 @@ struct ss_training_shown {
   enum ss_shade shade;
   const char *name;  /* of the (first) module */
   double start, end; /* s from the iteration's begin; what runs on beyond its end is cut there */
-  bool task;         /* on the channel, else computed */
+  bool task;         /* on a channel, else computed */
+  uint32_t channel;  /* of a task */
 };
 /* False: nothing; the span lies elsewhere, or on another rank than the first. */
 bool ss_training_show(const struct ss_training_point *point, const struct ss_span *span,

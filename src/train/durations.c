@@ -228,16 +228,12 @@ static bool record(struct worker *w, const struct group *g, const struct sample 
   if (!rounds->iteration) return ss_fail_memory(error, "keeping rounds");
   rounds->period = g->duration[0]->period;
   rounds->sampled = sample->sampled;
-  rounds->shape = (struct ss_input){.ranks = input->ranks,
-                                    .rows = input->rows,
-                                    .width = input->width,
-                                    .value_bytes = input->value_bytes};
+  rounds->shape = (struct ss_input){
+      .ranks = input->ranks, .rows = input->rows, .width = input->width, .value_bytes = input->value_bytes};
   ss_recording_open(&rounds->iteration[t]);
   ss_device_represent(&device, sample->sampled);
-  const struct ss_world world = {.cluster = &g->of[0]->cluster,
-                                 .device = &device,
-                                 .state = &w->memory,
-                                 .player = &rounds->iteration[t].player};
+  const struct ss_world world = {
+      .cluster = &g->of[0]->cluster, .device = &device, .state = &w->memory, .player = &rounds->iteration[t].player};
   return ss_simulate(&sample->setting, &world, input, &w->arena, &outcome, error) ||
          ss_fail_prefix(error, "%s, %u ranks, iteration %u", sample->setting.label, input->ranks, t);
 }

@@ -60,9 +60,9 @@ struct ss_stage_network {
 };
 
 struct ss_channel {
-  struct ss_agenda waiting; /* tasks by key */
-  struct ss_event task;     /* on it */
-  double began;             /* s: its play */
+  struct ss_agenda waiting;  /* tasks by key */
+  struct ss_event task;      /* on it */
+  double began;              /* s: its play */
   bool busy, playing, waits; /* waits: for its turn */
 };
 
@@ -73,10 +73,10 @@ struct ss_events {
   struct ss_agenda agenda;
   struct ss_channel channel[SS_CHANNELS_MAX];
   uint32_t streams;
-  bool *working;   /* [streams] */
-  uint32_t busy;   /* channels */
-  uint32_t plays;  /* under way */
-  bool together;   /* they are on the network */
+  bool *working;  /* [streams] */
+  uint32_t busy;  /* channels */
+  uint32_t plays; /* under way */
+  bool together;  /* they are on the network */
   double now;
 };
 

@@ -175,11 +175,12 @@ static bool submit(struct player *p, uint32_t task, uint64_t iteration, const st
     ss_events_rekey(&p->events, p->t->task[what->delayed].channel, 2 * what->delayed + (iteration + 1) % 2,
                     p->t->task[what->delayed].late_key);
   const double alone = what->period ? what->seconds[iteration % what->period] : 0, copy = software->copy;
-  return ss_events_submit(
-      &p->events, what->channel,
-      (struct ss_event){
-          .at = what->key, .who = slot, .alone = alone, .copy = copy > 0 && what->dense ? (double)what->bytes / copy : 0},
-      error);
+  return ss_events_submit(&p->events, what->channel,
+                          (struct ss_event){.at = what->key,
+                                            .who = slot,
+                                            .alone = alone,
+                                            .copy = copy > 0 && what->dense ? (double)what->bytes / copy : 0},
+                          error);
 }
 
 static bool make_tasks(struct player *p, struct operation o, const struct stream *s, double now,

@@ -78,8 +78,7 @@ static bool play(void *context, uint32_t task, uint64_t iteration, struct ss_tas
                                .rings = ss_setting_rings(setting, layout_of(r)),
                                .stretch = d->rounds.sampled,
                                .pace = r->pace};
-  out->cluster =
-      ss_duration_cluster(&r->durations->duration[number], &d->rounds.shape, &r->cluster, t, &out->start);
+  out->cluster = ss_duration_cluster(&r->durations->duration[number], &d->rounds.shape, &r->cluster, t, &out->start);
   return true;
 }
 
@@ -102,10 +101,8 @@ static bool add_cluster(struct ss_recorded *r, const struct ss_cluster *cluster)
 const struct ss_task_network *ss_recorded_on(struct ss_recorded *r, const struct ss_cluster *cluster, double pace) {
   r->cluster = *cluster;
   r->pace = pace;
-  r->network = (struct ss_task_network){.size = {.ranks = r->timetable->ranks},
-                                        .context = r,
-                                        .play = play,
-                                        .ended = ended};
+  r->network =
+      (struct ss_task_network){.size = {.ranks = r->timetable->ranks}, .context = r, .play = play, .ended = ended};
   bool ok = add_cluster(r, cluster);
   for (uint32_t i = 0; ok && i < r->timetable->tasks; i++) {
     const struct ss_duration *d = &r->durations->duration[r->timetable->task[i].duration];

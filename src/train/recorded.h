@@ -16,7 +16,7 @@ struct ss_recorded {
   uint64_t turn;
   struct ss_cluster cluster; /* on which they are played: the caller's to set, with `pace` */
   double pace;
-  struct ss_cluster *wide;         /* as messages find the cluster, each kind once */
+  struct ss_cluster *wide; /* as messages find the cluster, each kind once */
   size_t capacity, capacity_of_list;
   const struct ss_cluster **list;
   struct ss_task_network network;

@@ -24,9 +24,9 @@ struct ss_software {
 
 /* Which tasks are under way at once, and what that costs. */
 struct ss_concurrency {
-  uint32_t channels;                /* 0 is 1 */
-  uint8_t channel[SS_CARGOES];     /* which one carries it */
-  double interference;              /* an operation takes 1 + so many times as long while a play is under way */
+  uint32_t channels;           /* 0 is 1 */
+  uint8_t channel[SS_CARGOES]; /* which one carries it */
+  double interference;         /* an operation takes 1 + so many times as long while a play is under way */
   struct ss_software software;
 };
 

@@ -85,8 +85,10 @@ static bool want(struct ss_training *training, struct ss_training_point *p, stru
 
 static bool can_run(const struct ss_training *training, const struct ss_training_point *p, struct ss_error *error) {
   if (p->system->concurrency.channels > 1 && !ss_cluster_fair(&training->durations.cluster))
-    return ss_fail(error, SS_BAD_INPUT, "%s has several channels: the model \"%s\" plays one task at a time (\"fair\" "
-                   "plays several)", p->system->name, training->durations.cluster.model);
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s has several channels: the model \"%s\" plays one task at a time (\"fair\" "
+                   "plays several)",
+                   p->system->name, training->durations.cluster.model);
   const struct ss_layout layout = ss_layout_of(&training->durations.cluster, p->ranks);
   if (p->ranks == 1) return true;
   return (ss_setting_check(&p->system->sparse, layout, error) &&

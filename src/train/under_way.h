@@ -9,7 +9,7 @@ struct ss_task_play {
   const struct ss_recording *recording; /* stands as long as the play is under way */
   struct ss_cluster cluster;            /* as its messages find it */
   uint32_t servers, rings;
-  double start;   /* s before its first round: what the call takes besides */
+  double start;         /* s before its first round: what the call takes besides */
   double stretch, pace; /* bytes that go over links for each that was recorded; s of kernels likewise */
 };
 

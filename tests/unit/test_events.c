@@ -26,7 +26,9 @@ static void submit_some(struct scene *s, uint32_t count) {
     s->waits[task] = true;
     s->key[task] = some_key(s);
     s->order[task] = task;
-    assert_true(ss_events_submit(&s->events, 0, (struct ss_event){.at = s->key[task], .who = task, .alone = 0.5 * dice_below(&s->dice, 3)}, NULL));
+    assert_true(ss_events_submit(
+        &s->events, 0, (struct ss_event){.at = s->key[task], .who = task, .alone = 0.5 * dice_below(&s->dice, 3)},
+        NULL));
   }
 }
 
