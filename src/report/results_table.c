@@ -256,6 +256,7 @@ struct ss_table *ss_results_block(const cJSON *records) {
                                              {"vs dense", "vs_dense_text", NULL},
                                              {"sent/rank", "bytes_sent_max", "B"},
                                              {"recv/rank", "bytes_received_max", "B"},
+                                             {"held/rank", "peak_bytes", "B"},
                                              {"imbalance", "imbalance", NULL},
                                              {"exact", "exact", NULL},
                                              {"energy", "energy", "%.1f%%"},
@@ -390,6 +391,7 @@ static void time_note(const void *context, FILE *stream) {
 bool ss_results_notes(const struct ss_results *results, ss_note_writer *note, FILE *stream, struct ss_error *error) {
   static const char *const always[][2] = {
       {"vs dense", "how many times faster than the dense all-reduce that a library would take there"},
+      {"held/rank", "gradients, messages, sums, selections and residuals that a rank has at once, at most"},
       {"imbalance", "ZEN's ratios of Push and Pull: the largest part against an even one, worst of an iteration"},
       {"exact", "every rank's result equals the brute-force sum, made in this run"},
       {"energy", "of what ranks had (gradients and old residuals), the share that was applied"},

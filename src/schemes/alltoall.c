@@ -39,6 +39,7 @@ struct alltoall {
   struct ss_run *run;
   struct ss_pieces pieces;
   bool tokens, pooled;
+  uint64_t *held;           /* [ranks] B of the exchange that is played, */
   bool backward;            /* of the exchange that is played: gradients, to owners; else lookups, from them */
   struct ss_pooled bags;    /* pooled */
   struct ss_chunk *known;   /* [ranks] the rows each rank looked up; counts only where lists are not needed */
@@ -146,13 +147,18 @@ static bool play_exchange(struct alltoall *a, struct ss_receipts *receipts, stru
   const bool indices = a->backward && !a->pooled;
   struct ss_wire wire = run->coo;
   if (!indices) wire.format = SS_WIRE_VALUES;
-  struct ss_exchange x = {.context = a, .give = give, .wire = &wire, .counted = indices, .receipts = receipts};
+  struct ss_exchange x = {
+      .context = a, .give = give, .wire = &wire, .counted = indices, .receipts = receipts, .held = a->held};
   if (!indices) x.known = known_rows;
   x.several = one_each(a) ? NULL : &several;
   find_uniform(a, &x, error);
-  return (!run->play->payloads ||
-          ss_receipts_open(receipts, a->backward ? pieces : run->ranks, a->backward ? run->ranks : pieces, error)) &&
-         ss_pairwise(run->play, &x, error);
+  memset(a->held, 0, run->ranks * sizeof *a->held);
+  if ((run->play->payloads &&
+       !ss_receipts_open(receipts, a->backward ? pieces : run->ranks, a->backward ? run->ranks : pieces, error)) ||
+      !ss_pairwise(run->play, &x, error))
+    return false;
+  for (uint32_t r = 0; r < run->ranks; r++) ss_play_drop(run->play, r, a->held[r]); /* used, or added to the table */
+  return true;
 }
 
 /* --- lookups -------------------------------------------------------------------------------------------- */
@@ -183,11 +189,14 @@ static bool gather_ids(struct alltoall *a, struct ss_error *error) {
   const struct ss_wire ids = {.format = SS_WIRE_VALUES, .value_bytes = 8};
   struct ss_exchange x = {.context = a, .give = give_ids, .wire = &ids};
   const bool payloads = run->play->payloads;
+  struct ss_holding *const holding = run->play->holding;
   if (!run->setting->value[GATHER_IDS]) return true;
   run->play->payloads = false; /* charged, not part of the proof */
+  run->play->holding = NULL;
   const bool ok =
       a->pieces.partition <= SS_BY_ROWS ? gather_all_ids(run, &ids, error) : ss_pairwise(run->play, &x, error);
   run->play->payloads = payloads;
+  run->play->holding = holding;
   return ok;
 }
 
@@ -279,7 +288,8 @@ static bool run_alltoall(struct ss_run *run, struct ss_error *error) {
   struct alltoall a = {.run = run, .tokens = exchange == TOKENS, .pooled = value[POOLING] != NONE};
   if (!ss_pieces_make(input, run->ranks, (enum ss_partition)value[PARTITION], arena, &a.pieces, error)) return false;
   if (a.pooled && !ss_pooled_open(run, &a.pieces, value[POOLING] == PADDED, &a.bags, error)) return false;
-  if (!ss_take(arena, a.known, run->ranks) || !ss_take(arena, a.scratch, a.pieces.count))
+  if (!ss_take(arena, a.known, run->ranks) || !ss_take(arena, a.scratch, a.pieces.count) ||
+      !ss_take(arena, a.held, run->ranks))
     return ss_fail_memory(error, "listing lookups");
   for (uint32_t r = 0; r < run->ranks; r++)
     a.known[r] = (struct ss_chunk){.rows = input->lookup ? input->lookup[r] : NULL,

@@ -16,6 +16,7 @@ struct gtopk {
   struct ss_run *run;
   uint64_t k;
   struct ss_chunk *copy, *selected; /* [ranks] */
+  uint64_t *bytes;                  /* [ranks] of what each has selected on the way */
   struct ss_chunk *held;            /* [ranks] what each has added up; then the result */
 };
 
@@ -26,8 +27,13 @@ static bool merge(struct gtopk *g, uint32_t at, struct ss_error *error) {
   const struct ss_chunk *got = ss_play_due(play, at, play->from[at], 0);
   if (!got) return true;
   struct ss_chunk sum = g->held[to];
-  return ss_play_add(play, to, &g->run->coo, &sum, got, error) &&
-         ss_play_top_k(play, to, &sum, g->k, &g->held[to], error);
+  if (!ss_play_add(play, to, &g->run->coo, &sum, got, error)) return false;
+  const uint64_t summed = ss_wire_bytes(&play->listed, &sum);
+  ss_play_hold(play, to, summed);
+  if (!ss_play_top_k(play, to, &sum, g->k, &g->held[to], error)) return false;
+  ss_play_renew(play, to, &g->bytes[to], &g->held[to]);
+  ss_play_drop(play, to, summed);
+  return true;
 }
 
 static bool reduce(struct gtopk *g, struct ss_error *error) {
@@ -39,8 +45,10 @@ static bool reduce(struct gtopk *g, struct ss_error *error) {
       ss_play_put(play, n, p, p - step, &g->run->coo, &play->given[n]);
     }
     if (!ss_play_sends(play, n, &g->run->coo, error)) return false;
+    ss_play_hold_messages(play, n);
     for (uint32_t i = 0; i < n; i++)
       if (!merge(g, i, error)) return false;
+    ss_play_drop_messages(play, n);
   }
   return true;
 }
@@ -48,7 +56,7 @@ static bool reduce(struct gtopk *g, struct ss_error *error) {
 static bool run_gtopk(struct ss_run *run, struct ss_error *error) {
   struct gtopk g = {.run = run, .k = ss_run_k(run)};
   if (!ss_take(run->play->arena, g.copy, run->ranks) || !ss_take(run->play->arena, g.selected, run->ranks) ||
-      !ss_take(run->play->arena, g.held, run->ranks))
+      !ss_take(run->play->arena, g.held, run->ranks) || !ss_take_zero(run->play->arena, g.bytes, run->ranks))
     return ss_fail_memory(error, "selecting entries");
   for (uint32_t r = 0; r < run->ranks; r++) {
     if (!ss_run_select(run, r, g.k, &g.copy[r], &g.selected[r], error)) return false;

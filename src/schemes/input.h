@@ -37,6 +37,7 @@ struct ss_input {
   const struct ss_input_table
       *table;       /* [tables] of which this is made; NULL: of one tensor, of which no more is known */
   uint32_t tables;  /* `rows` are those of all, one table after the other, `width` is the widest's */
+  uint64_t beside;  /* B that each rank has besides: the gradient that this was selected from, and the residual */
   uint64_t dropped; /* lookups of all ranks that found no room (struct ss_origin, capacity) */
 };
 

@@ -83,6 +83,7 @@ static bool select_local(struct oktopk *o, uint32_t r, struct ss_error *error) {
     *threshold *= 1.03;
     if (!reach(o, r, selected, *threshold, selected, error)) return false;
   }
+  ss_play_renew(o->run->play, r, NULL, selected);
   if (4 * selected->count > 5 * o->k) *threshold *= 1.012;
   else if (3 * selected->count < 2 * o->k) *threshold /= 1.012;
   return true;
@@ -242,6 +243,7 @@ static bool keep_above(struct oktopk *o, struct ss_error *error) {
                     : ss_play_top_k(run->play, j, &sum[j], keep[j], &kept, error)))
       return false;
     ss_owners_set(&o->regions, j, &kept);
+    ss_play_renew(run->play, j, NULL, &kept);
   }
   return true;
 }

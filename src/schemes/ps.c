@@ -101,8 +101,12 @@ static bool send_rows(void *context, uint32_t part, uint32_t rank, struct ss_chu
 static bool pull_rows(struct ps *ps, struct ss_error *error) {
   struct ss_play *play = ps->run->play;
   struct ss_owners *o = &ps->owners;
-  struct ss_exchange x = {
-      .context = ps, .give = send_rows, .wire = o->pull, .counted = o->counted, .receipts = &o->pulled};
+  struct ss_exchange x = {.context = ps,
+                          .give = send_rows,
+                          .wire = o->pull,
+                          .counted = o->counted,
+                          .receipts = &o->pulled,
+                          .held = o->got};
   if (o->servers) return ss_fan_out(play, &x, error);
   for (uint32_t r = 0; play->payloads && r < o->parts; r++) ss_receipts_add_run(play, &o->pulled, r, r, 1);
   return ss_pairwise(play, &x, error);
@@ -190,6 +194,7 @@ static bool run_ps(struct ss_run *run, struct ss_error *error) {
   ps.owners = (struct ss_owners){.parts = colocated ? run->ranks : run->servers,
                                  .servers = !colocated,
                                  .counted = !ps.dense,
+                                 .applied = ps.pull == ROWS,
                                  .push = ps.dense ? &run->dense : &run->coo,
                                  .pull = ps.dense ? &run->dense : &run->coo,
                                  .context = &ps,

@@ -19,12 +19,16 @@ uint64_t ss_run_k(const struct ss_run *run) {
 bool ss_run_copy(struct ss_run *run, uint32_t rank, struct ss_chunk *out, struct ss_error *error) {
   const struct ss_chunk *residual = &run->state->residual[rank];
   *out = run->own[rank];
-  return residual->count == 0 || ss_play_add(run->play, rank, &ss_memory_wire, out, residual, error);
+  if (residual->count > 0 && !ss_play_add(run->play, rank, &ss_memory_wire, out, residual, error)) return false;
+  ss_play_renew(run->play, rank, NULL, out);
+  return true;
 }
 
 bool ss_run_select(struct ss_run *run, uint32_t rank, uint64_t k, struct ss_chunk *copy, struct ss_chunk *selected,
                    struct ss_error *error) {
-  return ss_run_copy(run, rank, copy, error) && ss_play_top_k(run->play, rank, copy, k, selected, error);
+  if (!ss_run_copy(run, rank, copy, error) || !ss_play_top_k(run->play, rank, copy, k, selected, error)) return false;
+  ss_play_renew(run->play, rank, NULL, selected);
+  return true;
 }
 
 bool ss_run_select_all(struct ss_run *run, struct ss_chunk **out, struct ss_error *error) {

@@ -238,6 +238,7 @@ static bool run_s2(struct ss_run *run, struct ss_error *error) {
   if (!s.packed || !buckets || !bitmap) return ss_fail_memory(error, "making sketches");
   for (uint32_t r = 0; r < run->ranks; r++)
     if (ss_run_resident(run, r) && !encode(&s, r, buckets, bitmap, error)) return false;
+  for (uint32_t r = 0; r < run->ranks; r++) ss_play_hold(run->play, r, s.buckets * BUCKET + s.bytes);
   return ss_allreduce_ring(run->play, &s.sum, &gather, error) && report(&s, &gather, buckets, bitmap, error);
 }
 

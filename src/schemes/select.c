@@ -223,6 +223,7 @@ bool ss_selector_apply(struct ss_selector *s, bool element, struct ss_input *in,
   for (uint32_t r = 0; r < in->ranks; r++)
     if (!select_of(&x, r, error)) return false;
   if (!weigh(&x, error) || !replace(&x, element, error)) return false;
+  in->beside = (s->selection.residual ? 2 : 1) * s->elements * in->value_bytes;
   ss_selection_shape(&s->selection, element, in);
   ss_state_end(&s->state);
   return true;

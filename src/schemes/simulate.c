@@ -164,6 +164,38 @@ static void note_before(struct ss_play *play, const struct ss_input *input) {
   }
 }
 
+/* B of what the rank has of rows [low, high) of `width` elements, of bags that are numbered from `bags` on. */
+static uint64_t own_bytes(const struct ss_run *run, uint32_t r, const struct ss_input_table *table, uint32_t t) {
+  const bool valued = ss_scheme_valued(run->setting->scheme);
+  const struct ss_bagged *bagged = run->input->bagged;
+  struct ss_chunk own = ss_chunk_slice(&run->own[r], table->low, table->low + table->rows);
+  own.width = table->width;
+  if (bagged) return (bagged[r].first[t + 1] - bagged[r].first[t]) * table->width * run->input->value_bytes;
+  return ss_wire_bytes(valued ? &run->play->listed : &run->coo, &own);
+}
+
+/* What ranks hold from the beginning to the end: their gradients, and what these were selected of. */
+static void hold_own(const struct ss_run *run) {
+  const struct ss_setting *setting = run->setting;
+  const struct ss_input *input = run->input;
+  const struct ss_input_table one = {.rows = input->rows, .width = input->width};
+  const bool dense = ss_setting_sends_dense(setting) || setting->hierarchy;
+  const bool fetches = ss_setting_traits(setting, (struct ss_layout){.ranks = 1, .nodes = 1, .per_node = 1}).fetches;
+  for (uint32_t r = 0; r < run->ranks; r++) {
+    uint64_t bytes = dense ? input->rows * input->width * input->value_bytes : 0;
+    for (uint32_t t = 0; !dense && !fetches && t < (input->table ? input->tables : 1); t++)
+      bytes += own_bytes(run, r, input->table ? &input->table[t] : &one, t);
+    ss_play_hold(run->play, r, bytes + input->beside);
+  }
+}
+
+static void tell_memory(const struct ss_play *play, struct ss_outcome *out) {
+  for (uint32_t e = 0; play->holding && e < play->ranks + play->servers; e++) {
+    uint64_t *peak = e < play->ranks ? &out->peak : &out->server_peak;
+    if (play->holding[e].peak > *peak) *peak = play->holding[e].peak;
+  }
+}
+
 static double seconds_of(const struct ss_kernel_stream *c) {
   double sum = 0;
   for (int k = 0; k < SS_KERNELS; k++) sum += c->work[k].seconds;
@@ -213,6 +245,10 @@ bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct s
                        .proof = stage->proof,
                        .verdict = &verdict};
   if (!ss_play_open(&play, stage->player, input->ranks, stage->servers, error)) return false;
+  if (!stage->player->resident)
+    play.holding = ss_arena_zero(stage->arena, input->ranks + stage->servers, sizeof *play.holding);
+  play.listed = run.coo;
+  play.listed.format = SS_WIRE_SMALLER;
   play.payloads = stage->payloads;
   play.exchange_sizes = setting->exchange_sizes;
   play.ragged = setting->ragged;
@@ -222,12 +258,14 @@ bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct s
   play.counts = stage->work != NULL;
   play.arena = stage->arena;
   note_before(&play, input);
+  hold_own(&run);
   bool ok = true;
   if (setting->hierarchy && input->ranks > 1) ok = ss_hierarchy_run(&run, stage->per_node, error);
   else if (input->ranks > 1 || valued) ok = ss_run_scheme(&run, error);
   ok = ok && ss_play_kernels(&play, error);
   tell(&run, out);
   tell_work(&play, stage, out);
+  tell_memory(&play, out);
   if (final) *final = (struct ss_final){run.final, verdict.grain};
   ss_play_close(&play);
   return ok;

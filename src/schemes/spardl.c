@@ -60,18 +60,11 @@ struct spardl {
   bool after_sum;          /* blocks are selected after a sum, not before they are sent */
   struct ss_chunk *copy;   /* [ranks] gradient and old residual */
   struct ss_chunk *block;  /* [ranks * q] what each rank has of each block; in the end of its position's */
+  uint64_t *bytes;         /* [ranks * q] of each block's list; 0: it is a part of the copy */
   struct dropped *dropped; /* [ranks] */
   struct ss_chunk *result; /* [ranks] what each ends with */
   struct step *steps;      /* [q], kept from iteration to iteration */
 };
-
-static struct ss_chunk *block_of(const struct spardl *s, uint32_t rank, uint32_t block) {
-  return &s->block[(size_t)rank * s->q + block];
-}
-/* How many entries of the block are kept. */
-static uint64_t quota_of(const struct spardl *s, uint32_t block) {
-  return ss_share(s->k, s->q, block + 1) - ss_share(s->k, s->q, block);
-}
 
 /* A rank, and who it is in the group that plays. */
 struct seat {
@@ -79,10 +72,23 @@ struct seat {
   uint32_t rank, position;
 };
 
+static struct ss_chunk *block_of(const struct spardl *s, uint32_t rank, uint32_t block) {
+  return &s->block[(size_t)rank * s->q + block];
+}
+/* What the rank has of the block is listed anew. */
+static void renew(struct spardl *s, const struct seat *seat, uint32_t block) {
+  const size_t at = (size_t)seat->rank * s->q + block;
+  ss_play_renew(seat->play, seat->position, &s->bytes[at], &s->block[at]);
+}
+/* How many entries of the block are kept. */
+static uint64_t quota_of(const struct spardl *s, uint32_t block) {
+  return ss_share(s->k, s->q, block + 1) - ss_share(s->k, s->q, block);
+}
+
 /* --- blocks ---------------------------------------------------------------------------------------------- */
 
-static bool drop(struct spardl *s, uint32_t rank, const struct ss_chunk *piece, struct ss_error *error) {
-  struct dropped *d = &s->dropped[rank];
+static bool drop(struct spardl *s, const struct seat *seat, const struct ss_chunk *piece, struct ss_error *error) {
+  struct dropped *d = &s->dropped[seat->rank];
   if (piece->count == 0) return true;
   if (d->count == d->capacity) {
     const uint32_t capacity = d->capacity ? 2 * d->capacity : 2 * s->q;
@@ -93,6 +99,7 @@ static bool drop(struct spardl *s, uint32_t rank, const struct ss_chunk *piece, 
     d->capacity = capacity;
   }
   d->piece[d->count++] = *piece;
+  ss_play_renew(seat->play, seat->position, NULL, piece);
   return true;
 }
 
@@ -112,8 +119,10 @@ static bool select_largest(const struct seat *seat, struct ss_chunk *chunk, uint
 static bool select_own(struct spardl *s, const struct seat *seat, uint32_t block, uint64_t keep,
                        struct ss_error *error) {
   struct ss_chunk left;
-  return select_largest(seat, block_of(s, seat->rank, block), keep, &left, error) &&
-         drop(s, seat->rank, &left, error);
+  if (!select_largest(seat, block_of(s, seat->rank, block), keep, &left, error) || !drop(s, seat, &left, error))
+    return false;
+  renew(s, seat, block);
+  return true;
 }
 
 /* Of a sum that `holders` ranks drop alike each keeps its floor of a share, the lowest of them the rest too. */
@@ -130,7 +139,7 @@ static bool drop_share(struct spardl *s, const struct seat *seat, const struct s
   share.units = kept;
   ss_kernel_ran(SS_KERNEL_PACK, left->count);
   ss_play_note_filter(seat->play, seat->position, left, &share);
-  return drop(s, seat->rank, &share, error);
+  return drop(s, seat, &share, error);
 }
 
 /* --- Spar-Reduce-Scatter (Algorithm 1) -------------------------------------------------------------------- */
@@ -177,17 +186,30 @@ static bool take_blocks(const struct srs *x, uint32_t from, struct ss_error *err
       ss_play_mismatch(x->play, "position %u received block %u of %u where block %u of %u was due", w, got->part,
                        got->origin, b, from);
     if (!ss_play_add(x->play, w, &s->run->coo, block_of(s, seat.rank, b), got, error)) return false;
+    renew(s, &seat, b);
     if (s->after_sum && !select_own(s, &seat, b, quota_of(s, b), error)) return false;
   }
   return true;
+}
+
+/* What position w sent. */
+static void let_go(const struct srs *x, uint32_t w) {
+  for (uint32_t j = 0; j < x->count; j++) {
+    uint64_t *bytes = &x->s->bytes[(size_t)(x->team * x->s->q + w) * x->s->q + (w + x->offset + j) % x->s->q];
+    ss_play_drop(x->play, w, *bytes);
+    *bytes = 0;
+  }
 }
 
 static bool play_srs_round(const struct srs *x, struct ss_error *error) {
   for (uint32_t w = 0; w < x->s->q; w++)
     if (!put_blocks(x, w, error)) return false;
   if (!ss_play_sends(x->play, x->s->q, &x->s->run->coo, error)) return false;
+  ss_play_hold_messages(x->play, x->s->q);
   for (uint32_t w = 0; w < x->s->q; w++)
     if (!take_blocks(x, w, error)) return false;
+  ss_play_drop_messages(x->play, x->s->q);
+  for (uint32_t w = 0; w < x->s->q; w++) let_go(x, w);
   return true;
 }
 
@@ -227,17 +249,21 @@ static bool recursive(void *context, uint32_t w, struct ss_play *play, struct ss
       ss_play_put(play, t, t, t ^ step, &s->run->coo, &play->given[t]);
     }
     if (!ss_play_sends(play, s->D, &s->run->coo, error)) return false;
+    ss_play_hold_messages(play, s->D);
     for (uint32_t t = 0; t < s->D; t++) {
       const uint32_t to = t ^ step;
       const struct seat seat = {play, to * s->q + w, to};
       const struct ss_chunk *got = ss_play_due(play, t, t, w);
       struct ss_chunk left;
       if (!got) continue;
-      if (!ss_play_add(play, to, &s->run->coo, block_of(s, seat.rank, w), got, error) ||
-          !select_largest(&seat, block_of(s, seat.rank, w), quota_of(s, w), &left, error) ||
+      if (!ss_play_add(play, to, &s->run->coo, block_of(s, seat.rank, w), got, error)) return false;
+      renew(s, &seat, w);
+      if (!select_largest(&seat, block_of(s, seat.rank, w), quota_of(s, w), &left, error) ||
           !drop_share(s, &seat, &left, 2 * step, to % (2 * step) == 0, error))
         return false;
+      renew(s, &seat, w);
     }
+    ss_play_drop_messages(play, s->D);
   }
   return true;
 }
@@ -287,10 +313,13 @@ static bool bruck(void *context, uint32_t w, struct ss_play *play, struct ss_err
     *mine = sum;
     mine->part = w;
     mine->width = mine->stride = 1;
+    renew(s, &seat, w);
     if (!select_largest(&seat, mine, quota_of(s, w), &left, error) ||
         !drop_share(s, &seat, &left, s->D, t == 0, error))
       return false;
+    renew(s, &seat, w);
   }
+  ss_gather_drop(play, &gather);
   return true;
 }
 
@@ -375,7 +404,8 @@ static bool begin(struct spardl *s, struct ss_error *error) {
   struct ss_arena *arena = run->play->arena;
   const uint32_t P = run->ranks;
   if (!ss_take(arena, s->copy, P) || !ss_take(arena, s->block, (size_t)P * s->q) ||
-      !ss_take_zero(arena, s->dropped, P) || !ss_take(arena, s->result, P))
+      !ss_take_zero(arena, s->bytes, (size_t)P * s->q) || !ss_take_zero(arena, s->dropped, P) ||
+      !ss_take(arena, s->result, P))
     return ss_fail_memory(error, "selecting entries");
   for (uint32_t w = 0; run->state->iteration == 0 && w < s->q; w++)
     s->steps[w] = (struct step){(__int128)s->k * 100 << HALVINGS, (__int128)s->k * (s->D - 1) << HALVINGS, false};

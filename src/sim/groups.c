@@ -326,6 +326,21 @@ static bool open_stacks(struct conductor *c) {
   return true;
 }
 
+/* What the group's endpoints hold is held by those of the outermost play. */
+static bool find_outside(const struct ss_play *play, struct member *m) {
+  const uint32_t endpoints = m->group->ranks + m->group->servers;
+  uint32_t *number;
+  if (!play->holding) return true;
+  if (!ss_take(&m->play.own, number, endpoints)) return false;
+  for (uint32_t e = 0; e < endpoints; e++) {
+    const uint32_t there = outside(m->group, e);
+    number[e] = play->outside ? play->outside[there] : there;
+  }
+  m->play.holding = play->holding;
+  m->play.outside = number;
+  return true;
+}
+
 static bool open_member(struct conductor *c, uint32_t k, const struct ss_group *group, struct ss_error *error) {
   struct member *m = &c->member[k];
   const uintptr_t address = (uintptr_t)c;
@@ -346,6 +361,8 @@ static bool open_member(struct conductor *c, uint32_t k, const struct ss_group *
   m->play.device = c->play->device;
   m->play.counts = c->play->counts;
   m->play.arena = c->play->arena;
+  m->play.listed = c->play->listed;
+  if (!find_outside(c->play, m)) return ss_fail_memory(error, "playing groups at once");
   m->context.uc_stack.ss_sp = m->stack;
   m->context.uc_stack.ss_size = STACK;
   makecontext(&m->context, (void (*)(void))begin, 2, (unsigned)(address >> 32), (unsigned)address);

@@ -28,6 +28,25 @@ void ss_play_close(struct ss_play *play) {
   ss_sum_scratch_free(&play->scratch);
 }
 
+/* --- memory ----------------------------------------------------------------------------------------------- */
+
+void ss_play_renew(struct ss_play *play, uint32_t endpoint, uint64_t *bytes, const struct ss_chunk *list) {
+  if (!play->holding) return;
+  const uint64_t now = ss_wire_bytes(&play->listed, list);
+  ss_play_hold(play, endpoint, now);
+  if (!bytes) return;
+  ss_play_drop(play, endpoint, *bytes);
+  *bytes = now;
+}
+
+void ss_play_hold_messages(struct ss_play *play, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) ss_play_hold(play, play->to[i], play->bytes[i]);
+}
+
+void ss_play_drop_messages(struct ss_play *play, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) ss_play_drop(play, play->to[i], play->bytes[i]);
+}
+
 /* --- kernels ---------------------------------------------------------------------------------------------- */
 
 double ss_play_count(struct ss_play *play, uint32_t endpoint, enum ss_kernel_kind kernel,

@@ -86,6 +86,11 @@ struct ss_kernel_stream {
   uint64_t phase;
 };
 
+/* B of what an endpoint holds (docs/model.md, "Memory"). */
+struct ss_holding {
+  uint64_t now, peak;
+};
+
 struct ss_play {
   struct ss_player *player;
   uint32_t ranks, servers;
@@ -95,8 +100,11 @@ struct ss_play {
   double call;   /* s that a host waits once sizes came */
   bool watchful; /* what comes must be what was sent: for results that no sum can be held against */
   const struct ss_device *device;
-  bool counts;            /* kernels are noted, also where the device counts none */
-  struct ss_arena *arena; /* lives as long as the iteration */
+  bool counts;                /* kernels are noted, also where the device counts none */
+  struct ss_arena *arena;     /* lives as long as the iteration */
+  struct ss_wire listed;      /* how sums and selections lie in memory */
+  struct ss_holding *holding; /* [ranks + servers], of the outermost play; NULL: nobody asks what is held */
+  const uint32_t *outside;    /* [ranks + servers] who its endpoints are there; NULL: it is that play */
   struct ss_sum_scratch scratch;
 
   struct ss_arena own; /* of the following: arrays for one round of at most `capacity` messages */
@@ -145,6 +153,28 @@ void ss_play_put(struct ss_play *play, uint32_t at, uint32_t from, uint32_t to, 
 /* A round of messages in shift form, sizes only. */
 bool ss_play_shift(struct ss_play *play, const struct ss_messages *messages, bool dependent, bool exchange,
                    struct ss_error *error) SS_MUST_CHECK;
+
+/* --- memory ----------------------------------------------------------------------------------------------- */
+
+static inline struct ss_holding *ss_play_holding(const struct ss_play *play, uint32_t endpoint) {
+  return &play->holding[play->outside ? play->outside[endpoint] : endpoint];
+}
+/* The endpoint holds so many bytes more; and lets go of them. */
+static inline void ss_play_hold(struct ss_play *play, uint32_t endpoint, uint64_t bytes) {
+  if (!play->holding) return;
+  struct ss_holding *h = ss_play_holding(play, endpoint);
+  h->now += bytes;
+  if (h->now > h->peak) h->peak = h->now;
+}
+static inline void ss_play_drop(struct ss_play *play, uint32_t endpoint, uint64_t bytes) {
+  if (play->holding) ss_play_holding(play, endpoint)->now -= bytes;
+}
+/* It makes a list, while it still has the one of *bytes; that goes, and *bytes are of the new one. NULL: it stays
+ * until the end. */
+void ss_play_renew(struct ss_play *play, uint32_t endpoint, uint64_t *bytes, const struct ss_chunk *list);
+/* Receivers of the first `count` of play->to hold the message that comes; and let go of it. */
+void ss_play_hold_messages(struct ss_play *play, uint32_t count);
+void ss_play_drop_messages(struct ss_play *play, uint32_t count);
 
 /* --- kernels ---------------------------------------------------------------------------------------------- */
 

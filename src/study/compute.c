@@ -121,6 +121,8 @@ static void accumulate(struct ss_result *p, const struct ss_outcome *o, const st
   }
   if (i == 0 || t->time < p->time_min) p->time_min = t->time;
   if (i == 0 || t->time > p->time_max) p->time_max = t->time;
+  p->peak = fmax(p->peak, (double)o->peak);
+  p->server_peak = fmax(p->server_peak, (double)o->server_peak);
   if (o->proven && p->lossless) p->exact = p->exact == SS_NO || !o->exact ? SS_NO : SS_YES;
   if (p->iteration_s) p->iteration_s[i] = t->time;
   for (uint32_t r = 0; p->rank_sent && r < p->ranks; r++) {

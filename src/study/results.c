@@ -73,6 +73,8 @@ const struct ss_result_field ss_result_fields[SS_RESULT_FIELDS] = {
     FIELD("bytes_sent_max", sent_max, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
     FIELD("bytes_received_max", received_max, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
     FIELD("server_bytes_max", server_max, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
+    FIELD("peak_bytes", peak, SS_FIELD_LATER | SS_FIELD_COUNTS),
+    FIELD("server_peak_bytes", server_peak, SS_FIELD_LATER | SS_FIELD_COUNTS),
     FIELD("dense_s", dense_s, SS_FIELD_ADDS),
     FIELD("density", density, 0),
     FIELD("gamma", gamma, 0),

@@ -40,7 +40,9 @@ struct ss_result {
   struct ss_spread further;                          /* what `off` says of the ranks that are played */
   double messages, rounds;                           /* means over iterations, as are bytes */
   double bytes, sent_max, received_max, server_max;  /* B */
-  double bound;                                      /* s: what the busiest link, or port, needs at the very least */
+  double peak,
+      server_peak; /* B that a rank, and a server, holds at most in any iteration (docs/model.md, "Memory") */
+  double bound;    /* s: what the busiest link, or port, needs at the very least */
   char bound_by[SS_LINK_NAME_SIZE]; /* which that is in the iteration with the largest bound; "": nothing was sent */
   double bound_max;                 /* s: of that iteration */
   struct ss_link_usage usage[SS_LINK_KINDS]; /* means over iterations; busy: shares of the time */
@@ -93,7 +95,7 @@ enum {
   SS_FIELD_RANGE = 32,  /* where something is uncertain: other results do not name it */
   SS_FIELD_DRAWN = 64   /* where numbers of the machine are: likewise */
 };
-enum { SS_RESULT_FIELDS = 51 };
+enum { SS_RESULT_FIELDS = 53 };
 
 /* In the order of the schema, with the names that JSON has ("time_s", "bytes_sent_max", ...). */
 extern const struct ss_result_field {

@@ -116,6 +116,9 @@ static void try_setting(struct trial *x) {
   simulate(x, false, &bare);
   assert_false(bare.proven);
   compare_runs(x, &proven.tally, &bare.tally);
+  if (bare.peak != proven.peak || bare.server_peak != proven.server_peak)
+    fail_msg("%s: ranks hold %llu B with payloads, %llu without", x->words, (unsigned long long)proven.peak,
+             (unsigned long long)bare.peak);
   if (x->ranks == 1)
     assert_true(proven.exact && proven.tally.messages == 0 && proven.tally.bytes == 0 && !(proven.tally.time > 0));
 }

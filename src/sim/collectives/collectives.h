@@ -39,6 +39,9 @@ bool ss_gather_play(struct ss_play *play, struct ss_gather *gather, ss_allgather
  * are `counted`, sizes are announced before if the play wants it. */
 bool ss_gather_ragged(struct ss_play *play, struct ss_gather *gather, bool counted, ss_allgather *how,
                       struct ss_error *error) SS_MUST_CHECK;
+/* Members hold ragged blocks of others from then on, if they do not let go of them here; dense ones go where the
+ * tensor has them. */
+void ss_gather_drop(struct ss_play *play, const struct ss_gather *gather);
 /* The sum of the blocks that the member holds. */
 bool ss_gather_sum(struct ss_play *play, struct ss_gather *gather, uint32_t position, struct ss_chunk *out,
                    struct ss_error *error) SS_MUST_CHECK;
@@ -101,7 +104,8 @@ struct ss_exchange {
   bool counted;                     /* receivers need sizes: they are announced when the play wants it */
   const struct ss_several *several; /* NULL: one chunk a message, for receiver `to`, block `from` */
   struct ss_receipts *receipts;     /* not touched when the play has no payloads */
-  bool uniform, padded;             /* every message has `each` bytes; uniform: and no payload, `give` is not asked */
+  uint64_t *held;       /* [ranks + servers] B that came are added, and held by then; NULL: they are not counted */
+  bool uniform, padded; /* every message has `each` bytes; uniform: and no payload, `give` is not asked */
   uint64_t each;
 };
 

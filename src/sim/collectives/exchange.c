@@ -66,6 +66,8 @@ static bool play_round(struct ss_play *play, const struct ss_exchange *x, uint32
   const struct ss_chunk *due = scratch;
   for (uint32_t at = 0; at < count; at++)
     if (!put(play, x, at, &scratch, error)) return false;
+  for (uint32_t at = 0; x->held && at < count; at++) x->held[play->to[at]] += play->bytes[at];
+  if (x->held) ss_play_hold_messages(play, count);
   if (!ss_play_exchange(play, count, first, x->wire, error)) return false;
   for (uint32_t at = 0; at < count; at++)
     if (!take(play, x, at, &due, error)) return false;
@@ -131,6 +133,10 @@ static bool pairwise(struct ss_play *play, const struct ss_exchange *x, struct s
     if (!(x->uniform ? ss_play_shift(play, &ahead, step.by == 1, true, error)
                      : play_round(play, x, step.moves, step.by == 1, error)))
       return false;
+  }
+  for (uint32_t r = 0; x->uniform && x->held && r < play->ranks; r++) {
+    x->held[r] = (play->ranks - 1) * x->each;
+    ss_play_hold(play, r, x->held[r]);
   }
   return true;
 }

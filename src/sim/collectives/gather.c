@@ -31,6 +31,15 @@ static uint32_t rank_of(const struct ss_gather *g, uint32_t position) {
   return g->rank ? g->rank[position] : position;
 }
 
+/* What position p gets of others. */
+static uint64_t bytes_for(const struct ss_gather *g, uint32_t p) {
+  return g->upto[g->size] - g->bytes[p];
+}
+
+void ss_gather_drop(struct ss_play *play, const struct ss_gather *g) {
+  for (uint32_t p = 0; p < g->size; p++) ss_play_drop(play, rank_of(g, p), bytes_for(g, p));
+}
+
 /* Blocks of bytes[size] each. */
 static bool play_sized(struct ss_play *play, struct ss_gather *g, ss_allgather *how, struct ss_error *error) {
   if (play->payloads && !ss_receipts_open(&g->receipts, g->size, g->size, error)) return false;
@@ -41,6 +50,8 @@ static bool play_sized(struct ss_play *play, struct ss_gather *g, ss_allgather *
     g->uniform = g->uniform && g->bytes[b] == g->bytes[0];
   }
   for (uint32_t p = 0; play->payloads && p < g->size; p++) ss_receipts_add_run(play, &g->receipts, p, p, 1);
+  for (uint32_t p = 0; ss_wire_ragged(g->wire) && p < g->size; p++)
+    ss_play_hold(play, rank_of(g, p), bytes_for(g, p));
   return how(play, g, error);
 }
 

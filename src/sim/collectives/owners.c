@@ -5,7 +5,9 @@
 bool ss_owners_open(struct ss_play *play, struct ss_owners *o, struct ss_error *error) {
   o->play = play;
   o->push_imbalance = o->pull_imbalance = NAN;
-  if (!ss_take(play->arena, o->aggregate, o->parts) || !ss_take(play->arena, o->slices, play->ranks))
+  if (!ss_take(play->arena, o->aggregate, o->parts) || !ss_take(play->arena, o->slices, play->ranks) ||
+      !ss_take_zero(play->arena, o->unsummed, (size_t)play->ranks + play->servers) ||
+      !ss_take_zero(play->arena, o->got, (size_t)play->ranks + play->servers))
     return ss_fail_memory(error, "cutting a tensor into parts");
   return !play->payloads || (ss_receipts_open(&o->pushed, o->parts, play->ranks, error) &&
                              ss_receipts_open(&o->pulled, play->ranks, o->parts, error));
@@ -28,8 +30,12 @@ static bool give_slice(void *context, uint32_t rank, uint32_t part, struct ss_ch
 }
 
 bool ss_owners_push(struct ss_owners *o, struct ss_error *error) {
-  struct ss_exchange x = {
-      .context = o, .give = give_slice, .wire = o->push, .counted = o->counted, .receipts = &o->pushed};
+  struct ss_exchange x = {.context = o,
+                          .give = give_slice,
+                          .wire = o->push,
+                          .counted = o->counted,
+                          .receipts = &o->pushed,
+                          .held = o->unsummed};
   if (o->servers) return ss_fan_in(o->play, &x, error);
   for (uint32_t r = 0; o->play->payloads && r < o->parts; r++) ss_receipts_add_run(o->play, &o->pushed, r, r, 1);
   return ss_pairwise(o->play, &x, error);
@@ -105,6 +111,19 @@ static bool sum_part(struct ss_owners *o, uint32_t part, uint64_t *pushed, struc
   return true;
 }
 
+void ss_owners_hold(struct ss_owners *o, uint32_t part) {
+  const struct ss_chunk *sum = &o->aggregate[part];
+  const uint32_t owner = ss_owners_endpoint(o, part);
+  uint64_t before = o->unsummed[owner];
+  o->unsummed[owner] = 0;
+  if (o->applied || adds_dense(o, sum)) {
+    ss_play_drop(o->play, owner, before);
+    if (!o->applied && o->servers) ss_play_hold(o->play, owner, ss_wire_bytes(o->push, sum));
+  } else {
+    ss_play_renew(o->play, owner, &before, sum);
+  }
+}
+
 void ss_owners_set(struct ss_owners *o, uint32_t part, const struct ss_chunk *sum) {
   o->aggregate[part] = *sum;
   o->aggregate[part].origin = ss_owners_endpoint(o, part);
@@ -139,8 +158,9 @@ bool ss_owners_sum(struct ss_owners *o, struct ss_error *error) {
     o->aggregate[j].origin = ss_owners_endpoint(o, j);
     o->aggregate[j].part = j;
     dense = dense || o->aggregate[j].dense;
-    if (!o->play->payloads || !ss_play_resident(o->play, ss_owners_endpoint(o, j))) continue;
-    if (!sum_part(o, j, pushed, error)) return false;
+    if (!ss_play_resident(o->play, ss_owners_endpoint(o, j))) continue;
+    if (o->play->payloads && !sum_part(o, j, pushed, error)) return false;
+    ss_owners_hold(o, j);
   }
   if (o->play->payloads && !dense) {
     ss_owners_watch(o);
@@ -187,6 +207,7 @@ static bool pull_gather(struct ss_owners *o, ss_allgather *how, struct ss_error 
 bool ss_owners_pull(struct ss_owners *o, struct ss_error *error) {
   struct ss_exchange x = {
       .context = o, .give = give_sum, .wire = o->pull, .counted = o->counted, .receipts = &o->pulled};
+  if (ss_wire_ragged(o->pull)) x.held = o->got;
   return o->servers ? ss_fan_out(o->play, &x, error) : pull_gather(o, ss_allgather_direct, error);
 }
 

@@ -11,6 +11,7 @@ struct ss_owners {
   uint32_t parts;
   bool servers;               /* part j is owned by endpoint ranks + j; false: by rank j, and parts = ranks */
   bool counted;               /* receivers need sizes: they are announced when the play wants it */
+  bool applied;               /* the owners apply their sums to what they have: these take no memory */
   const struct ss_wire *push; /* how a rank's share travels, and how the sum does */
   const struct ss_wire *pull;
   void *context;
@@ -25,6 +26,8 @@ struct ss_owners {
   struct ss_receipts pulled;  /* receiver: rank; block: part */
   struct ss_chunk *aggregate; /* [parts] the sums, as far as they are known here */
   struct ss_chunk *slices;    /* [ranks] for one part */
+  uint64_t *unsummed;         /* [ranks + servers] B that were pushed to each, and are not summed yet */
+  uint64_t *got;              /* [ranks + servers] B that were pulled */
   struct ss_chunk shared;     /* the sum of all parts, once for all ranks that hold them as sent */
   double push_imbalance;      /* ZEN Def. 8; NaN until watched */
   double pull_imbalance;
@@ -47,6 +50,9 @@ bool ss_owners_sum(struct ss_owners *owners, struct ss_error *error) SS_MUST_CHE
  * stands for the parts of both, and sends the even one its sum in the end. Parts are encoded one by one. */
 bool ss_owners_push_ring(struct ss_owners *owners, bool incremental, struct ss_error *error) SS_MUST_CHECK;
 bool ss_owners_push_halving(struct ss_owners *owners, bool incremental, struct ss_error *error) SS_MUST_CHECK;
+/* Its owner holds the sum of a part, and lets go of what was pushed. A dense sum is made in the owner's own part, or
+ * of servers in the first that came. */
+void ss_owners_hold(struct ss_owners *owners, uint32_t part);
 /* The owner of the part has added it up to `sum`; and how even the sums are. */
 void ss_owners_set(struct ss_owners *owners, uint32_t part, const struct ss_chunk *sum);
 void ss_owners_watch(struct ss_owners *owners);

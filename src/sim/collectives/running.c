@@ -6,8 +6,8 @@ bool ss_running_open(struct ss_play *play, const struct ss_wire *wire, const str
                      struct ss_running *x, struct ss_error *error) {
   const uint32_t n = play->ranks;
   *x = (struct ss_running){.play = play, .wire = wire, .low = own->low, .high = own->high};
-  if (!ss_take(play->arena, x->held, n) || !ss_take_zero(play->arena, x->came, n) ||
-      !ss_take_zero(play->arena, x->arena, 2 * (size_t)n))
+  if (!ss_take(play->arena, x->held, n) || !ss_take_zero(play->arena, x->bytes, n) ||
+      !ss_take_zero(play->arena, x->came, n) || !ss_take_zero(play->arena, x->arena, 2 * (size_t)n))
     return ss_fail_memory(error, "summing sparse gradients");
   memcpy(x->held, own->chunk, n * sizeof *own->chunk);
   return true;
@@ -62,6 +62,7 @@ static bool add(struct ss_running *x, uint32_t r, const struct ss_chunk both[2],
   else if (!ss_chunk_sum(&of, arena, &x->play->scratch, &x->held[r], error)) return false;
   x->held[r].width = x->held[r].stride = both->width;
   ss_play_note_sum(x->play, r, x->wire, &of, &x->held[r]);
+  ss_play_renew(x->play, r, &x->bytes[r], &x->held[r]);
   return true;
 }
 
@@ -97,6 +98,7 @@ static bool play_step(struct ss_running *x, const struct ss_step *step, struct s
     put(x, i, move.from, move.to);
   }
   if (!ss_play_sends(x->play, step->moves, x->wire, error)) return false;
+  ss_play_hold_messages(x->play, step->moves);
   take(x, step->moves);
   return true;
 }
@@ -138,6 +140,7 @@ bool ss_running_doubling(struct ss_running *x, struct ss_error *error) {
     while (ss_step_next(&step)) {
       x->last = step.phase == SS_DOUBLE && 2 * step.by == step.fold.Q;
       if (!play_step(x, &step, error) || !add_families(x, &step, before, error)) return false;
+      ss_play_drop_messages(x->play, step.moves);
     }
   }
   return fold_out(x, error);
@@ -159,6 +162,7 @@ bool ss_running_ring(struct ss_running *x, const struct ss_chunk *own, struct ss
       if (!x->last) ss_arena_reset(arena);
       if (!add(x, r, both, NULL, arena, error)) return false;
     }
+    ss_play_drop_messages(x->play, step.moves);
     x->turn = 1 - x->turn;
   }
   return true;

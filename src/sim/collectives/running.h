@@ -12,6 +12,7 @@ struct ss_running {
   const struct ss_wire *wire;
   uint64_t low, high;
   struct ss_chunk *held;  /* [ranks] what each has added up so far; origin is the rank, part 0 */
+  uint64_t *bytes;        /* [ranks] that these sums take; 0: of what the rank had to begin with */
   struct ss_chunk *came;  /* [ranks] in the round just played; `part` is 1 where something came */
   struct ss_arena *arena; /* [2 * ranks] in turn */
   uint32_t turn;

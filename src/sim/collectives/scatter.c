@@ -7,6 +7,7 @@
 struct pile {
   struct ss_chunk *chunk;
   uint32_t count;
+  uint64_t bytes; /* that it takes, without the rank's own part */
 };
 
 struct scatter {
@@ -32,7 +33,7 @@ static bool begin(struct ss_owners *o, bool incremental, struct scatter *x, stru
       struct ss_chunk *slice = &own[(size_t)r * P + j];
       if (!o->slice(o->context, r, j, slice, error)) return false;
       slice->origin = r;
-      *pile_of(x, r, j) = (struct pile){slice, 1};
+      *pile_of(x, r, j) = (struct pile){slice, 1, 0};
     }
   return true;
 }
@@ -62,7 +63,7 @@ static bool put(struct scatter *x, uint32_t at, const struct ss_move *m, struct 
 
 /* The sum of a pile, over the part. */
 static bool sum_pile(struct scatter *x, uint32_t rank, uint32_t part, struct ss_chunk *out, struct ss_error *error) {
-  const struct pile *pile = pile_of(x, rank, part);
+  struct pile *pile = pile_of(x, rank, part);
   const struct ss_chunk range = x->o->range(x->o->context, part);
   const struct ss_operands of = {pile->chunk, pile->count, range.low, range.high};
   struct ss_chunk sum;
@@ -71,6 +72,7 @@ static bool sum_pile(struct scatter *x, uint32_t rank, uint32_t part, struct ss_
   sum.part = part;
   sum.width = sum.stride = range.width;
   ss_play_note_sum(x->play, rank, x->o->push, &of, &sum);
+  if (of.count > 1) ss_play_renew(x->play, rank, &pile->bytes, &sum);
   *out = sum; /* which may be an operand */
   return true;
 }
@@ -120,6 +122,7 @@ static bool take(struct scatter *x, uint32_t at, uint32_t first, uint32_t count,
         ss_play_mismatch(play, "endpoint %u received part %u of %u where part %u of %u was due", to, got->part,
                          got->origin, part, origin);
       mine->chunk[mine->count++] = *got;
+      mine->bytes += ss_wire_bytes(x->o->push, got);
     }
     if (!x->incremental || mine->count == 1) continue;
     if (!sum_pile(x, to, part, &mine->chunk[0], error)) return false;
@@ -162,6 +165,15 @@ static bool settle_folded(struct scatter *x, const struct ss_move *m, struct ss_
   return true;
 }
 
+/* What was sent is no longer needed. */
+static void let_go(struct scatter *x, struct ss_move move) {
+  for (uint32_t j = 0; j < move.count; j++) {
+    struct pile *pile = pile_of(x, move.from, move.first + j);
+    ss_play_drop(x->play, move.from, pile->bytes);
+    pile->bytes = 0;
+  }
+}
+
 static bool play_phase(struct scatter *x, enum ss_phase phase, struct ss_error *error) {
   struct ss_step step = ss_steps_of(phase, x->P);
   while (ss_step_next(&step)) {
@@ -171,10 +183,12 @@ static bool play_phase(struct scatter *x, enum ss_phase phase, struct ss_error *
       if (!put(x, i, &move, error)) return false;
     }
     if (!ss_play_sends(x->play, step.moves, x->o->push, error)) return false;
+    ss_play_hold_messages(x->play, step.moves);
     for (uint32_t i = 0; i < step.moves; i++) {
       const struct ss_move move = move_of(&step, i);
       if (!take(x, i, move.first, move.count, error)) return false;
     }
+    for (uint32_t i = 0; i < step.moves; i++) let_go(x, move_of(&step, i));
   }
   return true;
 }

@@ -20,6 +20,7 @@ bool ss_broadcast_binomial(struct ss_play *play, uint32_t root, const struct ss_
       const uint32_t from = (move.from + root) % size;
       ss_play_put(play, i, from, (move.to + root) % size, wire, &held[from]);
     }
+    if (ss_wire_ragged(wire)) ss_play_hold_messages(play, n);
     if (!ss_play_messages(play, n, true, wire, error)) return false;
     for (uint32_t i = 0; i < n; i++) take_whole(play, i, &held[play->to[i]]);
   }
@@ -57,6 +58,9 @@ static bool scatter_pieces(struct pieces *x, struct ss_error *error) {
   struct ss_play *play = x->play;
   struct ss_exchange exchange = {.context = x, .give = give_piece, .wire = x->wire, .receipts = &x->scattered};
   const uint32_t P = play->ranks;
+  uint64_t *came;
+  if (!ss_take_zero(play->arena, came, P)) return ss_fail_memory(error, "scattering");
+  if (ss_wire_ragged(x->wire)) exchange.held = came;
   for (uint32_t p = 0; p < P; p++) {
     uint64_t first = ss_share(x->whole.count, P, p);
     x->piece[p] = ss_chunk_entries(&x->whole, first, ss_share(x->whole.count, P, p + 1) - first);
