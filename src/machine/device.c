@@ -191,7 +191,7 @@ static bool read_memory(struct ss_node node, struct ss_node memory, struct ss_de
   *out = ss_device_of(out->name, 0, large.sum / 3);
   out->moves = true;
   out->page = large.page;
-  out->page_from = SS_KEPT_BY_MALLOC;
+  out->page_from = SS_GIVEN_BACK;
   out->line[SS_KERNEL_DENSE_ADD].known =
       !ss_node_text(source, &where, NULL) || strncmp(where, "estimated", strlen("estimated")) != 0;
   return true;

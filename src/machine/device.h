@@ -27,7 +27,7 @@ struct ss_device {
   bool counted; /* false: "none", kernels are not counted */
   struct ss_kernel_line line[SS_KERNELS];
   bool moves;             /* what libraries copy and allocate within memory is charged: of "memory" */
-  double page, page_from; /* s a byte of the buffers of more bytes than these, whose pages come anew */
+  double page, page_from; /* s a byte of the buffers of so many bytes or more, whose pages come anew */
 };
 
 /* {"name", "memory_bandwidth", "efficiency", "launch", "source"}, {"name", "kernels": {NAME: {"t0", "per_element",
@@ -63,7 +63,7 @@ static inline double ss_device_time(const struct ss_device *device, enum ss_kern
 
 /* s of the pages of so many filled buffers of `bytes`. */
 static inline double ss_device_pages(const struct ss_device *device, double bytes, double filled) {
-  return device->moves && bytes > device->page_from ? device->page * bytes * filled : 0;
+  return device->moves && !(bytes < device->page_from) ? device->page * bytes * filled : 0;
 }
 
 /* Every kernel takes `factor` times as long. */

@@ -13,14 +13,14 @@ double ss_host_filled(struct ss_host_moves moves, uint32_t ranks) {
 }
 
 double ss_host_pages(const struct ss_host_piece *piece, uint64_t bytes, double filled) {
-  return bytes <= SS_KEPT_BY_MALLOC ? 0 : piece->page * (double)bytes * filled;
+  return bytes < SS_GIVEN_BACK ? 0 : piece->page * (double)bytes * filled;
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------ */
 
 #define COSTS                                                                                                        \
   {"sum_per_byte", "for each byte that is added to another", SS_IS_TIME, SS_STORED(struct ss_host_piece, sum)}, {    \
-    "page_per_byte", "for each byte of a buffer above 32 MiB, whose pages come anew in every call", SS_IS_TIME,      \
+    "page_per_byte", "for each byte of a buffer of 32 MiB or more, whose pages come anew in every call", SS_IS_TIME, \
         .usual = "0", SS_STORED(struct ss_host_piece, page)                                                          \
   }
 

@@ -7,14 +7,15 @@
 #include <stdint.h>
 
 enum { SS_HOST_PIECES = 4 };
-/* B: glibc's malloc gives larger buffers back to the system (DEFAULT_MMAP_THRESHOLD_MAX). */
-#define SS_KEPT_BY_MALLOC (UINT64_C(32) << 20)
+/* B: glibc's malloc gives such buffers, and larger ones, back to the system: with its header such a one is beyond
+ * DEFAULT_MMAP_THRESHOLD_MAX. */
+#define SS_GIVEN_BACK (UINT64_C(32) << 20)
 
 /* Of vectors up to `up_to` bytes that no earlier piece covers. */
 struct ss_host_piece {
   uint64_t up_to; /* B of the whole vector, which fits caches or not; UINT64_MAX in the last */
   double sum;     /* s a byte that comes in and is added: two are read and one is written; a copy takes 2/3 of it */
-  double page;    /* s a byte of a buffer of more than SS_KEPT_BY_MALLOC, which is given back after each call, so that
+  double page;    /* s a byte of a buffer of SS_GIVEN_BACK or more, which is given back after each call, so that
                      every page of it comes anew */
 };
 

@@ -180,16 +180,16 @@ def within_memory(draw):
 
     def costs(bytes_):
         piece = next(p for p in pieces if bytes_ <= p.get("up_to", bytes_))
-        return piece["sum_per_byte"], piece["page_per_byte"] * (bytes_ > 2**25)
+        return piece["sum_per_byte"], piece["page_per_byte"] * (bytes_ >= 2**25)
 
     return pieces[0] if not limits else {"pieces": pieces}, costs
 
 
 def sums_copies_and_pages_take_their_time(folder):
-    """On 8 ranks with links that take next to nothing: a copy is two of a sum's three accesses, buffers above 32 MiB come anew,
+    """On 8 ranks with links that take next to nothing: a copy is two of a sum's three accesses, buffers of 32 MiB come anew,
     and of those that halves are received in, half is written."""
     draw, path, P = random.Random(3), folder / "m.json", 8
-    forms = {("allreduce", "ring"): lambda M, s, p: s * (2 / 3 + 7 / 8) * M, ("allreduce", "recursive_doubling"): lambda M, s, p: (p + s * (2 / 3 + 3)) * M,
+    forms = {("allreduce", "ring"): lambda M, s, p: s * (2 / 3 + 7 / 8) * M, ("allreduce", "recursive_doubling"): lambda M, s, p: (p + s * (4 / 3 + 3)) * M,
              ("allreduce", "rabenseifner"): lambda M, s, p: (p / 2 + s * (2 / 3 + 7 / 8)) * M, ("allgather", "bruck"): lambda M, s, p: (p + s * 4 / 3) * M,
              ("reduce_scatter", "recursive_halving"): lambda M, s, p: (1.5 * p + s * (2 / 3 + 7 / 8)) * M}
     for _ in range(5):

@@ -19,7 +19,7 @@ NOISE = 0.03
 
 # A machine of one task a node: links by pieces, (up to, latency, bandwidth); s a byte that is added; s a byte of new pages.
 PIECES = [(8192, 2e-6, 1.5e9), (math.inf, 9e-6, 12e9)]
-SUM, PAGE, KEPT = 1.5e-10, 4e-10, 32 << 20
+SUM, PAGE, GIVEN_BACK = 1.5e-10, 4e-10, 32 << 20
 call = functools.partial(ask, "calibrate", "network")
 
 
@@ -32,7 +32,7 @@ def message(size):
 
 
 def pages(buffers, size):
-    return PAGE * buffers * size if size > KEPT else 0
+    return PAGE * buffers * size if size >= GIVEN_BACK else 0
 
 
 def halves(size, ranks):
@@ -40,14 +40,14 @@ def halves(size, ranks):
 
 
 def takes(collective, algorithm, ranks, size):
-    """Of powers of two; copies take 2/3 of a sum, buffers of more than 32 MiB are new, and what halves receive fills half of one."""
+    """Of powers of two; copies take 2/3 of a sum, buffers of 32 MiB are new, doubling copies twice, and what halves receive fills half of one."""
     block, rounds, copied = math.ceil(size / ranks), int(math.log2(ranks)), size * SUM * 2 / 3
     ring = (ranks - 1) * message(block)
     doubling = sum(map(message, halves(size, ranks)))
     sums = sum(halves(size, ranks)) * SUM
     return {("allgather", "ring"): ring, ("allgather", "recursive_doubling"): doubling,
             ("allreduce", "ring"): copied + 2 * ring + (ranks - 1) * block * SUM,
-            ("allreduce", "recursive_doubling"): copied + pages(1, size) + rounds * (message(size) + size * SUM),
+            ("allreduce", "recursive_doubling"): 2 * copied + pages(1, size) + rounds * (message(size) + size * SUM),
             ("allreduce", "rabenseifner"): copied + pages(0.5, size) + 2 * doubling + sums,
             ("reduce_scatter", "ring"): copied + pages(1, size) + ring + (ranks - 1) * block * SUM,
             ("reduce_scatter", "recursive_halving"): copied + pages(1.5, size) + doubling + sums}[collective, algorithm]

@@ -924,7 +924,9 @@ MUTANTS = [
            "for text in heard[1:]:", cli="python"),
     Mutant("the memory of a swept cluster stays for the next", "src/study/points.c", "  if (set) cJSON_Delete",
            "  if (false) cJSON_Delete", cli="collective"),
-    Mutant("pages come anew above 64 MiB", "src/machine/host_memory.c", "bytes <= SS_KEPT_BY_MALLOC",
-           "bytes <= 2 * SS_KEPT_BY_MALLOC", cli="collective"),
+    Mutant("doubling does not copy in the end", "src/sim/collectives/patterns.c", ".before = {.buffers = 1, .copies = 1}, .after = {.copies = 1},",
+           ".before = {.buffers = 1, .copies = 1},", unit="patterns"),
+    Mutant("pages come anew from 64 MiB on", "src/machine/host_memory.c", "bytes < SS_GIVEN_BACK",
+           "bytes < 2 * SS_GIVEN_BACK", cli="collective"),
     Mutant("halves fill a whole buffer", "src/machine/host_memory.c", "power_of_two ? 0.5 : 1", "power_of_two ? 1 : 1", unit="patterns"),
 ]

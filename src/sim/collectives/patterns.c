@@ -297,7 +297,7 @@ static const uint64_t nccl_step = (uint64_t)1 << 19;
 static const struct ss_algorithm algorithms[] = {
     {SS_ALLREDUCE, "ring", "", true, 0, .before = {.copies = 1},
      PHASES({BLOCK, SS_RING, ADD}, {BLOCK, SS_RING, KEEP})},
-    {SS_ALLREDUCE, "recursive_doubling", "", false, 0, .before = {.buffers = 1, .copies = 1},
+    {SS_ALLREDUCE, "recursive_doubling", "", false, 0, .before = {.buffers = 1, .copies = 1}, .after = {.copies = 1},
      PHASES({WHOLE, SS_FOLD_IN, ADD}, {WHOLE, SS_DOUBLE, ADD}, {WHOLE, SS_FOLD_OUT, KEEP})},
     {SS_ALLREDUCE, "rabenseifner", " redscat_allgather ", false, 0, .before = {.copies = 1, .halving = 1},
      PHASES({WHOLE, SS_FOLD_IN, ADD}, {HALVES, SS_HALVE, ADD}, {HALVES, SS_DOUBLE, KEEP},
