@@ -499,6 +499,7 @@ static bool weigh_sums(struct ss_fit_problem *p, struct ss_measured_cluster *m, 
   SS_AUTO_FREE double *supposed = ss_alloc(p->count, sizeof *supposed),
                       *free_ones = ss_alloc(p->count, sizeof *free_ones);
   if (!supposed || !free_ones) return ss_fail_memory(error, "fitting times");
+  p->suppose_sum = false;
   const bool ok = settle(p, &fitted, true, out->weight, error) && ss_fit_cross_validate(p, &fitted, free_ones) &&
                   grows(p, &fitted, NULL);
   p->suppose_sum = true;
@@ -521,6 +522,7 @@ static bool solve(struct ss_fit_problem *p, const struct ss_cluster_fit_options 
   if (!play_all(p, m, &changed, error)) return false;
   drop_unseen(p, m);
   if (options->nics == 0 && tells_cards(p)) choose_cards(p, m, error);
+  p->suppose_sum = m->pieces[SS_COST_MEMORY] > 0;
   choose_exchange(p, m, options->window > 0, out, error);
   if (m->pieces[SS_COST_MEMORY] > 0 ? !weigh_sums(p, m, out, error) : !settle(p, m, true, out->weight, error))
     return false;
