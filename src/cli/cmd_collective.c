@@ -26,7 +26,7 @@ struct arguments {
   bool certain;
 };
 
-enum { ALGORITHMS_MAX = 16, SIZES_MAX = 64 };
+enum { ALGORITHMS_MAX = 16 };
 
 /* What was asked, and the times. */
 struct answer {
@@ -34,14 +34,10 @@ struct answer {
   const struct ss_cluster *cluster;
   enum ss_collective collective;
   const struct ss_algorithm *algorithm[ALGORITHMS_MAX];
-  bool tuned; /* by what the cluster's library chooses, in place of the algorithms */
-  struct ss_choice choice[SIZES_MAX];
-  size_t algorithms, sizes;
-  uint64_t bytes[SIZES_MAX];
-  double seconds[SIZES_MAX][ALGORITHMS_MAX];
+  size_t algorithms;
+  bool tuned;                                /* by what the cluster's library chooses, in place of the algorithms */
   enum ss_message_kind kind[ALGORITHMS_MAX]; /* of its messages, where the cluster has an accuracy */
-  struct ss_likely range[SIZES_MAX][ALGORITHMS_MAX];
-  double wins[SIZES_MAX][ALGORITHMS_MAX]; /* share of the draws in which it is the fastest of its size */
+  cJSON *times;                              /* a record a size and algorithm */
 };
 
 /* --- what was asked ----------------------------------------------------------------------------------------- */
@@ -170,81 +166,55 @@ static void tell_work(const struct answer *r, const struct ss_notice *notice) {
   ss_notice_tell(notice, text);
 }
 
-/* On each of the clusters, the first being the answer's own. */
-static bool play_choice(struct answer *out, uint64_t bytes, const struct ss_cluster *const *clusters, uint32_t count,
-                        double *seconds, struct ss_error *error) {
-  struct ss_choice *choice = &out->choice[out->sizes];
-  *choice = ss_tuner_choose(out->cluster, out->collective, out->a->ranks, bytes);
+/* The library's choice on each of the clusters. */
+static bool play_choice(const struct answer *out, struct ss_choice choice, uint64_t bytes,
+                        const struct ss_cluster *const *clusters, uint32_t count, double *seconds,
+                        struct ss_error *error) {
   for (uint32_t i = 0; i < count; i++)
-    if (!ss_choice_time(clusters[i], *choice, out->collective, out->a->ranks, bytes, &seconds[i], error))
-      return false;
+    if (!ss_choice_time(clusters[i], choice, out->collective, out->a->ranks, bytes, &seconds[i], error)) return false;
   return true;
 }
 
-/* One algorithm at one size; where no class tells how far off the whole is, also where one number of the cluster each
- * is larger. */
-static bool play_one(struct answer *out, size_t algorithm, double bytes, struct ss_uncertainty *uncertainty,
-                     struct ss_components *components, struct ss_error *error) {
+/* A call of one algorithm at one size, its time, and what may be off in it. */
+struct played {
+  struct ss_pattern_call call;
+  double seconds;
+  struct ss_uncertainty uncertainty;
+  struct ss_components components;
+};
+
+/* One algorithm, or what the library chose, at one size; where no class tells how far off the whole is, also where
+ * one number of the cluster each is larger. */
+static bool play_one(const struct answer *out, size_t algorithm, const struct ss_choice *choice, uint64_t bytes,
+                     struct played *p, struct ss_error *error) {
   const struct ss_accuracy_question asked = {(uint32_t)out->collective, out->kind[algorithm],
-                                             ss_cluster_nodes(out->cluster, out->a->ranks), (uint64_t)bytes};
+                                             ss_cluster_nodes(out->cluster, out->a->ranks), bytes};
   const struct ss_cluster *clusters[1 + SS_COMPONENTS] = {out->cluster};
-  const struct ss_pattern_call call = call_of(out, algorithm, bytes);
   const struct ss_device none = ss_device_none();
   double seconds[1 + SS_COMPONENTS];
   struct ss_variants varied = {.count = 0};
-  const bool of_whole = ss_uncertainty_of_call(out->cluster, &asked, uncertainty);
-  if (out->a->certain) *uncertainty = ss_certain;
-  else if (!of_whole) *uncertainty = ss_uncertainty_of(out->cluster, &none, out->a->ranks);
-  if (!of_whole) ss_variants_make(&varied, out->cluster, uncertainty);
+  const bool of_whole = ss_uncertainty_of_call(out->cluster, &asked, &p->uncertainty);
+  if (out->a->certain) p->uncertainty = ss_certain;
+  else if (!of_whole) p->uncertainty = ss_uncertainty_of(out->cluster, &none, out->a->ranks);
+  if (!of_whole) ss_variants_make(&varied, out->cluster, &p->uncertainty);
   for (uint32_t i = 0; i < varied.count; i++) clusters[1 + i] = &varied.cluster[i];
-  if (!(out->tuned ? play_choice(out, (uint64_t)bytes, clusters, 1 + varied.count, seconds, error)
-                   : ss_pattern_times(clusters, 1 + varied.count, &call, seconds, error)) ||
+  p->call = out->tuned ? ss_choice_call(out->cluster, *choice, out->collective, out->a->ranks, bytes)
+                       : call_of(out, algorithm, (double)bytes);
+  if (!(out->tuned ? play_choice(out, *choice, bytes, clusters, 1 + varied.count, seconds, error)
+                   : ss_pattern_times(clusters, 1 + varied.count, &p->call, seconds, error)) ||
       !ss_seconds_check(seconds[0], error))
     return false;
-  *components = ss_variants_split(&varied, seconds[0], seconds + 1);
-  if (of_whole) components->s[SS_TRANSFER] = seconds[0];
-  out->seconds[out->sizes][algorithm] = seconds[0];
+  p->components = ss_variants_split(&varied, seconds[0], seconds + 1);
+  if (of_whole) p->components.s[SS_TRANSFER] = seconds[0];
+  p->seconds = seconds[0];
   return seconds[0] >= 1 / SS_SECONDS_MOST ||
-         ss_fail(error, SS_BAD_INPUT, "%g B in %g s: a size, rate or latency is out of all proportion", bytes,
+         ss_fail(error, SS_BAD_INPUT, "%g B in %g s: a size, rate or latency is out of all proportion", (double)bytes,
                  seconds[0]);
 }
 
-static bool play_size(struct answer *out, double bytes, struct ss_error *error) {
-  struct ss_uncertainty uncertainty[ALGORITHMS_MAX];
-  struct ss_components components[ALGORITHMS_MAX];
-  struct ss_uncertain times[ALGORITHMS_MAX];
-  size_t wins[ALGORITHMS_MAX] = {0};
-  const size_t s = out->sizes;
-  out->bytes[s] = (uint64_t)bytes;
-  for (size_t i = 0; i < out->algorithms; i++) {
-    if (!play_one(out, i, bytes, &uncertainty[i], &components[i], error)) return false;
-    const char *label = out->tuned ? ss_choice_algorithm(out->choice[s]) : out->algorithm[i]->name;
-    times[i] = (struct ss_uncertain){out->seconds[s][i], &components[i], &uncertainty[i], label, {1, 1}};
-    if (!out->a->certain) out->range[s][i] = ss_range_of(&times[i]);
-  }
-  if (!out->a->certain) ss_draws_count_wins(times, out->algorithms, wins);
-  for (size_t i = 0; i < out->algorithms; i++) out->wins[s][i] = (double)wins[i] / SS_RANGE_DRAWS;
-  out->sizes++;
-  return true;
-}
-
-static bool play(struct answer *out, struct ss_error *error) {
-  const struct arguments *a = out->a;
-  for (size_t i = 0; out->cluster->accuracy.known && !a->certain && i < out->algorithms; i++) {
-    const struct ss_pattern_call call = call_of(out, i, a->least);
-    out->kind[i] = ss_pattern_kind(&call, out->cluster->gpus_per_node);
-  }
-  double bytes = a->least;
-  while (bytes <= a->most && out->sizes < SIZES_MAX) {
-    if (!play_size(out, bytes, error)) return false;
-    bytes *= 2;
-  }
-  return true;
-}
-
 /* Bytes a second as nccl-tests has them: what a rank's link carries in a ring. */
-static double bus_rate(const struct answer *r, size_t size, size_t i) {
-  const double P = r->a->ranks, rate = (double)r->bytes[size] / r->seconds[size][i];
+static double bus_rate(const struct answer *r, double rate) {
+  const double P = r->a->ranks;
   switch (r->collective) {
   case SS_ALLREDUCE: return rate * 2 * (P - 1) / P;
   case SS_BROADCAST:
@@ -255,29 +225,60 @@ static double bus_rate(const struct answer *r, size_t size, size_t i) {
   }
 }
 
+static bool play_size(struct answer *out, uint64_t bytes, struct ss_error *error) {
+  const struct ss_choice choice =
+      out->tuned ? ss_tuner_choose(out->cluster, out->collective, out->a->ranks, bytes) : (struct ss_choice){0};
+  struct played played[ALGORITHMS_MAX];
+  struct ss_uncertain times[ALGORITHMS_MAX];
+  size_t wins[ALGORITHMS_MAX] = {0};
+  for (size_t i = 0; i < out->algorithms; i++) {
+    struct played *p = &played[i];
+    const char *label = out->tuned ? ss_choice_algorithm(choice) : out->algorithm[i]->name;
+    if (!play_one(out, i, &choice, bytes, p, error)) return false;
+    times[i] = (struct ss_uncertain){p->seconds, &p->components, &p->uncertainty, label, {1, 1}};
+  }
+  if (!out->a->certain) ss_draws_count_wins(times, out->algorithms, wins);
+  for (size_t i = 0; i < out->algorithms; i++) {
+    const struct played *p = &played[i];
+    const uint32_t chunks = ss_pattern_chunks(&p->call);
+    cJSON *item =
+        ss_json_object(SS_T("algorithm", times[i].label), SS_N("bytes", (double)bytes), SS_N("time_s", p->seconds),
+                       SS_N("busbw_bytes_per_s", bus_rate(out, (double)bytes / p->seconds)));
+    if (!out->a->certain) {
+      const struct ss_likely range = ss_range_of(&times[i]);
+      ss_json_add(item, SS_N("time_low_s", range.low), SS_N("time_high_s", range.high));
+      if (out->algorithms > 1) ss_json_add(item, SS_N("wins", (double)wins[i] / SS_RANGE_DRAWS));
+    }
+    if (p->call.rings > 1) ss_json_add(item, SS_N("rings", p->call.rings));
+    if (chunks > 1) ss_json_add(item, SS_N("chunks", chunks));
+    if (out->tuned)
+      ss_json_add(item, SS_T("protocol", ss_protocol_names[choice.protocol]), SS_N("believed_s", choice.seconds));
+    cJSON_AddItemToArray(out->times, item);
+  }
+  return true;
+}
+
+static bool play(struct answer *out, struct ss_error *error) {
+  const struct arguments *a = out->a;
+  for (size_t i = 0; out->cluster->accuracy.known && !a->certain && i < out->algorithms; i++) {
+    const struct ss_pattern_call call = call_of(out, i, a->least);
+    out->kind[i] = ss_pattern_kind(&call, out->cluster->gpus_per_node);
+  }
+  for (double bytes = a->least; bytes <= a->most; bytes *= 2)
+    if (!play_size(out, (uint64_t)bytes, error)) return false;
+  return true;
+}
+
 /* --- printing ----------------------------------------------------------------------------------------------- */
 
-static cJSON *list_times(const struct answer *r) {
-  cJSON *list = cJSON_CreateArray();
-  for (size_t s = 0; s < r->sizes; s++)
-    for (size_t i = 0; i < r->algorithms; i++) {
-      const struct ss_choice *c = &r->choice[s];
-      cJSON *item = ss_json_object(SS_T("algorithm", r->tuned ? ss_choice_algorithm(*c) : r->algorithm[i]->name),
-                                   SS_N("bytes", (double)r->bytes[s]), SS_N("time_s", r->seconds[s][i]),
-                                   SS_N("busbw_bytes_per_s", bus_rate(r, s, i)));
-      if (!r->a->certain)
-        ss_json_add(item, SS_N("time_low_s", r->range[s][i].low), SS_N("time_high_s", r->range[s][i].high));
-      if (!r->a->certain && r->algorithms > 1) ss_json_add(item, SS_N("wins", r->wins[s][i]));
-      const struct ss_pattern_call call =
-          r->tuned ? ss_choice_call(r->cluster, *c, r->collective, r->a->ranks, r->bytes[s])
-                   : call_of(r, i, (double)r->bytes[s]);
-      if (call.rings > 1) ss_json_add(item, SS_N("rings", call.rings));
-      if (ss_pattern_chunks(&call) > 1) ss_json_add(item, SS_N("chunks", ss_pattern_chunks(&call)));
-      if (r->tuned)
-        ss_json_add(item, SS_T("protocol", ss_protocol_names[c->protocol]), SS_N("believed_s", c->seconds));
-      cJSON_AddItemToArray(list, item);
-    }
-  return list;
+/* With what both tables add to each record. */
+static cJSON *times_of(const struct answer *r) {
+  cJSON *times = cJSON_Duplicate(r->times, true), *t;
+  cJSON_ArrayForEach(t, times) {
+    ss_json_add(t, SS_T("collective", ss_collective_names[r->collective]), SS_N("ranks", r->a->ranks));
+    ss_range_add(t, "range", ss_json_number(t, "time_low_s"), ss_json_number(t, "time_high_s"));
+  }
+  return times;
 }
 
 static bool print_table(const void *report, FILE *stream, struct ss_error *error) {
@@ -294,10 +295,7 @@ static bool print_table(const void *report, FILE *stream, struct ss_error *error
   const uint32_t nodes = ss_cluster_nodes(r->cluster, r->a->ranks);
   (void)fprintf(stream, "%s on %s, %" PRIu32 " ranks on %" PRIu32 " node%s\n\n", ss_collective_names[r->collective],
                 r->cluster->name, r->a->ranks, nodes, nodes == 1 ? "" : "s");
-  cJSON *times = list_times(r);
-  for (cJSON *t = times ? times->child : NULL; t; t = t->next)
-    ss_range_add(t, "range", ss_json_number(t, "time_low_s"), ss_json_number(t, "time_high_s"));
-  if (!ss_records_print(columns, times, false, stream, error)) return false;
+  if (!ss_records_print(columns, times_of(r), false, stream, error)) return false;
   if (!r->a->certain)
     fputs("\nlow..high: where time lies in 90 of 100 draws of the numbers and the model that are not certain"
           " (--certain leaves them out)\n",
@@ -321,17 +319,12 @@ static bool print_csv(const void *report, FILE *stream, struct ss_error *error) 
                                              {"?time_low_s", "time_low_s", SS_EXACT},
                                              {"?time_high_s", "time_high_s", SS_EXACT},
                                              {"?wins", "wins", SS_EXACT}};
-  const struct answer *r = report;
-  cJSON *times = list_times(r);
-  for (cJSON *t = times ? times->child : NULL; t; t = t->next) {
-    ss_json_add(t, SS_T("collective", ss_collective_names[r->collective]), SS_N("ranks", r->a->ranks));
-  }
-  return ss_records_print(columns, times, true, stream, error);
+  return ss_records_print(columns, times_of(report), true, stream, error);
 }
 
 static bool print_json(const void *report, FILE *stream, struct ss_error *error) {
   const struct answer *r = report;
-  cJSON *root = ss_json_object(SS_J("times", list_times(r)), SS_T("cluster", r->cluster->name),
+  cJSON *root = ss_json_object(SS_J("times", cJSON_Duplicate(r->times, true)), SS_T("cluster", r->cluster->name),
                                SS_T("collective", ss_collective_names[r->collective]), SS_N("ranks", r->a->ranks));
   return ss_json_print_free(root, stream, error);
 }
@@ -348,13 +341,14 @@ static void tell_beyond(const struct arguments *a, const struct ss_cluster *clus
 static bool run(struct ss_call *call, struct ss_error *error) {
   const struct arguments *a = (struct arguments *)call;
   struct ss_cluster cluster;
-  struct answer answer = {.a = a, .cluster = &cluster};
-  if (!choose(&answer, error) || !read_cluster(&call->request, &cluster, error) || !tune(&answer, error) ||
-      !check_ways(&answer, error))
-    return false;
-  tell_work(&answer, call->request.notice);
-  if (!a->certain) tell_beyond(a, &cluster, call->request.notice);
-  return play(&answer, error) && ss_call_write(call, &answer, print_table, print_json, print_csv, error);
+  struct answer answer = {.a = a, .cluster = &cluster, .times = cJSON_CreateArray()};
+  bool ok = choose(&answer, error) && read_cluster(&call->request, &cluster, error) && tune(&answer, error) &&
+            check_ways(&answer, error);
+  if (ok) tell_work(&answer, call->request.notice);
+  if (ok && !a->certain) tell_beyond(a, &cluster, call->request.notice);
+  ok = ok && play(&answer, error) && ss_call_write(call, &answer, print_table, print_json, print_csv, error);
+  cJSON_Delete(answer.times);
+  return ok;
 }
 
 static const struct ss_option_spec options[] = {
