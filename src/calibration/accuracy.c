@@ -92,8 +92,7 @@ static bool predict(const struct ss_fitted_part *p, const struct ss_measured_clu
 
 bool ss_part_predict(struct ss_fitted_part *p, const bool *wanted, struct ss_cluster_fit *fit, double *predicted,
                      struct ss_error *why, struct ss_error *error) {
-  const struct ss_cluster_fit_part part = {p->use, p->known};
-  p->fit = ss_cluster_fit(p->list, p->count, p->options, &part, fit, why) ? fit : NULL;
+  p->fit = ss_cluster_fit(p, fit, why) ? fit : NULL;
   if (p->fit) return predict(p, &fit->cluster, wanted, predicted, error);
   for (size_t i = 0; i < p->count; i++)
     if (wanted[i]) predicted[i] = NAN;

@@ -65,16 +65,6 @@ struct ss_leave {
 uint64_t ss_leave_group(const struct ss_observation *list, size_t i, enum ss_leave_out by);
 bool ss_leave_takes(const struct ss_leave *leave, const struct ss_observation *list, size_t i);
 
-/* A fit to some of a list, and how times of it grow with costs. */
-struct ss_fitted_part {
-  const struct ss_observation *list;
-  size_t count;
-  const struct ss_cluster_fit_options *options;
-  const bool *use;              /* [count] what is fitted to */
-  struct ss_known_terms *known; /* [count] */
-  const struct ss_cluster_fit *fit;
-  uint32_t judged; /* a bit (1 << enum ss_accuracy_class) each that something is left out for, in turn */
-};
 #define SS_ACCURACY_ALL ((UINT32_C(1) << SS_ACCURACY_CLASSES) - 1)
 
 /* Fits to a part, and predicts `wanted` of it, in s. Where nothing can be fitted these are NaN, part->fit is NULL,

@@ -274,64 +274,51 @@ static void name_sources(const struct ss_observations *all, char *text, size_t s
     (void)snprintf(text, size, "%.200s and %" PRIu32 " other%s", base, all->sources - 1, all->sources > 2 ? "s" : "");
 }
 
+/* What runs were of, at the least and at the most. */
+struct span {
+  uint32_t collectives; /* a bit each */
+  uint32_t ranks[2], nodes, per_node;
+};
+
+static struct span span_of(const struct ss_observations *all) {
+  struct span s = {.ranks = {UINT32_MAX, 0}};
+  for (size_t i = 0; i < all->count; i++) {
+    const struct ss_observation *o = &all->list[i];
+    const uint32_t ranks = o->nodes * o->per_node;
+    s.collectives |= UINT32_C(1) << o->algorithm->collective;
+    s.ranks[0] = ranks < s.ranks[0] ? ranks : s.ranks[0];
+    s.ranks[1] = ranks > s.ranks[1] ? ranks : s.ranks[1];
+    s.nodes = o->nodes > s.nodes ? o->nodes : s.nodes;
+    s.per_node = o->per_node > s.per_node ? o->per_node : s.per_node;
+  }
+  return s;
+}
+
 /* Collectives, ranks and nodes, in a few words. */
 static void say_measured(const struct ss_observations *all, char *text, size_t size) {
-  char sources[256];
-  uint32_t least = UINT32_MAX, most = 0, nodes = 0;
+  const struct span s = span_of(all);
+  const bool several = s.ranks[0] < s.ranks[1];
+  char sources[256], ranks[64] = "";
   name_sources(all, sources, sizeof sources);
   int at = snprintf(text, size, "%s (", sources);
   for (int c = 0; c < SS_COLLECTIVES; c++)
-    for (size_t i = 0; i < all->count; i++) {
-      if ((int)all->list[i].algorithm->collective != c) continue;
-      at += snprintf(text + at, size - (size_t)at, "%s, ", ss_collective_names[c]);
-      break;
-    }
-  for (size_t i = 0; i < all->count; i++) {
-    const uint32_t ranks = all->list[i].nodes * all->list[i].per_node;
-    least = ranks < least ? ranks : least;
-    most = ranks > most ? ranks : most;
-    nodes = all->list[i].nodes > nodes ? all->list[i].nodes : nodes;
-  }
-  if (least < most) (void)snprintf(text + at, size - (size_t)at, "%" PRIu32 " to %" PRIu32 " ranks, ", least, most);
-  else (void)snprintf(text + at, size - (size_t)at, "%" PRIu32 " ranks, ", most);
-  at = (int)strlen(text);
-  (void)snprintf(text + at, size - (size_t)at, "%s%" PRIu32 " node%s)", least < most ? "up to " : "", nodes,
-                 nodes == 1 ? "" : "s");
-}
-
-/* Most nodes and most ranks on one: "4x8", or "4" of one rank each. */
-static int name_nodes(const struct ss_observations *all, char *text, size_t size) {
-  uint32_t nodes = 0, per_node = 0;
-  for (size_t i = 0; i < all->count; i++) {
-    nodes = all->list[i].nodes > nodes ? all->list[i].nodes : nodes;
-    per_node = all->list[i].per_node > per_node ? all->list[i].per_node : per_node;
-  }
-  return snprintf(text, size, "%" PRIu32 "x%" PRIu32 "-", nodes, per_node);
+    if (s.collectives >> c & 1) at += snprintf(text + at, size - (size_t)at, "%s, ", ss_collective_names[c]);
+  if (several) (void)snprintf(ranks, sizeof ranks, "%" PRIu32 " to ", s.ranks[0]);
+  (void)snprintf(text + at, size - (size_t)at, "%s%" PRIu32 " ranks, %s%" PRIu32 " node%s)", ranks, s.ranks[1],
+                 several ? "up to " : "", s.nodes, s.nodes == 1 ? "" : "s");
 }
 
 void ss_calibration_name(const char *name, const struct ss_observations *all, char *text, size_t size) {
   const bool system = !name && all->system[0];
-  const int at = name || system ? 0 : name_nodes(all, text, size);
+  const struct span s = span_of(all);
+  /* most nodes and most ranks on one: "4x8" */
+  const int at = name || system ? 0 : snprintf(text, size, "%" PRIu32 "x%" PRIu32 "-", s.nodes, s.per_node);
   const char *of = name ? name : system ? all->system : all->hardware[0] ? all->hardware : "measured";
   (void)snprintf(text + at, size - (size_t)at, "%.100s", of);
   for (char *c = text; !name && *c; c++) *c = isalnum((unsigned char)*c) ? (char)tolower((unsigned char)*c) : '-';
 }
 
 /* --- the whole --------------------------------------------------------------------------------------------- */
-
-/* How far off it may be. */
-static bool judge(const struct ss_observations *all, const struct ss_cluster_fit_options *options,
-                  struct ss_calibrated *out, struct ss_error *error) {
-  SS_AUTO_FREE bool *use = ss_alloc(all->count, sizeof *use);
-  struct ss_known_terms *known = ss_alloc_zero(all->count, sizeof *known);
-  const struct ss_fitted_part part = {
-      all->list, all->count, options, use, known, &out->fit, options->unjudged ? 0 : SS_ACCURACY_ALL};
-  for (size_t i = 0; use && i < all->count; i++) use[i] = true;
-  const bool ok = use && known ? ss_accuracy_estimate(&part, &out->own, &out->accuracy, error)
-                               : ss_fail_memory(error, "judging a calibration");
-  ss_known_terms_free(known, all->count);
-  return ok;
-}
 
 bool ss_calibrate(const struct ss_observations *all, const struct ss_cluster_fit_options *options, const char *name,
                   struct ss_calibrated *out, struct ss_error *error) {
@@ -343,9 +330,20 @@ bool ss_calibrate(const struct ss_observations *all, const struct ss_cluster_fit
                    "%s: messages of osu_bw overlap and say nothing of latency: give it (--latency 2us), or add a log "
                    "of osu_latency",
                    all->source[0]);
-  if (!ss_cluster_fit(all->list, all->count, options, NULL, &out->fit, error))
-    return ss_fail_prefix(error, "%s", all->source[0]);
-  return judge(all, options, out, error);
+  SS_AUTO_FREE bool *use = ss_alloc(all->count, sizeof *use);
+  const struct ss_fitted_part part = {.list = all->list,
+                                      .count = all->count,
+                                      .options = options,
+                                      .use = use,
+                                      .known = ss_alloc_zero(all->count, sizeof *part.known),
+                                      .fit = &out->fit,
+                                      .judged = options->unjudged ? 0 : SS_ACCURACY_ALL};
+  for (size_t i = 0; use && i < all->count; i++) use[i] = true;
+  bool ok = (use && part.known) || ss_fail_memory(error, "judging a calibration");
+  ok = ok && (ss_cluster_fit(&part, &out->fit, error) || ss_fail_prefix(error, "%s", all->source[0]));
+  ok = ok && ss_accuracy_estimate(&part, &out->own, &out->accuracy, error);
+  ss_known_terms_free(part.known, all->count);
+  return ok;
 }
 
 void ss_calibrated_free(struct ss_calibrated *calibrated) {

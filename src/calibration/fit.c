@@ -574,22 +574,21 @@ static bool solve_ways(struct ss_fit_problem *p, const struct ss_cluster_fit_opt
          predict_all(p, out, error) && grows(p, &out->cluster, error) && judge_pieces(p, out, error);
 }
 
-bool ss_cluster_fit(const struct ss_observation *list, size_t count, const struct ss_cluster_fit_options *options,
-                    const struct ss_cluster_fit_part *part, struct ss_cluster_fit *out, struct ss_error *error) {
+bool ss_cluster_fit(const struct ss_fitted_part *of, struct ss_cluster_fit *out, struct ss_error *error) {
   struct ss_fit_problem p;
-  struct ss_known_terms *own = part ? NULL : ss_alloc_zero(count, sizeof *own);
+  struct ss_known_terms *own = of->known ? NULL : ss_alloc_zero(of->count, sizeof *own);
   *out = (struct ss_cluster_fit){0};
-  bool ok = open_problem(&p, list, count, part ? part->known : own) && (part || own);
-  for (size_t i = 0; ok && i < count; i++)
-    if (!part || part->use[i]) use(&p, i);
+  bool ok = open_problem(&p, of->list, of->count, of->known ? of->known : own) && (of->known || own);
+  for (size_t i = 0; ok && i < of->count; i++)
+    if (!of->use || of->use[i]) use(&p, i);
   out->count = p.count;
   out->predicted = ss_alloc(p.count, sizeof *out->predicted);
   out->weight = ss_alloc(p.count, sizeof *out->weight);
   ok = (ok && out->predicted && out->weight) || ss_fail_memory(error, "fitting times");
-  ok = ok && enough(&p, error) && solve(&p, options, out, error);
-  if (ok && chooses(&p, &options->library)) ok = solve_ways(&p, options, out, error);
+  ok = ok && enough(&p, error) && solve(&p, of->options, out, error);
+  if (ok && chooses(&p, &of->options->library)) ok = solve_ways(&p, of->options, out, error);
   ss_arena_free(&p.arena);
-  ss_known_terms_free(own, count);
+  ss_known_terms_free(own, of->count);
   return ok;
 }
 

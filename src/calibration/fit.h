@@ -54,16 +54,19 @@ struct ss_known_terms {
   uint32_t count;
 };
 
-/* A fit to some of the list, among several to others of it. */
-struct ss_cluster_fit_part {
-  const bool *use;              /* [count] which */
-  struct ss_known_terms *known; /* [count] of each in the list, zero in the beginning; kept from fit to fit */
+/* Observations to fit to, and how. */
+struct ss_fitted_part {
+  const struct ss_observation *list;
+  size_t count;
+  const struct ss_cluster_fit_options *options;
+  const bool *use;                  /* [count] which of them; NULL: all */
+  struct ss_known_terms *known;     /* [count] zero in the beginning, kept from fit to fit; NULL: not kept */
+  const struct ss_cluster_fit *fit; /* what came of it; NULL: nothing did */
+  uint32_t judged; /* a bit (1 << enum ss_accuracy_class) each that something is left out for, in turn */
 };
 
-/* To all of the list (`part` NULL), or to a part. Too few observations, and times that do not grow with size, are
- * SS_BAD_INPUT. To be freed, also after a failure. */
-bool ss_cluster_fit(const struct ss_observation *list, size_t count, const struct ss_cluster_fit_options *options,
-                    const struct ss_cluster_fit_part *part, struct ss_cluster_fit *out,
+/* Too few observations, and times that do not grow with size, are SS_BAD_INPUT. To be freed, also after a failure. */
+bool ss_cluster_fit(const struct ss_fitted_part *of, struct ss_cluster_fit *out,
                     struct ss_error *error) SS_MUST_CHECK;
 void ss_cluster_fit_free(struct ss_cluster_fit *fit);
 void ss_known_terms_free(struct ss_known_terms *known, size_t count);

@@ -109,8 +109,9 @@ static bool write_measured(const struct arguments *a, struct ss_observations *ex
       .measured = "pairwise exchange over MPI (mpirun)", .observations = exchange, .latency = a->wanted.fit.latency};
   SS_AUTO(ss_cluster_fit_free) struct ss_cluster_fit alone = {.count = 0};
   (void)snprintf(c.name, sizeof c.name, "%s", a->wanted.name ? a->wanted.name : "mpirun");
-  if (!ss_cluster_fit(exchange->list, exchange->count, &a->wanted.fit, NULL, &c.fit, error) ||
-      !ss_cluster_fit(ping->list, ping->count, &a->wanted.fit, NULL, &alone, error))
+  const struct ss_fitted_part pairwise = {exchange->list, exchange->count, &a->wanted.fit, NULL, NULL, NULL, 0},
+                              one_way = {ping->list, ping->count, &a->wanted.fit, NULL, NULL, NULL, 0};
+  if (!ss_cluster_fit(&pairwise, &c.fit, error) || !ss_cluster_fit(&one_way, &alone, error))
     return ss_fail_prefix(error, "calibrate network");
   cJSON *root = ss_calibrated_cluster(&c);
   ss_json_add(ss_json_get(root, "notes"), SS_J("ping_pong", ss_calibrated_pieces(&alone, SS_COST_INTER)));
