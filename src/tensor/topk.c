@@ -8,15 +8,6 @@
 /* Up to here sorting beats clearing a histogram. */
 enum { FEW = 48 };
 enum { DIGIT = 11, GROUP = 32 };
-/* See log_bucket; below the last of EXACT each bucket is one magnitude. */
-enum { LOG_BUCKETS = 58 * 32 + 64, EXACT = 64 };
-
-/* What to keep: all above the threshold, and the first `ties` that equal it. */
-struct cut {
-  uint64_t threshold, ties;
-};
-
-static const struct cut KEEP_ALL = {0, 0}, KEEP_NONE = {UINT64_MAX, 0};
 
 /* --- the k-th largest ------------------------------------------------------------------------------------- */
 
@@ -72,51 +63,13 @@ static uint64_t kth_largest(uint64_t *keys, uint64_t count, uint64_t *k) {
   return kth_of_few(keys, count, k);
 }
 
-/* --- entries of a chunk ------------------------------------------------------------------------------------ */
+/* --- entries of a chunk ------------------------------------------------------------------------------------
 
-/* Monotone in the magnitude, 32 buckets an octave: gradients spread over many octaves, where a linear histogram would
- * find nearly all of them in its lowest bucket. Below 64 a bucket is one magnitude. */
-static uint32_t log_bucket(uint64_t magnitude) {
-  const unsigned shift = 58u - (unsigned)__builtin_clzll(magnitude | 32);
-  return (shift << 5) + (uint32_t)(magnitude >> shift);
-}
-
-static struct cut cut_of_few(const int64_t *units, uint64_t count, uint64_t k) {
-  uint64_t magnitudes[FEW], nonzero = 0;
-  for (uint64_t i = 0; i < count; i++)
-    if (units[i]) magnitudes[nonzero++] = ss_magnitude(units[i]);
-  if (nonzero < k) return KEEP_ALL;
-  const uint64_t threshold = kth_of_few(magnitudes, nonzero, &k);
-  return (struct cut){threshold, k};
-}
-
-static bool find_cut(const int64_t *units, uint64_t count, uint64_t k, struct cut *cut, struct ss_error *error) {
-  *cut = k == 0 ? KEEP_NONE : KEEP_ALL;
-  if (k == 0 || count < k) return true;
-  if (count <= FEW) {
-    *cut = cut_of_few(units, count, k);
-    return true;
-  }
-  uint64_t histogram[LOG_BUCKETS] = {0};
-  for (uint64_t i = 0; i < count; i++) histogram[log_bucket(ss_magnitude(units[i]))]++;
-  if (count - histogram[0] < k) return true;
-
-  const uint32_t bucket = bucket_of_kth(histogram, LOG_BUCKETS, &k);
-  if (bucket < EXACT) {
-    *cut = (struct cut){bucket, k};
-    return true;
-  }
-  /* one more than needed: what does not belong is written behind and overwritten */
-  SS_AUTO_FREE uint64_t *candidates = ss_alloc(histogram[bucket] + 1, sizeof *candidates);
-  if (!candidates) return ss_fail_memory(error, "selecting the largest values");
-  for (uint64_t i = 0, n = 0; i < count; i++) {
-    candidates[n] = ss_magnitude(units[i]);
-    n += log_bucket(candidates[n]) == bucket;
-  }
-  cut->threshold = kth_largest(candidates, histogram[bucket], &k);
-  cut->ties = k;
-  return true;
-}
+ * Of many entries of which not too many stay, a sample gives a magnitude that fewer than k of them should be below
+ of.
+ * One pass gathers those at or above it; the exact selection is among these. Of few entries, or where the guess was
+ * too high, every one that is not zero is gathered. */
+enum { MANY = 1 << 11, SAMPLED = 1 << 10, OF_EACH = 16, TOGETHER = 1 << 10 };
 
 struct kept {
   uint32_t *rows;
@@ -125,41 +78,13 @@ struct kept {
   uint64_t count;
 };
 
-/* Room for `most` entries, and one more that is written but does not count. */
 static bool reserve(const struct ss_chunk *from, uint64_t most, struct ss_arena *arena, struct kept *kept,
                     struct ss_error *error) {
   uint64_t elements = 0;
   *kept = (struct kept){0};
-  if (!ss_mul_u64(most, from->width, &elements)) return ss_fail_memory(error, "selecting the largest values");
-  return (ss_take(arena, kept->rows, most + 1) && ss_take(arena, kept->units, most + 1) &&
-          (!from->values || ss_take(arena, kept->values, elements))) ||
+  return (ss_mul_u64(most, from->width, &elements) && ss_take(arena, kept->rows, most) &&
+          ss_take(arena, kept->units, most) && (!from->values || ss_take(arena, kept->values, elements))) ||
          ss_fail_memory(error, "selecting the largest values");
-}
-
-static bool any_kept(const int64_t *units, uint64_t count, uint64_t threshold) {
-  bool any = false;
-  for (uint64_t i = 0; i < count; i++) any |= ss_magnitude(units[i]) >= threshold;
-  return any;
-}
-
-/* Groups of which nothing stays, as most do where little is selected, are passed over. */
-static void keep(const struct ss_chunk *from, struct cut cut, struct kept *kept) {
-  uint64_t n = kept->count;
-  for (uint64_t begin = 0; begin < from->count; begin += GROUP) {
-    const uint64_t end = from->count - begin < GROUP ? from->count : begin + GROUP;
-    if (!any_kept(from->units + begin, end - begin, cut.threshold)) continue;
-    for (uint64_t i = begin; i < end; i++) {
-      const uint64_t magnitude = ss_magnitude(from->units[i]);
-      const bool tie = (magnitude == cut.threshold) & (cut.ties > 0), stays = (magnitude > cut.threshold) | tie;
-      kept->rows[n] = from->rows[i];
-      kept->units[n] = from->units[i];
-      if (kept->values && stays)
-        memcpy(kept->values + n * from->width, from->values + i * from->stride, from->width * sizeof *kept->values);
-      n += stays;
-      cut.ties -= tie;
-    }
-  }
-  kept->count = n;
 }
 
 static inline void keep_entry(const struct ss_chunk *from, uint64_t entry, struct kept *kept) {
@@ -170,33 +95,30 @@ static inline void keep_entry(const struct ss_chunk *from, uint64_t entry, struc
     memcpy(kept->values + n * from->width, from->values + entry * from->stride, from->width * sizeof *kept->values);
 }
 
-/* --- many entries of which few stay: a sample gives a magnitude that fewer than k of them should be below of; one
- * pass gathers those at or above it, and the exact selection is among these. */
-enum { MANY = 1 << 13, SAMPLED = 1 << 10, TOGETHER = 1 << 10 };
+static uint64_t bound_by_sample(const int64_t *units, uint64_t count, uint64_t sampled, uint64_t order) {
+  uint64_t keys[SAMPLED];
+  for (uint64_t i = 0; i < sampled; i++) keys[i] = ss_magnitude(units[ss_topk_sampled(count, sampled, i)]);
+  return kth_largest(keys, sampled, &order);
+}
 
 struct gathered {
-  uint64_t *magnitudes, *entries,
-      *keys; /* [room]; the keys are the magnitudes again, for the selection to overwrite */
+  uint64_t *magnitudes;
+  uint32_t *entries;
   uint64_t count, room;
 };
 
-static uint64_t bound_by_sample(const int64_t *units, uint64_t count, uint64_t order) {
-  uint64_t keys[SAMPLED];
-  for (uint64_t i = 0; i < SAMPLED; i++) keys[i] = ss_magnitude(units[ss_topk_sampled(count, SAMPLED, i)]);
-  return kth_largest(keys, SAMPLED, &order);
-}
-
 /* False when there is no room for all at or above the bound. */
 static bool gather_entries(const int64_t *units, uint64_t count, uint64_t bound, struct gathered *g) {
-  uint64_t *restrict magnitudes = g->magnitudes, *restrict entries = g->entries;
+  uint64_t *restrict magnitudes = g->magnitudes;
+  uint32_t *restrict entries = g->entries;
   uint64_t n = 0;
   for (uint64_t begin = 0; begin < count; begin += TOGETHER) {
     const uint64_t end = count - begin < TOGETHER ? count : begin + TOGETHER;
-    if (n + TOGETHER > g->room) return false;
+    if (n + end - begin > g->room) return false;
     for (uint64_t i = begin; i < end; i++) {
       const uint64_t magnitude = ss_magnitude(units[i]);
       magnitudes[n] = magnitude;
-      entries[n] = i;
+      entries[n] = (uint32_t)i;
       n += magnitude >= bound;
     }
   }
@@ -204,24 +126,22 @@ static bool gather_entries(const int64_t *units, uint64_t count, uint64_t bound,
   return true;
 }
 
-/* Appends the k largest to `kept`; false, with nothing changed, where the sample did not help. */
-static bool keep_by_sample(const struct ss_chunk *from, uint64_t k, struct kept *kept) {
-  if (from->count < MANY || k == 0 || k > from->count / 8) return false;
-  const uint64_t order = ss_topk_order(from->count, SAMPLED, k);
-  const uint64_t bound = bound_by_sample(from->units, from->count, order);
-  struct gathered g = {.room = 2 * order * (from->count / SAMPLED + 1) + TOGETHER};
-  SS_AUTO_FREE uint64_t *magnitudes = ss_alloc(g.room, sizeof *magnitudes);
-  SS_AUTO_FREE uint64_t *entries = ss_alloc(g.room, sizeof *entries);
-  SS_AUTO_FREE uint64_t *keys = ss_alloc(g.room, sizeof *keys);
-  g.magnitudes = magnitudes, g.entries = entries, g.keys = keys;
-  if (!magnitudes || !entries || !keys || bound == 0) return false;
-  if (!gather_entries(from->units, from->count, bound, &g) || g.count < k) return false;
-  memcpy(g.keys, g.magnitudes, g.count * sizeof *g.keys);
-  uint64_t ties = k;
-  const uint64_t threshold = kth_largest(g.keys, g.count, &ties);
+/* Appends the k largest to `kept`; *enough is false, and nothing changed, where fewer than k are at or above the
+ * bound, which is above 1, or more than there is room for. */
+static bool keep_from(const struct ss_chunk *from, uint64_t k, uint64_t bound, uint64_t room, struct kept *kept,
+                      bool *enough) {
+  SS_AUTO_FREE uint64_t *magnitudes = ss_alloc(room, sizeof *magnitudes);
+  SS_AUTO_FREE uint32_t *entries = ss_alloc(room, sizeof *entries);
+  struct gathered g = {.magnitudes = magnitudes, .entries = entries, .room = room};
+  uint64_t threshold = 0, ties = k;
+  if (!magnitudes || !entries) return false;
+  *enough = gather_entries(from->units, from->count, bound, &g) && (g.count >= k || bound == 1);
+  if (!*enough) return true;
+  if (g.count > k) threshold = kth_largest(magnitudes, g.count, &ties);
   for (uint64_t c = 0; c < g.count; c++) {
-    const bool tie = g.magnitudes[c] == threshold && ties > 0;
-    if (g.magnitudes[c] > threshold || tie) keep_entry(from, g.entries[c], kept);
+    const uint64_t magnitude = ss_magnitude(from->units[entries[c]]);
+    const bool tie = magnitude == threshold && ties > 0;
+    if (magnitude > threshold || tie) keep_entry(from, entries[c], kept);
     ties -= tie;
   }
   return true;
@@ -229,11 +149,16 @@ static bool keep_by_sample(const struct ss_chunk *from, uint64_t k, struct kept 
 
 /* Appends the k largest to `kept`. */
 static bool keep_largest(const struct ss_chunk *from, uint64_t k, struct kept *kept, struct ss_error *error) {
-  struct cut cut;
-  if (keep_by_sample(from, k, kept)) return true;
-  if (!find_cut(from->units, from->count, k, &cut, error)) return false;
-  keep(from, cut, kept);
-  return true;
+  const uint64_t sampled = from->count / OF_EACH < SAMPLED ? from->count / OF_EACH : SAMPLED;
+  const uint64_t order = from->count < MANY ? UINT64_MAX : ss_topk_order(from->count, sampled, k);
+  bool ok = true, enough = k == 0 || from->count == 0;
+  if (!enough && order <= sampled / 2) {
+    const uint64_t bound = bound_by_sample(from->units, from->count, sampled, order);
+    const uint64_t room = 2 * order * (from->count / sampled + 1) + TOGETHER;
+    if (bound > 1) ok = keep_from(from, k, bound, room, kept, &enough);
+  }
+  if (ok && !enough) ok = keep_from(from, k, 1, from->count + 1, kept, &enough);
+  return ok || ss_fail_memory(error, "selecting the largest values");
 }
 
 static struct ss_chunk chunk_of(const struct ss_chunk *from, const struct kept *kept) {
@@ -259,14 +184,16 @@ bool ss_topk(const struct ss_chunk *from, uint64_t k, struct ss_arena *arena, st
 
 bool ss_at_least(const struct ss_chunk *from, uint64_t threshold, struct ss_arena *arena, struct ss_chunk *out,
                  struct ss_error *error) {
-  const struct cut cut = {threshold > 0 ? threshold - 1 : 0, 0};
+  const uint64_t least = threshold > 0 ? threshold : 1;
   struct kept kept;
   uint64_t count = 0;
+  bool enough;
   SS_KERNEL_TIMED(SS_KERNEL_PACK);
   ss_kernel_ran(SS_KERNEL_PACK, from->count);
-  for (uint64_t i = 0; i < from->count; i++) count += ss_magnitude(from->units[i]) > cut.threshold;
+  for (uint64_t i = 0; i < from->count; i++) count += ss_magnitude(from->units[i]) >= least;
   if (!reserve(from, count, arena, &kept, error)) return false;
-  keep(from, cut, &kept);
+  if (!keep_from(from, count, least, from->count + 1, &kept, &enough))
+    return ss_fail_memory(error, "selecting the largest values");
   *out = chunk_of(from, &kept);
   return true;
 }
