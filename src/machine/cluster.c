@@ -85,9 +85,14 @@ static double class_rate(const struct ss_link *link, const struct ss_segments *s
   return rate;
 }
 
+double ss_cluster_weight(const struct ss_cluster *c, bool exchange) {
+  return c->weight[exchange] > 0 ? c->weight[exchange] : 1;
+}
+
 double ss_cluster_card_rate(const struct ss_cluster *c) {
-  const double rate = class_rate(&c->inter, &c->inter_segments);
-  return c->has_exchange ? larger(rate, class_rate(&c->exchange, &c->exchange_segments)) : rate;
+  const double rate = ss_cluster_weight(c, false) * class_rate(&c->inter, &c->inter_segments);
+  if (!c->has_exchange) return rate;
+  return larger(rate, ss_cluster_weight(c, true) * class_rate(&c->exchange, &c->exchange_segments));
 }
 
 double ss_cluster_bus_rate(const struct ss_cluster *c) {
@@ -124,10 +129,10 @@ static void scale_costs(struct ss_cluster *c, const struct ss_cluster_factors *f
     scale_link(&c->library.cost[i / SS_PROTOCOLS][i % SS_PROTOCOLS], f, 1);
 }
 
-static void scale_fabric(struct ss_cluster *c, const struct ss_cluster_factors *f) {
+static void scale_fabric(struct ss_cluster *c, double latency, double byte_time) {
   for (uint32_t i = 0; i < c->fabric_levels; i++) {
-    c->fabric[i].latency *= f->latency;
-    c->fabric[i].bandwidth /= f->byte_time;
+    c->fabric[i].latency *= latency;
+    c->fabric[i].bandwidth /= byte_time;
   }
 }
 
@@ -136,7 +141,7 @@ void ss_cluster_scale(struct ss_cluster *c, const struct ss_cluster_factors *f) 
   scale_class(&c->inter, &c->inter_segments, f, 1);
   scale_class(&c->exchange, &c->exchange_segments, f, 1);
   scale_class(&c->intra, &c->intra_segments, f, inside);
-  scale_fabric(c, f);
+  scale_fabric(c, f->latency, f->byte_time);
   scale_costs(c, f);
 }
 
@@ -149,11 +154,15 @@ void ss_cluster_scale_component(struct ss_cluster *c, enum ss_component componen
     scale_class(&c->inter, &c->inter_segments, &f, 1);
     if (!c->has_exchange) scale_class(&c->exchange, &c->exchange_segments, &f, 1);
     if (!c->has_intra) scale_class(&c->intra, &c->intra_segments, &f, 1);
-    scale_fabric(c, &f);
+    scale_fabric(c, f.latency, c->has_exchange ? 1 : f.byte_time);
     scale_costs(c, &f);
+    if (c->has_exchange) c->weight[false] = f.byte_time;
     break;
   case SS_EXCHANGE_LATENCY:
-  case SS_EXCHANGE_TRANSFER: scale_class(&c->exchange, &c->exchange_segments, &f, 1); break;
+  case SS_EXCHANGE_TRANSFER:
+    scale_class(&c->exchange, &c->exchange_segments, &f, 1);
+    c->weight[true] = f.byte_time;
+    break;
   case SS_INTRA_LATENCY:
   case SS_INTRA_TRANSFER: scale_class(&c->intra, &c->intra_segments, &f, 1); break;
   case SS_COMPUTING:
@@ -272,6 +281,6 @@ bool ss_cluster_same(const struct ss_cluster *a, const struct ss_cluster *b) {
          same_segments(&a->exchange_segments, &b->exchange_segments) && a->has_intra == b->has_intra &&
          a->has_exchange == b->has_exchange && a->nic_per_node == b->nic_per_node &&
          a->intra_shared == b->intra_shared && a->gpus_per_node == b->gpus_per_node && a->nics == b->nics &&
-         a->window == b->window && a->chain_window == b->chain_window && same_fabric(a, b) &&
+         a->weight[0] == b->weight[0] && a->weight[1] == b->weight[1] && a->window == b->window && a->chain_window == b->chain_window && same_fabric(a, b) &&
          ss_jitter_same(&a->jitter, &b->jitter) && ss_library_same(&a->library, &b->library);
 }

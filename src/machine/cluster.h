@@ -60,6 +60,7 @@ struct ss_cluster {
   uint32_t window;       /* messages that a port has under way, in exchanges; 0 is 1, UINT32_MAX no limit */
   uint32_t chain_window; /* the same in chains; 0: as in exchanges */
   uint32_t rings;        /* that go through it side by side (ss_cluster_widen); 0 is 1 */
+  double weight[2];      /* of bytes between nodes in chains, and in exchanges, on links that are shared; 0 is 1 */
   uint32_t fabric_levels;
   struct ss_fabric_level fabric[SS_FABRIC_MAX]; /* from the bottom */
   struct ss_jitter jitter;                      /* of messages between nodes */
@@ -100,6 +101,8 @@ bool ss_cluster_mpi(const struct ss_cluster *cluster);
 uint32_t ss_cluster_window_of(const struct ss_cluster *cluster, bool exchange);
 uint32_t ss_cluster_window(const struct ss_cluster *cluster);
 uint32_t ss_cluster_rings(const struct ss_cluster *cluster);
+/* How many bytes of a shared link's capacity each byte of a chain, or of an exchange, takes. */
+double ss_cluster_weight(const struct ss_cluster *cluster, bool exchange);
 /* B/s of a card: the largest of all classes between nodes; of a bus: of the class inside them. */
 double ss_cluster_card_rate(const struct ss_cluster *cluster);
 double ss_cluster_bus_rate(const struct ss_cluster *cluster);

@@ -27,11 +27,12 @@ static bool make_kinds(struct ss_fair_map *map, const struct ss_cluster *c) {
     map->kind_of[k] = map->kind_count;
     for (uint32_t s = 0; s < map->segments[k].count; s++) {
       const struct ss_link *link = &map->segments[k].piece[s].link;
+      const double weight = k == INTRA ? 1 : ss_cluster_weight(c, k == EXCHANGE && c->has_exchange);
       double alpha = link->alpha;
       for (uint32_t crossed = 0; crossed <= map->levels; crossed++) {
         if (crossed > 0) alpha += c->fabric[crossed - 1].latency;
         map->kind[map->kind_count++] =
-            (struct ss_fair_kind){alpha, 1 / link->beta, queue_of(map, alpha), crossed, k == INTRA};
+            (struct ss_fair_kind){alpha, weight / link->beta, weight, queue_of(map, alpha), crossed, k == INTRA};
       }
     }
   }

@@ -8,6 +8,7 @@
 /* What a message costs by its class, its length and the levels of the fabric that it crosses. */
 struct ss_fair_kind {
   double alpha, rate; /* s, B/s */
+  double weight;      /* B of a link's capacity that a byte takes */
   uint32_t queue;     /* of its latency */
   uint32_t crossed;   /* levels of the fabric */
   bool inside;        /* a node */

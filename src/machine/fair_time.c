@@ -154,8 +154,9 @@ static void flow(struct ss_network *n, uint32_t id) {
   struct ss_fair_message *m = &n->message[id];
   struct ss_fair_end *from = &n->end[m->from], *to = &n->end[m->to];
   const uint32_t links = ss_fair_path(&n->map, m->kind, m->from, m->to, n->path);
-  const struct ss_shares_flow flow = {.left = m->bytes, .cap = cap_of(n, m), .id = id, .owner = n->number};
-  const double least = m->bytes / ss_shares_begin(&n->wire->shares, n->wire->now, n->path, links, flow);
+  const struct ss_shares_flow flow = {
+      .left = m->bytes * n->map.kind[m->kind].weight, .cap = cap_of(n, m), .id = id, .owner = n->number};
+  const double least = flow.left / ss_shares_begin(&n->wire->shares, n->wire->now, n->path, links, flow);
   count_least(n, m, least);
   from->out.bytes += m->bytes;
   to->in.bytes += m->bytes;

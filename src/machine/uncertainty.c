@@ -40,6 +40,8 @@ static const struct ss_spread by_source[] = {
     [SS_SUPPOSED] = {1, 1}, [SS_PRINTED] = {1.14, 1.5}, [SS_MEASURED] = {1.1, 1.3}, [SS_ESTIMATED] = {1.33, 2}};
 static const struct ss_spread measured_kernels = {1.12, 1.5}, estimated_kernels = {1.33, 2},
                               of_the_model = {1.03, 1.1};
+/* Of exchanges where rings alone are known: the class "kind" of models/measured/priors.json. */
+static const struct ss_spread unknown_exchanges = {1.82, 6.6};
 
 /* Independent errors of a normal logarithm add their squares. */
 static double join(double a, double b) {
@@ -77,9 +79,7 @@ static void add_fitted(struct ss_uncertainty *u, const struct ss_cluster *c, uin
   static const enum ss_message_kind kinds[] = {SS_CHAIN, SS_CHAIN, SS_EXCHANGE, SS_EXCHANGE, SS_INSIDE, SS_INSIDE};
   for (int i = 0; i < SS_COMPUTING; i++) {
     if (ss_spread_certain(&u->of[i])) continue;
-    const bool both = kinds[i] == SS_CHAIN && !ss_component_uncertain(u, SS_EXCHANGE_TRANSFER) &&
-                      !c->accuracy.kind[SS_EXCHANGE]; /* the less certain of what takes this class */
-    const struct ss_accuracy_question asked = {collective, both ? SS_EXCHANGE : kinds[i], nodes, 0};
+    const struct ss_accuracy_question asked = {collective, kinds[i], nodes, 0};
     const struct ss_spread all = fitted(&c->accuracy, &asked);
     u->of[i] = part_of(all, SHARED);
     u->own[i] = part_of(all, 1 - SHARED);
@@ -93,9 +93,14 @@ static void add_kernels(struct ss_uncertainty *u, const struct ss_device *device
   else u->own[SS_COMPUTING] = measured_kernels;
 }
 
-/* Does a message find nothing on its way that the rate of another class bounds: a shared card, port or uplink? */
-static bool alone(const struct ss_cluster *c) {
-  return ss_cluster_nics(c) == c->gpus_per_node && ss_cluster_window(c) == 1 && c->fabric_levels == 0;
+/* NCCL's exchanges are another kind of messages than its rings: latency and bandwidth, where somebody took them from
+ * somewhere, are those of rings. Of other libraries too little was measured to say so. */
+static void add_unknown_exchanges(struct ss_uncertainty *u, const struct ss_cluster *c) {
+  if (c->accuracy.known || c->has_exchange || c->library.kind != SS_NCCL) return;
+  if (c->source.latency != SS_SUPPOSED)
+    u->of[SS_EXCHANGE_LATENCY] = ss_spread_join(u->of[SS_LATENCY], unknown_exchanges);
+  if (c->source.bandwidth != SS_SUPPOSED)
+    u->of[SS_EXCHANGE_TRANSFER] = ss_spread_join(u->of[SS_TRANSFER], unknown_exchanges);
 }
 
 static struct ss_uncertainty uncertainty_of(const struct ss_cluster *c, const struct ss_device *device,
@@ -107,10 +112,11 @@ static struct ss_uncertainty uncertainty_of(const struct ss_cluster *c, const st
     u.of[SS_LATENCY] = by_source[c->source.latency];
     u.of[SS_TRANSFER] = by_source[c->source.bandwidth];
   }
-  if (between && (c->has_exchange || (c->accuracy.known && !c->accuracy.kind[SS_EXCHANGE] && alone(c)))) {
+  if (between && (c->has_exchange || (c->accuracy.known && !c->accuracy.kind[SS_EXCHANGE]))) {
     u.of[SS_EXCHANGE_LATENCY] = by_source[c->has_exchange ? c->source.exchange : c->source.latency];
     u.of[SS_EXCHANGE_TRANSFER] = by_source[c->has_exchange ? c->source.exchange : c->source.bandwidth];
   }
+  if (between) add_unknown_exchanges(&u, c);
   if (inside) u.of[SS_INTRA_LATENCY] = u.of[SS_INTRA_TRANSFER] = by_source[c->source.intra];
   if (c->accuracy.known) add_fitted(&u, c, ss_cluster_nodes(c, ranks), collective);
   add_kernels(&u, device);
