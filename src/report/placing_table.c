@@ -1,12 +1,29 @@
 #include "base/json_text.h"
 #include "report/columns.h"
 #include "report/links.h"
+#include "report/results_table.h"
 #include "report/tables.h"
 #include "study/placing.h"
+#include "study/ranges.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
+
+/* Where the time of the best lies, in how many draws it is that, and how far from the next. */
+static void print_drawn(const struct ss_placing_candidate *best, const struct ss_placing_candidate *next,
+                        FILE *stream) {
+  char low[32], high[32];
+  const struct ss_uncertain a = ss_result_uncertain(best->result), b = ss_result_uncertain(next->result);
+  const struct ss_comparison against = ss_compare(&a, &b);
+  (void)fprintf(stream, " (%s to %s), in %.0f of 100 draws",
+                ss_units_format(low, sizeof low, SS_TIME, best->result->time_low),
+                ss_units_format(high, sizeof high, SS_TIME, best->result->time_high), floor(100 * best->wins + 1e-9));
+  if (against.ratio.high > 1)
+    (void)fprintf(stream, "; \"%s\" takes %.2f to %.2f times as long", next->name, against.ratio.low,
+                  against.ratio.high);
+  else (void)fprintf(stream, ", and so is \"%s\"", next->name);
+}
 
 static void print_answer(const struct ss_placing *p, FILE *stream) {
   const struct ss_placing_candidate *best = &p->candidate[p->best], *next = NULL;
@@ -16,7 +33,8 @@ static void print_answer(const struct ss_placing *p, FILE *stream) {
   (void)fprintf(stream, "%" PRIu32 " tables on %" PRIu32 " rank%s of %s: \"%s\" is fastest, %s", p->tables, p->ranks,
                 p->ranks == 1 ? "" : "s", best->result->cluster, best->name,
                 ss_units_format(time, sizeof time, SS_TIME, best->result->time));
-  if (next->result->time <= best->result->time) (void)fprintf(stream, ", and so is \"%s\"", next->name);
+  if (!isnan(best->wins)) print_drawn(best, next, stream);
+  else if (next->result->time <= best->result->time) (void)fprintf(stream, ", and so is \"%s\"", next->name);
   else if (next->result->time < 1.005 * best->result->time)
     (void)fprintf(stream, "; \"%s\" is nearly as fast", next->name);
   else
@@ -33,6 +51,8 @@ static void print_answer(const struct ss_placing *p, FILE *stream) {
 static bool print_candidates(const struct ss_placing *p, FILE *stream, struct ss_error *error) {
   static const struct ss_column columns[] = {{"<placement", "name", NULL},
                                              {"time", "time_s", "s"},
+                                             {"?low..high", "range", NULL},
+                                             {"?fastest in", "won", NULL},
                                              {"sent/rank", "bytes_sent_max", "B"},
                                              {"recv/rank", "bytes_received_max", "B"},
                                              {"moved: max/mean", "bytes_imbalance", "%.2f"},
@@ -44,6 +64,10 @@ static bool print_candidates(const struct ss_placing *p, FILE *stream, struct ss
     char name[64], bound[SS_BOUND_TEXT_SIZE];
     snprintf(name, sizeof name, "%s%s", p->candidate[c].name, c == p->best ? " *" : "");
     ss_json_add(r, SS_T("name", name), SS_T("bottleneck", ss_bound_text(p->candidate[c].result, bound)));
+    ss_range_add(r, "range", ss_json_number(r, "time_low_s"), ss_json_number(r, "time_high_s"));
+    if (isnan(p->candidate[c].wins)) continue;
+    snprintf(name, sizeof name, "%.0f of 100", floor(100 * p->candidate[c].wins + 1e-9));
+    ss_json_add_text(r, "won", name);
   }
   return ss_records_print(columns, records, false, stream, error);
 }

@@ -115,6 +115,7 @@ static void accumulate(struct ss_result *p, const struct ss_outcome *o, const st
   const struct ss_tally *t = &w->tallies[n];
   add_links(p, t, w->clusters[n]);
   const struct ss_result values = values_of(o, t);
+  p->time_sd = ss_mean_square_add(p->time_sd, p->time, i, t->time);
   for (size_t k = 0; k < SS_RESULT_FIELDS; k++) {
     const double value = ss_result_value(&values, k);
     if (is_mean(k) && !isnan(value)) ss_result_set_value(p, k, ss_result_value(p, k) + value);
@@ -142,6 +143,7 @@ static void divide(struct ss_result *p, const struct ss_worker *w) {
   for (size_t k = 0; k < SS_RESULT_FIELDS; k++)
     if (is_mean(k)) ss_result_set_value(p, k, w->counted[k] ? ss_result_value(p, k) / (double)w->counted[k] : NAN);
   p->time = fmin(fmax(p->time, p->time_min), p->time_max);
+  p->time_sd = n > 1 ? sqrt(p->time_sd / (n - 1)) : 0;
   for (size_t k = 0; k < SS_LINK_KINDS; k++) {
     p->usage[k].bytes_max /= n;
     p->usage[k].bytes_mean /= n;

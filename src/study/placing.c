@@ -2,6 +2,7 @@
 
 #include "base/json_text.h"
 #include "base/list.h"
+#include "study/ranges.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -348,6 +349,17 @@ static bool play_candidates(const struct ss_request *request, struct ss_placing 
   return true;
 }
 
+/* One scheme is played in all of them: its errors are the same, and what it sends differs. */
+static void count_wins(struct ss_placing *p) {
+  struct ss_uncertain list[SS_PLACINGS];
+  size_t wins[SS_PLACINGS] = {0};
+  for (size_t c = 0; c < SS_PLACINGS; c++) list[c] = ss_result_uncertain(p->candidate[c].result);
+  ss_draws_count_wins(list, SS_PLACINGS, wins);
+  for (size_t c = 0; c < SS_PLACINGS; c++)
+    p->candidate[c].wins =
+        ss_spread_certain(&list[c].uncertainty->model) ? NAN : (double)wins[c] / SS_RANGE_DRAWS;
+}
+
 bool ss_placing_make(const struct ss_request *request, struct ss_placing *out, struct ss_error *error) {
   size_t count;
   *out = (struct ss_placing){0};
@@ -361,7 +373,9 @@ bool ss_placing_make(const struct ss_request *request, struct ss_placing *out, s
   if (!weigh_tables(point, out, error) || !make_candidates(out, error)) return false;
   out->whole_served_bound = whole_bound(out, false);
   out->whole_held_bound = whole_bound(out, true);
-  return play_candidates(request, out, error);
+  if (!play_candidates(request, out, error)) return false;
+  count_wins(out);
+  return true;
 }
 
 void ss_placing_close(struct ss_placing *p) {
@@ -378,14 +392,16 @@ struct cJSON *ss_placing_rows(const struct ss_placing *p) {
   for (size_t c = 0; list && c < SS_PLACINGS; c++) {
     const struct ss_placing_candidate *x = &p->candidate[c];
     const struct ss_result *r = x->result;
-    cJSON_AddItemToArray(
-        list, ss_json_object(SS_T("placement", x->name), SS_N("time_s", r->time), SS_N("bytes_total", r->bytes),
-                             SS_N("bytes_sent_max", r->sent_max), SS_N("bytes_received_max", r->received_max),
-                             SS_N("bytes_imbalance", x->bytes_imbalance), SS_N("held_imbalance", x->held_imbalance),
-                             SS_N("served_imbalance", x->served_imbalance),
-                             SS_N("whole_served_bound", p->whole_served_bound),
-                             SS_N("whole_held_bound", p->whole_held_bound), SS_N("bound_s", r->bound),
-                             SS_T("bound_by", r->bound_by[0] ? r->bound_by : NULL)));
+    cJSON *row = ss_json_object(
+        SS_T("placement", x->name), SS_N("time_s", r->time), SS_N("bytes_total", r->bytes),
+        SS_N("bytes_sent_max", r->sent_max), SS_N("bytes_received_max", r->received_max),
+        SS_N("bytes_imbalance", x->bytes_imbalance), SS_N("held_imbalance", x->held_imbalance),
+        SS_N("served_imbalance", x->served_imbalance), SS_N("whole_served_bound", p->whole_served_bound),
+        SS_N("whole_held_bound", p->whole_held_bound), SS_N("bound_s", r->bound),
+        SS_T("bound_by", r->bound_by[0] ? r->bound_by : NULL));
+    if (ss_result_ranged(r)) ss_json_add(row, SS_N("time_low_s", r->time_low), SS_N("time_high_s", r->time_high));
+    if (!isnan(x->wins)) ss_json_add(row, SS_N("wins", x->wins));
+    cJSON_AddItemToArray(list, row);
   }
   return list;
 }

@@ -23,6 +23,7 @@ struct ss_placing_candidate {
   const char *name; /* "columns", "rows", "tables", "greedy", "mixed" */
   struct ss_placement placement;
   struct ss_result *result; /* as it was played, with what each rank sent and received */
+  double wins;              /* share of the draws in which it takes least; NaN: nothing is uncertain */
   /* The largest over ranks / the mean: of bytes that a rank sent and received, as played (NaN: nothing was); of bytes
    * of tables that it holds; of bytes that it serves as an owner, its own included (NaN: some table is cut by rows,
    * whose popularity decides). */

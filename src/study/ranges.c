@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 
+#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static uint64_t number_of(const char *label) {
 }
 
 /* What is drawn for each label apart, which is number_of its text: its own error of messages, of kernels, of the
- * model and of ranks. */
+ * model, and of ranks and iterations. */
 enum { OWN_MESSAGES = SS_COMPUTING + 1, OWN_KERNELS, OWN_MODEL, OWN_RANKS };
 static struct lot own_lot(const struct ss_spread *spread, uint64_t label, uint64_t what) {
   return lot_of(spread, ss_mix(label, what));
@@ -181,6 +182,21 @@ const char *ss_comparison_measure(const struct ss_comparison *c) {
   return c->most == SS_COMPONENTS ? NULL : ss_component_words(c->most);
 }
 
+/* --- of a mean over iterations ---------------------------------------------------------------------------------- */
+
+double ss_mean_square_add(double squares, double sum, uint64_t n, double next) {
+  if (n == 0) return 0;
+  const double mean = sum / (double)n;
+  return squares + (next - mean) * (next - mean) * (double)n / (double)(n + 1);
+}
+
+struct ss_spread ss_mean_spread(double mean, double sd, uint64_t count) {
+  if (!(sd > 0) || !(mean > 0) || count < 2) return (struct ss_spread){1, 1};
+  const double error = sd / mean / sqrt((double)count), freedom = (double)(count - 1);
+  return (struct ss_spread){fmin(exp(error * gsl_cdf_tdist_Pinv(0.75, freedom)), 1e6),
+                            fmin(exp(error * gsl_cdf_tdist_Pinv(0.95, freedom)), 1e6)};
+}
+
 /* --- of results ----------------------------------------------------------------------------------------------- */
 
 /* What half of the captured ranks, which predict all of them, are off, is off again for each such step from there. */
@@ -193,7 +209,10 @@ struct ss_spread ss_result_further(const struct ss_result *r) {
 }
 
 struct ss_uncertain ss_result_uncertain(const struct ss_result *r) {
-  return (struct ss_uncertain){r->time, &r->components, &r->uncertainty, r->setting.label, ss_result_further(r)};
+  const bool drawn = !ss_spread_certain(&r->uncertainty.model);
+  const struct ss_spread further = ss_result_further(r), mean = ss_mean_spread(r->time, r->time_sd, r->iterations);
+  return (struct ss_uncertain){r->time, &r->components, &r->uncertainty, r->setting.label,
+                               drawn ? ss_spread_join(further, mean) : further};
 }
 
 struct ss_uncertain ss_result_dense_uncertain(const struct ss_result *r) {

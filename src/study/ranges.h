@@ -15,7 +15,7 @@ struct ss_uncertain {
   const struct ss_components *components;
   const struct ss_uncertainty *uncertainty;
   const char *label;    /* of whose own error is drawn apart */
-  struct ss_spread own; /* what it may be off besides, apart from all others: of extrapolated ranks */
+  struct ss_spread own; /* what it may be off besides, apart from all others: by ranks and iterations */
 };
 
 /* What a draw makes of a machine's numbers for that label: how many times as much each component costs, and what it
@@ -54,11 +54,19 @@ struct ss_comparison ss_compare(const struct ss_uncertain *a, const struct ss_un
 /* What would decide it: "the bandwidth between nodes"; NULL: no number of the machine, but the model itself. */
 const char *ss_comparison_measure(const struct ss_comparison *comparison);
 
+/* --- of a mean over iterations --------------------------------------------------------------------------------- */
+
+/* The sum of squares about the mean of n + 1 numbers, from that of the first n, whose sum is `sum` (Welford 1962). */
+double ss_mean_square_add(double squares, double sum, uint64_t n, double next);
+/* What the mean of so many may be off, that deviate by `sd`, if they are independent: quantiles of Student's t, times
+ * sd / sqrt(n). One alone says nothing of others, and is taken as it is. */
+struct ss_spread ss_mean_spread(double mean, double sd, uint64_t count);
+
 /* --- of results ---------------------------------------------------------------------------------------------- */
 
 /* What the ranks that were not captured may be off; NaN: nobody knows. */
 struct ss_spread ss_result_further(const struct ss_result *result);
-/* Its time, and its dense baseline's; they point into the result. */
+/* Its time, drawn also where few iterations make it uncertain, and its dense baseline's; they point into the result. */
 struct ss_uncertain ss_result_uncertain(const struct ss_result *result);
 struct ss_uncertain ss_result_dense_uncertain(const struct ss_result *result);
 /* May it have a range, once it is computed? */

@@ -55,6 +55,7 @@ const struct ss_result_field ss_result_fields[SS_RESULT_FIELDS] = {
     FIELD("time_s", time, SS_FIELD_MEAN | SS_FIELD_ADDS),
     FIELD("time_min_s", time_min, SS_FIELD_ADDS),
     FIELD("time_max_s", time_max, SS_FIELD_ADDS),
+    FIELD("time_sd_s", time_sd, SS_FIELD_LATER | SS_FIELD_DRAWN | SS_FIELD_ADDS),
     FIELD("time_p5_s", fan.p5, SS_FIELD_LATER),
     FIELD("time_p50_s", fan.p50, SS_FIELD_LATER),
     FIELD("time_p95_s", fan.p95, SS_FIELD_LATER),

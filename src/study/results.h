@@ -29,6 +29,7 @@ struct ss_result {
   uint64_t trace_hash;              /* 0: the trace is no file */
   uint64_t seed, iterations;
   double time, time_min, time_max, kernel; /* s; on even links */
+  double time_sd;                          /* s: standard deviation of the iterations' times; 0 of one */
   struct ss_fan fan;                       /* s: over draws of uneven links; NaN: none were drawn */
   uint32_t extrapolated_from;              /* ranks that were captured, of the `ranks` that are played; 0: all were */
   double captured, by_half;   /* s: time of those ranks; and as half of them, played as all of them, predict it */
@@ -95,7 +96,7 @@ enum {
   SS_FIELD_RANGE = 32,  /* where something is uncertain: other results do not name it */
   SS_FIELD_DRAWN = 64   /* where numbers of the machine are: likewise */
 };
-enum { SS_RESULT_FIELDS = 53 };
+enum { SS_RESULT_FIELDS = 54 };
 
 /* In the order of the schema, with the names that JSON has ("time_s", "bytes_sent_max", ...). */
 extern const struct ss_result_field {

@@ -277,8 +277,11 @@ def plan_places_largest_first_and_run_takes_what_it_writes(folder):
     assert list(by_name) == ["columns", "rows", "tables", "greedy", "mixed"]
     assert plan["chosen"] == min(by_name, key=lambda name: by_name[name]["time_s"])
     point, = points(*common, "--placement", folder / "place.json", "--scheme", "alltoall:partition=placed")
-    for key in ("time_s", "bytes_total", "bytes_sent_max", "bytes_received_max", "bound_by"):
+    for key in ("time_s", "time_low_s", "time_high_s", "bytes_total", "bytes_sent_max", "bytes_received_max", "bound_by"):
         assert point[key] == by_name[plan["chosen"]][key], key
+    assert sum(row["wins"] for row in plan["plan"]) == 1 and by_name[plan["chosen"]]["wins"] > 0.5, plan["plan"]
+    certain = json.loads(told("plan", "--place", *common, "--format", "json", "--certain"))["plan"]
+    assert all(row["time_s"] == by_name[row["placement"]]["time_s"] and "wins" not in row and "time_low_s" not in row for row in certain)
     moved = [a + b for a, b in zip(point["rank_bytes_sent"], point["rank_bytes_received"])]
     assert math.isclose(by_name[plan["chosen"]]["bytes_imbalance"], max(moved) * ranks / sum(moved))
     weights = {}

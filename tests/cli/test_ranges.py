@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 """Ranges, computed a second time from docs/model.md ("Ranges"): quantiles, wins and ratios out of the components that results
 have, and components held against machines that are drawn and played. Arguments: the program, the source tree. Prints TAP."""
+import functools
 import json
 import math
 import random
+import statistics
 import sys
 
 import mpi
@@ -16,7 +18,7 @@ from tap import test, write_json
 NAMES = ("latency", "transfer", "exchange_latency", "exchange_transfer", "intra_latency", "intra_transfer", "kernels")
 DRAWS, SURE, MODEL = 1000, (1, 1), (1.03, 1.1)
 BY_SOURCE = {None: SURE, "given": SURE, "measured": (1.1, 1.3), "estimated": (1.33, 2), "assumed": (1.33, 2)}
-ESTIMATED_KERNELS, MEASURED_KERNELS = (1.33, 2), (1.12, 1.5)
+ESTIMATED_KERNELS, MEASURED_KERNELS, UNKNOWN_EXCHANGES = (1.33, 2), (1.12, 1.5), (1.82, 6.6)
 BIBLE = str(ROOT / "traces" / "bible-kjv-16.safetensors")
 
 
@@ -75,14 +77,38 @@ def parts_of(point, prefix=""):
 
 def further(point):
     """Of the ranks that were not captured."""
+    if "extrapolated_from" not in point:
+        return SURE
     captured, ranks = point["extrapolated_from"], point["ranks"]
     steps = math.log(ranks / captured) / math.log(captured / (captured // 2))
     return point["error_factor"]**(steps / 2), point["error_factor"]**steps
 
 
+@functools.cache
+def student(share, freedom, steps=400):
+    """The quantile of Student's t: of t = sqrt(freedom) tan(a), a has a density in proportion to cos(a)^(freedom - 1); by Simpson's rule."""
+    def area(end):
+        at = lambda i: math.cos(end * i / steps)**(freedom - 1)
+        return end / steps / 3 * sum((1 if i in (0, steps) else 4 if i % 2 else 2) * at(i) for i in range(steps + 1))
+    whole, low, high = 2 * area(math.pi / 2), 0, math.pi / 2
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if 0.5 + area(middle) / whole < share else (low, middle)
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def of_mean(point):
+    """Of the iterations that were not played."""
+    n = point["iterations"]
+    if n < 2 or not point["time_sd_s"]:
+        return SURE
+    error = point["time_sd_s"] / point["time_s"] / math.sqrt(n)
+    return tuple(math.exp(error * student(share, n - 1)) for share in (0.75, 0.95))
+
+
 def draws_of(point, machine):
     own = machine.dense or machine if point["scheme"] == "allreduce" else machine  # dense all-reduces were measured
-    return own.draws(point["time_s"], parts_of(point), point["label"], further(point) if "extrapolated_from" in point else SURE)
+    return own.draws(point["time_s"], parts_of(point), point["label"], join(further(point), of_mean(point)))
 
 
 def near(found, expected, what, tolerance=1e-9):
@@ -211,6 +237,36 @@ def extrapolated_ranks_are_off_by_more(folder):
     agree(scenario(folder, ranks=[16, 32], extrapolate=True, iterations="0:20"), Machine(spreads_of(cluster())))
 
 
+@test
+def few_iterations_tell_little(folder):
+    """A mean is off by what its iterations vary; one alone is taken as it is, and so are iterations that are alike."""
+    widths = []
+    for n in (2, 4, 16, 50):
+        found = points(scenario(folder, plain(), ranks=[16], iterations=f"0:{n}"), "--device", "none", "--per-iteration")
+        for p in found:
+            assert abs(p["time_sd_s"] - statistics.stdev(p["iteration_s"])) <= 1e-9 * p["time_s"], p["label"]
+        agree(scenario(folder, plain(), ranks=[16], iterations=f"0:{n}", device="none"), Machine(spreads_of(plain(), SURE)))
+        widths.append(statistics.mean(of_mean(p)[1] for p in found))
+    assert widths == sorted(widths, reverse=True) and widths[0] > 1.05 * widths[-1], f"{widths}"
+    alike = {"uniform": {"rows": 4096, "row_width": 8, "density": "1/4", "overlap": "full"}}
+    for p in points(scenario(folder, ranks=[16], iterations="3:4")) + points(scenario(folder, ranks=[16], trace=alike, iterations="0:4")):
+        assert abs(p["time_sd_s"]) <= 1e-12 * p["time_s"], f"{p['label']}: {p['time_sd_s']}"
+
+
+@test
+def exchanges_that_nobody_measured_are_of_another_kind(folder):
+    """Of NCCL's: off by what all machines were whose rings alone were known."""
+    kind = json.loads((ROOT / "models" / "measured" / "priors.json").read_text())["accuracy"]["kind"]  # levels 0.025, 0.075, ...
+    near(UNKNOWN_EXCHANGES, tuple(math.exp((kind[i] + kind[i + 1]) / 2) for i in (9, 17)), "the class", 0.01)
+    nccl = {"library": {"name": "nccl", "version": "2.21"}, "exchange": None}
+    for source in ({"latency": "estimated", "bandwidth": "a paper"}, {"latency": "measured"}, {"bandwidth": "measured"}):
+        machine = {key: value for key, value in cluster(nic="per-node", source=source).items() if key != "exchange"}
+        wide = spreads_of(machine)
+        wide[2:4] = (join(wide[i], UNKNOWN_EXCHANGES) if key in source else SURE for i, key in enumerate(("latency", "bandwidth")))
+        agree(scenario(folder, {**machine, "library": nccl["library"]}), Machine(wide))
+        agree(scenario(folder, {**machine, "library": {"name": "openmpi"}}), Machine(spreads_of(machine)))
+
+
 # --- what components are ---------------------------------------------------------------------------------------------
 
 
@@ -282,6 +338,26 @@ def random_machine(rng):
         if rng.random() < 0.4:
             del machine[key]
     return machine
+
+
+@test
+def what_a_component_makes_does_not_depend_on_others(folder):
+    """Where ranks share cards and uplinks: chains and exchanges that cost alike make together what they make as one class; and each
+    makes the same, whatever else varies."""
+    shared = {**INSIDE, "nic": "per-node", "fabric": [{"nodes": 2, "oversubscription": 2}], "device": "none"}
+    sources = {"bandwidth": "a paper", "exchange": "a paper", "latency": "estimated", "intra": "estimated"}
+    def parts(machine, **source):
+        return [(p["time_s"], dict(zip(NAMES, parts_of(p)))) for p in points(scenario(folder, {**machine, "source": source}, ranks=[16]))]
+    one = plain(**shared, latency=1e-8)  # next to nothing, so that no part is cut
+    two = {**one, "exchange": {"latency": 1e-8, "bandwidth": 3e9}}
+    both = {"bandwidth": "a paper", "exchange": "a paper"}
+    for (time, whole), (_, split) in zip(parts(one, bandwidth="a paper"), parts(two, **both)):
+        assert abs(whole["transfer"] - split["transfer"] - split["exchange_transfer"]) <= 0.02 * time, f"{time}: {whole} {split}"
+        assert whole["transfer"] > 0.02 * time
+    for key, names in (("bandwidth", ["transfer"]), ("exchange", ["exchange_transfer"]), ("intra", ["intra_transfer"])):
+        for (time, alone), (_, beside) in zip(parts(two, **{key: sources[key]}), parts(two, **sources)):
+            for name in names:
+                assert abs(alone[name] - beside[name]) <= 1e-9 * time or sum(beside.values()) > (1 - 1e-6) * time, f"{name}: {alone} {beside}"
 
 
 @test
