@@ -281,6 +281,7 @@ bool ss_cluster_same(const struct ss_cluster *a, const struct ss_cluster *b) {
          same_segments(&a->exchange_segments, &b->exchange_segments) && a->has_intra == b->has_intra &&
          a->has_exchange == b->has_exchange && a->nic_per_node == b->nic_per_node &&
          a->intra_shared == b->intra_shared && a->gpus_per_node == b->gpus_per_node && a->nics == b->nics &&
-         a->weight[0] == b->weight[0] && a->weight[1] == b->weight[1] && a->window == b->window && a->chain_window == b->chain_window && same_fabric(a, b) &&
-         ss_jitter_same(&a->jitter, &b->jitter) && ss_library_same(&a->library, &b->library);
+         a->weight[0] == b->weight[0] && a->weight[1] == b->weight[1] && a->window == b->window &&
+         a->chain_window == b->chain_window && same_fabric(a, b) && ss_jitter_same(&a->jitter, &b->jitter) &&
+         ss_library_same(&a->library, &b->library);
 }

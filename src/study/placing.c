@@ -356,8 +356,7 @@ static void count_wins(struct ss_placing *p) {
   for (size_t c = 0; c < SS_PLACINGS; c++) list[c] = ss_result_uncertain(p->candidate[c].result);
   ss_draws_count_wins(list, SS_PLACINGS, wins);
   for (size_t c = 0; c < SS_PLACINGS; c++)
-    p->candidate[c].wins =
-        ss_spread_certain(&list[c].uncertainty->model) ? NAN : (double)wins[c] / SS_RANGE_DRAWS;
+    p->candidate[c].wins = ss_spread_certain(&list[c].uncertainty->model) ? NAN : (double)wins[c] / SS_RANGE_DRAWS;
 }
 
 bool ss_placing_make(const struct ss_request *request, struct ss_placing *out, struct ss_error *error) {

@@ -66,7 +66,7 @@ struct ss_spread ss_mean_spread(double mean, double sd, uint64_t count);
 
 /* What the ranks that were not captured may be off; NaN: nobody knows. */
 struct ss_spread ss_result_further(const struct ss_result *result);
-/* Its time, drawn also where few iterations make it uncertain, and its dense baseline's; they point into the result. */
+/* Its time, as few iterations leave it too, and its dense baseline's; they point into the result. */
 struct ss_uncertain ss_result_uncertain(const struct ss_result *result);
 struct ss_uncertain ss_result_dense_uncertain(const struct ss_result *result);
 /* May it have a range, once it is computed? */
