@@ -1,5 +1,7 @@
 #include "base/json_text.h"
 
+#include "base/memory.h"
+
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
@@ -81,6 +83,21 @@ cJSON *ss_json_object_of(size_t count, const struct ss_json_member *member) {
 
 void ss_json_add_number(cJSON *object, const char *name, double value) {
   ss_json_add(object, SS_N(name, value));
+}
+
+bool ss_json_put(cJSON *object, const char *name, cJSON *item) {
+  cJSON_DeleteItemFromObjectCaseSensitive(object, name);
+  if (cJSON_AddItemToObject(object, name, item)) return true;
+  cJSON_Delete(item);
+  return false;
+}
+
+cJSON *ss_json_words(const char *text) {
+  SS_AUTO_FREE char *copy = strdup(text);
+  cJSON *list = copy ? cJSON_CreateArray() : NULL;
+  char *rest = copy;
+  for (char *word; list && (word = strsep(&rest, ","));) cJSON_AddItemToArray(list, cJSON_CreateString(word));
+  return list;
 }
 
 void ss_json_add_text(cJSON *object, const char *name, const char *text) {

@@ -48,6 +48,11 @@ void ss_json_add_members(struct cJSON *object, size_t count, const struct ss_jso
   ss_json_object_of(sizeof((struct ss_json_member[]){__VA_ARGS__}) / sizeof(struct ss_json_member),                  \
                     (struct ss_json_member[]){__VA_ARGS__})
 struct cJSON *ss_json_object_of(size_t count, const struct ss_json_member *member);
+/* The member becomes that item, which the object takes over, behind all others; false: memory was short, or there is
+ * no item. */
+bool ss_json_put(struct cJSON *object, const char *name, struct cJSON *item);
+/* "a,b" as ["a", "b"], the caller's; NULL when memory is short. */
+struct cJSON *ss_json_words(const char *text);
 /* One member each, as SS_N and SS_T say. */
 void ss_json_add_number(struct cJSON *object, const char *name, double value);
 void ss_json_add_text(struct cJSON *object, const char *name, const char *text);

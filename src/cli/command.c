@@ -66,10 +66,7 @@ static const char *field_of(const struct ss_option_spec *option, char field[stat
 }
 
 bool ss_call_edit(struct ss_call *call, const char *path, cJSON *value, struct ss_error *error) {
-  cJSON_DeleteItemFromObjectCaseSensitive(call->edits, path); /* the last one counts */
-  if (cJSON_AddItemToObject(call->edits, path, value)) return true;
-  cJSON_Delete(value);
-  return ss_fail_memory(error, "reading options");
+  return ss_json_put(call->edits, path, value) || ss_fail_memory(error, "reading options"); /* the last one counts */
 }
 
 static bool edit_said(struct ss_call *call, const struct ss_said *said, struct ss_error *error) {
@@ -90,9 +87,8 @@ static bool edit_set(struct ss_call *call, const char *text, struct ss_error *er
   SS_AUTO_FREE char *path = strndup(text, (size_t)(equals - text));
   cJSON *value = path ? ss_json_value("--set", path, equals + 1, false, error) : NULL;
   if (!path) return ss_fail_memory(error, "reading options");
-  cJSON_DeleteItemFromObjectCaseSensitive(call->options, path);
   return value && ss_call_edit(call, path, value, error) &&
-         (cJSON_AddStringToObject(call->options, path, "--set") || ss_fail_memory(error, "reading options"));
+         (ss_json_put(call->options, path, cJSON_CreateString("--set")) || ss_fail_memory(error, "reading options"));
 }
 
 /* Whole fields come in the order in which a scenario has them, then what --set says, then what reaches into models.

@@ -195,10 +195,7 @@ static cJSON *add_panel(const struct making *m, const char *kind, const char *ti
   cJSON *entry = cJSON_CreateObject(), *where = cJSON_Duplicate(m->where, true);
   if (each) cJSON_AddStringToObject(entry, "each", each);
   cJSON_AddItemToArray(cJSON_AddArrayToObject(panel, "data"), entry);
-  for (const cJSON *p = m->cell->child; p; p = p->next) {
-    cJSON_DeleteItemFromObjectCaseSensitive(where, p->string);
-    cJSON_AddItemToObject(where, p->string, cJSON_Duplicate(p, true));
-  }
+  for (const cJSON *p = m->cell->child; p; p = p->next) (void)ss_json_put(where, p->string, cJSON_Duplicate(p, true));
   cJSON_AddItemToObject(panel, "where", where);
   return panel;
 }

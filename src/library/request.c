@@ -2,6 +2,7 @@
 
 #include "base/data.h"
 #include "base/file.h"
+#include "base/json_text.h"
 #include "base/memory.h"
 
 #include <cjson/cJSON.h>
@@ -182,10 +183,7 @@ static bool add_edit(struct ss_request *request, const char *path, cJSON *item, 
     cJSON_Delete(item);
     return is_flag || ss_fail(error, SS_BAD_INPUT, "%s: expected true or false", path);
   }
-  cJSON_DeleteItemFromObjectCaseSensitive(edits, path); /* the last one counts, where it stands */
-  if (cJSON_AddItemToObject(edits, path, item)) return true;
-  cJSON_Delete(item);
-  return ss_fail_memory(error, "reading a request");
+  return ss_json_put(edits, path, item) || ss_fail_memory(error, "reading a request"); /* the last one counts */
 }
 
 bool ss_request_set(struct ss_request *request, const char *path, const char *value, struct ss_error *error) {

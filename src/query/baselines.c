@@ -28,8 +28,7 @@ static bool add_model(cJSON *root, cJSON *scenario, const cJSON *entry) {
   const char *name = ss_json_word(model, "name");
   if (!name) name = "inline";
   cJSON_DeleteItemFromObjectCaseSensitive(scenario, kind); /* it stands among the models */
-  cJSON_DeleteItemFromObjectCaseSensitive(all, name);
-  if (!cJSON_AddItemToObject(all, name, model)) return cJSON_Delete(model), false;
+  if (!ss_json_put(all, name, model)) return false;
   drop_words(model); /* its name, too */
   return true;
 }

@@ -135,9 +135,7 @@ static bool says(const struct entry *e, const struct ss_query_change *change) {
 
 static bool add_change(struct entry *e, const struct ss_query_change *change) {
   if (says(e, change)) return true;
-  cJSON *value = cJSON_CreateNumber(change->value);
-  cJSON_DeleteItemFromObjectCaseSensitive(e->set, change->path);
-  return value && cJSON_AddItemToObject(e->set, change->path, value);
+  return ss_json_put(e->set, change->path, cJSON_CreateNumber(change->value));
 }
 
 /* The texts stay the entry's, so that a list of them can be printed without copies. */

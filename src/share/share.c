@@ -38,10 +38,8 @@ struct result {
   char body[];
 };
 
-struct item {
-  enum { FREE, LOST, GIVEN, RETURNED } state; /* LOST: free for all but its holder, who may still compute it */
-  uint32_t holder;                            /* the rank that was given it last */
-};
+/* Who has an item: the rank that was given it last, or one of these. */
+enum { NOBODY = -1, RETURNED = -2 };
 
 /* Another process, as rank 0 sees it. */
 struct peer {
@@ -49,7 +47,7 @@ struct peer {
   uint64_t answer;
   MPI_Request in, out;
   double silent; /* s */
-  bool lost;     /* silent, but perhaps only slow */
+  bool lost;     /* silent, but perhaps only slow: what it has is free for others */
   bool gone;     /* MPI knows that it cannot be talked to */
   bool left;     /* it was told that all is done */
 };
@@ -67,7 +65,7 @@ struct sharing {
   struct result *first;    /* to be taken in by rank 0, or to be sent there */
   struct result **last;    /* where the next is added */
   /* rank 0 */
-  struct item *item; /* [count] */
+  int64_t *holder;   /* [count] */
   struct peer *peer; /* [ranks] */
   bool *done;        /* [count] taken in */
   size_t free;       /* no item below is free */
@@ -124,13 +122,16 @@ static size_t end_of(const struct sharing *s) {
   return s->failed < s->work->count ? s->failed : s->work->count;
 }
 
-/* With the lock, in rank 0. */
+static bool is_free(const struct sharing *s, size_t i) {
+  return s->holder[i] == NOBODY || (s->holder[i] > 0 && s->peer[s->holder[i]].lost);
+}
+
+/* With the lock, in rank 0. What a lost rank has it may still compute. */
 static uint64_t hand_out(struct sharing *s, uint32_t rank) {
-  while (s->free < end_of(s) && s->item[s->free].state >= GIVEN) s->free++;
+  while (s->free < end_of(s) && !is_free(s, s->free)) s->free++;
   for (size_t i = s->free; i < end_of(s); i++) {
-    struct item *item = &s->item[i];
-    if (item->state >= GIVEN || (item->state == LOST && item->holder == rank)) continue;
-    *item = (struct item){GIVEN, rank};
+    if (!is_free(s, i) || s->holder[i] == rank) continue;
+    s->holder[i] = rank;
     return i;
   }
   return NONE;
@@ -286,14 +287,10 @@ static void take_in(struct sharing *s) {
 static void lose(struct sharing *s, uint32_t rank) {
   struct ss_error error;
   size_t items = 0;
-  s->peer[rank].lost = true;
   omp_set_lock(&s->lock);
-  for (size_t i = s->work->count; i-- > 0;) {
-    if (s->item[i].state != GIVEN || s->item[i].holder != rank) continue;
-    s->item[i].state = LOST;
-    items++;
-    if (i < s->free) s->free = i;
-  }
+  s->peer[rank].lost = true;
+  s->free = 0;
+  for (size_t i = 0; i < s->work->count; i++) items += s->holder[i] == rank;
   omp_unset_lock(&s->lock);
   (void)ss_fail(&error, SS_MACHINE, "rank %u of %u has been silent for %g s: its %zu %s go to others", rank,
                 s->comm->size, s->patience, items, s->work->what);
@@ -319,10 +316,11 @@ static bool receive(struct peer *p, uint32_t rank, int *there) {
 
 /* Keeps the result, unless the item was given to another while the peer was silent. */
 static void keep(struct sharing *s, uint32_t rank, struct result *result) {
-  struct item *item = result->head.item < s->work->count ? &s->item[result->head.item] : NULL;
+  const uint64_t i = result->head.item;
   omp_set_lock(&s->lock);
-  const bool wanted = item && item->state != RETURNED && item->holder == rank;
-  if (wanted) item->state = RETURNED;
+  const bool wanted = i < s->work->count && s->holder[i] == rank;
+  if (wanted) s->holder[i] = RETURNED;
+  s->peer[rank].lost = false;
   omp_unset_lock(&s->lock);
   if (wanted) put(s, result);
   else free(result);
@@ -338,7 +336,6 @@ static bool hear(struct sharing *s, uint32_t rank, bool *heard) {
   keep(s, rank, p->result);
   *heard = true;
   p->result = NULL;
-  p->lost = false;
   p->silent = 0;
   p->left = s->over;
   /* it speaks again: it has heard the answer before */
@@ -433,16 +430,17 @@ static bool count_threads(const struct ss_communicator *comm, unsigned jobs, uns
 static bool open_sharing(struct sharing *s, struct ss_error *error) {
   if (!count_threads(s->comm, s->work->jobs, &s->threads, error)) return false;
   s->last = &s->first;
-  s->item = ss_alloc_zero(s->work->count, sizeof *s->item);
+  s->holder = ss_alloc(s->work->count, sizeof *s->holder);
   s->done = ss_alloc_zero(s->work->count, sizeof *s->done);
   s->peer = ss_alloc_zero(s->comm->size, sizeof *s->peer);
   for (uint32_t r = 0; s->peer && r < s->comm->size; r++) s->peer[r].out = MPI_REQUEST_NULL;
-  return (s->item && s->done && s->peer) || ss_fail_memory(error, "sharing work");
+  for (size_t i = 0; s->holder && i < s->work->count; i++) s->holder[i] = NOBODY;
+  return (s->holder && s->done && s->peer) || ss_fail_memory(error, "sharing work");
 }
 
 static void close_sharing(struct sharing *s) {
   for (struct result *r; (r = s->first); free(r)) s->first = r->next;
-  free(s->item);
+  free(s->holder);
   free(s->done);
   if (s->comm->lost == 0) free(s->peer); /* else MPI may still write into it */
 }

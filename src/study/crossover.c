@@ -73,8 +73,7 @@ static cJSON *schemes_of(const struct ss_duel *duel) {
   cJSON *list = cJSON_CreateArray();
   for (int i = 0; i < 2; i++) {
     cJSON *scheme = cJSON_Duplicate(ss_doc_root(duel->side[i].doc).at, true);
-    cJSON_DeleteItemFromObjectCaseSensitive(scheme, "label");
-    cJSON_AddStringToObject(scheme, "label", labels[i]);
+    (void)ss_json_put(scheme, "label", cJSON_CreateString(labels[i]));
     cJSON_AddItemToArray(list, scheme);
   }
   return list;

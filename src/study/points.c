@@ -115,11 +115,8 @@ static bool remember(struct ss_study *s, const char *kind, struct ss_node model,
         same_model(ss_json_get(known, "model"), model.at))
       return true;
   }
-  cJSON *entry = cJSON_CreateObject(), *copy = cJSON_Duplicate(model.at, true);
-  const bool ok = entry && copy && cJSON_AddStringToObject(entry, "kind", kind) &&
-                  cJSON_AddItemToObject(entry, "model", copy) && cJSON_AddItemToArray(s->models, entry);
-  if (!ok) cJSON_Delete(entry);
-  return ok ? true : ss_fail_memory(error, "reading a model");
+  cJSON *entry = ss_json_object(SS_T("kind", kind), SS_J("model", cJSON_Duplicate(model.at, true)));
+  return cJSON_AddItemToArray(s->models, entry) || ss_fail_memory(error, "reading a model");
 }
 
 static bool no_cluster(const struct ss_study *s, struct ss_error *error) {
@@ -168,8 +165,6 @@ static bool find_trace(struct ss_study *s, struct ss_node trace, struct cell *p,
 static bool choose_tensors(struct ss_study *s, struct ss_node node, struct cell *p, struct ss_error *error) {
   const struct ss_trace *trace = p->source->trace;
   size_t chosen;
-  if (!trace && ss_node_present(node))
-    return ss_node_fail(node, error, "only a captured or synthesised trace has tensors to choose from");
   if (!trace) return true;
   p->tensor = ss_arena_alloc(&s->arena, ss_trace_tensors(trace), sizeof *p->tensor);
   if (!p->tensor) return ss_fail_memory(error, "reading a scenario");
@@ -186,23 +181,6 @@ static bool read_placement(struct ss_study *s, struct ss_node node, struct cell 
   return ss_placement_read(node, &s->arena, placement, error);
 }
 
-/* Experts have room for so many times their even share of a rank's lookups. */
-static bool read_capacity(struct ss_node node, struct cell *p, struct ss_error *error) {
-  double *capacity = &p->point.origin.capacity;
-  if (!ss_node_present(node)) return true;
-  if (!p->source->trace)
-    return ss_node_fail(node, error, "only a captured or synthesised trace has lookups that could find no room");
-  return ss_node_positive(node, SS_RATIO, capacity, error) &&
-         (*capacity <= 1e6 || ss_node_fail(node, error, "%g is not a capacity factor (say 1.25)", *capacity));
-}
-
-static bool read_extrapolate(struct ss_node node, struct cell *p, struct ss_error *error) {
-  if (!ss_node_present(node)) return true;
-  if (!ss_node_flag(node, &p->extrapolates, error)) return false;
-  return !p->extrapolates || p->source->trace ||
-         ss_node_fail(node, error, "only a captured or synthesised trace has iterations to play as further ranks");
-}
-
 /* Is one of draws, or of what only results with ranges have? */
 static bool expects_ranges(struct ss_node root) {
   const struct ss_node expect = ss_node_get(root, "expect");
@@ -216,43 +194,60 @@ static bool expects_ranges(struct ss_node root) {
   return false;
 }
 
-static bool read_flags(const struct ss_study *s, struct ss_node root, struct cell *p, struct ss_error *error) {
-  const struct ss_node verify = ss_node_get(root, "verify"), certain = ss_node_get(root, "certain");
-  p->point.verify = true;
-  p->certain = s->request.certain || (s->request.verdicts && !expects_ranges(root));
-  return (!ss_node_present(verify) || ss_node_flag(verify, &p->point.verify, error)) &&
-         (!ss_node_present(certain) || ss_node_flag(certain, &p->certain, error)) &&
-         read_extrapolate(ss_node_get(root, "extrapolate"), p, error);
+/* What needs lookups is refused without any. */
+static bool check_traced(struct ss_node root, const struct ss_scenario *said, const struct cell *p,
+                         struct ss_error *error) {
+  const struct {
+    const char *key, *what;
+    bool wanted;
+  } fields[] = {{"tensors", "tensors to choose from", ss_node_present(ss_node_get(root, "tensors"))},
+                {"merge", "ranks to merge", said->merge > 1},
+                {"capacity", "lookups that could find no room", said->capacity > 0},
+                {"extrapolate", "iterations to play as further ranks", said->extrapolate}};
+  for (size_t i = 0; !p->source->trace && i < sizeof fields / sizeof *fields; i++)
+    if (fields[i].wanted)
+      return ss_node_fail(ss_node_get(root, fields[i].key), error, "only a captured or synthesised trace has %s",
+                          fields[i].what);
+  return true;
+}
+
+/* What of the trace is played. */
+static bool read_extent(struct ss_study *s, struct ss_node root, struct cell *p, struct ss_error *error) {
+  const struct ss_trace *trace = p->source->trace;
+  uint64_t most = UINT64_C(1) << 20;
+  if (trace) p->available = ss_trace_ranks(trace) / p->point.origin.merge;
+  if (trace && p->available == 0)
+    return ss_node_fail(ss_node_get(root, "merge"), error, "%u ranks cannot be merged %u at a time",
+                        ss_trace_ranks(trace), p->point.origin.merge);
+  if (trace) most = ss_trace_iterations(trace);
+  else if (p->source->is_gradient) most = p->source->gradient.iterations;
+  p->point.end = trace || p->source->is_gradient ? most : 1;
+  return choose_tensors(s, ss_node_get(root, "tensors"), p, error) &&
+         ss_iterations_read(ss_node_get(root, "iterations"), most, &p->point.first, &p->point.end, error);
 }
 
 static bool read_cell(struct ss_study *s, struct cell *p, struct ss_error *error) {
-  struct ss_node root = ss_doc_root(s->doc), trace = ss_node_get(root, "trace"), merge = ss_node_get(root, "merge");
-  uint64_t group = 1;
-  if (!ss_object_check_keys(&ss_scenario_fields, root, error)) return false;
+  const struct ss_node root = ss_doc_root(s->doc), trace = ss_node_get(root, "trace");
+  struct ss_scenario said = {.setting.index_bytes = 4,
+                             .name = s->name,
+                             .verify = true,
+                             .certain = s->request.certain || (s->request.verdicts && !expects_ranges(root)),
+                             .merge = 1};
+  if (!ss_object_read(&ss_scenario_fields, root, &said, error)) return false;
   if (!ss_node_present(trace))
     return ss_fail(error, SS_BAD_INPUT, "%s: no trace given (--trace FILE)", ss_doc_name(s->doc));
-  if (!read_models(s, root, p, error) || !find_trace(s, trace, p, error) ||
-      !choose_tensors(s, ss_node_get(root, "tensors"), p, error))
+  if (!read_models(s, root, p, error) || !find_trace(s, trace, p, error) || !check_traced(root, &said, p, error))
     return false;
-  if (ss_node_present(merge) && !ss_node_count(merge, 1, SS_RANKS_MAX, &group, error)) return false;
-  if (group > 1 && !p->source->trace)
-    return ss_node_fail(merge, error, "only a captured or synthesised trace has ranks to merge");
-  p->point.origin.merge = (uint32_t)group;
-  if (!read_placement(s, ss_node_get(root, "placement"), p, error) ||
-      !read_capacity(ss_node_get(root, "capacity"), p, error))
-    return false;
-  p->available = p->source->trace ? ss_trace_ranks(p->source->trace) / p->point.origin.merge : 0;
-  if (p->source->trace && p->available == 0)
-    return ss_node_fail(merge, error, "%u ranks cannot be merged %llu at a time", ss_trace_ranks(p->source->trace),
-                        (unsigned long long)group);
-  if (!read_flags(s, root, p, error)) return false;
-  uint64_t most = UINT64_C(1) << 20;
-  if (p->source->trace) most = ss_trace_iterations(p->source->trace);
-  else if (p->source->is_gradient) most = p->source->gradient.iterations;
-  p->point.end = p->source->trace || p->source->is_gradient ? most : 1;
-  if (!ss_iterations_read(ss_node_get(root, "iterations"), most, &p->point.first, &p->point.end, error)) return false;
-  p->defaults = (struct ss_setting){.index_bytes = 4};
-  return read_select(ss_node_get(root, "select"), p, &p->point.selection, error) &&
+  s->name = said.name;
+  p->point.verify = said.verify;
+  p->certain = said.certain;
+  p->extrapolates = said.extrapolate;
+  p->point.origin.merge = (uint32_t)said.merge;
+  p->point.origin.capacity = said.capacity;
+  p->defaults = said.setting;
+  return read_placement(s, ss_node_get(root, "placement"), p, error) && read_extent(s, root, p, error) &&
+         ss_setting_read_common(root, &p->defaults, error) &&
+         read_select(ss_node_get(root, "select"), p, &p->point.selection, error) &&
          ss_cell_identify(root, &p->point.is, error);
 }
 
@@ -595,7 +590,6 @@ static bool add_cell(struct ss_study *s, cJSON *at, struct ss_error *error) {
   if (!ss_node_present(ss_node_get(ss_doc_root(s->doc), "schemes")) && !default_schemes(s, error)) return false;
   const struct ss_node root = ss_doc_root(s->doc), schemes = ss_node_get(root, "schemes");
   if (!read_cell(s, &p, error)) return false;
-  if (!ss_setting_read_common(root, &p.defaults, error)) return false;
   if (!ss_ranks_read(ss_node_get(root, "ranks"), p.available, ranks, RANKS_MAX, &count, error)) return false;
   if (!ss_node_is_array(schemes) || ss_node_size(schemes) == 0 || ss_node_size(schemes) > SCHEMES_MAX)
     return ss_node_fail(schemes, error, "expected a list of 1 to %d schemes (say [\"allgather\", \"ps\"])",

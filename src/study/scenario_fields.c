@@ -62,8 +62,9 @@ static const struct ss_object_spec sweep_spec = {.others = &values,
 static const struct ss_field_spec placement_forms[] = {
     {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&ss_placement_fields)}, {.name = NULL}};
 
+#define SAID(member) SS_STORED(struct ss_scenario, member)
 static const struct ss_field_spec fields[] = {
-    {"name", NULL, SS_IS_TEXT},
+    {"name", NULL, SS_IS_TEXT, SAID(name)},
     SS_SPEC_SUMMARY,
     {"trace", "a file, or what to make", SS_IS_EITHER(ss_trace_forms)},
     {"cluster", "a name in models/clusters, a path, or an object", SS_IS_EITHER(ss_cluster_forms)},
@@ -71,21 +72,22 @@ static const struct ss_field_spec fields[] = {
      SS_IS_EITHER(ss_ranks_forms)},
     {"device", "a name in models/devices, a path, an object, or \"none\"", SS_IS_EITHER(ss_device_forms)},
     SS_SETTING_FIELDS,
-    {"verify", "prove that every result is the sum (true)", SS_IS_FLAG},
-    {"certain", "numbers of machines are taken as they are: no time has a range (false)", SS_IS_FLAG},
+    {"verify", "prove that every result is the sum (true)", SS_IS_FLAG, SAID(verify)},
+    {"certain", "numbers of machines are taken as they are: no time has a range (false)", SS_IS_FLAG, SAID(certain)},
     {"schemes", "those to be compared (all that can run)", SS_IS_LIST(&ss_scheme_field, 1, 1024)},
     {"iterations", "\"first:end\", or how many (all)", SS_IS_EITHER(ss_iterations_forms)},
     {"sweep", "a path and its values; the first is outermost", SS_IS_OBJECT(&sweep_spec)},
     {"expect", "what check holds results against", SS_IS_LIST(&an_expectation, 0, 0)},
-    {"merge", "ranks to be made one (1)", SS_IS_COUNT(1, SS_RANKS_MAX)},
+    {"merge", "ranks to be made one (1)", SS_IS_COUNT(1, SS_RANKS_MAX), SAID(merge)},
     SS_SPEC_NOTES,
-    {"extrapolate", "beyond the trace's ranks, play later iterations as further ranks (false)", SS_IS_FLAG},
+    {"extrapolate", "beyond the trace's ranks, play later iterations as further ranks (false)", SS_IS_FLAG,
+     SAID(extrapolate)},
     {"select", NULL, SS_IS_OBJECT(&ss_selection_fields)},
     {"tensors", "those of the trace that are played (all)", SS_IS_EITHER(ss_texts_forms)},
     {"placement", "where tables live, of alltoall with partition placed: a path or an object",
      SS_IS_EITHER(placement_forms)},
     {"capacity", "a rank looks up a row at most ceil(capacity * lookups / rows) times; what is beyond is dropped",
-     SS_IS_SHARE, .most = 1e6},
+     SS_IS_SHARE, .most = 1e6, SAID(capacity)},
     {.name = NULL}};
 const struct ss_object_spec ss_scenario_fields = {.name = "scenario",
                                                   .title = "A scenario: the input of sparsync run, check and exec",

@@ -2,7 +2,16 @@
 #pragma once
 
 #include "base/fields.h"
+#include "schemes/setting.h"
 
+/* What the table of a scenario stores; other fields have readers of their own. */
+struct ss_scenario {
+  struct ss_setting setting; /* first: what schemes may say themselves */
+  const char *name;
+  bool verify, certain, extrapolate;
+  uint64_t merge;
+  double capacity; /* 0: not said */
+};
 extern const struct ss_object_spec ss_scenario_fields, ss_training_fields;
 /* The ways to say rank counts and iterations; an item of a list of schemes. */
 extern const struct ss_field_spec ss_ranks_forms[], ss_iterations_forms[], ss_scheme_field;

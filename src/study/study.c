@@ -40,11 +40,8 @@ static cJSON *copy_model(const char *base, struct ss_node name, const char *kind
 static bool overlay(struct ss_node object, cJSON *model, struct ss_error *error) {
   for (struct ss_node n = ss_node_first(object); ss_node_present(n); n = ss_node_next(n)) {
     if (strcmp(ss_node_key(n), "like") == 0) continue;
-    cJSON *copy = cJSON_Duplicate(n.at, 1);
-    cJSON_DeleteItemFromObjectCaseSensitive(model, ss_node_key(n));
-    if (copy && cJSON_AddItemToObject(model, ss_node_key(n), copy)) continue;
-    cJSON_Delete(copy);
-    return ss_fail_memory(error, "reading a model");
+    if (!ss_json_put(model, ss_node_key(n), cJSON_Duplicate(n.at, 1)))
+      return ss_fail_memory(error, "reading a model");
   }
   return true;
 }
@@ -136,12 +133,8 @@ static bool disown(struct ss_study *s, const char *path, struct ss_error *error)
   if (!keep_exchange(model, source)) return ss_fail_memory(error, "reading options");
   const bool known = ss_node_present(ss_node_get(source, field)), own = strcmp(field, "exchange") == 0;
   if (!ss_node_present(source) || (!known && !own)) return true;
-  cJSON *text = cJSON_CreateString("given in place of the file's");
-  if (text && (known ? cJSON_ReplaceItemInObjectCaseSensitive(source.at, field, text)
-                     : cJSON_AddItemToObject(source.at, field, text)))
-    return true;
-  cJSON_Delete(text);
-  return ss_fail_memory(error, "reading options");
+  return ss_json_put(source.at, field, cJSON_CreateString("given in place of the file's")) ||
+         ss_fail_memory(error, "reading options");
 }
 
 /* Does `path` lie inside the field at `outer`? */
@@ -166,33 +159,20 @@ static bool set_value(struct ss_study *s, const char *path, cJSON *value, struct
   return put_value(s, path, value, error) && disown(s, path, error);
 }
 
-/* {"cluster": ["a", "b"]} of "a,b", and behind it what `old` has of other axes; NULL when memory is short. */
-static cJSON *sweep_clusters(const char *text, bool one, const cJSON *old) {
-  SS_AUTO_FREE char *copy = strdup(text);
-  cJSON *sweep = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(sweep, "cluster");
-  char *rest = copy;
-  if (one) cJSON_AddItemToArray(list, cJSON_CreateString(text));
-  for (char *word; !one && copy && (word = strsep(&rest, ","));) cJSON_AddItemToArray(list, cJSON_CreateString(word));
-  for (const cJSON *a = cJSON_IsObject(old) ? old->child : NULL; a; a = a->next)
-    if (strcmp(a->string, "cluster") != 0) cJSON_AddItemToObject(sweep, a->string, cJSON_Duplicate(a, true));
-  if (copy && cJSON_GetArraySize(list) > 0) return sweep;
-  cJSON_Delete(sweep);
-  return NULL;
-}
-
-/* One; or several, or one of a scenario that sweeps them, as the outermost axis. A path may have commas in it. */
+/* One; or several, or one of a scenario that sweeps them, as the outermost axis before what the sweep has of others.
+ * A path may have commas in it. */
 static bool set_clusters(struct ss_study *s, const char *text, struct ss_error *error) {
   const struct ss_node old = ss_node_get(ss_doc_root(s->doc), "sweep");
   const bool one = !strchr(text, ',') || access(text, F_OK) == 0;
   if (one && !ss_node_present(ss_node_get(old, "cluster")))
     return set_value(s, "cluster", cJSON_CreateString(text), error);
-  cJSON *sweep = sweep_clusters(text, one, old.at);
-  if (!sweep) return ss_fail_memory(error, "reading options");
-  const cJSON *first = ss_json_get(sweep, "cluster")->child;
-  if (set_value(s, "cluster", cJSON_Duplicate(first, true), error))
-    return ss_doc_set_item(s->doc, "sweep", sweep, error);
-  cJSON_Delete(sweep);
-  return false;
+  cJSON *list = one ? cJSON_CreateStringArray(&text, 1) : ss_json_words(text);
+  cJSON *sweep = ss_json_object(SS_J("cluster", list));
+  for (struct ss_node a = ss_node_first(old); ss_node_present(a); a = ss_node_next(a))
+    if (strcmp(ss_node_key(a), "cluster") != 0)
+      cJSON_AddItemToObject(sweep, ss_node_key(a), cJSON_Duplicate(a.at, true));
+  return ss_doc_set_item(s->doc, "sweep", sweep, error) &&
+         set_value(s, "cluster", cJSON_Duplicate(cJSON_GetArrayItem(list, 0), true), error);
 }
 
 /* Models become objects before an edit that may reach into them. */
@@ -241,11 +221,6 @@ static bool edit(struct ss_study *s, struct ss_error *error) {
 
 /* --- sweeps --------------------------------------------------------------------------------------------- */
 
-struct axis {
-  char *path;
-  cJSON *values; /* an array, a copy: edits of the document must not touch it */
-};
-
 /* "10Gbps" as 1.25e9, so that results hold numbers. */
 static cJSON *plain(const cJSON *value) {
   static const enum ss_dimension order[] = {SS_NUMBER, SS_RATE, SS_TIME, SS_BYTES, SS_RATIO};
@@ -256,39 +231,35 @@ static cJSON *plain(const cJSON *value) {
 }
 
 /* What edits say of the inside of a swept field (cluster.bandwidth, of a swept cluster) holds in every cell. */
-static bool edit_again(struct ss_study *s, const struct axis *axes, size_t n, struct ss_error *error) {
-  for (size_t a = 0; a < n; a++) {
+static bool edit_again(struct ss_study *s, const cJSON *axis, struct ss_error *error) {
+  for (; axis; axis = axis->next) {
     if (!resolve_models(s, error)) return false;
     for (const cJSON *e = s->request.edits ? s->request.edits->child : NULL; e; e = e->next)
-      if (inside(e->string, axes[a].path) && !make_edit(s, e, error)) return false;
+      if (inside(e->string, axis->string) && !make_edit(s, e, error)) return false;
   }
   return true;
 }
 
-static bool visit(struct ss_study *s, const struct axis *axes, size_t n, size_t depth, cJSON *at,
-                  struct ss_error *error) {
-  if (depth == n) {
-    cJSON *copy = cJSON_Duplicate(at, 1);
-    if (!copy || !ss_grow_by_one(s->at, s->cells)) {
-      cJSON_Delete(copy);
-      return ss_fail_memory(error, "sweeping");
-    }
-    s->at[s->cells++] = copy;
-    return edit_again(s, axes, n, error) && resolve_models(s, error) && ss_study_add_cell(s, copy, error);
-  }
-  for (const cJSON *value = axes[depth].values->child; value; value = value->next) {
-    cJSON *copy = cJSON_Duplicate(value, 1);
-    if (!copy) return ss_fail_memory(error, "sweeping");
-    if (!resolve_models(s, error) || !set_value(s, axes[depth].path, copy, error)) return false;
-    cJSON_DeleteItemFromObjectCaseSensitive(at, axes[depth].path);
-    cJSON_AddItemToObject(at, axes[depth].path, plain(value));
-    if (!visit(s, axes, n, depth + 1, at, error)) return false;
+static bool add_cell(struct ss_study *s, const cJSON *axes, const cJSON *at, struct ss_error *error) {
+  if (!ss_grow_by_one(s->at, s->cells)) return ss_fail_memory(error, "sweeping");
+  cJSON *copy = s->at[s->cells++] = cJSON_Duplicate(at, 1);
+  if (!copy) return ss_fail_memory(error, "sweeping");
+  return edit_again(s, axes, error) && resolve_models(s, error) && ss_study_add_cell(s, copy, error);
+}
+
+/* Every value of the axis and of those behind it. */
+static bool visit(struct ss_study *s, const cJSON *axes, const cJSON *axis, cJSON *at, struct ss_error *error) {
+  if (!axis) return add_cell(s, axes, at, error);
+  for (const cJSON *value = axis->child; value; value = value->next) {
+    if (!resolve_models(s, error) || !set_value(s, axis->string, cJSON_Duplicate(value, 1), error)) return false;
+    if (!ss_json_put(at, axis->string, plain(value))) return ss_fail_memory(error, "sweeping");
+    if (!visit(s, axes, axis->next, at, error)) return false;
   }
   return true;
 }
 
 /* An axis must change something that is played, and no later axis may undo an earlier one. */
-static bool check_axis(struct ss_node node, const struct axis *axes, size_t n, struct ss_error *error) {
+static bool check_axis(struct ss_node node, struct ss_node first, struct ss_error *error) {
   static const char *const fixed[] = {"sweep", "expect", "name", "summary", "notes"};
   const char *path = ss_node_key(node);
   if (!ss_node_is_array(node) || ss_node_size(node) == 0)
@@ -296,9 +267,9 @@ static bool check_axis(struct ss_node node, const struct axis *axes, size_t n, s
   for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
     if (strncmp(path, fixed[i], strlen(fixed[i])) == 0 && strcspn(path, ".[") == strlen(fixed[i]))
       return ss_node_fail(node, error, "\"%s\" cannot be swept", fixed[i]);
-  for (size_t i = 0; i < n; i++)
-    if (inside(axes[i].path, path))
-      return ss_node_fail(node, error, "would undo \"%s\": list it first", axes[i].path);
+  for (struct ss_node earlier = first; earlier.at != node.at; earlier = ss_node_next(earlier))
+    if (inside(ss_node_key(earlier), path))
+      return ss_node_fail(node, error, "would undo \"%s\": list it first", ss_node_key(earlier));
   return true;
 }
 
@@ -317,34 +288,27 @@ static bool options_have_say(const struct ss_request *request, struct ss_node sw
   return true;
 }
 
+static bool check_sweep(const struct ss_study *s, struct ss_node sweep, struct ss_error *error) {
+  const struct ss_node first = ss_node_first(sweep);
+  size_t cells = 1;
+  if (!ss_node_is_object(sweep) || ss_node_size(sweep) == 0 || ss_node_size(sweep) > AXES_MAX)
+    return ss_node_fail(sweep, error, "expected an object of 1 to %d paths, each with a list of values", AXES_MAX);
+  if (!options_have_say(&s->request, sweep, error)) return false;
+  for (struct ss_node axis = first; ss_node_present(axis); axis = ss_node_next(axis)) {
+    if (!check_axis(axis, first, error)) return false;
+    cells *= ss_node_size(axis);
+    if (cells > CELLS_MAX) return ss_node_fail(sweep, error, "more than %d places: sweep fewer values", CELLS_MAX);
+  }
+  return true;
+}
+
+/* Of a copy: edits of the document must not touch it. */
 static bool sweep(struct ss_study *s, struct ss_error *error) {
-  struct ss_node node = ss_node_get(ss_doc_root(s->doc), "sweep");
-  struct axis axes[AXES_MAX];
-  size_t n = 0, cells = 1;
-  bool ok = true;
+  const struct ss_node node = ss_node_get(ss_doc_root(s->doc), "sweep");
   if (!ss_node_present(node)) return ss_study_add_cell(s, NULL, error);
-  if (!ss_node_is_object(node) || ss_node_size(node) == 0 || ss_node_size(node) > AXES_MAX)
-    return ss_node_fail(node, error, "expected an object of 1 to %d paths, each with a list of values", AXES_MAX);
-  if (!options_have_say(&s->request, node, error)) return false;
-  for (struct ss_node a = ss_node_first(node); ok && ss_node_present(a); a = ss_node_next(a)) {
-    ok = check_axis(a, axes, n, error);
-    if (!ok) break;
-    cells *= ss_node_size(a);
-    if (cells > CELLS_MAX) {
-      ok = ss_node_fail(node, error, "more than %d places: sweep fewer values", CELLS_MAX);
-      break;
-    }
-    axes[n] = (struct axis){strdup(ss_node_key(a)), cJSON_Duplicate(a.at, 1)};
-    n++;
-  }
-  cJSON *at = cJSON_CreateObject();
-  ok = ok && visit(s, axes, n, 0, at, error);
-  cJSON_Delete(at);
-  for (size_t i = 0; i < n; i++) {
-    free(axes[i].path);
-    cJSON_Delete(axes[i].values);
-  }
-  return ok;
+  if (!check_sweep(s, node, error)) return false;
+  SS_AUTO_JSON cJSON *axes = cJSON_Duplicate(node.at, 1), *at = cJSON_CreateObject();
+  return axes && at ? visit(s, axes->child, axes->child, at, error) : ss_fail_memory(error, "sweeping");
 }
 
 /* --- the whole ------------------------------------------------------------------------------------------ */
@@ -390,12 +354,6 @@ bool ss_study_document(const struct ss_request *request, struct ss_doc **out, st
   return false;
 }
 
-static bool read_name(struct ss_study *s, struct ss_error *error) {
-  struct ss_node name = ss_node_get(ss_doc_root(s->doc), "name");
-  s->name = "command line";
-  return !ss_node_present(name) || ss_node_text(name, &s->name, error);
-}
-
 /* Who says where tables live expects them to live there. */
 static void tell_unused_placement(const struct ss_study *s) {
   if (!ss_node_present(ss_node_get(ss_doc_root(s->doc), "placement"))) return;
@@ -409,9 +367,10 @@ bool ss_study_open(const struct ss_request *request, struct ss_study **out, stru
   struct ss_study *s = ss_alloc_zero(1, sizeof *s);
   if (!s) return ss_fail_memory(error, "reading a scenario");
   s->request = *request;
+  s->name = "command line";
   s->sources.like = request->like ? &request->like->sources : request->traces;
   s->sources.drawn = request->drawn;
-  if (open_doc(s, error) && edit(s, error) && keep_resolved(s, error) && sweep(s, error) && read_name(s, error) &&
+  if (open_doc(s, error) && edit(s, error) && keep_resolved(s, error) && sweep(s, error) &&
       (request->costs || ss_costs_open(NULL, 0, &s->own_costs, error))) {
     tell_unused_placement(s);
     *out = s;

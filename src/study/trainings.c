@@ -1,6 +1,7 @@
 #include "study/trainings.h"
 
 #include "base/data.h"
+#include "base/json_text.h"
 #include "base/list.h"
 #include "share/share.h"
 #include "study/scenario_fields.h"
@@ -75,18 +76,11 @@ static bool add_system(struct ss_train_study *s, struct ss_node node, struct ss_
 static bool name_systems(struct ss_train_study *s, struct ss_error *error) {
   char **names;
   size_t count;
-  cJSON *list = cJSON_CreateArray();
-  if (!ss_data_list("systems", &names, &count, error)) {
-    cJSON_Delete(list);
-    return false;
-  }
-  bool ok = list;
-  for (size_t i = 0; ok && i < count; i++) ok = cJSON_AddItemToArray(list, cJSON_CreateString(names[i]));
+  if (!ss_data_list("systems", &names, &count, error)) return false;
+  cJSON *list = cJSON_CreateStringArray((const char *const *)names, (int)count);
   free(names);
   s->training.skips = true;
-  if (ok) return ss_doc_set_item(s->doc, "systems", list, error);
-  cJSON_Delete(list);
-  return ss_fail_memory(error, "listing systems");
+  return ss_doc_set_item(s->doc, "systems", list, error);
 }
 
 static bool read_baselines(struct ss_train_study *s, struct ss_node node, struct ss_error *error) {
@@ -356,14 +350,7 @@ static bool scale(struct ss_train_study *s, struct ss_error *error) {
 static bool split(struct ss_doc *doc, const char *key, struct ss_error *error) {
   const struct ss_node node = ss_node_get(ss_doc_root(doc), key);
   if (!ss_node_is_text(node)) return true;
-  cJSON *list = cJSON_CreateArray();
-  char *copy = strdup(node.at->valuestring), *rest = copy;
-  bool ok = list && copy;
-  for (char *word; ok && (word = strsep(&rest, ","));) ok = cJSON_AddItemToArray(list, cJSON_CreateString(word));
-  free(copy);
-  if (ok) return ss_doc_set_item(doc, key, list, error);
-  cJSON_Delete(list);
-  return ss_fail_memory(error, "reading options");
+  return ss_doc_set_item(doc, key, ss_json_words(node.at->valuestring), error);
 }
 
 bool ss_train_study_open(const struct ss_request *request, const struct ss_train_study *like,
