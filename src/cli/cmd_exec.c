@@ -12,10 +12,12 @@
 #include "schemes/simulate.h"
 #include "share/share.h"
 #include "study/compute.h"
+#include "study/ranges.h"
 
 #include <cjson/cJSON.h>
 #include <gsl/gsl_sort_double.h>
 #include <inttypes.h>
+#include <math.h>
 
 #endif
 
@@ -153,13 +155,16 @@ static bool play_iteration(struct session *s, struct ss_exec_point *p, uint64_t 
   const struct ss_point *point = p->point;
   struct ss_input input;
   struct ss_executed x;
-  const struct ss_execution what = {&point->setting, &point->cluster, &point->device, &input, s->repeats};
+  const struct ss_execution what = {&point->setting,     &point->cluster, &point->device,
+                                    &point->uncertainty, &input,          s->repeats};
   const bool ok = make_input(s, point, point->first + i, &input, error);
   if (!ss_communicator_agree(s->comm, ok, error)) return false;
   if (!ss_execute(s->comm, &what, &s->memory, &s->iteration, &x, error)) return false;
   p->measured[i] = x.measured;
   p->announced[i] = x.announced;
+  p->deviation = ss_mean_square_add(p->deviation, p->predicted * (double)p->count, i, x.predicted);
   p->predicted += x.predicted / (double)p->count;
+  for (int k = 0; k < SS_COMPONENTS; k++) p->components.s[k] += x.components.s[k] / (double)p->count;
   p->network += x.network / (double)p->count;
   p->headers += x.headers;
   add_traffic(x.executed, point->ranks, p->endpoints, p->executed, &p->executed_max);
@@ -189,6 +194,7 @@ static bool play_point(struct session *s, struct ss_exec_point *p, double whole,
   ss_selector_free(&s->selector);
   gsl_sort(p->measured, 1, p->count);
   gsl_sort(p->announced, 1, p->count);
+  p->deviation = p->count > 1 ? sqrt(p->deviation / (double)(p->count - 1)) : 0;
   return true;
 }
 
@@ -267,6 +273,7 @@ static const struct ss_option_spec options[] = {
     SS_OPTION_SCHEME,
     {"--repeats", SS_COUNT32(struct arguments, repeats, 1, SS_EXEC_REPEATS_MAX), .value = "N",
      .help = "timed runs of each iteration, whose median counts (1)"},
+    SS_OPTION_CERTAIN,
     SS_OPTIONS_OUTPUT,
     SS_OPTION_MEMORY,
     {"--ranks", SS_REFUSED, .help = "mpirun says how many ranks there are (mpirun -n 4 sparsync exec ...)"},

@@ -210,17 +210,49 @@ static bool gather_traffic(struct execution *x, struct ss_executed *out, struct 
   return ss_mpi_check(code, "gathering counts", error);
 }
 
+/* The cluster, the same where kernels take no time, and where one component each costs more. */
+struct predictions {
+  struct ss_variants varied;
+  uint32_t count;
+  struct ss_cluster cluster[2 + SS_COMPONENTS];
+  const struct ss_cluster *on[2 + SS_COMPONENTS];
+  double start[2 + SS_COMPONENTS]; /* s, of the call */
+};
+
+static bool open_predictions(const struct execution *x, struct predictions *p, struct ss_engine *engine,
+                             struct ss_error *error) {
+  ss_variants_make(&p->varied, x->what->cluster, x->what->uncertainty);
+  p->count = 2 + p->varied.count;
+  for (uint32_t i = 0; i < p->count; i++) {
+    const struct ss_cluster *of = i < 2 ? x->what->cluster : &p->varied.cluster[i - 2];
+    p->cluster[i] = ss_setting_cluster(x->what->setting, of, x->input, &p->start[i]);
+    p->on[i] = &p->cluster[i];
+  }
+  const struct ss_engine_size size = {x->comm->size, x->servers, x->rings};
+  if (!ss_engine_open_each(engine, p->on, p->count, size, error)) return false;
+  engine->on[1].pace = 0;
+  for (uint32_t i = 2; i < p->count; i++) engine->on[i].pace = p->varied.pace[i - 2];
+  return true;
+}
+
+static void read_predictions(const struct predictions *p, struct ss_engine *engine, struct ss_executed *out) {
+  double times[2 + SS_COMPONENTS];
+  for (uint32_t i = 0; i < p->count; i++) times[i] = ss_engine_tally(engine, i).time + p->start[i];
+  out->predicted = times[0];
+  out->network = times[1];
+  out->components = ss_variants_split(&p->varied, times[0], times + 2);
+}
+
 static bool simulate(struct execution *x, struct ss_executed *out, struct ss_error *error) {
   struct ss_outcome outcome = {0};
   struct ss_engine engine;
   const struct ss_chunk *own;
   uint32_t P = x->comm->size;
-  if (!ss_run_own(x->what->setting, x->input, (struct ss_own_content){0}, x->arena, &own, error)) return false;
-  double start;
-  const struct ss_cluster cluster = ss_setting_cluster(x->what->setting, x->what->cluster, x->input, &start);
-  const struct ss_cluster *twice[] = {&cluster, &cluster};
-  if (!ss_engine_open_each(&engine, twice, 2, (struct ss_engine_size){P, x->servers, x->rings}, error)) return false;
-  engine.on[1].pace = 0;
+  struct predictions *predictions = ss_arena_alloc(x->arena, 1, sizeof *predictions);
+  if (!predictions) return ss_fail_memory(error, "predicting times");
+  if (!ss_run_own(x->what->setting, x->input, (struct ss_own_content){0}, x->arena, &own, error) ||
+      !open_predictions(x, predictions, &engine, error))
+    return false;
   struct ss_stage stage = stage_of(x);
   stage.player = &engine.player;
   stage.device = x->what->device;
@@ -229,8 +261,7 @@ static bool simulate(struct execution *x, struct ss_executed *out, struct ss_err
   stage.state = &x->memory->simulated;
   stage.work = x->work;
   bool ok = ss_state_begin(stage.state, P, error) && ss_stage_run(&stage, &x->simulated_final, &outcome, error);
-  out->predicted = ok ? ss_engine_tally(&engine, 0).time + start : 0;
-  out->network = ok ? ss_engine_tally(&engine, 1).time + start : 0;
+  if (ok) read_predictions(predictions, &engine, out);
   for (uint32_t e = 0; ok && e < P + x->servers; e++)
     x->simulated[e] = (struct ss_traffic){ss_engine_sent(&engine, e), ss_engine_received(&engine, e)};
   ss_engine_close(&engine);

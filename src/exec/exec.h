@@ -7,6 +7,7 @@
 #pragma once
 
 #include "exec/proofs.h"
+#include "machine/uncertainty.h"
 
 /* What one endpoint sent and received: payload bytes, headers excluded. */
 struct ss_traffic {
@@ -23,12 +24,13 @@ struct ss_executed_kernel {
 struct ss_executed {
   uint32_t endpoints;                            /* ranks, then servers */
   const struct ss_traffic *executed, *simulated; /* [endpoints] */
-  uint64_t headers;   /* B sent over all ranks to tell receivers of sizes, ranges and parts */
-  double measured;    /* s, of the rank that took longest, without what it set aside (tensor/kernel.h); sizes were
-                       * known; median of the repeats */
-  double announced;   /* s, likewise, of the run before them, in which headers and pooled numbers told sizes */
-  double predicted;   /* s, on the cluster and the device */
-  double network;     /* s, the same where kernels took no time */
+  uint64_t headers; /* B sent over all ranks to tell receivers of sizes, ranges and parts */
+  double measured;  /* s, of the rank that took longest, without what it set aside (tensor/kernel.h); sizes were
+                     * known; median of the repeats */
+  double announced; /* s, likewise, of the run before them, in which headers and pooled numbers told sizes */
+  double predicted; /* s, on the cluster and the device */
+  double network;   /* s, the same where kernels took no time */
+  struct ss_components components; /* of `predicted`; of what is uncertain */
   bool exact;         /* every rank ended with the exact result, nothing was amiss, and nothing was left unchecked */
   bool equal;         /* each endpoint sent and received the simulated bytes */
   bool kernels_equal; /* each process ran the kernels of its endpoints in the simulation, on as many elements */
@@ -55,6 +57,7 @@ struct ss_execution {
   const struct ss_setting *setting;
   const struct ss_cluster *cluster;
   const struct ss_device *device;
+  const struct ss_uncertainty *uncertainty;
   const struct ss_input *input; /* of comm->size ranks */
   uint32_t repeats;             /* timed runs, 1 to SS_EXEC_REPEATS_MAX, after one that is not */
 };

@@ -3,6 +3,8 @@
 #include "base/json.h"
 #include "base/json_text.h"
 #include "report/columns.h"
+#include "report/results_table.h"
+#include "study/ranges.h"
 
 #include <cjson/cJSON.h>
 #include <gsl/gsl_statistics_double.h>
@@ -30,6 +32,10 @@ static void explain(const struct ss_exec_answer *a, FILE *stream) {
                 "sent: by the rank that sends most in an iteration, mean\n",
                 a->repeats, a->repeats == 1 ? "" : "s", p->point->device.counted ? "as on " : "not counted",
                 p->point->device.counted ? p->point->device_name : "");
+  if (!ss_spread_certain(&p->point->uncertainty.model))
+    (void)fprintf(
+        stream, "low..high: where the prediction lies in 90 of 100 draws of what is not certain; within: and so does "
+                "what was measured\n");
   if (a->ranks == 1) (void)fprintf(stream, "one rank sends nothing: start more, mpirun -n 4 sparsync exec ...\n");
   (void)fprintf(stream, "\n");
 }
@@ -59,6 +65,17 @@ static void add_measures(cJSON *item, const struct ss_exec_point *p) {
       SS_B("exact", p->exact), SS_T("mismatch", p->exact && p->kernels_equal ? NULL : p->mismatch));
 }
 
+/* Where the prediction lies, and whether what was measured does, too. */
+static void add_range(cJSON *item, const struct ss_exec_point *p) {
+  const struct ss_uncertain u = {p->predicted, &p->components, &p->point->uncertainty, p->point->setting.label,
+                                 ss_mean_spread(p->predicted, p->deviation, p->count)};
+  if (ss_spread_certain(&u.uncertainty->model)) return;
+  const struct ss_likely range = ss_range_of(&u);
+  const double measured = ss_json_number(item, "measured_s");
+  ss_json_add(item, SS_N("time_low_s", range.low), SS_N("time_high_s", range.high),
+              SS_B("within_range", range.low <= measured && measured <= range.high));
+}
+
 /* The kernels that ran, means over iterations. */
 static void add_kernels(cJSON *item, const struct ss_exec_point *p) {
   const double n = (double)p->count;
@@ -80,6 +97,7 @@ static cJSON *point_json(const struct ss_exec_point *p, uint32_t repeats) {
                                SS_T("cluster", point->cluster_name), SS_T("device", point->device_name),
                                SS_T("trace", point->trace_name), SS_N("repeats", repeats));
   add_measures(item, p);
+  add_range(item, p);
   add_kernels(item, p);
   cJSON *endpoints = cJSON_AddArrayToObject(item, "endpoints");
   for (uint32_t e = 0; e < p->endpoints; e++) cJSON_AddItemToArray(endpoints, endpoint_json(p, e));
@@ -111,6 +129,8 @@ static bool print_points(const cJSON *points, FILE *stream, struct ss_error *err
                                              {"<cluster", "cluster", NULL},
                                              {"measured here", "measured_s", "s"},
                                              {"predicted", "time_s", "s"},
+                                             {"?low..high", "range", NULL},
+                                             {"?within", "within_range", NULL},
                                              {"sent, B", "bytes_sent_max", "%.0f"},
                                              {"simulated, B", "simulated_bytes_sent_max", "%.0f"},
                                              {"bytes equal", "equal", NULL},
@@ -140,6 +160,8 @@ bool ss_exec_table(const void *answer, FILE *stream, struct ss_error *error) {
     tensors = tensors || a->points[i].point->siblings > 1;
   }
   cJSON *point = points ? points->child : NULL;
+  for (cJSON *p = point; p; p = p->next)
+    ss_range_add(p, "range", ss_json_number(p, "time_low_s"), ss_json_number(p, "time_high_s"));
   for (size_t i = 0; point && i < a->count; i++, point = point->next) {
     if (tensors) ss_json_add_text(point, "several", a->points[i].point->tensor_name);
     if (!a->points[i].point->device.counted) cJSON_DeleteItemFromObjectCaseSensitive(point, "kernels");

@@ -8,11 +8,13 @@
 /* What one point came to, over its iterations. */
 struct ss_exec_point {
   const struct ss_point *point;
-  uint64_t count;    /* iterations */
-  double *measured;  /* [count] s, ascending in the end, as is: */
-  double *announced; /* [count] s, of the runs in which ranks learn sizes */
-  double predicted;  /* s, mean */
-  double network;    /* s, mean; the same where kernels took no time */
+  uint64_t count;                  /* iterations */
+  double *measured;                /* [count] s, ascending in the end, as is: */
+  double *announced;               /* [count] s, of the runs in which ranks learn sizes */
+  double predicted;                /* s, mean */
+  double deviation;                /* s, of iterations from it */
+  struct ss_components components; /* of `predicted` */
+  double network;                  /* s, mean; the same where kernels took no time */
   uint32_t endpoints;
   struct ss_traffic *executed, *simulated;       /* [endpoints] B, over all iterations */
   struct ss_traffic executed_max, simulated_max; /* B, largest of the ranks' each iteration, over all iterations */

@@ -334,6 +334,23 @@ def simulated_as_by_run(folder):
 
 
 @test
+def predictions_have_the_ranges_of_run(folder):
+    """Of one iteration to the digit; of several, whose components are those of all, nearly. What is certain has none."""
+    source = {"latency": "estimated", "bandwidth": "a paper", "intra": "measured"}
+    fields = {"cluster": {**CLUSTER, "gpus_per_node": 2, "source": source}}
+    schemes = ["allgather", "alltoall", "ps", "zen", "sparcml-rd"]
+    for iterations, tolerance in (("0:1", 1e-9), (f"0:{ITERATIONS}", 0.05)):
+        path = scenario(folder, schemes, ranks=4, iterations=iterations, **fields)
+        done = subprocess.run([PROGRAM, "run", path, "--format", "json"], capture_output=True, timeout=tap.HANG, env=ENVIRONMENT, check=True)
+        for ours, theirs in zip(json.loads(execute(4, path, "--format", "json")[0])["points"], json.loads(done.stdout)["points"], strict=True):
+            for key in ("time_low_s", "time_high_s"):
+                assert abs(ours[key] - theirs[key]) <= tolerance * theirs[key], (ours["label"], key, ours[key], theirs[key])
+            assert ours["within_range"] == (ours["time_low_s"] <= ours["measured_s"] <= ours["time_high_s"])
+    (point,) = json.loads(execute(4, scenario(folder, ["allgather"], ranks=4, **fields), "--format", "json", "--certain")[0])["points"]
+    assert not {"time_low_s", "time_high_s", "within_range"} & point.keys()
+
+
+@test
 def rings_by_cards_of_their_own(folder):
     """Full nodes, and a small one; adds of a step are one launch in the simulation, and one a ring here."""
     schemes = labelled([{"name": "allreduce"}, {"name": "allreduce", "chunks": 2}, {"name": "allgather"}, {"name": "allgather", "separate": True}])
