@@ -130,7 +130,7 @@ enum ss_plays_state ss_plays_advance(struct ss_plays *p, double until, uint32_t 
       return SS_PLAYS_ENDED;
     }
     const double next = next_of(p);
-    if (!(next <= until)) return SS_PLAYS_GO_ON;
+    if (!(next <= until && next < HUGE_VAL)) return SS_PLAYS_GO_ON;
     ss_fair_step(&p->wire, next);
   }
 }
