@@ -61,7 +61,8 @@ bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *c, uint3
   map->nics = ss_cluster_nics(c);
   map->levels = c->fabric_levels;
   map->seats = join ? join->endpoints : map->endpoints;
-  map->cards = map->nics < c->gpus_per_node || ss_cluster_rings(c) > 1 || (join && join->cards);
+  map->served = map->nics < c->gpus_per_node || ss_cluster_rings(c) > 1;
+  map->cards = map->served || (join && join->cards);
   map->ports = join || ss_cluster_window(c) > 1;
   map->bus = c->intra_shared;
   map->has_exchange = c->has_exchange;
@@ -130,8 +131,8 @@ uint32_t ss_fair_path(const struct ss_fair_map *map, uint32_t kind, uint32_t fro
     return n;
   }
   if (map->cards) {
-    links[n++] = map->out + map->card[from];
-    links[n++] = map->in + map->card[to];
+    if (map->served || from < map->ranks) links[n++] = map->out + map->card[from];
+    if (map->served || to < map->ranks) links[n++] = map->in + map->card[to];
   }
   for (uint32_t l = 0; l < k->crossed; l++) {
     links[n++] = map->level[l].up + map->node[from] / map->level[l].nodes;

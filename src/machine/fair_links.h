@@ -23,6 +23,7 @@ struct ss_fair_map {
   struct ss_arena arena;                                /* of its arrays */
   uint32_t ranks, endpoints, nodes, nics, levels, path; /* path: the most links of a message */
   bool cards, ports, bus;
+  bool served; /* cards carry what servers send, too: not where every rank has one of its own */
   uint32_t out, in, buses, outer, inner; /* numbers of the first link of each sort; outer and inner: ports by class */
   uint32_t links, shared;
   uint32_t seats; /* endpoints that have ports, of all that share the links */
