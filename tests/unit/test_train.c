@@ -2,47 +2,12 @@
  * of events, and what schedules can cost over each other on random workloads (docs/training.md, "Bounds").
  *
  * All times of the cases by hand are dyadic, so sums of them are exact and equality is meant literally. */
-#include "support.h"
+#include "toy.h"
 
 #include "train/events.h"
 #include "train/iterate.h"
 
 /* --- workloads by hand ------------------------------------------------------------------------------------- */
-
-enum { MODULES = 24 };
-
-struct toy_module {
-  const char *name;
-  bool embedding;
-  double forward, backward;
-  uint64_t bytes; /* of dense modules, in elements of 4 */
-  double gradient, lookups, prior, delayed;
-  uint32_t after[MODULES], afters;
-};
-
-struct toy {
-  struct toy_module module[MODULES];
-  uint32_t modules;
-  uint64_t bucket, partition;
-  double split;
-  double startup, per_byte; /* of dense tasks without a gradient time of their own */
-};
-
-static void fill_workload(const struct toy *toy, struct ss_workload *w, struct ss_module *module) {
-  *w = (struct ss_workload){.name = "toy", .dtype = SS_F32, .tokens = NAN, .module = module, .modules = toy->modules};
-  for (uint32_t i = 0; i < toy->modules; i++) {
-    const struct toy_module *m = &toy->module[i];
-    module[i] = (struct ss_module){.name = m->name ? m->name : "module",
-                                   .embedding = m->embedding,
-                                   .bytes = m->bytes ? m->bytes : 4,
-                                   .forward = m->forward,
-                                   .backward = m->backward,
-                                   .after = m->after,
-                                   .afters = m->afters,
-                                   .rows = 1,
-                                   .row_width = 1};
-  }
-}
 
 /* How long a task lasts: as the toy says of its module, or by its bytes. */
 static double toy_seconds(const struct toy *toy, const struct ss_task *task) {
@@ -73,7 +38,7 @@ static void play_toy(const struct toy *toy, enum ss_schedule schedule, uint64_t 
                                    .partition = schedule == SS_PRIORITY ? toy->partition : 0,
                                    .exchanges = true};
   *run = (struct toy_run){.split = toy->split};
-  fill_workload(toy, &run->workload, run->module);
+  toy_workload(toy, &run->workload, run->module);
   assert_true(ss_timetable_make(&run->workload, &policy, 2, &run->timetable, &error));
   run->seconds = calloc(run->timetable.tasks + 1, sizeof *run->seconds);
   for (uint32_t i = 0; i < run->timetable.tasks; i++) {
@@ -318,48 +283,7 @@ TEST(jitter_is_one_on_average) {
 
 /* --- what one schedule can cost over another --------------------------------------------------------------- */
 
-enum family { MIXED, EMBEDDINGS_FIRST, SPARSE_HEAVY, FAMILIES };
 static const char *const family_names[] = {"mixed", "embeddings first", "sparse-heavy"};
-
-/* Sizes over three decades; tasks last startup + size. */
-static double draw_size(struct dice *dice) {
-  return pow(10, -2 + 3 * dice_unit(dice));
-}
-
-static bool draw_embedding(struct dice *dice, enum family family, uint32_t i, uint32_t n) {
-  if (family == EMBEDDINGS_FIRST) return i < 1 + n / 4;
-  return family == SPARSE_HEAVY ? !dice_one_in(dice, 3) : dice_one_in(dice, 3);
-}
-
-static void draw_module(struct dice *dice, struct toy *toy, uint32_t i, bool embedding, double weight) {
-  struct toy_module *m = &toy->module[i];
-  m->embedding = embedding;
-  m->forward = draw_size(dice) * (embedding ? 0.1 : 1);
-  m->backward = (1 + dice_unit(dice)) * m->forward;
-  m->bytes = 4 * (uint64_t)(1 + 250000 * draw_size(dice));
-  if (embedding) {
-    const double size = weight * draw_size(dice), share = dice_unit(dice);
-    m->gradient = toy->startup + size;
-    m->prior = toy->startup + share * size;
-    m->delayed = toy->startup + (1 - share) * size;
-    m->lookups = toy->startup + size * dice_unit(dice);
-    return;
-  }
-  for (uint32_t k = 0; k < i; k++)
-    if (m->afters < MODULES &&
-        (k + 1 == i || toy->module[k].embedding ? dice_below(dice, 4) > 0 : dice_one_in(dice, 4)))
-      m->after[m->afters++] = k;
-}
-
-static struct toy draw_toy(enum family family, uint32_t seed) {
-  struct dice dice = {.seed = seed * 3 + family};
-  struct toy toy = {.modules = dice_between(&dice, 2, 12), .startup = 0.1 * dice_unit(&dice), .per_byte = 1e-6};
-  toy.split = 0.2 * dice_unit(&dice);
-  if (dice_one_in(&dice, 2)) toy.bucket = 4 * (uint64_t)(1 + 500000 * draw_size(&dice));
-  for (uint32_t i = 0; i < toy.modules; i++)
-    draw_module(&dice, &toy, i, draw_embedding(&dice, family, i, toy.modules), family == SPARSE_HEAVY ? 4 : 1);
-  return toy;
-}
 
 struct figures {
   double mean, longest;
