@@ -230,7 +230,10 @@ static const char *kernel_name(size_t number) {
 
 static const struct ss_object_spec kernels_spec = {.others = &a_line, .choice = kernel_name};
 #define DEVICE_FIELDS                                                                                                \
-  SS_SPEC_SUMMARY, {"memory_bandwidth", NULL, SS_IS_RATE},                                                           \
+  SS_SPEC_SUMMARY,                                                                                                   \
+      {"memory_size", "how much there is: results say what does not fit", .kind = SS_SPEC_POSITIVE,                  \
+       .dimension = SS_BYTES},                                                                                       \
+      {"memory_bandwidth", NULL, SS_IS_RATE},                                                                        \
       {"efficiency", "share of the memory bandwidth that kernels reach", SS_IS_SHARE, .most = 1},                    \
       {"launch", "of a kernel", SS_IS_TIME},                                                                         \
       {"slower", "every element and byte takes so many times as long, starts as long as ever", SS_IS_ABOVE_0,        \
@@ -270,8 +273,10 @@ const struct ss_object_spec ss_device_fields = {
     .rules = UNLESS_MEASURED};
 
 bool ss_device_read(struct ss_node node, struct ss_device *out, struct ss_error *error) {
+  const struct ss_node size = ss_node_get(node, "memory_size");
   *out = (struct ss_device){.counted = true};
   if (!ss_node_is_object(node)) return ss_node_fail(node, error, "must be an object");
   return ss_object_read(&ss_device_fields, node, out, error) && read_all(node, out, error) &&
-         read_slower(ss_node_get(node, "slower"), out, error);
+         read_slower(ss_node_get(node, "slower"), out, error) &&
+         (!ss_node_present(size) || ss_node_positive(size, SS_BYTES, &out->memory_size, error));
 }

@@ -24,7 +24,8 @@ struct ss_kernel_line {
  * dense add of so many bytes takes. */
 struct ss_device {
   char name[128];
-  bool counted; /* false: "none", kernels are not counted */
+  bool counted;       /* false: "none", kernels are not counted */
+  double memory_size; /* B; 0: not said */
   struct ss_kernel_line line[SS_KERNELS];
   bool moves;             /* what libraries copy and allocate within memory is charged: of "memory" */
   double page, page_from; /* s a byte of the buffers of so many bytes or more, whose pages come anew */
@@ -32,10 +33,10 @@ struct ss_device {
 
 /* {"name", "memory_bandwidth", "efficiency", "launch", "source"}, {"name", "kernels": {NAME: {"t0", "per_element",
  * "per_byte", "valid"}}, "measured"}, or both; without a bandwidth merge_sum and dense_add must be among the
- * kernels. A kernel may have "pieces" instead: [{"up_to", "t0", "per_element", "per_byte"}, ..., {"t0", ...}].
- * "memory" in place of all of these: a host's, as clusters have it (machine/host_memory.h), by the cost of its
- * largest vectors. "slower": 200 makes every element and byte take 200 times as long, starts as long as ever: for
- * tensors that are 200 times smaller than those that they stand for. */
+ * kernels. "memory_size" is how much memory it has. A kernel may have "pieces" instead: [{"up_to", "t0",
+ * "per_element", "per_byte"}, ..., {"t0", ...}]. "memory" in place of all of these: a host's, as clusters have it
+ * (machine/host_memory.h), by the cost of its largest vectors. "slower": 200 makes every element and byte take 200
+ * times as long, starts as long as ever: for tensors that are 200 times smaller than those that they stand for. */
 extern const struct ss_object_spec ss_device_fields;
 /* The ways to say which in a scenario: a name, a path or "none", an object, what is like another. */
 extern const struct ss_field_spec ss_device_forms[];

@@ -34,7 +34,15 @@ static void print_loss(const cJSON *row, FILE *stream) {
   if (scheme && !lossless && !isfinite(energy)) fprintf(stream, " (by how much, only a proven run knows)");
   if (scheme && ss_scheme_model_parallel(ss_scheme_find(scheme)))
     fprintf(stream, "; needs the table cut over ranks (model parallelism)");
-  fprintf(stream, ".\n");
+  fputc('.', stream);
+}
+
+static void print_unfit(const cJSON *row, FILE *stream) {
+  const cJSON *unfit = ss_json_get(row, "unfit");
+  for (const cJSON *p = unfit ? unfit->child : NULL; p; p = p->next)
+    ss_unfit_print(ss_json_word(p, "label"), ss_json_number(p, "peak_bytes"),
+                   ss_json_number(row, "device_memory_bytes"), p == unfit->child, stream);
+  if (cJSON_GetArraySize(unfit) > 0) fputc('.', stream);
 }
 
 static bool is_sum(const cJSON *row) {
@@ -109,6 +117,8 @@ void ss_plan_words(const cJSON *row, FILE *stream) {
   if (!print_drawn(row, stream)) print_points(row, stream);
   print_dense(row, stream);
   print_loss(row, stream);
+  print_unfit(row, stream);
+  fputc('\n', stream);
 }
 
 void ss_plan_add_words(cJSON *row) {

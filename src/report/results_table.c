@@ -140,6 +140,24 @@ static void print_decision(const struct ss_result *results, size_t n, FILE *stre
   ss_decision_print(&d, stream);
 }
 
+void ss_unfit_print(const char *label, double peak, double memory, bool first, FILE *stream) {
+  char held[32], there[32];
+  ss_units_format(held, sizeof held, SS_BYTES, peak);
+  ss_units_format(there, sizeof there, SS_BYTES, memory);
+  if (first) fprintf(stream, " Does not fit into %s of memory", there);
+  fprintf(stream, "%s %s (%s)", first ? ":" : ",", label, held);
+}
+
+static void print_unfit(const struct ss_result *results, size_t n, FILE *stream) {
+  bool any = false;
+  for (const struct ss_result *p = results; p < results + n; p++) {
+    if (ss_result_fits(p)) continue;
+    ss_unfit_print(p->setting.label, p->peak, p->device_memory, !any, stream);
+    any = true;
+  }
+  if (any) fputc('.', stream);
+}
+
 void ss_results_words(const struct ss_result *results, size_t n, FILE *stream) {
   const struct ss_result *best, *next;
   ss_results_rank(results, n, &best, &next);
@@ -156,6 +174,7 @@ void ss_results_words(const struct ss_result *results, size_t n, FILE *stream) {
   if (best->bound_by[0] && best->time > 0)
     fprintf(stream, " Its bottleneck is the %s, for %.0f%% of the time.", best->bound_by,
             100 * best->bound / best->time);
+  print_unfit(results, n, stream);
   ss_range_words(best, next, stream);
   print_fan(results, n, best, stream);
   fputc('\n', stream);

@@ -247,6 +247,7 @@ void ss_result_begin(struct ss_result *result, const struct ss_point *point) {
                                .cluster = point->cluster_name,
                                .machine = &point->cluster,
                                .device = point->device_name,
+                               .device_memory = point->device.memory_size > 0 ? point->device.memory_size : NAN,
                                .trace = point->trace_name,
                                .trace_hash = point->trace_hash,
                                .seed = point->seed,

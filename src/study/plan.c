@@ -103,6 +103,7 @@ static struct ss_plan_row choose(const struct ss_result *results, size_t n) {
                             .next_ratio = no_range,
                             .dense_ratio = no_range,
                             .wins = NAN,
+                            .all = results,
                             .candidates = n};
   ss_results_rank(results, n, &row.best, &row.next);
   row.time = row.best->time;
@@ -242,6 +243,15 @@ static void add_turn(cJSON *o, const struct ss_turn *turn) {
               SS_N("other_time_s", turn ? turn->faster_other : NAN));
 }
 
+/* Candidates that do not fit. */
+static cJSON *unfit_json(const struct ss_plan_row *row) {
+  cJSON *list = cJSON_CreateArray();
+  for (const struct ss_result *p = row->all; p < row->all + row->candidates; p++)
+    if (!ss_result_fits(p))
+      cJSON_AddItemToArray(list, ss_json_object(SS_T("label", p->setting.label), SS_N("peak_bytes", p->peak)));
+  return list;
+}
+
 static cJSON *row_json(const struct ss_plan_row *row) {
   const struct ss_result *best = row->best, *cell = row->cell;
   cJSON *o = cJSON_CreateObject(), *result = best ? ss_result_json(best) : NULL,
@@ -255,7 +265,9 @@ static cJSON *row_json(const struct ss_plan_row *row) {
       SS_N("time_s", row->time), SS_T("next", row->next ? row->next->setting.label : NULL),
       SS_N("next_time_s", row->next_time), SS_N("margin", row->time > 0 ? row->next_time / row->time - 1 : NAN),
       SS_N("dense_s", row->dense.seconds), SS_T("dense", row->dense.name), SS_B("lossless", row->lossless),
-      SS_N("energy", best ? best->energy : NAN), SS_N("candidates", (double)row->candidates));
+      SS_N("energy", best ? best->energy : NAN), SS_N("candidates", (double)row->candidates),
+      SS_N("peak_bytes", best ? best->peak : NAN), SS_N("device_memory_bytes", cell->device_memory),
+      SS_J("unfit", unfit_json(row)));
   if (cell->extrapolated_from) ss_json_add(o, SS_N("extrapolated_from", cell->extrapolated_from));
   if (ss_result_ranged(cell))
     ss_json_add(o, SS_N("time_low_s", row->range.low), SS_N("time_high_s", row->range.high));

@@ -22,6 +22,7 @@ struct ss_plan_row {
   const char *measure;             /* what would tell them apart (ss_comparison_measure); NULL: no measurement */
   struct ss_dense_time dense;      /* the baseline */
   bool lossless;
+  const struct ss_result *all; /* [candidates] those that do not fit into the device's memory too */
   size_t candidates;
   const struct ss_turn *turn; /* with the other window another one is the cheapest; NULL: not that anybody knows */
 };

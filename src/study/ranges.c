@@ -247,13 +247,16 @@ static bool are_same(const struct ss_result *a, const struct ss_result *b) {
   return ss_uncertain_same(&x, &y);
 }
 
+/* s of what does not fit: more than any time, and no infinity, of which a share is as much. */
+#define NEVER 1e200
+
 /* Who wins most of the draws that `best` does not; NULL: nobody is there but what is the same as it. */
 static const struct ss_result *rival_of(const struct ss_result *results, size_t n, const struct ss_result *best,
                                         const size_t *wins) {
   size_t most = 0;
   const struct ss_result *rival = NULL;
   for (size_t i = 0; i < n; i++) {
-    if (are_same(&results[i], best)) continue;
+    if (are_same(&results[i], best) || ss_result_left_out(&results[i], best)) continue;
     if (rival && (wins[i] < most || (wins[i] == most && results[i].time >= rival->time))) continue;
     rival = &results[i];
     most = wins[i];
@@ -266,7 +269,10 @@ struct ss_contest ss_results_contest(const struct ss_result *results, size_t n, 
   SS_AUTO_FREE size_t *wins = ss_alloc_zero(n, sizeof *wins);
   SS_AUTO_FREE struct ss_uncertain *list = ss_alloc(n, sizeof *list);
   if (!wins || !list || ss_spread_certain(&best->uncertainty.model) || isnan(best->time_low)) return out;
-  for (size_t i = 0; i < n; i++) list[i] = ss_result_uncertain(&results[i]);
+  for (size_t i = 0; i < n; i++) {
+    list[i] = ss_result_uncertain(&results[i]);
+    if (ss_result_left_out(&results[i], best)) list[i].time = NEVER;
+  }
   ss_draws_count_wins(list, n, wins);
   out.wins = (double)wins[best - results] / SS_RANGE_DRAWS;
   out.rival = rival_of(results, n, best, wins);

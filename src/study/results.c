@@ -30,9 +30,13 @@ void ss_results_rank(const struct ss_result *results, size_t n, const struct ss_
   *best = results;
   *next = NULL;
   for (size_t i = 1; i < n; i++)
-    if (results[i].time < (*best)->time) *best = &results[i];
+    if (ss_result_left_out(*best, &results[i]) ||
+        (!ss_result_left_out(&results[i], *best) && results[i].time < (*best)->time))
+      *best = &results[i];
   for (size_t i = 0; i < n; i++)
-    if (&results[i] != *best && (!*next || results[i].time < (*next)->time)) *next = &results[i];
+    if (&results[i] != *best && !ss_result_left_out(&results[i], *best) &&
+        (!*next || results[i].time < (*next)->time))
+      *next = &results[i];
 }
 
 /* --- the numeric fields ----------------------------------------------------------------------------------- */
@@ -76,6 +80,7 @@ const struct ss_result_field ss_result_fields[SS_RESULT_FIELDS] = {
     FIELD("server_bytes_max", server_max, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
     FIELD("peak_bytes", peak, SS_FIELD_LATER | SS_FIELD_COUNTS),
     FIELD("server_peak_bytes", server_peak, SS_FIELD_LATER | SS_FIELD_COUNTS),
+    FIELD("device_memory_bytes", device_memory, SS_FIELD_LATER),
     FIELD("dense_s", dense_s, SS_FIELD_ADDS),
     FIELD("density", density, 0),
     FIELD("gamma", gamma, 0),
@@ -178,6 +183,12 @@ struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t coun
     for (uint32_t t = 1; t < count; t++) sum += ss_result_value(&tensors[t], i);
     ss_result_set_value(&all, i, sum);
   }
+  all.peak = all.server_peak = 0; /* tensors follow each other */
+  for (uint32_t t = 0; t < count; t++) {
+    all.peak = fmax(all.peak, tensors[t].peak);
+    all.server_peak = fmax(all.server_peak, tensors[t].server_peak);
+  }
+  all.device_memory = tensors[0].device_memory;
   add_draws(&all, tensors, count);
   add_ranges(&all, tensors, count);
   return all;

@@ -41,6 +41,7 @@ struct ss_result {
   struct ss_spread further;                          /* what `off` says of the ranks that are played */
   double messages, rounds;                           /* means over iterations, as are bytes */
   double bytes, sent_max, received_max, server_max;  /* B */
+  double device_memory;                              /* B; NaN: the device does not say */
   double peak,
       server_peak; /* B that a rank, and a server, holds at most in any iteration (docs/model.md, "Memory") */
   double bound;    /* s: what the busiest link, or port, needs at the very least */
@@ -77,10 +78,19 @@ struct ss_results {
 void ss_results_free(struct ss_results *results);
 void ss_result_free_arrays(struct ss_result *result);
 
+/* What a rank holds at most is no more than the device has, if that is known. */
+static inline bool ss_result_fits(const struct ss_result *p) {
+  return !(p->peak > p->device_memory);
+}
+/* It does not, where another does. */
+static inline bool ss_result_left_out(const struct ss_result *p, const struct ss_result *by) {
+  return !ss_result_fits(p) && ss_result_fits(by);
+}
 /* Do both stand in one table: schemes of one tensor in one cell? And how many of the first do. */
 bool ss_result_same_cell(const struct ss_result *a, const struct ss_result *b);
 size_t ss_results_in_cell(const struct ss_result *results, size_t count);
-/* The fastest and the next, the first of equals; *next is NULL when there is one. */
+/* The fastest and the next, the first of equals; *next is NULL when there is one. What does not fit into
+ * the device's memory is left out where something does. */
 void ss_results_rank(const struct ss_result *results, size_t n, const struct ss_result **best,
                      const struct ss_result **next);
 
@@ -96,7 +106,7 @@ enum {
   SS_FIELD_RANGE = 32,  /* where something is uncertain: other results do not name it */
   SS_FIELD_DRAWN = 64   /* where numbers of the machine are: likewise */
 };
-enum { SS_RESULT_FIELDS = 54 };
+enum { SS_RESULT_FIELDS = 55 };
 
 /* In the order of the schema, with the names that JSON has ("time_s", "bytes_sent_max", ...). */
 extern const struct ss_result_field {

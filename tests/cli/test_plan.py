@@ -281,6 +281,32 @@ def of_one_rank_nothing_is_dense_or_as_fast(folder):
 
 
 @test
+def what_does_not_fit_is_left_out(folder):
+    """For every memory between what two candidates need: the cheapest is that of those that fit, and run says what does
+    not; of none that fits the cheapest; a device without a size says nothing."""
+    schemes = [{"name": "sparcml-rd"}, {"name": "allgather"}, {"name": "ps"}, {"name": "allreduce"}]
+    device = {"name": "d", "memory_bandwidth": "1TB/s", "efficiency": 1, "launch": 0}
+    free = points(scenario(folder, schemes=schemes, device=device))
+    assert all(p["device_memory_bytes"] is None for p in free)
+    needs = sorted(p["peak_bytes"] for p in free)
+    assert needs == sorted(set(needs)), needs
+    for size in [needs[0] - 1, *needs]:
+        for certain in (True, False):
+            file = scenario(folder, schemes=schemes, device={**device, "memory_size": size}, certain=certain)
+            [row] = plan(file)
+            small = [p for p in free if p["peak_bytes"] <= size] or free
+            assert row["label"] == min(small, key=lambda p: p["time_s"])["label"], (size, row)
+            assert {u["label"]: u["peak_bytes"] for u in row["unfit"]} == {p["label"]: p["peak_bytes"] for p in free
+                                                                          if p["peak_bytes"] > size}
+            assert (row["next"] is None) == (len(small) == 1) and row["device_memory_bytes"] == size, row
+            assert certain or row["wins"] is None or len(small) > 1 or row["wins"] == 1, row
+            for said in (call("run", file)[0], call("plan", file)[0]):
+                assert ("Does not fit into" in said) == bool(row["unfit"]), said
+                assert all(f"{u['label']} (" in said for u in row["unfit"]), said
+    assert "fit into" not in call("run", scenario(folder, schemes=schemes, device=device))[0]
+
+
+@test
 def wrong_inputs(folder):
     for arguments, says in (
             ((scenario(folder), "--scheme", "alltoall"), ("nothing is left", "--model-parallel admits alltoall")),
@@ -290,6 +316,7 @@ def wrong_inputs(folder):
             ((scenario(folder), "--lossless"), ("--lossless",)),
             ((scenario(folder), "two.json"), ("one scenario is enough",)),
             ((scenario(folder), "--scheme", "topka", "--lossy"), ("topka aggregates values",)),
+            ((scenario(folder, "size.json", device={"like": "v100", "memory_size": 0}),), ("device.memory_size", "above zero")),
             ((scenario(folder), "--ranks", "99"), ("99 ranks, but",)),
             (("--trace", BIBLE), ("no cluster given", "p3.16xlarge-25g"))):
         out, err = call("plan", *arguments, status=2)

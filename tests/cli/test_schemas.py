@@ -120,7 +120,7 @@ PRINTED = (
      + [["run", "--trace", ROOT / "traces" / "wordnet-64.safetensors", "--cluster", "rtx3090-1gbe", "--ranks", "3,64", "--iterations", "1"]]
      + [["run", "--trace", BIBLE, "--cluster", "rtx3090-1gbe", "--iterations", "1", "--scheme", "ps"]],
      ["points", 0], """kernels scheme label options ranks tensor at cluster device trace trace_hash seed iterations time_s time_min_s
-     time_max_s kernel_s messages rounds bytes_total bytes_sent_max bytes_received_max server_bytes_max peak_bytes server_peak_bytes density gamma push_imbalance
+     time_max_s kernel_s messages rounds bytes_total bytes_sent_max bytes_received_max server_bytes_max peak_bytes server_peak_bytes device_memory_bytes density gamma push_imbalance
      pull_imbalance lossless exact error_l2 error_mean energy energy_lost k formula_s formula paper_s paper_low_s paper_high_s""",
      [(["points", 0, field], value) for field, value in (
          ("time_s", "1"), ("time_s", None), ("exact", 1), ("ranks", 0), ("ranks", 2.5), ("trace_hash", "xxh64:12"), ("at", None),
