@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Writes "Machines that others measured" of docs/validation.md, its figures, and the clusters of models/clusters that come
-from models/measured. Arguments: the program, the source tree; --clusters FOLDER: only the clusters, into it."""
+from models/measured. Arguments: the program, the source tree; --clusters FOLDER: only the clusters, into it; --later: only
+the table of runs that no fit saw."""
 import json
 import os
 import pathlib
@@ -13,7 +14,7 @@ import textwrap
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 MPI, NCCL = "models/measured/mpi.csv", "models/measured/nccl.csv"
 LARGE = ["--sizes", "16385:", "--messages", "1KiB"]
-BEGIN, END = "<!-- made by docs/make_validation.py: begin -->", "<!-- made by docs/make_validation.py: end -->"
+LATER, CHOSEN = "models/measured/mpi-later.csv", "models/measured/nccl-later.csv"
 
 
 def where(**conditions):
@@ -47,6 +48,12 @@ MACHINES = {
     **{f"{system.capitalize()}, NCCL {version}, setup{setup}": (tuned(system, version, setup), FEW[system])
        for system, version, setup in SETUPS},
 }
+
+# Runs that no fit saw: title, system, nodes of those that clusters are fitted to.
+UNSEEN = {"LUMI": ("lumi", (8, 16, 32)), "Leonardo": ("leonardo", (4, 8, 16, 32, 64, 128, 200, 254, 512)), "MareNostrum 5": ("mare_nostrum", (32,))}
+# 4 H100 and 4 cards of 200 Gbit/s a node, as data sheets have them: what NCCL's tuner knows of a machine.
+ACCELERATED = {"name": "mare-nostrum-5-acc", "model": "fair", "latency": "5us", "bandwidth": "25GB/s", "gpus_per_node": 4, "nics": 4,
+               "intra": {"latency": "1us", "bandwidth": "450GB/s"}, "library": {"name": "nccl", "version": "2.21", "gpu": "hopper"}}
 
 # Shipped clusters: name, arguments, what it is.
 CLUSTERS = {
@@ -160,11 +167,58 @@ def section():
     return "\n".join(lines) + f"\n\n{points}\n"
 
 
+def unseen():
+    """Of each machine, what its other runs say of runs on other numbers of nodes, and of collectives that they did not have."""
+    lines = ["| machine | nodes | times | median, 90% within, pairs ranked right | by collective |", "|---|---|--:|---|---|"]
+    for title, (system, nodes) in UNSEEN.items():
+        report = json.loads(call(MPI, LATER, *where(system=system, tasks_per_node="1"), *LARGE, "--validate", "--format", "json",
+                                 *(word for n in nodes for word in ("--fit-on", f"nodes={n}"))))
+        seen = sorted({t["nodes"] for t in report["times"] if t["predicted_s"] is not None})
+        known = sum(t["predicted_s"] is not None for t in report["times"])
+        parts = [f"{c} {error(report, c)[0]}" for c in ("allreduce", "allgather", "reduce_scatter", "reduce", "broadcast") if error(report, c)[0] != "-"]
+        lines.append(f"| {title} | {', '.join(f'{n:,}' for n in seen)} | {known} | {', '.join([*error(report), pairs(report)])} | {', '.join(parts)} |")
+    return "\n".join(lines)
+
+
+def chosen():
+    """Rows of rings, of trees and of NCCL's own choice, which took the time of one of both, where those differ by 5%: does the tuner say so?"""
+    rows, right, told = [line.split(",") for line in (ROOT / CHOSEN).read_text().splitlines()[1:]], [], []
+    took = {(int(nodes), way, int(size)): float(seconds) for _, way, nodes, _, _, _, size, seconds in rows}
+    cluster = BLIND / "cluster.json"
+    cluster.write_text(json.dumps(ACCELERATED))
+    for nodes in sorted({nodes for nodes, _, _ in took}):
+        done = subprocess.run([PROGRAM, "collective", "allreduce", "--cluster", cluster, "--ranks", str(4 * nodes), "--sizes", "256:512MiB", "--certain",
+                               "--format", "json", "--quiet"], capture_output=True, text=True, check=True, cwd=ROOT, env={**os.environ, "SPARSYNC_DATA": str(ROOT)})
+        says = {t["bytes"]: t["algorithm"] for t in json.loads(done.stdout)["times"]}
+        for n, way, size in took:
+            if n != nodes or way != "own" or size not in says:
+                continue
+            ring, tree, own = (took[nodes, name, size] for name in ("ring", "tree", "own"))
+            if max(ring, tree) < 1.05 * min(ring, tree):
+                continue
+            measured = "ring" if abs(own - ring) < abs(own - tree) else "trees"
+            (right if says[size] == measured else told).append(f"{size:,} B on {nodes} nodes ({measured})")
+    return right, told
+
+
+def later():
+    right, wrong = chosen()
+    said_of = textwrap.fill(f"NCCL's choice between ring and trees on 4 to 64 nodes of 4 H100 (MareNostrum 5), of {len(right) + len(wrong)} all-reduces in which the two "
+                            f"differ by 5% or more: as measured in {len(right)}; not so {'; '.join(wrong) or 'in none'}.", 125)
+    return f"{unseen()}\n\n{said_of}\n"
+
+
+def put(text, mark, part):
+    begin, end = f"<!-- made by docs/make_validation.py{mark}: begin -->", f"<!-- made by docs/make_validation.py{mark}: end -->"
+    return re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n\n{part}\n{end}", text, flags=re.S)
+
+
 if __name__ == "__main__":
     if "--clusters" in sys.argv:
         write_clusters(pathlib.Path(sys.argv[sys.argv.index("--clusters") + 1]))
         sys.exit(0)
-    write_clusters(ROOT / "models" / "clusters")
     page = ROOT / "docs" / "validation.md"
-    text = page.read_text()
-    page.write_text(re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n\n{section()}\n{END}", text, flags=re.S))
+    if "--later" not in sys.argv:
+        write_clusters(ROOT / "models" / "clusters")
+        page.write_text(put(page.read_text(), "", section()))
+    page.write_text(put(page.read_text(), ", later", later()))
