@@ -1,9 +1,9 @@
 /* Schedules written for other simulators (docs/export.md); formats: one file and one constant each. */
 #pragma once
 
+#include "base/spool.h"
 #include "base/watcher.h"
 #include "export/operations.h"
-#include "export/spool.h"
 
 struct ss_point;
 struct ss_study;

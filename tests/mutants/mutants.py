@@ -842,8 +842,8 @@ MUTANTS = [
     Mutant("what a tick's rounding took is lost", "src/export/export.c", "*owed -= whole;", "*owed = 0;", cli="export"),
     Mutant("a message without bytes is written so", "src/export/format.h", "return operation->bytes > 0 ? operation->bytes : 1;",
            "return operation->bytes;", cli="export"),
-    Mutant("the last full block of a stream is left out", "src/export/spool.c", "for (uint64_t i = 0; i < at->full; i++) {",
-           "for (uint64_t i = 0; i + 1 < at->full; i++) {", cli="export"),
+    Mutant("the last full block of a stream is left out", "src/base/spool.c", "for (uint64_t i = 0; i <= at->full; i++) {",
+           "for (uint64_t i = at->full > 0; i <= at->full; i++) {", cli="export"),
     Mutant("chakra: a receiver is its own peer", "src/export/chakra.c", 'add_int32(a, "comm_dst", sends ? o->peer : o->endpoint);',
            'add_int32(a, "comm_dst", o->peer);', cli="export"),
     # --- traces of data
@@ -860,8 +860,8 @@ MUTANTS = [
     Mutant("bags of later files begin anew", "src/trace/make/import_bags.c",
            "ss_npy_ids(&pair->indices, begin + (first - before), part, out);",
            "ss_npy_ids(&pair->indices, first - before, part, out);", cli="import"),
-    Mutant("a block of spilled ids begins one late", "src/trace/make/spill.c", "((first - within) * spill->columns + offset)",
-           "((first - within) * spill->columns + offset + (first > within))", cli="import"),
+    Mutant("a block of spilled ids begins one late", "src/base/spool.c", "offset_of(s, cursor->block) + LINK + within,",
+           "offset_of(s, cursor->block) + LINK + within + (within > 0),", cli="import"),
     # --- bags
     Mutant("a bag reaches over its segment's end", "src/trace/file/verify.c",
            "if (bags->offsets[bags->first[s]] != t->offsets[s])", "if (false)", cli="pooling"),

@@ -1,35 +1,20 @@
 /* `__metadata__`: strings all, some of which hold JSON of their own. Keys that we do not know are left alone: tools
  * that capture traces add theirs. */
 #include "base/fields.h"
+#include "base/json_text.h"
 #include "trace/file/trace_internal.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* The text of a metadata key; NULL when it is absent. */
-static bool text_of(struct ss_node metadata, const char *key, const char **out, struct ss_error *error) {
-  const struct ss_node node = ss_node_get(metadata, key);
-  *out = NULL;
-  return !ss_node_present(node) || ss_node_text(node, out, error);
-}
-
-static bool count_of(struct ss_node metadata, const char *key, uint64_t low, uint64_t high, uint64_t *out,
-                     struct ss_error *error) {
-  struct ss_node node;
-  const char *text;
-  if (!ss_node_need(metadata, key, &node, error)) return false;
-  if (!ss_node_text(node, &text, error)) return false;
-  if (ss_count_parse(text, key, low, high, out, error)) return true;
-  return ss_fail_prefix(error, "%s: __metadata__", ss_doc_name(metadata.doc));
-}
-
 /* Parses the JSON that a metadata key holds as text; the document is the caller's, NULL when the key is absent. */
 static bool list_of(struct ss_node metadata, const char *key, struct ss_doc **out, struct ss_error *error) {
+  const struct ss_node node = ss_node_get(metadata, key);
   const char *text;
   char name[300];
   *out = NULL;
-  if (!text_of(metadata, key, &text, error)) return false;
-  if (!text) return true;
+  if (!ss_node_present(node)) return true;
+  if (!ss_node_text(node, &text, error)) return false;
   (void)snprintf(name, sizeof name, "%.200s: __metadata__.%s", ss_doc_name(metadata.doc), key);
   if (!ss_doc_parse(name, text, strlen(text), out, error)) return false;
   if (ss_node_is_array(ss_doc_root(*out))) return true;
@@ -99,51 +84,36 @@ static bool read_tokens(struct ss_trace *trace, struct ss_node metadata, struct 
   return true;
 }
 
-static bool read_version(struct ss_node metadata, struct ss_error *error) {
-  const char *version;
-  if (!text_of(metadata, "sparsync.version", &version, error)) return false;
-  if (!version)
-    return ss_node_fail(metadata, error,
-                        "no \"sparsync.version\": not a sparsity trace (docs/traces.md says how to "
-                        "write one)");
-  if (strcmp(version, "1") == 0) return true;
-  return ss_node_fail(metadata, error, "sparsync.version is \"%.40s\"; this program reads \"1\"", version);
-}
+/* Numbers are texts here, too. */
+static const struct ss_field_spec fields[] = {
+    {"iterations", NULL, SS_IS_COUNT(1, SS_TRACE_COUNT_MAX), .required = true,
+     SS_STORED(struct ss_trace, iterations)},
+    {"ranks", NULL, SS_IS_COUNT(1, SS_RANKS_MAX), .required = true, SS_STORED(struct ss_trace, ranks)},
+    {"gpus_per_node", NULL, SS_IS_COUNT(1, SS_RANKS_MAX), SS_STORED(struct ss_trace, gpus_per_node)},
+    {"pad_id", NULL, SS_IS_COUNT(0, UINT32_MAX), SS_STORED(struct ss_trace, pad_id)},
+    {"source", NULL, SS_IS_TEXT, SS_STORED(struct ss_trace, source)},
+    {.name = NULL}};
+static const struct ss_object_spec spec = {.field = fields};
 
-static bool read_counts(struct ss_trace *trace, struct ss_node metadata, struct ss_error *error) {
-  uint64_t ranks, count;
-  if (!count_of(metadata, "iterations", 1, SS_TRACE_COUNT_MAX, &trace->iterations, error)) return false;
-  if (!count_of(metadata, "ranks", 1, SS_RANKS_MAX, &ranks, error)) return false;
-  trace->ranks = (uint32_t)ranks;
-  if (!ss_mul_u64(trace->iterations, ranks, &trace->segments) || trace->segments > SS_TRACE_COUNT_MAX)
-    return ss_node_fail(metadata, error, "%" PRIu64 " iterations of %" PRIu64 " ranks are too many",
-                        trace->iterations, ranks);
-  if (ss_node_present(ss_node_get(metadata, "gpus_per_node"))) {
-    if (!count_of(metadata, "gpus_per_node", 1, SS_RANKS_MAX, &count, error)) return false;
-    trace->gpus_per_node = (uint32_t)count;
-  }
-  if (ss_node_present(ss_node_get(metadata, "pad_id"))) {
-    if (!count_of(metadata, "pad_id", 0, UINT32_MAX, &count, error)) return false;
-    trace->pad_id = (int64_t)count;
-  }
-  return true;
+static bool read_fields(struct ss_trace *trace, struct ss_node metadata, struct ss_error *error) {
+  if (!ss_object_read_known(&spec, metadata, trace, error)) return false;
+  if (!ss_mul_u64(trace->iterations, trace->ranks, &trace->segments) || trace->segments > SS_TRACE_COUNT_MAX)
+    return ss_node_fail(metadata, error, "%" PRIu64 " iterations of %" PRIu32 " ranks are too many",
+                        trace->iterations, trace->ranks);
+  trace->source = ss_arena_text(&trace->arena, trace->source);
+  return trace->source || ss_fail_memory(error, "reading a trace's source");
 }
 
 bool ss_trace_read_metadata(struct ss_trace *trace, struct ss_node metadata, struct ss_error *error) {
-  if (!ss_node_present(metadata))
-    return ss_fail(error, SS_BAD_INPUT,
-                   "%s: no __metadata__: not a sparsity trace (docs/traces.md says how to write "
-                   "one)",
-                   trace->name);
+  const char *none = "not a sparsity trace (docs/traces.md says how to write one)";
+  if (!ss_node_present(metadata)) return ss_fail(error, SS_BAD_INPUT, "%s: no __metadata__: %s", trace->name, none);
   if (!ss_node_is_object(metadata)) return ss_node_fail(metadata, error, "not an object of strings");
   for (struct ss_node at = ss_node_first(metadata); ss_node_present(at); at = ss_node_next(at))
     if (!ss_node_is_text(at)) return ss_node_fail(at, error, "not a string; in a .safetensors file all metadata are");
-
-  const char *source;
-  if (!read_version(metadata, error) || !read_counts(trace, metadata, error)) return false;
-  if (!text_of(metadata, "source", &source, error)) return false;
-  trace->source = ss_arena_text(&trace->arena, source ? source : "");
-  if (!trace->source) return ss_fail_memory(error, "reading a trace's source");
-  return read_tensors(trace, metadata, error) && read_dense(trace, metadata, error) &&
-         read_tokens(trace, metadata, error);
+  const char *version = ss_json_word(metadata.at, "sparsync.version");
+  if (!version) return ss_node_fail(metadata, error, "no \"sparsync.version\": %s", none);
+  if (strcmp(version, "1") != 0)
+    return ss_node_fail(metadata, error, "sparsync.version is \"%.40s\"; this program reads \"1\"", version);
+  return read_fields(trace, metadata, error) && read_tensors(trace, metadata, error) &&
+         read_dense(trace, metadata, error) && read_tokens(trace, metadata, error);
 }

@@ -15,30 +15,43 @@ static const void *entry_data(struct ss_trace *trace, const struct ss_safetensor
   return copy;
 }
 
-/* Finds and claims "TENSOR.PART"; *out is NULL when there is none. */
-static bool find_part(struct ss_trace *trace, const struct ss_safetensors *file, const char *tensor, const char *part,
-                      struct ss_safetensors_entry **out, struct ss_error *error) {
-  const size_t size = strlen(tensor) + strlen(part) + 2;
+const char *const ss_trace_parts[SS_PARTS] = {"offsets", "rows", "values", "bags", "bag_offsets"};
+
+enum { OFFSETS = 1 << SS_KIND_I64, IDS = OFFSETS | 1 << SS_KIND_I32 | 1 << SS_KIND_U32 };
+static const struct {
+  unsigned kinds;
+  const char *wanted;
+} elements[SS_PARTS] = {
+    [SS_PART_OFFSETS] = {OFFSETS, "offsets are I64"},
+    [SS_PART_ROWS] = {IDS, "row ids are I64, I32 or U32"},
+    [SS_PART_VALUES] = {1 << SS_KIND_F32 | 1 << SS_KIND_F16 | 1 << SS_KIND_BF16, "values are F32, F16 or BF16"},
+    [SS_PART_BAGS] = {OFFSETS, "offsets are I64"},
+    [SS_PART_BAG_OFFSETS] = {OFFSETS, "offsets are I64"}};
+
+struct found {
+  struct ss_safetensors_entry *entry; /* NULL: there is none */
+  const void *data;
+};
+
+/* Finds and claims the part of the tensor; its offsets and rows must be there. */
+static bool find_part(struct ss_trace *trace, const struct ss_safetensors *file, const char *tensor,
+                      enum ss_trace_part part, struct found *out, struct ss_error *error) {
+  const size_t size = strlen(tensor) + strlen(ss_trace_parts[part]) + 2;
   SS_AUTO_FREE char *name = ss_alloc(size, 1);
   if (!name) return ss_fail_memory(error, "reading a trace");
-  (void)snprintf(name, size, "%s.%s", tensor, part);
-  *out = ss_safetensors_find(file, name);
-  if (!*out) return true;
-  if ((*out)->claimed) return ss_fail(error, SS_BAD_INPUT, "%s: two tensors are called \"%s\"", trace->name, tensor);
-  (*out)->claimed = true;
-  return true;
-}
-
-static bool need_part(struct ss_trace *trace, const struct ss_safetensors *file, const char *tensor, const char *part,
-                      struct ss_safetensors_entry **out, struct ss_error *error) {
-  if (!find_part(trace, file, tensor, part, out, error)) return false;
-  return *out || ss_fail(error, SS_BAD_INPUT, "%s: has no entry \"%s.%s\" for the tensor that its metadata lists",
-                         trace->name, tensor, part);
-}
-
-static bool need_offsets(const struct ss_safetensors_entry *entry, struct ss_error *error) {
-  return entry->kind == SS_KIND_I64 ||
-         ss_node_fail(entry->node, error, "is %s; offsets are I64", ss_safetensors_kinds[entry->kind]);
+  (void)snprintf(name, size, "%s.%s", tensor, ss_trace_parts[part]);
+  struct ss_safetensors_entry *entry = ss_safetensors_find(file, name);
+  *out = (struct found){.entry = entry};
+  if (!entry)
+    return part > SS_PART_ROWS ||
+           ss_fail(error, SS_BAD_INPUT, "%s: has no entry \"%s\" for the tensor that its metadata lists", trace->name,
+                   name);
+  if (entry->claimed) return ss_fail(error, SS_BAD_INPUT, "%s: two tensors are called \"%s\"", trace->name, tensor);
+  entry->claimed = true;
+  if (!(elements[part].kinds & 1u << entry->kind))
+    return ss_node_fail(entry->node, error, "is %s; %s", ss_safetensors_kinds[entry->kind], elements[part].wanted);
+  out->data = entry_data(trace, file, entry);
+  return out->data || ss_fail_memory(error, "copying what a trace holds");
 }
 
 /* One for each segment, and the end. */
@@ -50,65 +63,45 @@ static bool need_segments(const struct ss_trace *trace, const struct ss_safetens
                       entry->count, trace->iterations, trace->ranks, trace->segments + 1);
 }
 
-static bool read_offsets(struct ss_trace *trace, const struct ss_safetensors *file, struct ss_tensor_data *t,
-                         struct ss_error *error) {
-  struct ss_safetensors_entry *entry;
-  if (!need_part(trace, file, t->tensor.name, "offsets", &entry, error) || !need_offsets(entry, error) ||
-      !need_segments(trace, entry, error))
-    return false;
-  t->offsets = entry_data(trace, file, entry);
-  return t->offsets || ss_fail_memory(error, "copying a trace's offsets");
-}
-
-static bool read_rows(struct ss_trace *trace, const struct ss_safetensors *file, struct ss_tensor_data *t,
-                      struct ss_error *error) {
-  struct ss_safetensors_entry *entry;
-  if (!need_part(trace, file, t->tensor.name, "rows", &entry, error)) return false;
-  if (entry->kind != SS_KIND_I64 && entry->kind != SS_KIND_I32 && entry->kind != SS_KIND_U32)
-    return ss_node_fail(entry->node, error, "is %s; row ids are I64, I32 or U32", ss_safetensors_kinds[entry->kind]);
-  const void *data = entry_data(trace, file, entry);
-  if (!data) return ss_fail_memory(error, "copying a trace's rows");
-  t->total = entry->count;
-  t->rows_signed = entry->kind == SS_KIND_I32;
-  if (entry->kind == SS_KIND_I64) t->rows64 = data;
-  else t->rows32 = data;
-  return true;
-}
-
-static bool read_values(struct ss_trace *trace, const struct ss_safetensors *file, struct ss_tensor_data *t,
-                        struct ss_error *error) {
-  struct ss_safetensors_entry *entry;
-  if (!find_part(trace, file, t->tensor.name, "values", &entry, error)) return false;
-  if (!entry) return true;
-  if (entry->kind < SS_KIND_F32)
-    return ss_node_fail(entry->node, error, "is %s; values are F32, F16 or BF16", ss_safetensors_kinds[entry->kind]);
-  t->values_dtype = (enum ss_dtype)(entry->kind - SS_KIND_F32);
+static bool take_values(struct ss_tensor_data *t, const struct found *values, struct ss_error *error) {
   uint64_t wanted;
-  if (!ss_mul_u64(t->total, t->tensor.row_width, &wanted) || entry->count != wanted)
-    return ss_node_fail(entry->node, error,
-                        "has %" PRIu64 " numbers; %" PRIu64 " rows of %" PRIu32 " elements are wanted", entry->count,
-                        t->total, t->tensor.row_width);
-  t->values = entry_data(trace, file, entry);
-  return t->values || ss_fail_memory(error, "copying a trace's values");
+  if (!values->entry) return true;
+  t->values_dtype = (enum ss_dtype)(values->entry->kind - SS_KIND_F32);
+  t->values = values->data;
+  return (ss_mul_u64(t->total, t->tensor.row_width, &wanted) && values->entry->count == wanted) ||
+         ss_node_fail(values->entry->node, error,
+                      "has %" PRIu64 " numbers; %" PRIu64 " rows of %" PRIu32 " elements are wanted",
+                      values->entry->count, t->total, t->tensor.row_width);
 }
 
 /* Both entries or none. */
-static bool read_bags(struct ss_trace *trace, const struct ss_safetensors *file, struct ss_tensor_data *t,
-                      struct ss_error *error) {
-  struct ss_safetensors_entry *first, *offsets;
-  if (!find_part(trace, file, t->tensor.name, "bags", &first, error) ||
-      !find_part(trace, file, t->tensor.name, "bag_offsets", &offsets, error))
-    return false;
-  if (!first && !offsets) return true;
-  if (!first || !offsets)
-    return ss_node_fail((first ? first : offsets)->node, error, "needs %s.%s beside it", t->tensor.name,
-                        first ? "bag_offsets" : "bags");
-  if (!need_offsets(first, error) || !need_offsets(offsets, error) || !need_segments(trace, first, error))
-    return false;
-  if (offsets->count < 1) return ss_node_fail(offsets->node, error, "is empty; no bags at all have one offset, 0");
-  t->bag_total = offsets->count - 1;
-  t->bags = (struct ss_bags){entry_data(trace, file, first), entry_data(trace, file, offsets)};
-  return (t->bags.first && t->bags.offsets) || ss_fail_memory(error, "copying a trace's bags");
+static bool take_bags(const struct ss_trace *trace, struct ss_tensor_data *t, const struct found *first,
+                      const struct found *offsets, struct ss_error *error) {
+  if (!first->entry && !offsets->entry) return true;
+  if (!first->entry || !offsets->entry)
+    return ss_node_fail((first->entry ? first : offsets)->entry->node, error, "needs %s.%s beside it", t->tensor.name,
+                        ss_trace_parts[first->entry ? SS_PART_BAG_OFFSETS : SS_PART_BAGS]);
+  if (!need_segments(trace, first->entry, error)) return false;
+  if (offsets->entry->count < 1)
+    return ss_node_fail(offsets->entry->node, error, "is empty; no bags at all have one offset, 0");
+  t->bag_total = offsets->entry->count - 1;
+  t->bags = (struct ss_bags){first->data, offsets->data};
+  return true;
+}
+
+static bool read_tensor(struct ss_trace *trace, const struct ss_safetensors *file, struct ss_tensor_data *t,
+                        struct ss_error *error) {
+  struct found part[SS_PARTS];
+  for (unsigned p = 0; p < SS_PARTS; p++)
+    if (!find_part(trace, file, t->tensor.name, (enum ss_trace_part)p, &part[p], error)) return false;
+  const struct found *rows = &part[SS_PART_ROWS];
+  t->offsets = part[SS_PART_OFFSETS].data;
+  t->total = rows->entry->count;
+  t->rows_signed = rows->entry->kind == SS_KIND_I32;
+  if (rows->entry->kind == SS_KIND_I64) t->rows64 = rows->data;
+  else t->rows32 = rows->data;
+  return need_segments(trace, part[SS_PART_OFFSETS].entry, error) && take_values(t, &part[SS_PART_VALUES], error) &&
+         take_bags(trace, t, &part[SS_PART_BAGS], &part[SS_PART_BAG_OFFSETS], error);
 }
 
 static bool all_claimed(const struct ss_safetensors *file, struct ss_error *error) {
@@ -126,12 +119,8 @@ static bool read_bytes(struct ss_trace *trace, struct ss_error *error) {
   if (!ss_safetensors_parse(trace->name, trace->bytes, trace->size, &file, error) ||
       !ss_trace_read_metadata(trace, file.metadata, error) || !ss_trace_check_counts(trace, error))
     return false;
-  for (size_t i = 0; i < trace->tensors; i++) {
-    struct ss_tensor_data *t = &trace->tensor[i];
-    if (!read_offsets(trace, &file, t, error) || !read_rows(trace, &file, t, error) ||
-        !read_values(trace, &file, t, error) || !read_bags(trace, &file, t, error))
-      return false;
-  }
+  for (size_t i = 0; i < trace->tensors; i++)
+    if (!read_tensor(trace, &file, &trace->tensor[i], error)) return false;
   if (!all_claimed(&file, error)) return false;
   for (size_t i = 0; i < trace->tensors; i++)
     if (!ss_trace_check_tensor(trace, i, error)) return false;

@@ -139,7 +139,7 @@ struct ss_bags {
 
 /* Row ids that lie elsewhere, read as they are written. */
 struct ss_row_source {
-  /* Lookups [first, first + count) of a tensor, segment after segment, into out[count]. */
+  /* Lookups [first, first + count) of a tensor, segment after segment, into out[count]; asked for in order. */
   bool (*read)(void *context, size_t tensor, uint64_t first, uint64_t count, uint32_t *out, struct ss_error *error);
   void *context;
   /* Entries [first, first + count) of a tensor's bag offsets (struct ss_bags); NULL: no tensor has bags. */

@@ -52,6 +52,10 @@ struct ss_trace *ss_trace_new(const char *name);
 bool ss_trace_adopt(const char *name, const struct ss_trace_content *content, struct ss_arena *data,
                     struct ss_trace **out, struct ss_error *error) SS_MUST_CHECK;
 
+/* What a file holds of a tensor NAME: entries "NAME.offsets" and so on. */
+enum ss_trace_part { SS_PART_OFFSETS, SS_PART_ROWS, SS_PART_VALUES, SS_PART_BAGS, SS_PART_BAG_OFFSETS, SS_PARTS };
+extern const char *const ss_trace_parts[SS_PARTS];
+
 /* Fills everything but the tensors' data from the file's `__metadata__`. */
 bool ss_trace_read_metadata(struct ss_trace *trace, struct ss_node metadata, struct ss_error *error) SS_MUST_CHECK;
 

@@ -11,36 +11,34 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum part { OFFSETS, ROWS, VALUES, BAGS, BAG_OFFSETS };
-enum { PARTS = 5 };
-
 struct entry {
-  enum part part;
+  enum ss_trace_part part;
   enum ss_safetensors_kind kind;
   const struct ss_tensor_data *tensor;
   uint64_t count;
 };
 
-/* At most PARTS entries a tensor, in the order in which they are written. */
+/* At most SS_PARTS entries a tensor, in the order in which they are written. */
 static size_t list_entries(const struct ss_trace *trace, struct entry *out) {
   size_t n = 0;
   for (size_t i = 0; i < trace->tensors; i++)
-    out[n++] = (struct entry){OFFSETS, SS_KIND_I64, &trace->tensor[i], trace->segments + 1};
+    out[n++] = (struct entry){SS_PART_OFFSETS, SS_KIND_I64, &trace->tensor[i], trace->segments + 1};
   for (size_t i = 0; i < trace->tensors; i++) {
     const struct ss_tensor_data *t = &trace->tensor[i];
     if (!t->bags.first) continue;
-    out[n++] = (struct entry){BAGS, SS_KIND_I64, t, trace->segments + 1};
-    out[n++] = (struct entry){BAG_OFFSETS, SS_KIND_I64, t, t->bag_total + 1};
+    out[n++] = (struct entry){SS_PART_BAGS, SS_KIND_I64, t, trace->segments + 1};
+    out[n++] = (struct entry){SS_PART_BAG_OFFSETS, SS_KIND_I64, t, t->bag_total + 1};
   }
   for (size_t i = 0; i < trace->tensors; i++) {
     const struct ss_tensor_data *t = &trace->tensor[i];
-    out[n++] = (struct entry){ROWS, t->tensor.rows <= UINT64_C(1) << 31 ? SS_KIND_I32 : SS_KIND_U32, t, t->total};
+    out[n++] =
+        (struct entry){SS_PART_ROWS, t->tensor.rows <= UINT64_C(1) << 31 ? SS_KIND_I32 : SS_KIND_U32, t, t->total};
   }
   for (uint32_t bytes = 4; bytes >= 2; bytes -= 2)
     for (size_t i = 0; i < trace->tensors; i++) {
       const struct ss_tensor_data *t = &trace->tensor[i];
       if (t->values && ss_dtype_bytes(t->values_dtype) == bytes)
-        out[n++] = (struct entry){VALUES, SS_KIND_F32 + (enum ss_safetensors_kind)t->values_dtype, t,
+        out[n++] = (struct entry){SS_PART_VALUES, SS_KIND_F32 + (enum ss_safetensors_kind)t->values_dtype, t,
                                   t->total * t->tensor.row_width};
     }
   return n;
@@ -110,13 +108,11 @@ static bool add_metadata(cJSON *root, const struct ss_trace *trace) {
 }
 
 static bool add_entry(cJSON *root, const struct entry *entry, uint64_t *offset) {
-  static const char *const parts[] = {
-      [OFFSETS] = "offsets", [ROWS] = "rows", [VALUES] = "values", [BAGS] = "bags", [BAG_OFFSETS] = "bag_offsets"};
   const uint64_t end = *offset + entry->count * ss_safetensors_kind_bytes(entry->kind);
   const size_t size = strlen(entry->tensor->tensor.name) + sizeof ".bag_offsets";
   SS_AUTO_FREE char *name = ss_alloc(size, 1);
   if (!name) return false;
-  (void)snprintf(name, size, "%s.%s", entry->tensor->tensor.name, parts[entry->part]);
+  (void)snprintf(name, size, "%s.%s", entry->tensor->tensor.name, ss_trace_parts[entry->part]);
   cJSON *item = cJSON_AddObjectToObject(root, name);
   if (!item || !cJSON_AddStringToObject(item, "dtype", ss_safetensors_kinds[entry->kind])) return false;
   cJSON *shape = cJSON_AddArrayToObject(item, "shape");
@@ -228,10 +224,10 @@ static bool write_file(const void *context, FILE *stream, struct ss_error *error
   for (size_t i = 0; i < file->entries && !ferror(stream); i++) {
     const struct entry *e = &file->entry[i];
     const struct ss_tensor_data *t = e->tensor;
-    if (e->part == OFFSETS) (void)fwrite(t->offsets, sizeof *t->offsets, e->count, stream);
-    else if (e->part == VALUES) (void)fwrite(t->values, ss_safetensors_kind_bytes(e->kind), e->count, stream);
-    else if (e->part == BAGS) (void)fwrite(t->bags.first, sizeof *t->bags.first, e->count, stream);
-    else if (!(e->part == ROWS ? write_rows : write_bag_offsets)(stream, file, t, error)) return false;
+    if (e->part == SS_PART_OFFSETS) (void)fwrite(t->offsets, sizeof *t->offsets, e->count, stream);
+    else if (e->part == SS_PART_VALUES) (void)fwrite(t->values, ss_safetensors_kind_bytes(e->kind), e->count, stream);
+    else if (e->part == SS_PART_BAGS) (void)fwrite(t->bags.first, sizeof *t->bags.first, e->count, stream);
+    else if (!(e->part == SS_PART_ROWS ? write_rows : write_bag_offsets)(stream, file, t, error)) return false;
   }
   return true;
 }
@@ -239,7 +235,7 @@ static bool write_file(const void *context, FILE *stream, struct ss_error *error
 bool ss_trace_save(const char *path, const struct ss_trace *trace, struct ss_error *error) {
   if (!path || !trace) return ss_fail(error, SS_BAD_INPUT, "no trace was given, or no path for it (NULL)");
   assert(!trace->captured);
-  SS_AUTO_FREE struct entry *entries = ss_alloc(trace->tensors * PARTS, sizeof *entries);
+  SS_AUTO_FREE struct entry *entries = ss_alloc(trace->tensors * SS_PARTS, sizeof *entries);
   if (!entries) return ss_fail_memory(error, "writing a trace");
   const size_t count = list_entries(trace, entries);
   SS_AUTO_FREE char *header = header_text(trace, entries, count);

@@ -1,12 +1,13 @@
-/* A table of categories: one pass over the file, in which each chosen field becomes a number that goes to the spill,
- * and one over the spill, in which numbers become rows and the columns are written one after the other. */
+/* A table of categories: one pass over the file, in which each chosen field becomes a number that goes to its
+ * column's stream, and one over the streams, in which numbers become rows and the columns are written one after the
+ * other. */
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/spool.h"
 #include "base/units.h"
 #include "trace/make/numbering.h"
 #include "trace/make/samples.h"
-#include "trace/make/spill.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -16,14 +17,16 @@ struct table {
   const struct ss_any_import *import;
   const char *name; /* of the file, for messages */
   struct ss_csv csv;
-  struct ss_arena arena;       /* owns names and lists */
-  size_t tables;               /* columns that were chosen */
-  bool *chosen;                /* [fields of a record] */
-  size_t *column;              /* [tables] index among the fields */
-  struct ss_tensor *tensor;    /* [tables] */
-  struct ss_numbering *number; /* [tables] */
-  bool criteo, hashed;         /* hashed: all are, and the file needs no reading beyond what is wanted */
-  struct ss_spill spill;
+  struct ss_arena arena;          /* owns names and lists */
+  size_t tables;                  /* columns that were chosen */
+  bool *chosen;                   /* [fields of a record] */
+  size_t *column;                 /* [tables] index among the fields */
+  struct ss_tensor *tensor;       /* [tables] */
+  struct ss_numbering *number;    /* [tables] */
+  bool criteo, hashed;            /* hashed: all are, and the file needs no reading beyond what is wanted */
+  struct ss_spool spool;          /* a stream of numbers a table */
+  struct ss_spool_cursor *cursor; /* [tables] */
+  uint64_t rows;                  /* that are kept */
 };
 
 enum { TOLD = 4096 /* records, between two words on how far it is */ };
@@ -111,7 +114,8 @@ static bool choose_node(struct table *t, struct ss_node node, struct ss_error *e
 static bool choose_columns(struct table *t, struct ss_error *error) {
   const struct ss_node columns = t->import->columns;
   if (!ss_take_zero(&t->arena, t->chosen, t->csv.count) || !ss_take(&t->arena, t->column, t->csv.count) ||
-      !ss_take_zero(&t->arena, t->tensor, t->csv.count) || !ss_take_zero(&t->arena, t->number, t->csv.count))
+      !ss_take_zero(&t->arena, t->tensor, t->csv.count) || !ss_take_zero(&t->arena, t->number, t->csv.count) ||
+      !ss_take_zero(&t->arena, t->cursor, t->csv.count))
     return ss_fail_memory(error, "reading a table");
   if (t->criteo) return choose_items(t, "15-40", error);
   for (size_t i = 0; !ss_node_present(columns) && i < t->csv.count; i++)
@@ -150,16 +154,14 @@ static bool is_missing(const struct ss_any_import *import, const struct ss_csv_f
 
 /* Numbers the record's values, and keeps them when they are wanted. */
 static bool add_record(struct table *t, bool wanted, struct ss_error *error) {
-  uint32_t *out = wanted ? ss_spill_next(&t->spill, error) : NULL;
-  if (wanted && !out) return false;
   for (size_t i = 0; i < t->tables; i++) {
     const struct ss_csv_field *field = &t->csv.field[t->column[i]];
     uint32_t number = 0;
     if (!is_missing(t->import, field) && !ss_numbering_see(&t->number[i], field->text, field->size, &number))
       return ss_fail_memory(error, "numbering the values of a table (--hash-rows N takes none)");
-    if (wanted) out[i * t->spill.block] = number;
+    if (wanted && !ss_spool_add(&t->spool, (uint32_t)i, &number, sizeof number, error)) return false;
   }
-  if (wanted) ss_spill_added(&t->spill);
+  t->rows += wanted;
   return true;
 }
 
@@ -170,10 +172,10 @@ static bool read_file(struct table *t, struct ss_error *error) {
   bool more = true;
   if (!ss_samples_wanted(&t->import->all, &wanted, error)) return false;
   if (!t->csv.head && !add_record(t, true, error)) return false;
-  for (uint64_t records = 1; !(t->hashed && t->spill.rows >= wanted); records++) {
+  for (uint64_t records = 1; !(t->hashed && t->rows >= wanted); records++) {
     if (!ss_csv_next(&t->csv, &more, error)) return false;
     if (!more) return true;
-    if (!add_record(t, t->spill.rows < wanted, error) ||
+    if (!add_record(t, t->rows < wanted, error) ||
         (records % TOLD == 0 && !ss_reading_goes_on(&reading, t->csv.taken, error)))
       return false;
   }
@@ -182,10 +184,12 @@ static bool read_file(struct table *t, struct ss_error *error) {
 
 /* --- the trace ---------------------------------------------------------------------------------------------- */
 
+/* Each table's from the first on, in order. */
 static bool read_rows(void *context, size_t tensor, uint64_t first, uint64_t count, uint32_t *out,
                       struct ss_error *error) {
-  const struct table *t = context;
-  if (!ss_spill_read(&t->spill, tensor, first, count, out, error)) return false;
+  struct table *t = context;
+  (void)first;
+  if (!ss_spool_read(&t->spool, (uint32_t)tensor, &t->cursor[tensor], out, count * sizeof *out, error)) return false;
   for (uint64_t i = 0; i < count; i++) out[i] = ss_numbering_row(&t->number[tensor], out[i]);
   return true;
 }
@@ -194,7 +198,7 @@ static bool read_rows(void *context, size_t tensor, uint64_t first, uint64_t cou
 static bool write_trace(struct table *t, struct ss_error *error) {
   const struct ss_import *dealing = &t->import->all;
   uint64_t iterations;
-  if (!ss_samples_iterations(dealing, t->name, "records", t->spill.rows, &iterations, error)) return false;
+  if (!ss_samples_iterations(dealing, t->name, "records", t->rows, &iterations, error)) return false;
   const uint64_t segments = iterations * dealing->ranks;
   SS_AUTO_FREE uint64_t *offsets = ss_alloc(segments + 1, sizeof *offsets);
   SS_AUTO_FREE const uint64_t **shared = ss_alloc(t->tables, sizeof *shared);
@@ -223,7 +227,7 @@ static bool rank(struct table *t, struct ss_error *error) {
 
 static void table_free(struct table *t) {
   ss_csv_close(&t->csv);
-  ss_spill_close(&t->spill);
+  ss_spool_close(&t->spool);
   for (size_t i = 0; i < t->tables; i++) ss_numbering_free(&t->number[i]);
   ss_arena_free(&t->arena);
 }
@@ -232,16 +236,14 @@ bool ss_import_table(const struct ss_any_import *import, struct ss_error *error)
   const bool criteo = import->from == SS_DATA_CRITEO, header = import->header && !criteo;
   SS_AUTO(ss_cleanup_close) const int descriptor = ss_stream_open(import->file.text[0], error);
   SS_AUTO(table_free)
-  struct table t = {.import = import,
-                    .name = ss_import_name(import),
-                    .criteo = criteo && !ss_node_present(import->columns),
-                    .spill.file = -1};
+  struct table t = {
+      .import = import, .name = ss_import_name(import), .criteo = criteo && !ss_node_present(import->columns)};
   bool more = false;
   if (descriptor < 0 || !ss_csv_open(&t.csv, t.name, descriptor, import->from != SS_DATA_CSV, error) ||
       !ss_output_check(import->output, error) || !(header ? ss_csv_head : ss_csv_next)(&t.csv, &more, error))
     return false;
   if (!more) return ss_fail(error, SS_BAD_INPUT, "%s: has no line that is not empty", t.name);
   return choose_columns(&t, error) && prepare_numbers(&t, error) &&
-         ss_spill_open(&t.spill, t.tables, import->output, error) && read_file(&t, error) && rank(&t, error) &&
-         write_trace(&t, error);
+         ss_spool_open(&t.spool, import->output, (uint32_t)t.tables, error) && read_file(&t, error) &&
+         rank(&t, error) && write_trace(&t, error);
 }

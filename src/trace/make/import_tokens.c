@@ -1,9 +1,9 @@
-/* Ids as tokenizers give them: an array in place, or a text whose numbers go to a spill. */
+/* Ids as tokenizers give them: an array in place, or a text whose numbers go to a stream. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/spool.h"
 #include "trace/make/npy.h"
 #include "trace/make/samples.h"
-#include "trace/make/spill.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,8 @@ struct tokens {
   const char *name;
   uint64_t seq, vocab, ids, most; /* most: the largest id; vocab 0: that and one */
   struct ss_npy npy;              /* either this */
-  struct ss_spill spill;          /* or that */
+  struct ss_spool spool;          /* or that, a stream: */
+  struct ss_spool_cursor cursor;
   bool is_npy;
 };
 
@@ -31,7 +32,7 @@ struct scanner {
 };
 
 static bool fail_byte(const struct tokens *t, const struct scanner *s, unsigned char byte, struct ss_error *error) {
-  if (byte == 0x93 && t->spill.rows == 0 && !s->within)
+  if (byte == 0x93 && t->ids == 0 && !s->within)
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: begins as a .npy array does, which a pipe cannot be: name the file, or < it", t->name);
   if (byte == '-') return ss_fail(error, SS_BAD_INPUT, "%s: line %" PRIu64 ": a negative id", t->name, s->line);
@@ -43,16 +44,13 @@ static bool fail_byte(const struct tokens *t, const struct scanner *s, unsigned 
 static bool add_id(struct tokens *t, const struct scanner *s, struct ss_error *error) {
   if (s->value > ID_MOST)
     return ss_fail(error, SS_BAD_INPUT, "%s: line %" PRIu64 ": an id beyond %" PRIu32, t->name, s->line, ID_MOST);
-  uint32_t *out = ss_spill_next(&t->spill, error);
-  if (!out) return false;
-  *out = (uint32_t)s->value;
-  ss_spill_added(&t->spill);
-  return true;
+  t->ids++;
+  return ss_spool_add(&t->spool, 0, &(uint32_t){(uint32_t)s->value}, sizeof(uint32_t), error);
 }
 
 static bool scan(struct tokens *t, struct scanner *s, const unsigned char *text, size_t size,
                  struct ss_error *error) {
-  for (size_t i = 0; i < size && t->spill.rows < s->wanted; i++) {
+  for (size_t i = 0; i < size && t->ids < s->wanted; i++) {
     const unsigned char c = text[i];
     if (c >= '0' && c <= '9') {
       if (!s->within) s->value = 0;
@@ -74,8 +72,8 @@ static bool read_text(struct tokens *t, int descriptor, uint64_t wanted, struct 
   uint64_t taken = 0;
   SS_AUTO_FREE unsigned char *buffer = ss_alloc(BUFFER, 1);
   if (!buffer) return ss_fail_memory(error, "reading ids");
-  if (!ss_spill_open(&t->spill, 1, t->import->output, error)) return false;
-  while (t->spill.rows < wanted) {
+  if (!ss_spool_open(&t->spool, t->import->output, 1, error)) return false;
+  while (t->ids < wanted) {
     const ssize_t got = read(descriptor, buffer, BUFFER);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return ss_fail(error, SS_BAD_INPUT, "%s: cannot read: %s", t->name, strerror(errno));
@@ -90,8 +88,10 @@ static bool read_text(struct tokens *t, int descriptor, uint64_t wanted, struct 
 
 static bool read_rows(void *context, size_t tensor, uint64_t first, uint64_t count, uint32_t *out,
                       struct ss_error *error) {
-  const struct tokens *t = context;
-  if (!t->is_npy) return ss_spill_read(&t->spill, tensor, first, count, out, error);
+  struct tokens *t = context;
+  (void)tensor;
+  if (first == 0) t->cursor = (struct ss_spool_cursor){0};
+  if (!t->is_npy) return ss_spool_read(&t->spool, 0, &t->cursor, out, count * sizeof *out, error);
   ss_npy_ids(&t->npy, first, count, out);
   return true;
 }
@@ -188,22 +188,18 @@ static bool import_array(struct tokens *t, const char *path, struct ss_error *er
 static bool import_text(struct tokens *t, int descriptor, uint64_t samples, struct ss_error *error) {
   uint64_t wanted;
   if (!ss_mul_u64(samples, t->seq, &wanted)) wanted = UINT64_MAX;
-  if (!read_text(t, descriptor, wanted, error)) return false;
-  t->ids = t->spill.rows;
-  return write_trace(t, error);
+  return read_text(t, descriptor, wanted, error) && write_trace(t, error);
 }
 
 static void tokens_free(struct tokens *t) {
   ss_npy_close(&t->npy);
-  ss_spill_close(&t->spill);
+  ss_spool_close(&t->spool);
 }
 
 bool ss_import_tokens(const struct ss_any_import *import, struct ss_error *error) {
   SS_AUTO(tokens_free)
-  struct tokens t = {.import = import,
-                     .name = ss_import_name(import),
-                     .seq = import->all.seq ? import->all.seq : SS_SEQ,
-                     .spill.file = -1};
+  struct tokens t = {
+      .import = import, .name = ss_import_name(import), .seq = import->all.seq ? import->all.seq : SS_SEQ};
   uint64_t samples;
   if (!ss_per_table_get_one(import->vocab, import->all.tensor, 0, 1, &t.vocab, error) ||
       !ss_samples_wanted(&import->all, &samples, error))

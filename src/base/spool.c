@@ -1,4 +1,4 @@
-#include "export/spool.h"
+#include "base/spool.h"
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -22,8 +22,7 @@ bool ss_spool_open(struct ss_spool *s, const char *beside, uint32_t streams, str
                                                                               : fair > MOST ? MOST
                                                                                             : fair;
   *s = (struct ss_spool){
-      .file = ss_scratch_open(beside, error), .streams = streams, .block_bytes = block_bytes, .blocks = streams};
-  if (s->file < 0) return false;
+      .beside = beside, .file = -1, .streams = streams, .block_bytes = block_bytes, .blocks = streams};
   s->stream = ss_alloc_zero(streams, sizeof *s->stream);
   s->block = ss_alloc(streams, block_bytes);
   if (!s->stream || !s->block) {
@@ -49,6 +48,8 @@ static bool flush(struct ss_spool *s, uint32_t stream, struct ss_error *error) {
   struct ss_spool_stream *at = &s->stream[stream];
   const uint64_t offset = offset_of(s, at->next);
   const uint64_t next = s->blocks++;
+  if (s->file < 0) s->file = ss_scratch_open(s->beside, error);
+  if (s->file < 0) return false;
   if (!ss_scratch_write(s->file, &next, LINK, offset, error) ||
       !ss_scratch_write(s->file, s->block + (size_t)stream * s->block_bytes, s->block_bytes, offset + LINK, error))
     return false;
@@ -72,18 +73,34 @@ bool ss_spool_add(struct ss_spool *s, uint32_t stream, const void *bytes, size_t
   return true;
 }
 
-bool ss_spool_copy(struct ss_spool *s, uint32_t stream, FILE *to, struct ss_error *error) {
+bool ss_spool_read(const struct ss_spool *s, uint32_t stream, struct ss_spool_cursor *cursor, void *bytes,
+                   size_t size, struct ss_error *error) {
   const struct ss_spool_stream *at = &s->stream[stream];
-  SS_AUTO_FREE unsigned char *block = ss_alloc(1, s->block_bytes);
-  uint64_t number = at->first;
-  if (!block) return ss_fail_memory(error, "reading back what endpoints do");
-  for (uint64_t i = 0; i < at->full; i++) {
-    const uint64_t from = offset_of(s, number);
-    if (!ss_scratch_read(s->file, &number, LINK, from, error) ||
-        !ss_scratch_read(s->file, block, s->block_bytes, from + LINK, error))
+  for (char *to = bytes; size > 0;) {
+    const uint64_t within = cursor->at % s->block_bytes, left = s->block_bytes - within;
+    const size_t part = size < left ? size : (size_t)left;
+    if (cursor->at == 0) cursor->block = at->first;
+    else if (within == 0 && !ss_scratch_read(s->file, &cursor->block, LINK, offset_of(s, cursor->block), error))
       return false;
-    (void)fwrite(block, 1, s->block_bytes, to);
+    if (cursor->at / s->block_bytes == at->full)
+      memcpy(to, s->block + (size_t)stream * s->block_bytes + within, part);
+    else if (!ss_scratch_read(s->file, to, part, offset_of(s, cursor->block) + LINK + within, error)) return false;
+    cursor->at += part;
+    to += part;
+    size -= part;
   }
-  (void)fwrite(s->block + (size_t)stream * s->block_bytes, 1, at->used, to);
+  return true;
+}
+
+bool ss_spool_copy(const struct ss_spool *s, uint32_t stream, FILE *to, struct ss_error *error) {
+  const struct ss_spool_stream *at = &s->stream[stream];
+  struct ss_spool_cursor cursor = {0};
+  SS_AUTO_FREE unsigned char *block = ss_alloc(1, s->block_bytes);
+  if (!block) return ss_fail_memory(error, "reading back what endpoints do");
+  for (uint64_t i = 0; i <= at->full; i++) {
+    const size_t size = i < at->full ? s->block_bytes : at->used;
+    if (!ss_spool_read(s, stream, &cursor, block, size, error)) return false;
+    (void)fwrite(block, 1, size, to);
+  }
   return true;
 }
