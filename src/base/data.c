@@ -166,14 +166,13 @@ bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_erro
 
 static bool fail_unknown(const char *kind, const char *name, struct ss_error *error) {
   SS_AUTO_FREE char **names = NULL;
-  char all[600] = "", folder[64];
+  char all[600], folder[64];
   size_t count;
   if (!ss_data_list(kind, &names, &count, error)) return false;
-  for (size_t i = 0, used = 0; i < count && used < sizeof all - 1; i++)
-    used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
   folder_of(kind, folder, sizeof folder);
   return ss_fail(error, SS_BAD_INPUT, "no file %s/%s.json%s (there are: %s; or give a path)", folder, name,
-                 ss_suggest(name, (const char *const *)names, NULL).text, all);
+                 ss_suggest(name, (const char *const *)names, NULL).text,
+                 ss_words_join((const char *const *)names, ", ", all, sizeof all));
 }
 
 bool ss_data_find(const char *kind, const char *name, char *path, size_t size, struct ss_error *error) {

@@ -278,16 +278,6 @@ static const char *describe(struct ss_node node, char buffer[FOUND_SIZE]) {
   return buffer;
 }
 
-static const char *list_words(const char *const *words, char buffer[LIST_SIZE]) {
-  size_t used = 0;
-  *buffer = '\0';
-  for (const char *const *word = words; *word != NULL && used < LIST_SIZE; word++) {
-    const int length = snprintf(buffer + used, LIST_SIZE - used, "%s%s", word == words ? "" : ", ", *word);
-    used += length > 0 ? (size_t)length : 0;
-  }
-  return buffer;
-}
-
 static bool is_listed(const char *word, const char *const *words) {
   for (; *words != NULL; words++)
     if (strcmp(word, *words) == 0) return true;
@@ -301,7 +291,7 @@ bool ss_node_keys(struct ss_node node, const char *const *known, struct ss_error
     const char *key = ss_node_key(member);
     if (is_listed(key, known)) continue;
     char hint[LIST_SIZE + 8];
-    snprintf(hint, sizeof hint, "known: %s", list_words(known, buffer));
+    snprintf(hint, sizeof hint, "known: %s", ss_words_join(known, ", ", buffer, sizeof buffer));
     return ss_node_fail(member, error, "unknown key%s", ss_suggest(key, known, hint).text);
   }
   return true;
@@ -423,6 +413,6 @@ bool ss_node_choice(struct ss_node node, const char *const *choices, size_t *out
     return true;
   }
   char found[FOUND_SIZE], list[LIST_SIZE];
-  return ss_node_fail(node, error, "%s is not one of %s%s", describe(node, found), list_words(choices, list),
-                      ss_suggest(text, choices, NULL).text);
+  return ss_node_fail(node, error, "%s is not one of %s%s", describe(node, found),
+                      ss_words_join(choices, ", ", list, sizeof list), ss_suggest(text, choices, NULL).text);
 }

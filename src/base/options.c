@@ -41,17 +41,14 @@ static bool store_count(const struct ss_option_spec *spec, const char *value, vo
 
 static bool store_choice(const struct ss_option_spec *spec, const char *value, unsigned *out,
                          struct ss_error *error) {
-  char all[200] = "";
+  char all[200];
   for (unsigned i = 0; spec->choices[i]; i++) {
-    if (strcmp(spec->choices[i], value) == 0) {
-      *out = i;
-      return true;
-    }
-    const size_t used = strlen(all);
-    const char *between = i == 0 ? "" : spec->choices[i + 1] ? ", " : " or ";
-    (void)snprintf(all + used, sizeof all - used, "%s%s", between, spec->choices[i]);
+    if (strcmp(spec->choices[i], value) != 0) continue;
+    *out = i;
+    return true;
   }
-  return ss_fail(error, SS_BAD_INPUT, "%s: \"%s\" is not %s", spec->name, value, all);
+  return ss_fail(error, SS_BAD_INPUT, "%s: \"%s\" is not %s", spec->name, value,
+                 ss_words_join(spec->choices, " or ", all, sizeof all));
 }
 
 static bool fail_second(const struct ss_option_spec *spec, const char *value, struct ss_error *error) {

@@ -4,6 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 
+void ss_append(char *text, size_t size, const char *format, ...) {
+  const size_t used = strlen(text);
+  va_list arguments;
+  va_start(arguments, format);
+  (void)vsnprintf(text + used, size - used, format, arguments);
+  va_end(arguments);
+}
+
+const char *ss_words_join(const char *const *words, const char *last, char *text, size_t size) {
+  text[0] = '\0';
+  for (size_t i = 0; words[i]; i++) ss_append(text, size, "%s%s", i == 0 ? "" : words[i + 1] ? ", " : last, words[i]);
+  return text;
+}
+
 enum { LONGEST_WORD = 64 };
 
 static size_t least(size_t a, size_t b) {

@@ -1,5 +1,12 @@
-/* Suggestions: the known name that is nearest to one that is not known. */
+/* Words in messages: lists of them, and the known name that is nearest to one that is not known. */
 #pragma once
+
+#include "base/error.h"
+
+/* Appends to the text, as far as it has room. */
+void ss_append(char *text, size_t size, const char *format, ...) SS_PRINTF(3, 4);
+/* "a, b, c", with `last` (" or ") before the last of them. Returns `text`, which is cut to fit. */
+const char *ss_words_join(const char *const *words, const char *last, char *text, size_t size);
 
 /* The entry of `known` (NULL-terminated) with the least edit distance to `word`, or NULL when none is near. */
 const char *ss_nearest(const char *word, const char *const *known);

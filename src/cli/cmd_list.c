@@ -19,23 +19,14 @@ static const char *const things[] = {"schemes", "costs",   "clusters", "devices"
                                      "systems", "figures", "claims",   "scenarios", "schemas",   NULL};
 
 static void describe_option(const struct ss_option *o, char *text, size_t size) {
-  size_t used = (size_t)snprintf(text, size, "%s: ", o->name);
-  if (o->kind == SS_OPTION_FLAG) {
-    snprintf(text + used, size - used, "%s (%s)", o->default_value > 0 ? "true|false" : "false|true", o->help);
-    return;
-  }
-  if (o->kind == SS_OPTION_COUNT) {
-    snprintf(text + used, size - used, "%llu..%llu (%s)", (unsigned long long)o->low, (unsigned long long)o->high,
-             o->help);
-    return;
-  }
-  if (o->kind == SS_OPTION_REAL) {
-    snprintf(text + used, size - used, "above 0, at most %llu (%s)", (unsigned long long)o->high, o->help);
-    return;
-  }
-  for (size_t i = 0; o->choices[i] && used < size; i++)
-    used += (size_t)snprintf(text + used, size - used, "%s%s", i ? "|" : "", o->choices[i]);
-  if (used < size) snprintf(text + used, size - used, " (%s)", o->help);
+  const unsigned long long low = o->low, high = o->high;
+  snprintf(text, size, "%s: ", o->name);
+  if (o->kind == SS_OPTION_FLAG) ss_append(text, size, "%s", o->default_value > 0 ? "true|false" : "false|true");
+  else if (o->kind == SS_OPTION_COUNT) ss_append(text, size, "%llu..%llu", low, high);
+  else if (o->kind == SS_OPTION_REAL) ss_append(text, size, "above 0, at most %llu", high);
+  else
+    for (size_t i = 0; o->choices[i]; i++) ss_append(text, size, "%s%s", i ? "|" : "", o->choices[i]);
+  ss_append(text, size, " (%s)", o->help);
 }
 
 static cJSON *entry(cJSON *list, const char *name, const char *summary) {
@@ -165,16 +156,14 @@ static bool print(const void *context, FILE *stream, struct ss_error *error) {
 
 static bool run(struct ss_call *call, struct ss_error *error) {
   const char *kind = call->operands == 1 ? call->operand[0] : NULL;
+  char all[200];
   bool known = false;
   if (call->operands == 2 && strcmp(call->operand[0], "schema") == 0)
     return write_schema(call->operand[1], call->output, error);
   for (size_t i = 0; kind && things[i]; i++) known = known || strcmp(things[i], kind) == 0;
   if (!known)
-    return ss_fail(
-        error, SS_BAD_INPUT,
-        "say what to list: schemes, costs, clusters, devices, libraries, workloads, systems, figures, claims, "
-        "scenarios or schemas%s",
-        ss_suggest(kind ? kind : "", things, NULL).text);
+    return ss_fail(error, SS_BAD_INPUT, "say what to list: %s%s", ss_words_join(things, " or ", all, sizeof all),
+                   ss_suggest(kind ? kind : "", things, NULL).text);
   SS_AUTO_JSON cJSON *root = cJSON_CreateObject();
   cJSON *items = cJSON_AddArrayToObject(root, kind);
   bool ok = true;

@@ -166,27 +166,15 @@ const char *ss_command_words(const struct ss_command *command, int argc, char *c
   return text;
 }
 
-/* "import, synth or fit" */
-static const char *list(const struct ss_command *const *commands, char *text, size_t size) {
-  text[0] = '\0';
-  for (size_t i = 0; commands[i]; i++) {
-    const char *between = i == 0 ? "" : commands[i + 1] ? ", " : " or ";
-    const size_t used = strlen(text);
-    (void)snprintf(text + used, size - used, "%s%s", between, commands[i]->name);
-  }
-  return text;
-}
-
 static bool execute_subcommand(const struct ss_command *command, int argc, char **argv, struct ss_error *error) {
   const char *names[SUBCOMMANDS_MAX + 1] = {NULL};
   char all[200];
-  list(command->commands, all, sizeof all);
+  for (size_t i = 0; i < SUBCOMMANDS_MAX && command->commands[i]; i++) names[i] = command->commands[i]->name;
+  ss_words_join(names, " or ", all, sizeof all);
   if (argc < 2) return ss_fail(error, SS_BAD_INPUT, "say what to do: %s (--help tells more)", all);
   if (asks_for_help(argv[1])) return print_help(command, error);
-  for (size_t i = 0; i < SUBCOMMANDS_MAX && command->commands[i]; i++) {
-    names[i] = command->commands[i]->name;
+  for (size_t i = 0; names[i]; i++)
     if (strcmp(argv[1], names[i]) == 0) return ss_command_execute(command->commands[i], argc - 1, argv + 1, error);
-  }
   return ss_fail(error, SS_BAD_INPUT, "\"%s\" is not %s%s", argv[1], all, ss_suggest(argv[1], names, NULL).text);
 }
 

@@ -345,14 +345,13 @@ static bool compare(struct execution *x, struct ss_executed *out, struct ss_erro
     out->exact = false;
     (void)snprintf(out->mismatch, sizeof out->mismatch, "other values than those of the simulation");
   }
-  int code = ss_wait_bcast(x->simulated, bytes, MPI_BYTE, 0);
-  const size_t work = (size_t)x->player.endpoints * SS_KERNELS * sizeof *x->work;
-  if (code == MPI_SUCCESS) code = ss_wait_bcast(x->work, (int)work, MPI_BYTE, 0);
-  if (code == MPI_SUCCESS) code = ss_wait_bcast(&out->predicted, 1, MPI_DOUBLE, 0);
-  if (code == MPI_SUCCESS) code = ss_wait_bcast(&out->network, 1, MPI_DOUBLE, 0);
-  if (code == MPI_SUCCESS) code = ss_wait_bcast(&out->exact, 1, MPI_C_BOOL, 0);
-  if (code == MPI_SUCCESS) code = ss_wait_bcast(out->mismatch, sizeof out->mismatch, MPI_CHAR, 0);
-  if (code == MPI_SUCCESS) code = compare_kernels(x, out);
+  ss_communicator_broadcast(x->comm, x->simulated, (size_t)bytes);
+  ss_communicator_broadcast(x->comm, x->work, (size_t)x->player.endpoints * SS_KERNELS * sizeof *x->work);
+  ss_communicator_broadcast(x->comm, &out->predicted, sizeof out->predicted);
+  ss_communicator_broadcast(x->comm, &out->network, sizeof out->network);
+  ss_communicator_broadcast(x->comm, &out->exact, sizeof out->exact);
+  ss_communicator_broadcast(x->comm, out->mismatch, sizeof out->mismatch);
+  int code = compare_kernels(x, out);
   if (code == MPI_SUCCESS) code = gather_kernels(x, out);
   if (!ss_mpi_check(code, "sharing the simulation", error)) ss_communicator_abort(x->comm, error);
   out->equal = memcmp(x->simulated, x->executed, (size_t)bytes) == 0;

@@ -53,7 +53,7 @@ static bool others_are_zero(const struct ss_dense_proof *p, const struct ss_chun
 
 static bool sparse(struct ss_proof *proof, const struct ss_chunk *c, uint32_t column, const struct ss_chunk *only) {
   struct ss_dense_proof *p = (struct ss_dense_proof *)proof;
-  const struct ss_aside aside = ss_aside_begin();
+  SS_ASIDE;
   bool good = sound(p, c) && sound_columns(p, c, column) && rows_equal_sum(p, c, column);
   if (only) {
     good = good && c->count == only->count &&
@@ -63,25 +63,22 @@ static bool sparse(struct ss_proof *proof, const struct ss_chunk *c, uint32_t co
     good = good && others_are_zero(p, c);
     p->covered += (c->high - c->low) * c->width;
   }
-  ss_aside_end(&aside);
   return good;
 }
 
 static bool dense(struct ss_proof *proof, const struct ss_chunk *c, uint32_t units) {
   struct ss_dense_proof *p = (struct ss_dense_proof *)proof;
-  const struct ss_aside aside = ss_aside_begin();
+  SS_ASIDE;
   (void)units; /* values are by row, not by unit */
   uint64_t n = (c->high - c->low) * c->width;
-  bool good = c->low <= c->high && c->high <= p->rows && c->width == p->width && (c->values || n == 0) &&
-              (n == 0 || equal(c->values, p->sum + c->low * p->width, n));
   p->covered += n;
-  ss_aside_end(&aside);
-  return good;
+  return c->low <= c->high && c->high <= p->rows && c->width == p->width && (c->values || n == 0) &&
+         (n == 0 || equal(c->values, p->sum + c->low * p->width, n));
 }
 
 static bool parameters(struct ss_proof *proof, const struct ss_chunk *c, uint32_t column) {
   struct ss_dense_proof *p = (struct ss_dense_proof *)proof;
-  const struct ss_aside aside = ss_aside_begin();
+  SS_ASIDE;
   bool good = sound_columns(p, c, column) && (c->count == 0 || (c->rows && (c->values || c->width == 0)));
   for (uint64_t i = 0; good && i < c->count; i++) {
     uint64_t mark = ss_contribution(SS_PARAMETERS, c->rows[i], 0);
@@ -89,7 +86,6 @@ static bool parameters(struct ss_proof *proof, const struct ss_chunk *c, uint32_
     for (uint32_t k = 0; good && k < c->width; k++) good = value[k] == ss_contribution_value(mark, column + k);
   }
   p->listed += c->count + 1;
-  ss_aside_end(&aside);
   return good;
 }
 
@@ -98,7 +94,7 @@ static bool pooled(struct ss_proof *proof, uint32_t rank, uint32_t table, const 
   struct ss_dense_proof *p = (struct ss_dense_proof *)proof;
   const struct ss_bagged *b = &p->input->bagged[rank];
   const uint64_t low = b->first[table], n = b->first[table + 1] - low, lookups = p->input->lookups[rank];
-  const struct ss_aside aside = ss_aside_begin();
+  SS_ASIDE;
   float *sum = ss_alloc_zero(n * c->width, sizeof *sum);
   bool good = sum && (c->count == 0 || (c->rows && (c->values || c->width == 0)));
   for (uint64_t i = ss_lower_bound(b->bag, lookups, low); good && i < lookups && b->bag[i] - low < n; i++) {
@@ -116,7 +112,6 @@ static bool pooled(struct ss_proof *proof, uint32_t rank, uint32_t table, const 
   good = good && nothing(sum, n * c->width);
   free(sum);
   p->listed += c->count + 1;
-  ss_aside_end(&aside);
   return good;
 }
 

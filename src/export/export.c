@@ -42,18 +42,14 @@ bool ss_export_path_check(const struct ss_export_format *format, const char *pat
 enum { TEXT_SIZE = 400 };
 
 static void add_count(char text[static TEXT_SIZE], size_t count, const char *what) {
-  const size_t used = strlen(text);
-  if (count > 1) (void)snprintf(text + used, TEXT_SIZE - used, "%s%zu %s", used ? ", " : "", count, what);
+  if (count > 1) ss_append(text, TEXT_SIZE, "%s%zu %s", text[0] ? ", " : "", count, what);
 }
 
 /* "sweep" and what it changes. */
 static void name_cells(const struct ss_point *point, char text[static TEXT_SIZE]) {
   const cJSON *axis;
   (void)snprintf(text, TEXT_SIZE, "places of \"sweep\":");
-  cJSON_ArrayForEach(axis, point->at) {
-    const size_t used = strlen(text);
-    (void)snprintf(text + used, TEXT_SIZE - used, " %s", axis->string);
-  }
+  cJSON_ArrayForEach(axis, point->at) ss_append(text, TEXT_SIZE, " %s", axis->string);
 }
 
 bool ss_export_point(const struct ss_study *study, const struct ss_point **point, struct ss_error *error) {

@@ -317,24 +317,21 @@ static bool join_note(struct ss_node root, struct ss_plot *plot, struct ss_error
   const struct ss_node source = ss_node_get(root, "source"), note = ss_node_get(root, "note"),
                        estimated = ss_node_get(root, "estimated");
   const char *text;
-  char whole[3000];
-  size_t used = 0;
-  whole[0] = '\0';
+  char whole[3000] = "";
   if (ss_node_present(source)) {
     if (!ss_node_text(source, &text, error)) return false;
-    used += (size_t)snprintf(whole, sizeof whole, "After %.300s. ", text);
+    ss_append(whole, sizeof whole, "After %.300s. ", text);
   }
   if (ss_node_present(note)) {
     if (!ss_node_text(note, &text, error)) return false;
-    used += (size_t)snprintf(whole + used, sizeof whole - used, "%.1200s ", text);
+    ss_append(whole, sizeof whole, "%.1200s ", text);
   }
   for (struct ss_node at = ss_node_first(estimated); ss_node_present(at); at = ss_node_next(at)) {
     if (!ss_node_text(at, &text, error)) return false;
-    if (used + 320 > sizeof whole) break;
-    used += (size_t)snprintf(whole + used, sizeof whole - used, "%s%.300s",
-                             at.at == estimated.at->child ? "Estimated: " : "; ", text);
+    if (strlen(whole) + 320 > sizeof whole) break;
+    ss_append(whole, sizeof whole, "%s%.300s", at.at == estimated.at->child ? "Estimated: " : "; ", text);
   }
-  if (!used) return true;
+  if (!whole[0]) return true;
   plot->note = ss_plot_text(plot, whole);
   return plot->note ? true : ss_fail_memory(error, "reading a figure");
 }

@@ -70,8 +70,7 @@ static void list_values(const cJSON *list, const char *field, char *text, size_t
     for (const cJSON *s = seen ? seen->child : NULL; s && !known; s = s->next) known = cJSON_Compare(s, found, true);
     if (known || !cJSON_AddItemToArray(seen, cJSON_Duplicate(found, true))) continue;
     SS_AUTO_FREE char *value = cJSON_IsString(found) ? NULL : cJSON_PrintUnformatted(found);
-    const size_t used = strlen(text);
-    snprintf(text + used, size - used, "%s%s", used ? ", " : "", value ? value : found->valuestring);
+    ss_append(text, size, "%s%s", text[0] ? ", " : "", value ? value : found->valuestring);
   }
 }
 
@@ -164,12 +163,12 @@ static cJSON *find_cells(const cJSON *list, const struct free_fields *f) {
 }
 
 static void title_of(const cJSON *cell, const char *before, char *text, size_t size) {
-  size_t used = (size_t)snprintf(text, size, "%s", before ? before : "");
-  for (const cJSON *p = cell->child; p && used < size; p = p->next) {
+  snprintf(text, size, "%s", before ? before : "");
+  for (const cJSON *p = cell->child; p; p = p->next) {
     char value[100];
     if (cJSON_IsString(p)) snprintf(value, sizeof value, "%.90s", p->valuestring);
     else ss_figure_value(p->string, cJSON_IsNumber(p) ? p->valuedouble : cJSON_IsTrue(p), value, sizeof value);
-    used += (size_t)snprintf(text + used, size - used, "%s%s = %s", used ? ", " : "", p->string, value);
+    ss_append(text, size, "%s%s = %s", text[0] ? ", " : "", p->string, value);
   }
 }
 
@@ -323,10 +322,7 @@ static struct free_fields free_fields_of(const struct making *m, const struct ax
 
 static bool fail_cells(const struct making *m, const struct free_fields *f, int cells, struct ss_error *error) {
   char names[600] = "";
-  for (size_t i = 0; i < f->count; i++) {
-    const size_t used = strlen(names);
-    snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", f->name[i]);
-  }
+  for (size_t i = 0; i < f->count; i++) ss_append(names, sizeof names, "%s%s", i ? ", " : "", f->name[i]);
   return ss_fail(error, SS_BAD_INPUT,
                  "%s: %d places would be drawn as if they were one, %s var%s: choose with --where %s=VALUE, or draw "
                  "along it with --x or --series",
@@ -370,7 +366,10 @@ bool ss_figure_plot_results(const struct ss_plot_options *a, const cJSON *result
   const cJSON *all = ss_records(result);
   if (!check_axes("--log", a->log, error) || !check_axes("--log2", a->log2, error)) return false;
   if (!all || !all->child) return ss_figure_fail_empty(a->file, error);
-  SS_AUTO_JSON cJSON *root = cJSON_CreateObject(), *list = cJSON_CreateArray(), *where = cJSON_CreateObject();
+  cJSON *root = cJSON_CreateObject();
+  SS_AUTO_DOC struct ss_doc *figure = NULL;
+  if (!ss_doc_adopt("plot", root, &figure, error)) return false;
+  SS_AUTO_JSON cJSON *list = cJSON_CreateArray(), *where = cJSON_CreateObject();
   struct making m = {.root = root, .a = a, .kind = a->kind ? a->kind : "lines", .list = list, .where = where};
   const bool members = a->each || strcmp(m.kind, "traffic") == 0 || strcmp(m.kind, "links") == 0;
   if (!read_wheres(where, a, error) || !choose(all, where, members, list, error)) return false;
@@ -378,8 +377,5 @@ bool ss_figure_plot_results(const struct ss_plot_options *a, const cJSON *result
   if (!m.series) m.series = "tensor";
   if (!make_panels(&m, error)) return false;
   explain_map(&m);
-  SS_AUTO_FREE char *text = cJSON_PrintUnformatted(root);
-  SS_AUTO_DOC struct ss_doc *figure = NULL;
-  if (!text) return ss_fail_memory(error, "drawing");
-  return ss_doc_parse("plot", text, strlen(text), &figure, error) && ss_figure_fill(figure, all, notice, plot, error);
+  return ss_figure_fill(figure, all, notice, plot, error);
 }

@@ -167,14 +167,13 @@ bool ss_figure_add_members(const cJSON *result, const struct ss_figure_mapping *
 
 static void name_fields(const cJSON *object, const char *before, char *text, size_t size) {
   for (const cJSON *item = object ? object->child : NULL; item; item = item->next) {
-    const size_t used = strlen(text);
-    if (!item->string || used + strlen(item->string) + strlen(before) + 4 >= size) continue;
+    if (!item->string || strlen(text) + strlen(item->string) + strlen(before) + 4 >= size) continue;
     if (cJSON_IsObject(item) && !before[0]) {
       char prefix[300];
       snprintf(prefix, sizeof prefix, "%.250s.", item->string);
       name_fields(item, prefix, text, size);
     } else if (!cJSON_IsObject(item) && !cJSON_IsNull(item)) {
-      snprintf(text + used, size - used, "%s%s%s", used ? ", " : "", before, item->string);
+      ss_append(text, size, "%s%s%s", text[0] ? ", " : "", before, item->string);
     }
   }
 }

@@ -30,13 +30,12 @@ static bool differs(const cJSON *runs, const char *key) {
 /* The scheme, and in what else the runs differ. */
 static void title_of(const cJSON *run, const cJSON *runs, char *text, size_t size) {
   const cJSON *at = ss_json_get(run, "at");
-  size_t used = (size_t)snprintf(text, size, "%s, %u ranks", ss_json_word(run, "label"), number_of(run, "ranks"));
-  if (differs(runs, "tensor") && used < size)
-    used += (size_t)snprintf(text + used, size - used, ", %s", ss_json_word(run, "tensor"));
-  for (const cJSON *p = at ? at->child : NULL; p && used < size; p = p->next) {
+  snprintf(text, size, "%s, %u ranks", ss_json_word(run, "label"), number_of(run, "ranks"));
+  if (differs(runs, "tensor")) ss_append(text, size, ", %s", ss_json_word(run, "tensor"));
+  for (const cJSON *p = at ? at->child : NULL; p; p = p->next) {
     if (!differs(runs, p->string)) continue;
     SS_AUTO_FREE char *value = cJSON_IsString(p) ? NULL : cJSON_PrintUnformatted(p);
-    used += (size_t)snprintf(text + used, size - used, ", %s = %s", p->string, value ? value : p->valuestring);
+    ss_append(text, size, ", %s = %s", p->string, value ? value : p->valuestring);
   }
 }
 

@@ -28,56 +28,49 @@ static bool add_setting(struct ss_learn_request *q, struct ss_node node, struct 
   return true;
 }
 
-/* What a text of JSON says, or the list of schemes that words name. */
-static bool read_words(struct ss_node node, struct ss_doc **out, struct ss_error *error) {
-  const char *text;
+/* What a text of JSON says, or the schemes that its words name, of which "lossless" stands for all that are. */
+static bool add_text(cJSON *list, struct ss_node node, const char *text, struct ss_error *error);
+
+/* Adds what the node lists: schemes, texts of them, or lists of both. */
+static bool add_node(cJSON *list, struct ss_node node, struct ss_error *error) {
+  if (ss_node_is_text(node)) return add_text(list, node, node.at->valuestring, error);
+  if (!ss_node_is_array(node))
+    return cJSON_AddItemToArray(list, cJSON_Duplicate(node.at, true)) || ss_fail_memory(error, "reading schemes");
+  if (ss_node_size(node) == 0) return ss_node_fail(node, error, "expected a list of schemes: it names no scheme");
+  for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n))
+    if (!add_node(list, n, error)) return false;
+  return true;
+}
+
+static bool add_text(cJSON *list, struct ss_node node, const char *text, struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *parsed = NULL;
   char name[80];
-  if (!ss_node_text(node, &text, error)) return false;
   (void)ss_doc_position(node.doc, "schemes", name, sizeof name);
-  if (text[0] == '{' || text[0] == '[') return ss_doc_parse(name, text, strlen(text), out, error);
-  cJSON *list = ss_study_schemes(text, error);
-  return list ? ss_doc_adopt(name, list, out, error) : false;
-}
-
-/* "lossless" stands for all schemes that are. */
-static bool add_lossless(struct ss_learn_request *q, struct ss_node node, struct ss_error *error) {
-  for (const struct ss_scheme *const *s = ss_schemes(); *s; s++) {
-    SS_AUTO_DOC struct ss_doc *doc = NULL;
-    if (!ss_scheme_lossless(*s)) continue;
-    if (!ss_doc_adopt(ss_doc_name(node.doc), cJSON_CreateString((*s)->name), &doc, error) ||
-        !add_setting(q, ss_doc_root(doc), error))
-      return false;
+  if (text[0] == '{' || text[0] == '[')
+    return ss_doc_parse(name, text, strlen(text), &parsed, error) && add_node(list, ss_doc_root(parsed), error);
+  SS_AUTO_JSON cJSON *words = ss_study_schemes(text, error);
+  while (words && words->child) {
+    SS_AUTO_JSON cJSON *word = cJSON_DetachItemFromArray(words, 0);
+    const bool all = cJSON_IsString(word) && strcmp(word->valuestring, "lossless") == 0;
+    for (const struct ss_scheme *const *s = ss_schemes(); all && *s; s++)
+      if (ss_scheme_lossless(*s)) cJSON_AddItemToArray(list, cJSON_CreateString((*s)->name));
+    if (!all && cJSON_AddItemToArray(list, word)) word = NULL;
   }
-  return true;
+  return words;
 }
 
-static bool add_item(struct ss_learn_request *q, struct ss_node node, struct ss_error *error) {
-  const bool all = ss_node_is_text(node) && strcmp(node.at->valuestring, "lossless") == 0;
-  return all ? add_lossless(q, node, error) : add_setting(q, node, error);
-}
-
-static bool add_text(struct ss_learn_request *q, struct ss_node text, struct ss_error *error) {
-  SS_AUTO_DOC struct ss_doc *doc = NULL;
-  if (!read_words(text, &doc, error)) return false;
-  const struct ss_node root = ss_doc_root(doc);
-  if (!ss_node_is_array(root)) return add_item(q, root, error);
-  if (ss_node_size(root) == 0) return ss_node_fail(root, error, "the list names no scheme");
-  for (struct ss_node n = ss_node_first(root); ss_node_present(n); n = ss_node_next(n))
-    if (!add_item(q, n, error)) return false;
-  return true;
-}
-
-/* A text, or a list of texts and objects; without them allreduce. */
+/* Without them allreduce. */
 static bool read_schemes(struct ss_node schemes, struct ss_learn_request *q, struct ss_error *error) {
-  SS_AUTO_DOC struct ss_doc *usual = NULL;
-  if (ss_node_is_text(schemes)) return add_text(q, schemes, error);
-  if (!ss_node_present(schemes))
-    return ss_doc_adopt("schemes", cJSON_CreateString("allreduce"), &usual, error) &&
-           add_setting(q, ss_doc_root(usual), error);
-  if (!ss_node_is_array(schemes) || ss_node_size(schemes) == 0)
-    return ss_node_fail(schemes, error, "expected a list of schemes");
-  for (struct ss_node n = ss_node_first(schemes); ss_node_present(n); n = ss_node_next(n))
-    if (!(ss_node_is_text(n) ? add_text(q, n, error) : add_item(q, n, error))) return false;
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  char name[80];
+  (void)ss_doc_position(schemes.doc, "schemes", name, sizeof name);
+  if (!ss_doc_adopt(name, cJSON_CreateArray(), &doc, error)) return false;
+  const struct ss_node list = ss_doc_root(doc);
+  if (!(ss_node_present(schemes) ? add_node(list.at, schemes, error)
+                                 : add_text(list.at, schemes, "allreduce", error)))
+    return false;
+  for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n))
+    if (!add_setting(q, n, error)) return false;
   return true;
 }
 

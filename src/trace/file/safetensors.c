@@ -1,5 +1,6 @@
 #include "trace/file/safetensors.h"
 
+#include "base/fields.h"
 #include "base/memory.h"
 
 #include <inttypes.h>
@@ -30,14 +31,15 @@ static int compare_offsets(const void *a, const void *b) {
   return x->end < y->end ? -1 : x->end > y->end;
 }
 
-static bool read_shape(struct ss_node shape, uint64_t *count, struct ss_error *error) {
+static bool read_shape(struct ss_node shape, void *out, struct ss_error *error) {
   if (!ss_node_is_array(shape) || ss_node_size(shape) != 1)
     return ss_node_fail(shape, error, "a trace's entries have one dimension (say [1000])");
-  return ss_node_count(ss_node_first(shape), 0, UINT64_C(1) << 53, count, error);
+  return ss_node_count(ss_node_first(shape), 0, UINT64_C(1) << 53, out, error);
 }
 
-static bool read_range(struct ss_node range, uint64_t size, struct ss_safetensors_entry *entry,
-                       struct ss_error *error) {
+/* [begin, end) */
+static bool read_range(struct ss_node range, void *out, struct ss_error *error) {
+  struct ss_safetensors_entry *entry = out;
   if (!ss_node_is_array(range) || ss_node_size(range) != 2)
     return ss_node_fail(range, error, "not a range of bytes (say [0, 800])");
   const struct ss_node begin = ss_node_first(range), end = ss_node_next(begin);
@@ -45,32 +47,30 @@ static bool read_range(struct ss_node range, uint64_t size, struct ss_safetensor
   if (!ss_node_count(end, 0, UINT64_C(1) << 53, &entry->end, error)) return false;
   if (entry->begin > entry->end)
     return ss_node_fail(range, error, "begins at %" PRIu64 ", after its end at %" PRIu64, entry->begin, entry->end);
-  if (entry->end > size)
-    return ss_node_fail(range, error,
-                        "ends at byte %" PRIu64 " of %" PRIu64 " bytes of data: the file is cut off or damaged",
-                        entry->end, size);
   return true;
 }
 
+#define PART(member) SS_STORED(struct ss_safetensors_entry, member)
+static const struct ss_field_spec fields[] = {
+    {"dtype", NULL, SS_IS_CHOICE(ss_safetensors_kinds), .required = true, PART(kind)},
+    {"shape", NULL, .required = true, .read = read_shape, PART(count)},
+    {"data_offsets", NULL, .required = true, .read = read_range},
+    {.name = NULL}};
+static const struct ss_object_spec spec = {.field = fields};
+
 static bool read_entry(struct ss_node node, uint64_t size, struct ss_safetensors_entry *entry,
                        struct ss_error *error) {
-  static const char *const keys[] = {"dtype", "shape", "data_offsets", NULL};
-  struct ss_node dtype, shape, range;
-  size_t kind;
-  if (!ss_node_keys(node, keys, error) || !ss_node_need(node, "dtype", &dtype, error) ||
-      !ss_node_need(node, "shape", &shape, error) || !ss_node_need(node, "data_offsets", &range, error) ||
-      !ss_node_choice(dtype, ss_safetensors_kinds, &kind, error))
-    return false;
-  *entry =
-      (struct ss_safetensors_entry){.name = ss_node_key(node), .node = node, .kind = (enum ss_safetensors_kind)kind};
-  if (!read_shape(shape, &entry->count, error)) return false;
-  if (!read_range(range, size, entry, error)) return false;
-
   uint64_t bytes;
+  *entry = (struct ss_safetensors_entry){.name = ss_node_key(node), .node = node};
+  if (!ss_object_read(&spec, node, entry, error)) return false;
+  if (entry->end > size)
+    return ss_node_fail(ss_node_get(node, "data_offsets"), error,
+                        "ends at byte %" PRIu64 " of %" PRIu64 " bytes of data: the file is cut off or damaged",
+                        entry->end, size);
   const uint64_t length = entry->end - entry->begin;
   if (!ss_mul_u64(entry->count, ss_safetensors_kind_bytes(entry->kind), &bytes) || bytes != length)
     return ss_node_fail(node, error, "shape [%" PRIu64 "] of %s does not fill its %" PRIu64 " bytes", entry->count,
-                        ss_safetensors_kinds[kind], length);
+                        ss_safetensors_kinds[entry->kind], length);
   return true;
 }
 

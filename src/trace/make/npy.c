@@ -1,6 +1,6 @@
 #include "trace/make/npy.h"
 
-#include "base/json.h"
+#include "base/fields.h"
 #include "base/memory.h"
 
 #include <inttypes.h>
@@ -49,22 +49,27 @@ static size_t to_json(const char *from, size_t size, char *out) {
   return length;
 }
 
+struct dictionary {
+  struct ss_node descr, shape;
+  bool fortran;
+};
+static const struct ss_field_spec fields[] = {
+    {"descr", NULL, SS_IS_ANY, .required = true, SS_STORED(struct dictionary, descr)},
+    {"fortran_order", NULL, SS_IS_FLAG, .required = true, SS_STORED(struct dictionary, fortran)},
+    {"shape", NULL, SS_IS_ANY, .required = true, SS_STORED(struct dictionary, shape)},
+    {.name = NULL}};
+static const struct ss_object_spec spec = {.field = fields};
+
 static bool read_dictionary(const char *text, size_t size, struct ss_npy *npy, struct ss_error *error) {
-  static const char *const keys[] = {"descr", "fortran_order", "shape", NULL};
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   char json[HEADER_MOST];
-  struct ss_node descr, order, shape;
-  bool fortran = true;
+  struct dictionary d;
   if (size > sizeof json) return fail(npy, "has a header of more than 10000 bytes", error);
   if (!ss_doc_parse(npy->name, json, to_json(text, size, json), &doc, NULL) || !ss_node_is_object(ss_doc_root(doc)))
     return fail(npy, "has a header that is no dictionary", error);
-  const struct ss_node root = ss_doc_root(doc);
-  if (!ss_node_keys(root, keys, error) || !ss_node_need(root, "descr", &descr, error) ||
-      !ss_node_need(root, "fortran_order", &order, error) || !ss_node_need(root, "shape", &shape, error))
-    return false;
-  if (!ss_node_flag(order, &fortran, NULL) || fortran)
-    return fail(npy, "is in Fortran's order: save it with numpy.ascontiguousarray", error);
-  return read_descr(descr, npy, error) && read_shape(shape, npy, error);
+  if (!ss_object_read(&spec, ss_doc_root(doc), &d, error)) return false;
+  if (d.fortran) return fail(npy, "is in Fortran's order: save it with numpy.ascontiguousarray", error);
+  return read_descr(d.descr, npy, error) && read_shape(d.shape, npy, error);
 }
 
 /* Where the header's text lies; the data follow it. */
