@@ -861,7 +861,7 @@ MUTANTS = [
            "ss_npy_ids(&pair->indices, begin + (first - before), part, out);",
            "ss_npy_ids(&pair->indices, first - before, part, out);", cli="import"),
     Mutant("a block of spilled ids begins one late", "src/base/spool.c", "offset_of(s, cursor->block) + LINK + within,",
-           "offset_of(s, cursor->block) + LINK + within + (within > 0),", cli="import"),
+           "offset_of(s, cursor->block) + LINK + within + (within > 0),", unit="base"),
     # --- bags
     Mutant("a bag reaches over its segment's end", "src/trace/file/verify.c",
            "if (bags->offsets[bags->first[s]] != t->offsets[s])", "if (false)", cli="pooling"),
@@ -904,8 +904,7 @@ MUTANTS = [
     Mutant("statistics are of the first tensors", "src/trace/measure/stats.c", "return asked->tensors > 0 ? asked->tensor[i] : i;",
            "return asked->tensors > 0 ? i : i;", unit="library"),
     Mutant("a fit takes messages of any size", "src/query/calibrate_request.c", "if (least <= 0 || (double)", "if (least <= 1e9 || (double)", cli="validate"),
-    Mutant("words of learn are one scheme", "src/query/learn_request.c", "if (!add_item(q, n, error)) return false;\n  return true;\n}\n\n/* A text",
-           "return add_item(q, n, error);\n  return true;\n}\n\n/* A text", unit="library"),
+    Mutant("words of learn are one scheme", "src/query/learn_request.c", "while (words && words->child)", "if (words && words->child)", unit="library"),
     Mutant("greedy weighs bytes alone", "src/study/placing.c", "return fmax(l.bytes, l.held);", "return l.bytes;", cli="placement"),
     Mutant("the smallest table goes first", "src/study/placing.c", "if (dx != dy) return dx > dy ? -1 : 1;",
            "if (dx != dy) return dx < dy ? -1 : 1;", cli="placement"),

@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/spool.h"
 #include "base/units.h"
 #include "base/work.h"
 
@@ -1262,6 +1263,25 @@ TEST(work_fails_as_one_thread_would) {
     assert_int_equal(toil.open, 0);
     assert_true(toil.told <= first && (first < ITEMS || toil.told == ITEMS));
     if (first < ITEMS) assert_int_equal(strtoull(error.text, NULL, 10), first);
+  }
+}
+
+/* Two streams side by side, by parts of any size, in blocks of no round one; most of them go to the file. */
+TEST(a_spool_gives_back_what_it_took) {
+  enum { STREAMS = 3001, PARTS = 900 };
+  SS_AUTO(ss_spool_close) struct ss_spool spool = {.file = -1};
+  struct ss_spool_cursor cursor[2] = {{0}, {0}};
+  struct ss_error error;
+  unsigned char part[PARTS], wanted[PARTS];
+  assert_true(ss_spool_open(&spool, "-", STREAMS, &error));
+  for (uint64_t i = 0, at = 0, size = 0; i < 2 * PARTS; i++, at = i == PARTS ? 0 : at + size) {
+    size = i < PARTS ? i : 2 * PARTS - 1 - i;
+    for (uint32_t stream = 0; stream < 2; stream++) {
+      for (uint64_t k = 0; k < size; k++) wanted[k] = (unsigned char)((at + k) * (at + k) >> (5 + stream));
+      if (i < PARTS) assert_true(ss_spool_add(&spool, 2000 * stream, wanted, size, &error));
+      else assert_true(ss_spool_read(&spool, 2000 * stream, &cursor[stream], part, size, &error));
+      if (i >= PARTS) assert_memory_equal(part, wanted, size);
+    }
   }
 }
 
