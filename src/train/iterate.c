@@ -21,6 +21,7 @@ struct instance {
   uint64_t iteration;
   double submitted, ended; /* s */
   int64_t cause, span;     /* spans: of the operation that submitted it; its own */
+  bool held;               /* it was made, and waits for another task before it is submitted */
 };
 
 struct player {
@@ -163,18 +164,10 @@ static bool next(void *context, uint32_t stream, double now, double *seconds) {
   return true;
 }
 
-static bool submit(struct player *p, uint32_t task, uint64_t iteration, const struct stream *last, double now,
-                   struct ss_error *error) {
-  const struct ss_task *what = &p->t->task[task];
-  const struct ss_software *software = &p->t->policy.concurrency.software;
-  const uint32_t slot = 2 * task + iteration % 2;
-  if (++p->ready[task] < p->events.streams) return true;
-  p->ready[task] = 0;
-  p->instance[slot] = (struct instance){iteration, now, now, last->last, -1};
-  if (what->kind == SS_TASK_PRIOR)
-    ss_events_rekey(&p->events, p->t->task[what->delayed].channel, 2 * what->delayed + (iteration + 1) % 2,
-                    p->t->task[what->delayed].late_key);
-  const double alone = what->period ? what->seconds[iteration % what->period] : 0, copy = software->copy;
+static bool submit(struct player *p, uint32_t slot, struct ss_error *error) {
+  const struct ss_task *what = &p->t->task[slot / 2];
+  const double copy = p->t->policy.concurrency.software.copy;
+  const double alone = what->period ? what->seconds[p->instance[slot].iteration % what->period] : 0;
   return ss_events_submit(&p->events, what->channel,
                           (struct ss_event){.at = what->key,
                                             .who = slot,
@@ -183,17 +176,51 @@ static bool submit(struct player *p, uint32_t task, uint64_t iteration, const st
                           error);
 }
 
+/* Do delayed rows of the iteration before still have to come, on another channel than their table's prior rows? On
+ * the same one their turn is before. */
+static bool is_held(struct player *p, const struct ss_task *prior, uint64_t iteration) {
+  const struct ss_task *delayed = &p->t->task[prior->delayed];
+  ss_events_rekey(&p->events, delayed->channel, 2 * prior->delayed + (iteration + 1) % 2, delayed->late_key);
+  return delayed->channel != prior->channel && p->done[prior->delayed] < iteration;
+}
+
+static bool make(struct player *p, uint32_t task, uint64_t iteration, const struct stream *last, double now,
+                 struct ss_error *error) {
+  const struct ss_task *what = &p->t->task[task];
+  const uint32_t slot = 2 * task + iteration % 2;
+  if (++p->ready[task] < p->events.streams) return true;
+  p->ready[task] = 0;
+  p->instance[slot] = (struct instance){iteration, now, now, last->last, -1, false};
+  p->instance[slot].held = what->kind == SS_TASK_PRIOR && is_held(p, what, iteration);
+  return p->instance[slot].held || submit(p, slot, error);
+}
+
+/* The delayed rows have come: prior rows that were held for them. */
+static bool release(struct player *p, uint32_t delayed, double now, struct ss_error *error) {
+  const uint64_t iteration = p->done[delayed];
+  for (uint32_t i = 0; i < p->t->gradients; i++) {
+    const uint32_t slot = 2 * i + iteration % 2;
+    struct instance *x = &p->instance[slot];
+    if (p->t->task[i].kind != SS_TASK_PRIOR || p->t->task[i].delayed != delayed || !x->held) continue;
+    x->held = false;
+    x->submitted = now;
+    x->cause = p->instance[2 * delayed + (iteration + 1) % 2].span;
+    return submit(p, slot, error);
+  }
+  return true;
+}
+
 static bool make_tasks(struct player *p, struct operation o, const struct stream *s, double now,
                        struct ss_error *error) {
   const struct ss_timetable *t = p->t;
   const struct ss_task_lists *lists = o.kind == SS_SPAN_BACKWARD ? &t->by_backward : &t->by_forward;
   if (o.kind == SS_SPAN_SPLIT) {
     for (uint32_t k = 0; k < t->gradients; k++)
-      if (t->task[k].kind != SS_TASK_GRADIENT && !submit(p, k, o.iteration, s, now, error)) return false;
+      if (t->task[k].kind != SS_TASK_GRADIENT && !make(p, k, o.iteration, s, now, error)) return false;
     return true;
   }
   for (uint32_t i = lists->first[o.module]; i < lists->first[o.module + 1]; i++)
-    if (!submit(p, lists->task[i], o.iteration, s, now, error)) return false;
+    if (!make(p, lists->task[i], o.iteration, s, now, error)) return false;
   return true;
 }
 
@@ -237,7 +264,6 @@ static void task_started(void *context, uint32_t slot, double now) {
 static bool task_ended(void *context, uint32_t slot, double now, struct ss_error *error) {
   struct player *p = context;
   struct instance *x = &p->instance[slot];
-  (void)error;
   p->done[slot / 2] = x->iteration + 1;
   x->ended = now;
   if (x->span >= 0) p->out->span[x->span].end = now;
@@ -245,7 +271,7 @@ static bool task_ended(void *context, uint32_t slot, double now, struct ss_error
     p->gradients_done++;
     p->last_gradient = slot;
   }
-  return true;
+  return p->t->task[slot / 2].kind != SS_TASK_DELAYED || release(p, slot / 2, now, error);
 }
 
 static void passed(void *context, double from, double to) {

@@ -262,7 +262,7 @@ TEST(a_play_alone_is_the_engines) {
 
 /* --- random trainings ------------------------------------------------------------------------------------------ */
 
-enum { ITERATIONS = 4, PERIOD = 3 };
+enum { ITERATIONS = 12, PERIOD = 3 };
 
 /* A workload whose tasks play what the show has. */
 struct course {

@@ -188,11 +188,20 @@ static void make(struct plan *p, uint32_t task, uint64_t iteration) {
   }
 }
 
+/* Prior rows wait for delayed ones of the iteration before. */
+static bool is_held(const struct plan *p, const struct entry *e) {
+  const struct ss_task *task = &p->t->task[e->task];
+  for (uint32_t i = 0; i < p->t->tasks && task->kind == SS_TASK_PRIOR && e->iteration > 0; i++)
+    if (p->t->task[i].kind == SS_TASK_DELAYED && *p->t->task[i].member == *task->member)
+      return !p->done[i][e->iteration - 1];
+  return false;
+}
+
 static bool choose(struct plan *p, uint32_t lane) {
   uint32_t best = UINT32_MAX;
   if (p->lane[lane].phase != FREE) return false;
   for (uint32_t i = 0; i < p->waits; i++) {
-    if (lane_of(p, &p->t->task[p->waiting[i].task]) != lane) continue;
+    if (lane_of(p, &p->t->task[p->waiting[i].task]) != lane || is_held(p, &p->waiting[i])) continue;
     if (best == UINT32_MAX || before(turn_of(p, &p->waiting[i]), turn_of(p, &p->waiting[best]))) best = i;
   }
   if (best == UINT32_MAX) return false;
