@@ -100,72 +100,48 @@ static double *sum_of(const struct ss_model_gradient *gradient, uint32_t row, ui
   return gradient->value + ss_lower_bound(gradient->row, gradient->count, row) * width;
 }
 
-/* Vectors of numbers that are computed alike: what comes out does not depend on how wide the machine's are. A lane is
- * an example: a word that is predicted. Each of its sums adds up in the order that it would have alone. */
-enum { LANES = 4 };
-typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
-typedef uint64_t whole __attribute__((vector_size(LANES * sizeof(uint64_t))));
-
-/* A batch at work. Word 0 of a sum is the one that is predicted, the others are samples. */
+/* A batch at work. Word 0 of a sum is the one that is predicted, the others are samples. Loops run over words, or
+ * over a row's elements, so that compilers make vectors of them: each sum adds up in one order, however wide these
+ * are. */
 struct work {
   const struct ss_model *model;
   const struct ss_batch *batch;
   double weight;
   double **sum[SS_TABLES]; /* [count] where the gradient of a word of the batch adds up; NULL: nowhere */
-  double *row;             /* [samples + 1][width] of the samples */
+  double *row;             /* [samples][width] of the samples */
+  double *turned;          /* [width][samples] the same */
   uint32_t *word;          /* [samples + 1] */
   double **into;           /* [samples + 1] where a word's output gradient adds up */
   double *expected;        /* [samples + 1] log_expected of the words */
-  uint64_t at[LANES];      /* the examples */
-  uint32_t examples;       /* how many lanes are taken; the others are as the first */
-  double share[LANES];     /* of a word of its context */
-  double *mean;            /* [LANES][width] h of an example */
-  lanes *score;            /* [samples + 1] */
-  lanes *own;              /* [width] rows of the predicted words, turned */
-  lanes *turned;           /* [width] the means, turned */
-  lanes *of_mean;          /* [width] their gradients */
+  double *score;           /* [samples + 1] */
+  double *mean;            /* [width] h of an example */
+  double *of_mean;         /* [width] its gradient */
 };
 
-static void add(double *restrict to, double factor, const double *restrict from, uint32_t n) {
+static inline void add(double *restrict to, double factor, const double *restrict from, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) to[i] += factor * from[i];
 }
 
-/* What numbers are multiplied by: number t of output o is from[o * output + t * term]. */
-struct factors {
-  const double *from;
-  size_t output, term;
-};
-
-/* to[o] += the sum over t of by[t] * number t of output o, t ascending */
-static inline __attribute__((always_inline)) void combine(lanes *restrict to, const lanes *by, struct factors f,
-                                                          uint32_t terms, uint32_t n) {
-  enum { AT_ONCE = 4 };
-  uint32_t o = 0;
-  for (; o + AT_ONCE <= n; o += AT_ONCE) {
-    const double *from = f.from + o * f.output;
-    lanes sum[AT_ONCE] = {to[o], to[o + 1], to[o + 2], to[o + 3]};
-    for (uint32_t t = 0; t < terms; t++)
-      for (uint32_t k = 0; k < AT_ONCE; k++) sum[k] += by[t] * from[k * f.output + t * f.term];
-    for (uint32_t k = 0; k < AT_ONCE; k++) to[o + k] = sum[k];
-  }
-  for (; o < n; o++)
-    for (uint32_t t = 0; t < terms; t++) to[o] += by[t] * f.from[o * f.output + t * f.term];
-}
-
-/* e^(x[i] - *most) in the place of x[i], to about an ulp; none is above *most.
+/* e^(x[i] - most) in the place of x[i], to about an ulp; none is above `most`.
  * 2^k e^r, r within half of ln 2, whose power series ends with r^13. Below e^-700: 0. */
-static inline __attribute__((always_inline)) void exponentials(lanes *x, const lanes *most, uint32_t n) {
+static inline void exponentials(double *x, double most, uint32_t n) {
   static const double inverse_ln2 = 0x1.71547652b82fep+0, ln2_high = 0x1.62e42feep-1, ln2_low = 0x1.a39ef35793c76p-33,
                       rounder = 0x1.8p+52; /* sums with it are whole */
   static const double series[] = {
       1. / 479001600, 1. / 39916800, 1. / 3628800, 1. / 362880, 1. / 40320, 1. / 5040, 1. / 720,
       1. / 120,       1. / 24,       1. / 6,       1. / 2,      1.,         1.};
   for (uint32_t i = 0; i < n; i++) {
-    const lanes at = x[i] - *most, shifted = at * inverse_ln2 + rounder, k = shifted - rounder,
-                r = at - k * ln2_high - k * ln2_low;
-    lanes sum = r / 6227020800. + series[0];
+    const double at = x[i] - most, shifted = at * inverse_ln2 + rounder, k = shifted - rounder,
+                 r = at - k * ln2_high - k * ln2_low;
+    double sum = r / 6227020800. + series[0];
+    uint64_t bits, power;
+#pragma GCC unroll 16
     for (size_t t = 1; t < sizeof series / sizeof *series; t++) sum = sum * r + series[t];
-    x[i] = (lanes)(((whole)sum + ((whole)shifted << 52)) & ~(whole)(at < -700.));
+    memcpy(&bits, &sum, sizeof bits);
+    memcpy(&power, &shifted, sizeof power);
+    bits += power << 52;
+    memcpy(&sum, &bits, sizeof sum);
+    x[i] = at < -700. ? 0 : sum;
   }
 }
 
@@ -175,7 +151,8 @@ static void sample(struct work *w, const struct ss_model_gradient *gradient) {
   const size_t width = shape->width;
   for (uint32_t k = 0; k < shape->samples; k++) {
     const uint32_t word = w->word[k + 1] = drawn(shape, w->batch, k);
-    memcpy(w->row + (k + 1) * width, table + word * width, width * sizeof *table);
+    memcpy(w->row + k * width, table + word * width, width * sizeof *table);
+    for (size_t i = 0; i < width; i++) w->turned[i * shape->samples + k] = table[word * width + i];
     w->into[k + 1] = sum_of(gradient, word, shape->width);
     w->expected[k + 1] = w->model->log_expected[word];
   }
@@ -195,10 +172,10 @@ static void find_sums(struct work *w, const struct ss_model_gradient *gradient) 
 static bool begin(struct work *w, const struct ss_model_gradient *gradient, struct ss_arena *arena) {
   const struct ss_model_shape *shape = &w->model->shape;
   const size_t words = shape->samples + 1, width = shape->width;
-  if (!ss_take(arena, w->row, words * width) || !ss_take(arena, w->word, words) || !ss_take(arena, w->into, words) ||
-      !ss_take(arena, w->expected, words) || !ss_take(arena, w->mean, LANES * width) ||
-      !ss_take(arena, w->score, words) || !ss_take(arena, w->own, width) || !ss_take(arena, w->turned, width) ||
-      !ss_take(arena, w->of_mean, width) || !ss_take(arena, w->sum[SS_TABLE_INPUT], w->batch->count) ||
+  if (!ss_take(arena, w->row, words * width) || !ss_take(arena, w->turned, words * width) ||
+      !ss_take(arena, w->word, words) || !ss_take(arena, w->into, words) || !ss_take(arena, w->expected, words) ||
+      !ss_take(arena, w->score, words) || !ss_take(arena, w->mean, width) || !ss_take(arena, w->of_mean, width) ||
+      !ss_take(arena, w->sum[SS_TABLE_INPUT], w->batch->count) ||
       !ss_take(arena, w->sum[SS_TABLE_OUTPUT], w->batch->count))
     return false;
   find_sums(w, gradient);
@@ -206,134 +183,77 @@ static bool begin(struct work *w, const struct ss_model_gradient *gradient, stru
   return true;
 }
 
-static void take_mean(struct work *w, uint32_t lane) {
-  const struct ss_model_shape *shape = &w->model->shape;
-  const uint64_t at = w->at[lane];
-  double *mean = memset(w->mean + lane * shape->width, 0, shape->width * sizeof *mean);
-  for (uint64_t i = context_begin(shape, w->batch, at); i < at; i++)
-    if (w->batch->token[i] != PAD)
-      add(mean, w->share[lane], w->model->table[SS_TABLE_INPUT] + (size_t)w->batch->token[i] * shape->width,
-          shape->width);
-}
-
-static void take_examples(struct work *w) {
-  const struct ss_model *m = w->model;
-  const uint32_t width = m->shape.width;
-  for (uint32_t l = 0; l < LANES; l++) {
-    if (l >= w->examples) w->at[l] = w->at[0];
-    const double *row = m->table[SS_TABLE_OUTPUT] + (size_t)w->batch->token[w->at[l]] * width;
-    w->share[l] = 1 / (double)context_words(&m->shape, w->batch, w->at[l]);
-    take_mean(w, l);
-    for (uint32_t i = 0; i < width; i++) {
-      w->own[i][l] = row[i];
-      w->turned[i][l] = w->mean[l * width + i];
-    }
-  }
-}
-
-/* How well each word follows the contexts. A sample that is the word itself does not. */
-static inline __attribute__((always_inline)) void score(struct work *w) {
+/* How well each word follows the context. A sample that is the word itself does not. */
+static inline void find_scores(const struct work *w, const double *own) {
   const uint32_t samples = w->model->shape.samples, width = w->model->shape.width;
   memset(w->score, 0, (samples + 1) * sizeof *w->score);
-  for (uint32_t i = 0; i < width; i++) w->score[0] += w->turned[i] * w->own[i];
-  combine(w->score + 1, w->turned, (struct factors){w->row + width, width, 1}, width, samples);
-  lanes word = {0}, expected = {0};
-  for (uint32_t l = 0; l < LANES; l++) {
-    word[l] = w->batch->token[w->at[l]];
-    expected[l] = w->model->log_expected[w->batch->token[w->at[l]]];
-  }
-  w->score[0] -= expected;
-  for (uint32_t k = 1; k <= samples; k++) {
-    const whole same = (whole)(word == (double)w->word[k]), bits = (whole)(w->score[k] - w->expected[k]);
-    w->score[k] = (lanes)((bits & ~same) | ((whole)((lanes){0} - INFINITY) & same));
-  }
+  for (uint32_t i = 0; i < width; i++) w->score[0] += w->mean[i] * own[i];
+  for (uint32_t i = 0; i < width; i++) add(w->score + 1, w->mean[i], w->turned + (size_t)i * samples, samples);
+  for (uint32_t k = 0; k <= samples; k++)
+    w->score[k] = k > 0 && w->word[k] == w->word[0] ? -INFINITY : w->score[k] - w->expected[k];
 }
 
-/* Scores become probabilities. */
-static inline __attribute__((always_inline)) void softmax(struct work *w, double loss[LANES]) {
-  const uint32_t words = w->model->shape.samples + 1;
-  const lanes of_word = w->score[0];
-  lanes most = of_word, sum = {0};
-  for (uint32_t k = 1; k < words; k++) {
-    const whole larger = (whole)(w->score[k] > most);
-    most = (lanes)(((whole)w->score[k] & larger) | ((whole)most & ~larger));
-  }
-  exponentials(w->score, &most, words);
-  for (uint32_t k = 0; k < words; k++) sum += w->score[k];
-  for (uint32_t k = 0; k < words; k++) w->score[k] /= sum;
-  for (uint32_t l = 0; l < LANES; l++) loss[l] = log(sum[l]) + most[l] - of_word[l];
+/* Scores become probabilities; returns the loss. */
+static inline double softmax(double *score, uint32_t words) {
+  const double of_word = score[0];
+  double most = of_word, sum = 0;
+  for (uint32_t k = 1; k < words; k++) most = score[k] > most ? score[k] : most;
+  exponentials(score, most, words);
+  for (uint32_t k = 0; k < words; k++) sum += score[k];
+  for (uint32_t k = 0; k < words; k++) score[k] /= sum;
+  return log(sum) + most - of_word;
 }
 
-/* into[k][i] += score[k] * mean[i]; a row may be there twice */
-static inline __attribute__((always_inline)) void spread(const struct work *w, uint32_t lane) {
-  const uint32_t words = w->model->shape.samples + 1, width = w->model->shape.width;
-  const double *mean = w->mean + lane * width, *score = (const double *)w->score + lane;
-  uint32_t i = 0;
-  for (; i + LANES <= width; i += LANES) {
-    const lanes part = *(const lanes *)(mean + i);
-    for (uint32_t k = 0; k < words; k++) *(lanes *)(w->into[k] + i) += score[k * LANES] * part;
-  }
-  for (uint32_t k = 0; i < width && k < words; k++) add(w->into[k] + i, score[k * LANES], mean + i, width - i);
-}
-
-static void add_gradients(struct work *w, uint32_t lane) {
+/* Adds the gradients of the word at `at` that is predicted; returns its loss. A row may be there twice. */
+static inline __attribute__((always_inline)) double learn_example(const struct work *w, uint64_t at) {
   const struct ss_model_shape *shape = &w->model->shape;
-  const uint64_t at = w->at[lane];
+  const struct ss_batch *batch = w->batch;
+  const uint32_t samples = shape->samples, width = shape->width, token = batch->token[at];
+  const double *own = w->model->table[SS_TABLE_OUTPUT] + (size_t)token * width,
+               *input = w->model->table[SS_TABLE_INPUT];
+  const double share = 1 / (double)context_words(shape, batch, at); /* of a word of its context */
+  memset(w->mean, 0, width * sizeof *w->mean);
+  for (uint64_t i = context_begin(shape, batch, at); i < at; i++)
+    if (batch->token[i] != PAD) add(w->mean, share, input + (size_t)batch->token[i] * width, width);
+  w->word[0] = token;
+  w->expected[0] = w->model->log_expected[token];
   w->into[0] = w->sum[SS_TABLE_OUTPUT][at];
-  spread(w, lane);
-  for (uint64_t i = context_begin(shape, w->batch, at); i < at; i++)
-    for (uint32_t k = 0; w->batch->token[i] != PAD && k < shape->width; k++)
-      w->sum[SS_TABLE_INPUT][i][k] += w->share[lane] * w->of_mean[k][lane];
-}
-
-/* The loss of all examples, added to *loss one by one. */
-static inline __attribute__((always_inline)) void learn_examples(struct work *w, double *loss) {
-  const uint32_t samples = w->model->shape.samples, width = w->model->shape.width;
-  take_examples(w);
-  score(w);
-  double losses[LANES];
-  softmax(w, losses);
+  find_scores(w, own);
+  const double loss = softmax(w->score, samples + 1);
   w->score[0] -= 1;
   for (uint32_t k = 0; k <= samples; k++) w->score[k] *= w->weight;
-  for (uint32_t i = 0; i < width; i++) w->of_mean[i] = (lanes){0} + w->score[0] * w->own[i];
-  combine(w->of_mean, w->score + 1, (struct factors){w->row + width, 1, width}, samples, width);
-  for (uint32_t l = 0; l < w->examples; l++) {
-    add_gradients(w, l);
-    *loss += losses[l];
-  }
+  memset(w->of_mean, 0, width * sizeof *w->of_mean);
+  add(w->of_mean, w->score[0], own, width);
+  for (uint32_t k = 0; k < samples; k++) add(w->of_mean, w->score[k + 1], w->row + (size_t)k * width, width);
+  for (uint32_t k = 0; k <= samples; k++) add(w->into[k], w->score[k], w->mean, width);
+  for (uint64_t i = context_begin(shape, batch, at); i < at; i++)
+    if (batch->token[i] != PAD) add(w->sum[SS_TABLE_INPUT][i], share, w->of_mean, width);
+  return loss;
 }
 
-static void learn_narrow(struct work *w, double *loss) {
-  learn_examples(w, loss);
+static void learn_narrow(const struct work *w, double *loss) {
+  for (uint64_t at = 0; at < w->batch->count; at++)
+    if (w->sum[SS_TABLE_OUTPUT][at]) *loss += learn_example(w, at);
 }
 
 #ifdef __x86_64__
 /* The same, in wider vectors. */
-__attribute__((target("avx2"), flatten)) static void learn_wide(struct work *w, double *loss) {
-  learn_examples(w, loss);
+__attribute__((target("avx2"), flatten)) static void learn_wide(const struct work *w, double *loss) {
+  for (uint64_t at = 0; at < w->batch->count; at++)
+    if (w->sum[SS_TABLE_OUTPUT][at]) *loss += learn_example(w, at);
 }
 #endif
-
-static void learn(struct work *w, double *loss) {
-#ifdef __x86_64__
-  if (__builtin_cpu_supports("avx2")) learn_wide(w, loss);
-  else learn_narrow(w, loss);
-#else
-  learn_narrow(w, loss);
-#endif
-}
 
 bool ss_model_learn(const struct ss_model *model, const struct ss_batch *batch, struct ss_model_pass *pass,
                     struct ss_arena *arena, struct ss_error *error) {
   struct work w = {.model = model, .batch = batch, .weight = pass->weight};
   if (!begin(&w, pass->gradient, arena)) return ss_fail_memory(error, "training a model");
-  for (uint64_t at = 0; at < batch->count; at++) {
-    if (!w.sum[SS_TABLE_OUTPUT][at]) continue;
-    w.at[w.examples++] = at;
-    if (w.examples < LANES) continue;
-    learn(&w, &pass->loss);
-    w.examples = 0;
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx2")) {
+    learn_wide(&w, &pass->loss);
+    return true;
   }
-  if (w.examples > 0) learn(&w, &pass->loss);
+#endif
+  learn_narrow(&w, &pass->loss);
   return true;
 }
