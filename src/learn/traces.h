@@ -5,15 +5,9 @@
 
 /* --- what `train --learn --trace` reads: a text that `trace import` has turned into row ids before ------------- */
 
-struct ss_text_options {
-  uint32_t ranks; /* the first ones; 0: all */
-  uint64_t batch; /* sequences of a rank in an iteration: must divide what it reads */
-  uint64_t vocab; /* rows of the table; rarer words become the unknown one (1) */
-};
-
-/* A trace in memory with the words of the file, whose rows are numbered by frequency from padding (0) and unknown (1)
- * on. To be closed. */
-bool ss_learn_trace(const char *path, const struct ss_text_options *options, struct ss_trace **out,
+/* Whether its first `ranks` ranks (all, at the most) read sequences, `batch` of one length in every iteration. Rows
+ * are numbered by frequency from padding (0) and unknown (1) on. */
+bool ss_learn_check(const struct ss_trace *trace, uint32_t ranks, uint64_t batch,
                     struct ss_error *error) SS_MUST_CHECK;
 
 /* --- the gradients of a training as a trace with values, for schemes that select ------------------------------ */

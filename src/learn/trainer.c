@@ -55,7 +55,7 @@ static bool open_table(struct ss_learner *l, int table, struct ss_error *error) 
 
 bool ss_learner_open(const struct ss_learn_task *task, const struct ss_setting *setting, struct ss_learner *out,
                      struct ss_error *error) {
-  *out = (struct ss_learner){.task = task, .setting = setting, .ranks = ss_trace_ranks(task->text)};
+  *out = (struct ss_learner){.task = task, .setting = setting, .ranks = task->ranks};
   out->curve = (struct ss_curve){.setting = setting, .sound = true};
   if (!fits(task, setting, error)) return false;
   out->memory = ss_alloc_zero(2 * (size_t)out->ranks, sizeof *out->memory);
@@ -88,16 +88,17 @@ static struct ss_learn_memory *memory_of(const struct ss_learner *l, uint64_t st
   return &l->memory[step % 2 * l->ranks + rank];
 }
 
-/* What the rank reads; the tokens are `arena`'s. */
-static bool read_batch(const struct ss_learner *l, uint64_t step, uint32_t rank, struct ss_arena *arena,
-                       struct ss_batch *out) {
-  const struct ss_trace *text = l->task->text;
-  const uint64_t iteration = step % ss_trace_iterations(text), count = ss_trace_count(text, 0, iteration, rank);
+bool ss_learn_read(const struct ss_learn_task *task, uint64_t step, uint32_t rank, struct ss_arena *arena,
+                   struct ss_batch *out) {
+  enum { UNKNOWN = 1 };
+  const uint64_t iteration = step % ss_trace_iterations(task->text),
+                 count = ss_trace_count(task->text, 0, iteration, rank);
   uint32_t *token = ss_arena_alloc(arena, count, sizeof *token);
   if (!token) return false;
-  ss_trace_rows(text, 0, iteration, rank, token);
-  *out =
-      (struct ss_batch){.token = token, .count = count, .length = count / l->task->batch, .step = step, .rank = rank};
+  ss_trace_rows(task->text, 0, iteration, rank, token);
+  for (uint64_t i = 0; i < count; i++)
+    if (token[i] >= task->shape.vocab) token[i] = UNKNOWN;
+  *out = (struct ss_batch){.token = token, .count = count, .length = count / task->batch, .step = step, .rank = rank};
   return true;
 }
 
@@ -129,7 +130,7 @@ static bool pass(const struct ss_learner *l, uint64_t step, uint32_t rank, doubl
   struct ss_batch batch;
   ss_arena_reset(&memory->arena);
   ss_arena_reset(&memory->temporary);
-  if (!read_batch(l, step, rank, &memory->temporary, &batch)) return ss_fail_memory(error, "reading a text");
+  if (!ss_learn_read(l->task, step, rank, &memory->temporary, &batch)) return ss_fail_memory(error, "reading a text");
   for (int table = 0; table < SS_TABLES; table++) {
     struct ss_learn_rows *own = &out->own[table][rank];
     if (!list_rows(l, &batch, table, memory, own, error)) return false;
@@ -151,7 +152,7 @@ static bool count_examples(const struct ss_learner *l, uint64_t step, uint64_t *
     struct ss_learn_memory *memory = memory_of(l, step, r);
     struct ss_batch batch;
     ss_arena_reset(&memory->temporary);
-    if (!read_batch(l, step, r, &memory->temporary, &batch)) return ss_fail_memory(error, "reading a text");
+    if (!ss_learn_read(l->task, step, r, &memory->temporary, &batch)) return ss_fail_memory(error, "reading a text");
     *out += ss_batch_examples(&l->task->shape, &batch);
   }
   return true;
@@ -232,7 +233,7 @@ static bool mark_lookups(const struct ss_learner *l, uint64_t step, int table, u
     struct ss_batch batch;
     struct ss_row_list reads;
     ss_arena_reset(&temporary);
-    if (!read_batch(l, step, r, &temporary, &batch)) return ss_fail_memory(error, "reading a text");
+    if (!ss_learn_read(l->task, step, r, &temporary, &batch)) return ss_fail_memory(error, "reading a text");
     if (!ss_batch_lookups(&l->task->shape, &batch, table, &temporary, &reads, error)) return false;
     for (uint64_t i = 0; i < reads.count; i++) next[reads.rows[i]] = 1;
   }

@@ -22,6 +22,7 @@
 /* What is learned, and how: all but the scheme. */
 struct ss_learn_task {
   const struct ss_trace *text; /* of `trace import`: what every rank reads in every iteration; row 0 is padding */
+  uint32_t ranks;              /* the first ones of the text */
   uint64_t batch;              /* sequences of a rank in an iteration */
   struct ss_model_shape shape;
   struct ss_optimizer_options optimizer;
@@ -30,6 +31,11 @@ struct ss_learn_task {
   struct ss_selection select; /* what ranks send of each table's gradient; all when it selects nothing */
   const struct ss_cluster *cluster;
 };
+
+/* What the rank reads in a step; words beyond the vocabulary, which are rarer, are the unknown one (1). The tokens
+ * are the arena's. False: memory is short. */
+bool ss_learn_read(const struct ss_learn_task *task, uint64_t step, uint32_t rank, struct ss_arena *arena,
+                   struct ss_batch *out) SS_MUST_CHECK;
 
 /* The gradients of all ranks: own[table][rank], of the loss averaged over all examples of all ranks, so that their
  * sum is what is applied. */

@@ -23,8 +23,9 @@ static bool open_text(struct ss_learning *l, struct ss_error *error) {
   if (!s->trace && s->import.ranks == 0) s->import.ranks = TEXT_RANKS;
   if (s->import.seq == 0) s->import.seq = TEXT_SEQ;
   if (s->trace) {
-    const struct ss_text_options options = {s->import.ranks, s->import.batch, s->import.vocab};
-    return ss_learn_trace(s->trace, &options, &l->trace, error);
+    if (!ss_trace_open(s->trace, &l->trace, error)) return false;
+    if (s->import.ranks == 0) s->import.ranks = ss_trace_ranks(l->trace);
+    return ss_learn_check(l->trace, s->import.ranks, s->import.batch, error);
   }
   if (!ss_map_file(s->text, &text, error)) return false;
   const bool ok = ss_trace_import(s->import.source, (const char *)text.data, text.size, &s->import, &l->trace, error);
@@ -35,10 +36,12 @@ static bool open_text(struct ss_learning *l, struct ss_error *error) {
 bool ss_learning_open(const struct ss_learning_source *source, struct ss_learning *l, struct ss_error *error) {
   *l = (struct ss_learning){.source = *source, .task = source->task};
   if (!open_text(l, error)) return false;
+  const uint64_t words = ss_trace_tensor(l->trace, 0)->rows;
   l->task.text = l->trace;
+  l->task.ranks = l->source.import.ranks;
   if (!(source->task.optimizer.rate > 0)) l->task.optimizer.rate = ss_optimizer_rate(source->task.optimizer.kind);
   l->task.batch = source->import.batch;
-  l->task.shape.vocab = ss_trace_tensor(l->trace, 0)->rows;
+  l->task.shape.vocab = words < source->import.vocab ? words : source->import.vocab;
   l->task.cluster = &l->source.cluster;
   ss_capture_begin(&l->capture, &l->task);
   l->curve = ss_alloc_zero(source->settings, sizeof *l->curve);
@@ -188,15 +191,15 @@ static cJSON *curve_json(const struct ss_curves *curves, size_t i) {
 
 cJSON *ss_curves_json(const struct ss_curves *curves) {
   const struct ss_learn_task *task = curves->task;
-  cJSON *root = ss_json_object(
-      SS_T("sparsync", SS_VERSION), SS_T("text", curves->text), SS_T("layout", curves->layout),
-      SS_N("ranks", ss_trace_ranks(task->text)), SS_N("iterations", (double)ss_trace_iterations(task->text)),
-      SS_N("steps", (double)task->steps), SS_N("batch", (double)task->batch),
-      SS_N("seq", curves->seq ? (double)curves->seq : NAN), SS_N("vocab", (double)task->shape.vocab),
-      SS_N("width", task->shape.width), SS_N("context", task->shape.context), SS_N("samples", task->shape.samples),
-      SS_N("seed", (double)task->shape.seed), SS_T("optimizer", ss_optimizer_names[task->optimizer.kind]),
-      SS_N("lr", task->optimizer.rate), SS_B("split", task->split),
-      SS_N("select", task->select.selects ? task->select.density : NAN));
+  cJSON *root =
+      ss_json_object(SS_T("sparsync", SS_VERSION), SS_T("text", curves->text), SS_T("layout", curves->layout),
+                     SS_N("ranks", task->ranks), SS_N("iterations", (double)ss_trace_iterations(task->text)),
+                     SS_N("steps", (double)task->steps), SS_N("batch", (double)task->batch),
+                     SS_N("seq", curves->seq ? (double)curves->seq : NAN), SS_N("vocab", (double)task->shape.vocab),
+                     SS_N("width", task->shape.width), SS_N("context", task->shape.context),
+                     SS_N("samples", task->shape.samples), SS_N("seed", (double)task->shape.seed),
+                     SS_T("optimizer", ss_optimizer_names[task->optimizer.kind]), SS_N("lr", task->optimizer.rate),
+                     SS_B("split", task->split), SS_N("select", task->select.selects ? task->select.density : NAN));
   cJSON *list = cJSON_AddArrayToObject(root, "curves");
   for (size_t i = 0; i < curves->count; i++) cJSON_AddItemToArray(list, curve_json(curves, i));
   return root;

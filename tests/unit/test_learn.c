@@ -51,6 +51,7 @@ enum { STEPS = 6 };
 static struct ss_learn_task course_of(const struct ss_trace *text, enum ss_optimizer_kind kind) {
   static const double rates[] = {[SS_SGD] = 2, [SS_ADAGRAD] = 0.1, [SS_ADAM] = 0.02};
   return (struct ss_learn_task){.text = text,
+                                .ranks = ss_trace_ranks(text),
                                 .batch = 3,
                                 .shape = {ss_trace_tensor(text, 0)->rows, 3, 2, 5, 1},
                                 .optimizer = {kind, rates[kind]},
@@ -766,26 +767,25 @@ TEST(curves_end_in_their_last_tenth) {
 TEST(a_smaller_vocabulary_keeps_its_words) {
   enum { VOCAB = 30, WORDS_MAX = 4096 };
   static const char path[] = "traces/bible-kjv-16.safetensors";
-  struct ss_trace *whole = NULL, *cut = NULL;
+  struct ss_trace *text = NULL;
   struct ss_error error = {0};
-  static uint32_t was[WORDS_MAX], is[WORDS_MAX];
+  struct ss_arena arena = {0};
+  static uint32_t was[WORDS_MAX];
   uint64_t last = 0, rarer = 0;
-  const struct ss_text_options options = {.ranks = 1, .vocab = VOCAB, .batch = 1};
-  if (!ss_trace_open(path, &whole, &error) || !ss_learn_trace(path, &options, &cut, &error))
-    fail_msg("%s", error.text);
+  if (!ss_trace_open(path, &text, &error) || !ss_learn_check(text, 1, 1, &error)) fail_msg("%s", error.text);
+  const struct ss_learn_task task = {.text = text, .ranks = 1, .batch = 1, .shape = {.vocab = VOCAB}};
   for (uint64_t t = 0; t < 4; t++) {
-    const uint64_t count = ss_trace_count(whole, 0, t, 0);
-    assert_true(count <= WORDS_MAX && count == ss_trace_count(cut, 0, t, 0));
-    ss_trace_rows(whole, 0, t, 0, was);
-    ss_trace_rows(cut, 0, t, 0, is);
+    const uint64_t count = ss_trace_count(text, 0, t, 0);
+    struct ss_batch is;
+    assert_true(ss_learn_read(&task, t, 0, &arena, &is) && count <= WORDS_MAX && count == is.count);
+    ss_trace_rows(text, 0, t, 0, was);
     for (uint64_t i = 0; i < count; i++) {
-      assert_int_equal(is[i], was[i] < VOCAB ? was[i] : 1);
+      assert_int_equal(is.token[i], was[i] < VOCAB ? was[i] : 1);
       last += was[i] == VOCAB - 1;
       rarer += was[i] >= VOCAB;
     }
   }
   assert_true(last > 0 && rarer > 0);
-  assert_int_equal(ss_trace_tensor(cut, 0)->rows, VOCAB);
-  ss_trace_close(whole);
-  ss_trace_close(cut);
+  ss_arena_free(&arena);
+  ss_trace_close(text);
 }
