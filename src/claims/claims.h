@@ -20,16 +20,6 @@ struct ss_claims_file {
   struct ss_node inputs, estimates, claims;
 };
 
-struct ss_claims_library {
-  struct ss_claims_file *file;
-  size_t count;
-};
-/* Reads the file, and checks all but what only a computation can tell. */
-bool ss_claims_library_add(struct ss_claims_library *library, const char *path, struct ss_error *error) SS_MUST_CHECK;
-/* Adds all of scenarios/claims, by name. */
-bool ss_claims_library_shipped(struct ss_claims_library *library, struct ss_error *error) SS_MUST_CHECK;
-void ss_claims_library_close(struct ss_claims_library *library);
-
 /* --- claims ------------------------------------------------------------------------------------------------- */
 
 enum ss_claim_verdict {
@@ -79,20 +69,21 @@ struct ss_claim {
 };
 
 struct ss_claims {
+  struct ss_claims_file *file; /* [files] what claims are read from */
+  size_t files;
   struct ss_claim *claim;
   size_t count;
 };
 void ss_claims_free(struct ss_claims *claims);
 
-/* All claims of the library that the words name, in the order of the files: papers, claims, or files that were added
- * under that name; without words all. Two claims of one name are an error, and so is a word that names none. Their
- * `ours`, `why`, `verdict`, `factor`, `margin`, `run` and `estimate` are still to come. The library must outlive
- * them.
- */
-bool ss_claims_choose(const struct ss_claims_library *library, const char *const *words, size_t count,
-                      struct ss_claims *out, struct ss_error *error) SS_MUST_CHECK;
-/* Is the word a file's path rather than a name? */
-bool ss_claims_word_is_file(const char *word);
+/* All claims that the words name, in the order of the files: papers, claims, or files (a word with a '/' or at the
+ * end
+ * ".json", or "-"), which are read beside scenarios/claims, or, where all words are such, alone. Without words all of
+ * scenarios/claims, which may be none. All is checked but what only a computation can tell. Two claims of one name
+ * are an error, and so is a word that names none. Their `ours`, `why`, `verdict`, `factor`, `margin`, `run` and
+ * `estimate` are still to come. To be freed, also after a failure. */
+bool ss_claims_open(const char *const *words, size_t count, struct ss_claims *out,
+                    struct ss_error *error) SS_MUST_CHECK;
 
 /* --- verdicts ----------------------------------------------------------------------------------------------- */
 

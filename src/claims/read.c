@@ -30,6 +30,8 @@ void ss_claims_free(struct ss_claims *claims) {
     free(claims->claim[i].run);
   }
   free(claims->claim);
+  for (size_t i = 0; i < claims->files; i++) ss_doc_free(claims->file[i].doc);
+  free(claims->file);
   *claims = (struct ss_claims){0};
 }
 
@@ -106,40 +108,31 @@ const struct ss_object_spec ss_claims_fields = {
 
 enum { LIMIT = 1 << 22 };
 
-/* Reads and checks all but what only a computation can tell. */
-static bool read_file(const char *path, struct ss_claims_file *out, struct ss_error *error) {
-  *out = (struct ss_claims_file){0};
-  if (!ss_doc_read(path, LIMIT, &out->doc, error)) return false;
-  const bool ok = ss_object_read(&ss_claims_fields, ss_doc_root(out->doc), out, error);
-  if (!ok) ss_doc_free(out->doc);
-  return ok;
+static bool add_file(struct ss_claims *claims, const char *path, struct ss_error *error) {
+  if (!ss_grow_by_one(claims->file, claims->files)) return ss_fail_memory(error, "reading claims");
+  struct ss_claims_file *file = &claims->file[claims->files++];
+  *file = (struct ss_claims_file){0};
+  return ss_doc_read(path, LIMIT, &file->doc, error) &&
+         ss_object_read(&ss_claims_fields, ss_doc_root(file->doc), file, error);
 }
 
-bool ss_claims_library_add(struct ss_claims_library *library, const char *path, struct ss_error *error) {
-  if (!ss_grow_by_one(library->file, library->count)) return ss_fail_memory(error, "reading claims");
-  if (!read_file(path, &library->file[library->count], error)) return false;
-  library->count++;
+/* All of scenarios/claims, by name. */
+static bool add_shipped(struct ss_claims *claims, struct ss_error *error) {
+  static const char folder[] = "scenarios/claims";
+  SS_AUTO_FREE char **names = NULL;
+  char relative[PATH_MAX / 2], path[PATH_MAX];
+  size_t count;
+  if (!ss_data_list_in(folder, &names, &count, error)) return false;
+  for (size_t i = 0; i < count; i++) {
+    snprintf(relative, sizeof relative, "%s/%s.json", folder, names[i]);
+    if (!ss_data_path(relative, path, sizeof path, error) || !add_file(claims, path, error)) return false;
+  }
   return true;
 }
 
-bool ss_claims_library_shipped(struct ss_claims_library *library, struct ss_error *error) {
-  static const char folder[] = "scenarios/claims";
-  char **names, relative[PATH_MAX / 2], path[PATH_MAX];
-  size_t count;
-  if (!ss_data_list_in(folder, &names, &count, error)) return false;
-  bool ok = true;
-  for (size_t i = 0; ok && i < count; i++) {
-    snprintf(relative, sizeof relative, "%s/%s.json", folder, names[i]);
-    ok = ss_data_path(relative, path, sizeof path, error) && ss_claims_library_add(library, path, error);
-  }
-  free(names);
-  return ok;
-}
-
-void ss_claims_library_close(struct ss_claims_library *library) {
-  for (size_t i = 0; i < library->count; i++) ss_doc_free(library->file[i].doc);
-  free(library->file);
-  *library = (struct ss_claims_library){0};
+static bool is_file(const char *word) {
+  const size_t length = strlen(word);
+  return strchr(word, '/') || strcmp(word, "-") == 0 || (length > 5 && strcmp(word + length - 5, ".json") == 0);
 }
 
 /* A number, or [low, high] of which one may be null. */
@@ -203,11 +196,6 @@ static bool read_claim(const struct ss_claims_file *file, struct ss_node node, s
 
 /* --- which claims ------------------------------------------------------------------------------------------- */
 
-bool ss_claims_word_is_file(const char *word) {
-  const size_t length = strlen(word);
-  return strchr(word, '/') || strcmp(word, "-") == 0 || (length > 5 && strcmp(word + length - 5, ".json") == 0);
-}
-
 static bool unique(const struct ss_claims *all, const struct ss_claim *e, struct ss_error *error) {
   for (size_t i = 0; i < all->count; i++)
     if (strcmp(all->claim[i].id, e->id) == 0)
@@ -215,15 +203,15 @@ static bool unique(const struct ss_claims *all, const struct ss_claim *e, struct
   return true;
 }
 
-static bool read_all(const struct ss_claims_library *l, struct ss_claims *out, struct ss_error *error) {
+static bool read_all(struct ss_claims *out, struct ss_error *error) {
   size_t capacity = 0;
-  for (size_t i = 0; i < l->count; i++) capacity += ss_node_size(l->file[i].claims);
-  *out = (struct ss_claims){.claim = ss_alloc(capacity, sizeof *out->claim)};
+  for (size_t i = 0; i < out->files; i++) capacity += ss_node_size(out->file[i].claims);
+  out->claim = ss_alloc(capacity, sizeof *out->claim);
   if (!out->claim) return ss_fail_memory(error, "reading claims");
-  for (size_t i = 0; i < l->count; i++) {
-    for (struct ss_node n = ss_node_first(l->file[i].claims); ss_node_present(n); n = ss_node_next(n)) {
+  for (size_t i = 0; i < out->files; i++) {
+    for (struct ss_node n = ss_node_first(out->file[i].claims); ss_node_present(n); n = ss_node_next(n)) {
       struct ss_claim *e = &out->claim[out->count];
-      if (!read_claim(&l->file[i], n, e, error) || !unique(out, e, error)) return false;
+      if (!read_claim(&out->file[i], n, e, error) || !unique(out, e, error)) return false;
       out->count++;
     }
   }
@@ -232,7 +220,7 @@ static bool read_all(const struct ss_claims_library *l, struct ss_claims *out, s
 
 static bool names(const char *word, const struct ss_claim *e) {
   return strcmp(word, e->paper) == 0 || strcmp(word, e->id) == 0 ||
-         (ss_claims_word_is_file(word) && strcmp(word, ss_doc_name(e->file->doc)) == 0);
+         (is_file(word) && strcmp(word, ss_doc_name(e->file->doc)) == 0);
 }
 
 static bool fail_unknown(const char *word, const struct ss_claims *all, struct ss_error *error) {
@@ -248,7 +236,7 @@ static bool fail_unknown(const char *word, const struct ss_claims *all, struct s
 
 static bool keep_named(struct ss_claims *all, const char *const *words, size_t count, struct ss_error *error) {
   for (size_t w = 0; w < count; w++) {
-    bool found = ss_claims_word_is_file(words[w]);
+    bool found = is_file(words[w]);
     for (size_t i = 0; i < all->count && !found; i++) found = names(words[w], &all->claim[i]);
     if (!found) return fail_unknown(words[w], all, error);
   }
@@ -262,13 +250,14 @@ static bool keep_named(struct ss_claims *all, const char *const *words, size_t c
   return true;
 }
 
-bool ss_claims_choose(const struct ss_claims_library *library, const char *const *words, size_t count,
-                      struct ss_claims *out, struct ss_error *error) {
-  bool ok = read_all(library, out, error);
-  if (ok && count > 0) ok = keep_named(out, words, count, error);
-  else if (ok && out->count == 0)
-    ok = ss_fail(error, SS_BAD_INPUT, "the data folder has no scenarios/claims (set SPARSYNC_DATA, or name a file)");
-  if (ok) return true;
-  ss_claims_free(out);
-  return false;
+bool ss_claims_open(const char *const *words, size_t count, struct ss_claims *out, struct ss_error *error) {
+  size_t files = 0;
+  *out = (struct ss_claims){0};
+  for (size_t i = 0; i < count; i++) {
+    if (!is_file(words[i])) continue;
+    if (!add_file(out, words[i], error)) return false;
+    files++;
+  }
+  return ((count > 0 && files == count) || add_shipped(out, error)) && read_all(out, error) &&
+         (count == 0 || keep_named(out, words, count, error));
 }

@@ -13,19 +13,6 @@ struct arguments {
   bool list;
 };
 
-/* --- files ----------------------------------------------------------------------------------------------------- */
-
-/* Words that are files stand for themselves; when all are, what is shipped stays away. */
-static bool open_library(struct ss_claims_library *l, const struct ss_call *call, struct ss_error *error) {
-  size_t files = 0;
-  for (size_t i = 0; i < call->operands; i++) {
-    if (!ss_claims_word_is_file(call->operand[i])) continue;
-    files++;
-    if (!ss_claims_library_add(l, call->operand[i], error)) return false;
-  }
-  return (files > 0 && files == call->operands) || ss_claims_library_shipped(l, error);
-}
-
 /* --- the work -------------------------------------------------------------------------------------------------- */
 
 static bool print_list(const void *context, FILE *stream, struct ss_error *error) {
@@ -54,13 +41,14 @@ static bool as_pinned(const struct ss_claims *claims, struct ss_error *error) {
 static bool run(struct ss_call *call, struct ss_error *error) {
   static ss_printer *const printers[] = {ss_claims_table, ss_claims_json, ss_claims_csv, ss_claims_markdown};
   const struct arguments *a = (const struct arguments *)call;
-  SS_AUTO(ss_claims_library_close) struct ss_claims_library library = {0};
   SS_AUTO(ss_claims_free) struct ss_claims claims = {0};
   if (a->list && a->format != TABLE)
     return ss_fail(error, SS_BAD_INPUT, "--list prints a table (sparsync list claims has --format)");
-  return open_library(&library, call, error) &&
-         ss_claims_choose(&library, call->operand, call->operands, &claims, error) &&
-         (a->list ||
+  if (!ss_claims_open(call->operand, call->operands, &claims, error)) return false;
+  if (claims.count == 0 && call->operands == 0)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "the data folder has no scenarios/claims (set SPARSYNC_DATA, or name a file)");
+  return (a->list ||
           ss_claims_judge(&claims, call->request.run.jobs, call->request.notice, call->request.run.watcher, error)) &&
          ss_output_write(call->output, a->list ? print_list : printers[a->format], &claims, error) &&
          (a->list || as_pinned(&claims, error));

@@ -82,10 +82,8 @@ static bool list_models(cJSON *list, const char *kind, struct ss_error *error) {
 }
 
 static bool list_claims(cJSON *list, struct ss_error *error) {
-  SS_AUTO(ss_claims_library_close) struct ss_claims_library library = {0};
   SS_AUTO(ss_claims_free) struct ss_claims claims = {0};
-  if (!ss_claims_library_shipped(&library, error)) return false;
-  if (library.count > 0 && !ss_claims_choose(&library, NULL, 0, &claims, error)) return false;
+  if (!ss_claims_open(NULL, 0, &claims, error)) return false;
   for (size_t i = 0; i < claims.count; i++) {
     const struct ss_claim *claim = &claims.claim[i];
     ss_json_add(entry(list, claim->id, claim->claim), SS_T("paper", claim->paper), SS_T("source", claim->source),

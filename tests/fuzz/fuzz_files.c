@@ -48,13 +48,10 @@ static void read_results(const char *path) {
 }
 
 static void read_claims(const char *path) {
-  struct ss_claims_library library = {0};
   struct ss_claims claims = {0};
   struct ss_error error = {0};
-  if (!ss_claims_library_add(&library, path, &error) || !ss_claims_choose(&library, NULL, 0, &claims, &error))
-    check_refusal(&error);
+  if (!ss_claims_open(&path, 1, &claims, &error)) check_refusal(&error);
   ss_claims_free(&claims);
-  ss_claims_library_close(&library);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -39,7 +39,6 @@ TEST(picks_are_reduced) {
 
 static enum ss_claim_verdict judge(const char *printed, const char *tolerance, double ours) {
   char path[] = "/tmp/test-judge-XXXXXX";
-  struct ss_claims_library library = {0};
   struct ss_claims claims = {0};
   struct ss_error error = {0};
   const int file = mkstemp(path);
@@ -50,12 +49,10 @@ static enum ss_claim_verdict judge(const char *printed, const char *tolerance, d
                       "\"%s\", \"ours\": %.17g, \"verdict\": \"reproduced\", \"why\": \"because\"}]}",
                       printed, tolerance, ours) > 0);
   close(file);
-  if (!ss_claims_library_add(&library, path, &error) || !ss_claims_choose(&library, NULL, 0, &claims, &error) ||
-      !ss_claims_judge(&claims, 1, NULL, NULL, &error))
+  if (!ss_claims_open(&(const char *){path}, 1, &claims, &error) || !ss_claims_judge(&claims, 1, NULL, NULL, &error))
     fail_msg("%s", error.text);
   const enum ss_claim_verdict verdict = claims.claim ? claims.claim[0].verdict : (enum ss_claim_verdict) - 1;
   ss_claims_free(&claims);
-  ss_claims_library_close(&library);
   (void)unlink(path);
   return verdict;
 }
