@@ -27,7 +27,7 @@ static bool print_json(const void *curves, FILE *stream, struct ss_error *error)
 static bool write_capture(const struct arguments *a, const struct ss_learning *l, struct ss_error *error) {
   char source[256];
   if (!a->capture) return true;
-  (void)snprintf(source, sizeof source, "gradients of sparsync train --learn on %s, scheme %s, %s", l->curves.text,
+  (void)snprintf(source, sizeof source, "gradients of sparsync train --learn on %s, scheme %s, %s", l->text,
                  l->source.setting[0].label, ss_optimizer_names[l->task.optimizer.kind]);
   return ss_capture_write(&l->capture, a->capture, source, error);
 }
@@ -97,11 +97,10 @@ static bool run(struct ss_call *call, struct ss_error *error) {
       !ss_learning_open(&wanted->source, &l, error) ||
       !ss_learning_run(&l, call->request.run.jobs, call->request.run.watcher, error))
     return false;
-  l.curves.every = a->every;
+  l.every = a->every;
   return write_capture(a, &l, error) &&
-         (!a->plot_data || ss_output_write(a->plot_data, ss_curves_plot_data, &l.curves, error)) &&
-         ss_call_write(call, &l.curves, ss_curves_table, print_json, ss_curves_csv, error) &&
-         ss_curves_check(&l.curves, error);
+         (!a->plot_data || ss_output_write(a->plot_data, ss_curves_plot_data, &l, error)) &&
+         ss_call_write(call, &l, ss_curves_table, print_json, ss_curves_csv, error) && ss_curves_check(&l, error);
 }
 
 const struct ss_command ss_command_learn = {

@@ -155,8 +155,8 @@ bool ss_answer_learn(struct ss_node object, struct ss_request *request, struct s
   if (!ss_request_path(*named, path, sizeof path, error)) return false;
   *named = path;
   if (!ss_learning_open(source, &l, error) || !ss_learning_run(&l, 0, request->run.watcher, error) ||
-      !ss_curves_check(&l.curves, error))
+      !ss_curves_check(&l, error))
     return false;
-  request->answer = ss_curves_json(&l.curves);
+  request->answer = ss_curves_json(&l);
   return true;
 }

@@ -8,7 +8,7 @@
 #include <math.h>
 
 bool ss_curves_csv(const void *report, FILE *stream, struct ss_error *error) {
-  const struct ss_curves *curves = report;
+  const struct ss_learning *curves = report;
   struct ss_table *table = ss_table_of("scheme", "label", "step", "loss");
   for (size_t i = 0; i < curves->count; i++)
     for (uint64_t t = 0; t < curves->curve[i].steps; t++) {
@@ -21,8 +21,8 @@ bool ss_curves_csv(const void *report, FILE *stream, struct ss_error *error) {
 
 bool ss_curves_plot_data(const void *report, FILE *stream, struct ss_error *error) {
   (void)error;
-  const struct ss_curves *curves = report;
-  const uint64_t window = (curves->task->steps + 49) / 50;
+  const struct ss_learning *curves = report;
+  const uint64_t window = (curves->task.steps + 49) / 50;
   fprintf(stream, "# step  loss  mean of the last %" PRIu64 " losses\n", window);
   for (size_t i = 0; i < curves->count; i++) {
     const struct ss_curve *c = &curves->curve[i];
@@ -39,9 +39,9 @@ bool ss_curves_plot_data(const void *report, FILE *stream, struct ss_error *erro
 
 /* --- the table ------------------------------------------------------------------------------------------ */
 
-static void print_task(const struct ss_curves *curves, FILE *stream) {
-  const struct ss_learn_task *c = curves->task;
-  const uint32_t ranks = ss_trace_ranks(c->text);
+static void print_task(const struct ss_learning *curves, FILE *stream) {
+  const struct ss_learn_task *c = &curves->task;
+  const uint32_t ranks = c->ranks;
   fprintf(stream,
           "%s: a bag-of-words language model, two tables of %" PRIu64 " x %" PRIu32 ", context %" PRIu32 ", %" PRIu32
           " samples; %" PRIu32 " rank%s, %" PRIu64 " steps; %s, lr %g%s\n",
@@ -56,7 +56,7 @@ static void print_task(const struct ss_curves *curves, FILE *stream) {
             ss_trace_iterations(c->text));
 }
 
-static void print_lossless(const struct ss_curves *curves, FILE *stream) {
+static void print_lossless(const struct ss_learning *curves, FILE *stream) {
   const struct ss_curve *exact = ss_curves_exact(curves);
   size_t lossless = 0, alike = 0;
   for (size_t i = 0; i < curves->count; i++) {
@@ -83,7 +83,7 @@ static void add_words(cJSON *record, const struct ss_curve *c, double reference)
   ss_json_add_text(record, "curve", text);
 }
 
-static bool print_schemes(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {
+static bool print_schemes(const struct ss_learning *curves, FILE *stream, struct ss_error *error) {
   static const struct ss_column columns[] = {
       {"<scheme", "label", NULL},        {"first loss", "loss_first", "%.4f"},   {"last loss", "loss_end", "%.4f"},
       {"vs exact", "vs_exact", "%+.4f"}, {"sent a step", "bytes_sent_max", "B"}, {"energy", "energy", "%.4g%%"},
@@ -97,8 +97,8 @@ static bool print_schemes(const struct ss_curves *curves, FILE *stream, struct s
 }
 
 /* Losses by step, a column for each curve that no other before it has. */
-static bool print_steps(const struct ss_curves *curves, FILE *stream, struct ss_error *error) {
-  const uint64_t steps = curves->task->steps, every = curves->every ? curves->every : (steps + 19) / 20;
+static bool print_steps(const struct ss_learning *curves, FILE *stream, struct ss_error *error) {
+  const uint64_t steps = curves->task.steps, every = curves->every ? curves->every : (steps + 19) / 20;
   SS_AUTO_FREE const char **heads = ss_alloc(curves->count + 1, sizeof *heads);
   if (!heads) return ss_fail_memory(error, "printing curves");
   size_t columns = 1;
@@ -118,7 +118,7 @@ static bool print_steps(const struct ss_curves *curves, FILE *stream, struct ss_
 }
 
 bool ss_curves_table(const void *report, FILE *stream, struct ss_error *error) {
-  const struct ss_curves *curves = report;
+  const struct ss_learning *curves = report;
   bool lossy = false, estimates = false;
   for (size_t i = 0; i < curves->count; i++) {
     lossy = lossy || !ss_scheme_lossless(curves->curve[i].setting->scheme);

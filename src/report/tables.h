@@ -36,8 +36,8 @@ ss_printer ss_diff_table, ss_diff_json, ss_diff_csv;
 /* What the papers print against what the model gives, of a struct ss_claims; CSV is docs/claims.csv. */
 ss_printer ss_claims_table, ss_claims_json, ss_claims_csv, ss_claims_markdown;
 
-/* Learning curves, of a struct ss_curves. CSV has a row for each step of each curve; data for plots/learn.gp a block
- * for each curve, its label first: step, loss, mean loss over the last fiftieth of the steps up to there. */
+/* Learning curves, of a struct ss_learning. CSV has a row for each step of each curve; data for plots/learn.gp a
+ * block for each curve, its label first: step, loss, mean loss over the last fiftieth of the steps up to there. */
 ss_printer ss_curves_table, ss_curves_csv, ss_curves_plot_data;
 
 /* Trainings, of a struct ss_train_study. */

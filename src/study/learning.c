@@ -44,6 +44,11 @@ bool ss_learning_open(const struct ss_learning_source *source, struct ss_learnin
   l->task.shape.vocab = words < source->import.vocab ? words : source->import.vocab;
   l->task.cluster = &l->source.cluster;
   ss_capture_begin(&l->capture, &l->task);
+  const bool stream = !source->trace && source->import.layout == SS_STREAM;
+  l->text = l->source.import.source;
+  l->layout = source->trace ? "trace" : stream ? "stream" : "sentence";
+  l->seq = stream ? l->source.import.seq : 0;
+  l->count = source->settings;
   l->curve = ss_alloc_zero(source->settings, sizeof *l->curve);
   return l->curve || ss_fail_memory(error, "training a model");
 }
@@ -98,7 +103,6 @@ bool ss_learning_run(struct ss_learning *l, unsigned jobs, const struct ss_watch
                           .capture = ss_capture_watch(&l->capture),
                           .captures = s->captures,
                           .steps = (double)s->settings * (double)l->task.steps};
-  const bool is_stream = !s->trace && s->import.layout == SS_STREAM;
   const int threads = omp_get_max_threads(); /* the caller's, which it gets back */
   if (!fits(l, error)) return false;
   omp_init_lock(&seeing.lock);
@@ -110,14 +114,6 @@ bool ss_learning_run(struct ss_learning *l, unsigned jobs, const struct ss_watch
   omp_set_num_threads(threads);
   omp_destroy_lock(&seeing.lock);
   ss_watcher_end(watcher);
-  l->curves = (struct ss_curves){.task = &l->task,
-                                 .text = s->import.source,
-                                 .layout = s->trace    ? "trace"
-                                           : is_stream ? "stream"
-                                                       : "sentence",
-                                 .seq = is_stream ? s->import.seq : 0,
-                                 .curve = l->curve,
-                                 .count = s->settings};
   return ok;
 }
 
@@ -136,9 +132,9 @@ bool ss_curve_same(const struct ss_curve *a, const struct ss_curve *b) {
          memcmp(a->loss, b->loss, a->steps * sizeof *a->loss) == 0;
 }
 
-size_t ss_curves_same(const struct ss_curves *curves, size_t i) {
+size_t ss_curves_same(const struct ss_learning *l, size_t i) {
   for (size_t k = 0; k < i; k++)
-    if (ss_curve_same(&curves->curve[k], &curves->curve[i])) return k;
+    if (ss_curve_same(&l->curve[k], &l->curve[i])) return k;
   return i;
 }
 
@@ -153,16 +149,16 @@ double ss_curve_end(const struct ss_curve *curve) {
   return ss_curve_mean(curve, curve->steps - (curve->steps + 9) / 10, curve->steps);
 }
 
-const struct ss_curve *ss_curves_exact(const struct ss_curves *curves) {
-  for (size_t i = 0; i < curves->count; i++)
-    if (ss_scheme_lossless(curves->curve[i].setting->scheme)) return &curves->curve[i];
+const struct ss_curve *ss_curves_exact(const struct ss_learning *l) {
+  for (size_t i = 0; i < l->count; i++)
+    if (ss_scheme_lossless(l->curve[i].setting->scheme)) return &l->curve[i];
   return NULL;
 }
 
-bool ss_curves_check(const struct ss_curves *curves, struct ss_error *error) {
-  const struct ss_curve *exact = ss_curves_exact(curves);
-  for (size_t i = 0; i < curves->count; i++) {
-    const struct ss_curve *c = &curves->curve[i];
+bool ss_curves_check(const struct ss_learning *l, struct ss_error *error) {
+  const struct ss_curve *exact = ss_curves_exact(l);
+  for (size_t i = 0; i < l->count; i++) {
+    const struct ss_curve *c = &l->curve[i];
     if (!c->sound)
       return ss_fail(error, SS_UNPROVEN, "%s: %s", c->setting->label,
                      c->mismatch[0] ? c->mismatch : "ranks end with different sums");
@@ -175,13 +171,13 @@ bool ss_curves_check(const struct ss_curves *curves, struct ss_error *error) {
 
 /* --- JSON ----------------------------------------------------------------------------------------------- */
 
-static cJSON *curve_json(const struct ss_curves *curves, size_t i) {
-  const struct ss_curve *c = &curves->curve[i];
-  const size_t first = ss_curves_same(curves, i);
+static cJSON *curve_json(const struct ss_learning *l, size_t i) {
+  const struct ss_curve *c = &l->curve[i];
+  const size_t first = ss_curves_same(l, i);
   return ss_json_object(SS_T("scheme", c->setting->scheme->name), SS_T("label", c->setting->label),
                         SS_J("options", ss_setting_own_json(c->setting, false)),
                         SS_B("lossless", ss_scheme_lossless(c->setting->scheme)), SS_B("sound", c->sound),
-                        SS_T("same_as", first < i ? curves->curve[first].setting->label : NULL),
+                        SS_T("same_as", first < i ? l->curve[first].setting->label : NULL),
                         SS_B("diverged", c->diverged), SS_N("steps", (double)c->steps),
                         SS_N("loss_first", c->steps > 0 ? c->loss[0] : NAN), SS_N("loss_end", ss_curve_end(c)),
                         SS_N("bytes_sent_max", c->sent), SS_N("energy", c->energy),
@@ -189,18 +185,18 @@ static cJSON *curve_json(const struct ss_curves *curves, size_t i) {
                         SS_J("loss", cJSON_CreateDoubleArray(c->loss, (int)c->steps)));
 }
 
-cJSON *ss_curves_json(const struct ss_curves *curves) {
-  const struct ss_learn_task *task = curves->task;
+cJSON *ss_curves_json(const struct ss_learning *l) {
+  const struct ss_learn_task *task = &l->task;
   cJSON *root =
-      ss_json_object(SS_T("sparsync", SS_VERSION), SS_T("text", curves->text), SS_T("layout", curves->layout),
+      ss_json_object(SS_T("sparsync", SS_VERSION), SS_T("text", l->text), SS_T("layout", l->layout),
                      SS_N("ranks", task->ranks), SS_N("iterations", (double)ss_trace_iterations(task->text)),
                      SS_N("steps", (double)task->steps), SS_N("batch", (double)task->batch),
-                     SS_N("seq", curves->seq ? (double)curves->seq : NAN), SS_N("vocab", (double)task->shape.vocab),
+                     SS_N("seq", l->seq ? (double)l->seq : NAN), SS_N("vocab", (double)task->shape.vocab),
                      SS_N("width", task->shape.width), SS_N("context", task->shape.context),
                      SS_N("samples", task->shape.samples), SS_N("seed", (double)task->shape.seed),
                      SS_T("optimizer", ss_optimizer_names[task->optimizer.kind]), SS_N("lr", task->optimizer.rate),
                      SS_B("split", task->split), SS_N("select", task->select.selects ? task->select.density : NAN));
   cJSON *list = cJSON_AddArrayToObject(root, "curves");
-  for (size_t i = 0; i < curves->count; i++) cJSON_AddItemToArray(list, curve_json(curves, i));
+  for (size_t i = 0; i < l->count; i++) cJSON_AddItemToArray(list, curve_json(l, i));
   return root;
 }

@@ -9,34 +9,6 @@
 
 struct cJSON;
 
-/* --- curves: the loss of every step under several schemes ---------------------------------------------------- */
-
-struct ss_curves {
-  const struct ss_learn_task *task;
-  const char *text, *layout; /* "stream", "sentence" */
-  uint64_t seq;              /* words of a sequence; 0: as long as the sentence is */
-  const struct ss_curve *curve;
-  size_t count;
-  uint64_t every; /* the table shows every so many steps; 0: about twenty of them */
-};
-
-/* The first curve that is the same as curve `i`, bit by bit; `i` itself when none before it is. */
-size_t ss_curves_same(const struct ss_curves *curves, size_t i);
-bool ss_curve_same(const struct ss_curve *a, const struct ss_curve *b);
-/* The first curve of a lossless scheme, or NULL. */
-const struct ss_curve *ss_curves_exact(const struct ss_curves *curves);
-/* The mean over steps [first, end). */
-double ss_curve_mean(const struct ss_curve *curve, uint64_t first, uint64_t end);
-/* Loss at the end: the mean over the last tenth of the steps; NaN when the training diverged. */
-double ss_curve_end(const struct ss_curve *curve);
-/* What must hold: every sum was sound, and all lossless schemes have the same curve. SS_UNPROVEN when not. */
-bool ss_curves_check(const struct ss_curves *curves, struct ss_error *error) SS_MUST_CHECK;
-
-/* The tree that `learn --format json` prints; the caller's, NULL when memory is short. */
-struct cJSON *ss_curves_json(const struct ss_curves *curves);
-
-/* --- learning them ------------------------------------------------------------------------------------------ */
-
 /* Strings and arrays are the caller's, and outlive what is learned. */
 struct ss_learning_source {
   const char *text;  /* the file to read, or "-": standard input; NULL: a trace is read */
@@ -71,9 +43,12 @@ struct ss_learning {
   struct ss_learning_source source;
   struct ss_trace *trace;
   struct ss_learn_task task;
-  struct ss_curve *curve;
-  struct ss_curves curves; /* after ss_learning_run */
   struct ss_capture capture;
+  struct ss_curve *curve; /* [count] under each scheme: the loss of every step */
+  size_t count;
+  const char *text, *layout; /* "stream", "sentence", "trace" */
+  uint64_t seq;              /* words of a sequence; 0: as long as the sentence is */
+  uint64_t every;            /* the table shows every so many steps; 0: about twenty of them */
 };
 
 /* To be closed, also after a failure. What is learned must not be moved. */
@@ -83,3 +58,20 @@ bool ss_learning_open(const struct ss_learning_source *source, struct ss_learnin
 bool ss_learning_run(struct ss_learning *learning, unsigned jobs, const struct ss_watcher *watcher,
                      struct ss_error *error) SS_MUST_CHECK;
 void ss_learning_close(struct ss_learning *learning);
+
+/* --- curves --------------------------------------------------------------------------------------------------- */
+
+/* The first curve that is the same as curve `i`, bit by bit; `i` itself when none before it is. */
+size_t ss_curves_same(const struct ss_learning *learning, size_t i);
+bool ss_curve_same(const struct ss_curve *a, const struct ss_curve *b);
+/* The first curve of a lossless scheme, or NULL. */
+const struct ss_curve *ss_curves_exact(const struct ss_learning *learning);
+/* The mean over steps [first, end). */
+double ss_curve_mean(const struct ss_curve *curve, uint64_t first, uint64_t end);
+/* Loss at the end: the mean over the last tenth of the steps; NaN when the training diverged. */
+double ss_curve_end(const struct ss_curve *curve);
+/* What must hold: every sum was sound, and all lossless schemes have the same curve. SS_UNPROVEN when not. */
+bool ss_curves_check(const struct ss_learning *learning, struct ss_error *error) SS_MUST_CHECK;
+
+/* The tree that `learn --format json` prints; the caller's, NULL when memory is short. */
+struct cJSON *ss_curves_json(const struct ss_learning *learning);
