@@ -51,7 +51,7 @@ static bool answer_studies(struct ss_request *const *request, size_t count, bool
   SS_AUTO_FREE struct ss_results *results = ss_alloc_zero(count, sizeof *results);
   if (!study || !results) return ss_fail_memory(error, "answering a request");
   bool ok = open_studies(request, count, plan, study, error) &&
-            ss_studies_run(study, count, &request[0]->run, results, error);
+            ss_studies_run((const struct ss_study *const *)study, count, &request[0]->run, results, error);
   for (size_t i = 0; ok && i < count; i++)
     if (plan) ok = tell_plan(request[i], &results[i], study[i], error);
     else request[i]->answer = ss_results_json(&results[i], ss_study_name(study[i]));
@@ -89,7 +89,7 @@ bool ss_judged_study_make(const struct ss_request *request, struct ss_judged_stu
   return ss_communicator_agree(
              comm, ss_study_open(request, &out->study, error) && ss_expectations_check(out->study, error), error) &&
          ss_communicator_follow(comm, !first || !l || !l->opened || l->opened(l, out->study, error), error) &&
-         ss_study_run(out->study, &request->run, l, &out->results, error) &&
+         ss_study_run(out->study, &request->run, &out->results, error) &&
          (!first || ss_expectations_judge(out->study, &out->results, &out->expectations, error));
 }
 

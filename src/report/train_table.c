@@ -228,8 +228,8 @@ bool ss_training_table(const void *study, FILE *stream, struct ss_error *error) 
     const struct ss_training_point *p = &t->point[i];
     for (n = 1; i + n < t->points && p[n].fed == p->fed && p[n].ranks == p->ranks;) n++;
     if (i == 0 || t->point[i - 1].fed != p->fed)
-      fprintf(stream, "%s on %s%s%s\n\n", p->fed->workload.name, s->cluster, s->trace ? ", fed by " : "",
-              s->trace ? s->trace : "");
+      fprintf(stream, "%s on %s%s%s\n\n", p->fed->workload.name, s->cluster, s->source ? ", fed by " : "",
+              s->source ? s->source->name : "");
     if (!print_group((struct group){p, n}, ss_records_take(all, n), stream, error)) return false;
     print_all_dense(p, n, stream);
   }

@@ -140,7 +140,7 @@ static bool play(const struct ss_crossover_study *s, const struct trial *trial, 
   struct ss_study *study;
   struct ss_results results = {0};
   if (!open_trial(s, trial, &study, error)) return false;
-  bool ok = ss_study_run(study, &options, NULL, &results, error);
+  bool ok = ss_study_run(study, &options, &results, error);
   for (int i = 0; ok && i < 2; i++) cost[i] = results.result[i].time;
   ss_results_free(&results);
   ss_study_close(study);

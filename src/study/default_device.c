@@ -1,23 +1,20 @@
-/* The device that a cluster's runs are on where the document names none. */
+/* The machine that a document runs on: its cluster, and its device, or the one that the cluster's runs are on. */
+#include "base/data.h"
+#include "base/json_text.h"
 #include "study/study_internal.h"
 
 #include <cjson/cJSON.h>
+#include <limits.h>
+#include <string.h>
 
 /* The memory of a cluster's ranks as a device: what its reader makes a kernel's times of. */
 static cJSON *memory_device(struct ss_node cluster, struct ss_node memory) {
-  const struct ss_node source = ss_node_get(ss_node_get(cluster, "source"), "memory");
-  const char *name = cJSON_GetStringValue(ss_node_get(cluster, "name").at);
-  cJSON *device = cJSON_CreateObject(), *copy = cJSON_Duplicate(memory.at, true), *sources;
-  if (cJSON_AddStringToObject(device, "name", name ? name : "inline") &&
-      cJSON_AddItemToObject(device, "memory", copy)) {
-    if (!ss_node_is_text(source)) return device;
-    sources = cJSON_AddObjectToObject(device, "source");
-    if (cJSON_AddStringToObject(sources, "memory", source.at->valuestring)) return device;
-    copy = NULL;
-  }
-  cJSON_Delete(copy);
-  cJSON_Delete(device);
-  return NULL;
+  const char *source = ss_json_word(ss_node_get(cluster, "source").at, "memory"),
+             *name = ss_json_word(cluster.at, "name");
+  cJSON *device =
+      ss_json_object(SS_T("name", name ? name : "inline"), SS_J("memory", cJSON_Duplicate(memory.at, true)));
+  if (source) ss_json_add(device, SS_J("source", ss_json_object(SS_T("memory", source))));
+  return device;
 }
 
 /* What the cluster names, or what its memory makes; absent: neither is there. */
@@ -39,4 +36,24 @@ bool ss_device_by_default(struct ss_doc *doc, const char *base, bool *set, struc
   if (!device_of(ss_node_get(root, "cluster"), &device, error)) return false;
   *set = device != NULL;
   return !device || (ss_doc_set_item(doc, "device", device, error) && ss_device_resolve(doc, base, error));
+}
+
+static bool no_cluster(const struct ss_doc *doc, struct ss_error *error) {
+  struct ss_error list;
+  char nowhere[PATH_MAX];
+  if (!ss_data_find("clusters", "?", nowhere, sizeof nowhere, &list))
+    return ss_fail(error, SS_BAD_INPUT, "%s: no cluster given: say --cluster NAME %s", ss_doc_name(doc),
+                   strchr(list.text, '(') ? strchr(list.text, '(') : list.text);
+  return ss_fail(error, SS_BAD_INPUT, "%s: no cluster given (--cluster NAME)", ss_doc_name(doc));
+}
+
+bool ss_machine_read(struct ss_doc *doc, const struct ss_notice *notice, struct ss_cluster *cluster,
+                     struct ss_device *device, struct ss_error *error) {
+  const struct ss_node links = ss_node_get(ss_doc_root(doc), "cluster"),
+                       own = ss_node_get(ss_doc_root(doc), "device");
+  if (!ss_node_present(links)) return no_cluster(doc, error);
+  if (!ss_cluster_read(links, cluster, error)) return false;
+  ss_cluster_tell(cluster, notice);
+  *device = ss_device_none();
+  return !ss_node_present(own) || ss_node_is_text(own) || ss_device_read(own, device, error);
 }

@@ -58,7 +58,7 @@ static void fill_batch(struct batch *batch, const struct ss_setting *setting,
 }
 
 static bool play_batch(struct ss_dense_baseline *b, const struct ss_setting *setting, const struct ss_point *point,
-                       const struct ss_input *input, const struct batch *batch, struct ss_error *error) {
+                       const struct batch *batch, struct ss_error *error) {
   struct ss_state state = {0};
   const struct ss_world world = {.cluster = batch->cluster[0],
                                  .device = &point->device,
@@ -67,69 +67,38 @@ static bool play_batch(struct ss_dense_baseline *b, const struct ss_setting *set
                                  .cluster_count = batch->count,
                                  .paces = batch->pace};
   struct ss_outcome outcome = {.tallies = batch->tally};
-  const bool ok = ss_simulate(setting, &world, input, &b->temporary, &outcome, error);
+  const bool ok = ss_simulate(setting, &world, &b->input, &b->temporary, &outcome, error);
   ss_state_free(&state);
   return ok;
 }
 
-/* The tensor, of which all that is not there travels too. */
-static bool make_input(struct ss_dense_baseline *b, const struct ss_point *point, struct ss_input *input,
-                       struct ss_error *error) {
-  const uint64_t *none = ss_arena_zero(&b->temporary, point->ranks, sizeof *none);
-  if (!none) return ss_fail_memory(error, "playing the dense baseline");
-  if (!ss_input_shape(&point->origin, false, input, error)) return false;
-  input->ranks = point->ranks;
-  input->count = input->lookups = none;
-  return true;
-}
-
-/* On a cluster whose library chooses. */
+/* Network n, whose library chooses. */
 static bool play_choice(struct ss_dense_baseline *b, const struct ss_point *point, const struct ss_cluster *cluster,
-                        struct ss_dense_time *out, struct ss_error *error) {
-  struct ss_setting setting = plain_setting();
+                        uint32_t n, struct ss_error *error) {
+  struct ss_setting *setting = &b->setting[n];
   struct ss_tally tally;
-  struct ss_input input;
-  uint32_t number = 0;
-  const struct batch batch = {&cluster, NULL, &number, &tally, 1, 1};
+  const struct batch batch = {&cluster, NULL, &n, &tally, 1, 1};
+  *setting = plain_setting();
+  ss_setting_tune(setting, cluster, point->ranks, b->input.rows * b->input.width * b->input.value_bytes);
   ss_arena_reset(&b->temporary);
-  if (!make_input(b, point, &input, error)) return false;
-  ss_setting_tune(&setting, cluster, point->ranks, input.rows * input.width * input.value_bytes);
-  if (!play_batch(b, &setting, point, &input, &batch, error)) return false;
-  *out = (struct ss_dense_time){.seconds = tally.time, .name = ss_dense_library_name(&setting)};
+  if (!play_batch(b, setting, point, &batch, error)) return false;
+  b->time[n] = (struct ss_dense_time){.seconds = tally.time, .name = ss_dense_library_name(setting)};
   return true;
 }
 
-/* The setting that is called so; false: none is, of a single rank say. */
-static bool setting_named(const char *name, const struct ss_cluster *cluster, uint32_t ranks, uint64_t bytes,
-                          struct ss_setting *out) {
-  *out = plain_setting();
-  if (!name) return false;
-  if (ss_layout_of(cluster, ranks).nccl) ss_setting_tune(out, cluster, ranks, bytes);
-  if (ss_layout_of(cluster, ranks).nccl) return true;
-  for (size_t i = 0; i < SS_DENSE_WAYS; i++)
-    if (strcmp(ss_dense_ways[i].name, name) == 0) return ss_dense_way_take(&ss_dense_ways[i], cluster, ranks, out);
-  return false;
-}
-
-/* Plays the fastest again where components cost more. */
-static bool split(struct ss_dense_baseline *b, const struct ss_point *point, const struct ss_cluster *cluster,
-                  const struct ss_variants *varied, struct ss_dense_time *time, struct ss_error *error) {
+/* Plays the fastest on network n again where components cost more. */
+static bool split(struct ss_dense_baseline *b, const struct ss_point *point, const struct ss_variants *varied,
+                  uint32_t n, struct ss_error *error) {
   const struct ss_cluster *clusters[SS_COMPONENTS];
   struct ss_tally tally[SS_COMPONENTS];
   double times[SS_COMPONENTS];
-  struct ss_setting setting;
-  struct ss_input input;
+  const struct batch batch = {clusters, varied->pace, NULL, tally, varied->count, 0};
+  if (varied->count == 0 || !b->time[n].name) return true;
   ss_arena_reset(&b->temporary);
-  if (!make_input(b, point, &input, error)) return false;
-  const uint64_t bytes = input.rows * input.width * input.value_bytes;
-  if (varied->count == 0 || !setting_named(time->name, cluster, point->ranks, bytes, &setting)) return true;
   for (uint32_t i = 0; i < varied->count; i++) clusters[i] = &varied->cluster[i];
-  const struct batch batch = {clusters,      varied->pace,
-                              NULL,          tally,
-                              varied->count, ss_setting_rings(&setting, ss_layout_of(cluster, point->ranks))};
-  if (!play_batch(b, &setting, point, &input, &batch, error)) return false;
+  if (!play_batch(b, &b->setting[n], point, &batch, error)) return false;
   for (uint32_t i = 0; i < varied->count; i++) times[i] = tally[i].time;
-  time->components = ss_variants_split(varied, time->seconds, times);
+  b->time[n].components = ss_variants_split(varied, b->time[n].seconds, times);
   return true;
 }
 
@@ -138,26 +107,27 @@ static bool play(struct ss_dense_baseline *b, const struct ss_point *point, cons
   struct ss_setting setting = plain_setting();
   const bool flat_ring = way == &ss_dense_ways[SS_DENSE_RINGS];
   struct ss_arena *arena = &b->temporary;
-  struct ss_input input;
   struct batch batch = {.pace = NULL};
   bool *waits;
+  ss_arena_reset(arena);
   if (!ss_take(arena, batch.cluster, b->networks) || !ss_take(arena, batch.number, b->networks) ||
       !ss_take(arena, batch.tally, b->networks) || !ss_take(arena, waits, b->networks))
     return ss_fail_memory(error, "playing the dense baseline");
-  if (!make_input(b, point, &input, error)) return false;
   for (uint32_t n = 0; n < b->networks; n++) {
     waits[n] = ss_dense_way_take(way, clusters[n], point->ranks, &setting);
     const uint32_t rings = ss_setting_rings(&setting, ss_layout_of(clusters[n], point->ranks));
-    if (flat_ring && ring_least(clusters[n], point->ranks, rings, &input) > b->time[n].seconds) waits[n] = false;
+    if (flat_ring && ring_least(clusters[n], point->ranks, rings, &b->input) > b->time[n].seconds) waits[n] = false;
   }
   for (;;) {
     fill_batch(&batch, &setting, clusters, b->networks, point->ranks, waits);
     if (batch.count == 0) return true;
-    if (!play_batch(b, &setting, point, &input, &batch, error)) return false;
+    if (!play_batch(b, &setting, point, &batch, error)) return false;
     for (uint32_t i = 0; i < batch.count; i++) {
       const struct ss_dense_time time = {.seconds = batch.tally[i].time, .name = way->name};
       struct ss_dense_time *best = &b->time[batch.number[i]];
-      if (flat_ring ? !(best->seconds < time.seconds) : !(best->seconds <= time.seconds)) *best = time;
+      if (flat_ring ? best->seconds < time.seconds : best->seconds <= time.seconds) continue;
+      *best = time;
+      b->setting[batch.number[i]] = setting;
     }
   }
 }
@@ -180,25 +150,27 @@ bool ss_dense_find(struct ss_dense_baseline *b, const struct ss_point *point,
                    const struct ss_cluster *const *clusters, uint32_t networks, const struct ss_variants *varied,
                    struct ss_error *error) {
   struct ss_input shape = {0};
+  uint64_t *none; /* the tensor, of which all that is not there travels too */
   if (!ss_input_shape(&point->origin, false, &shape, error)) return false;
   const uint64_t key = key_of(point, &shape, clusters, networks, varied);
   if (b->time && b->key == key && b->networks == networks) return true;
   ss_arena_reset(&b->kept);
-  b->time = ss_arena_alloc(&b->kept, networks, sizeof *b->time);
-  if (!b->time) return ss_fail_memory(error, "playing the dense baseline");
+  b->time = NULL;
+  if (!ss_take_zero(&b->kept, none, point->ranks) || !ss_take(&b->kept, b->setting, networks) ||
+      !ss_take(&b->kept, b->time, networks))
+    return ss_fail_memory(error, "playing the dense baseline");
   b->key = key;
   b->networks = networks;
+  b->input = shape;
+  b->input.ranks = point->ranks;
+  b->input.count = b->input.lookups = none;
   for (uint32_t n = 0; n < networks; n++) b->time[n] = (struct ss_dense_time){.seconds = point->ranks > 1 ? NAN : 0};
   bool ok = true;
   const bool played = point->ranks > 1 && !point->origin.joint;
   for (uint32_t n = 0; ok && played && n < networks; n++)
-    if (ss_layout_of(clusters[n], point->ranks).nccl) ok = play_choice(b, point, clusters[n], &b->time[n], error);
-  for (size_t i = 0; ok && played && i < SS_DENSE_WAYS; i++) {
-    ss_arena_reset(&b->temporary);
-    ok = play(b, point, &ss_dense_ways[i], clusters, error);
-  }
-  for (uint32_t n = 0; ok && varied && played && n < networks; n++)
-    ok = split(b, point, clusters[n], &varied[n], &b->time[n], error);
+    if (ss_layout_of(clusters[n], point->ranks).nccl) ok = play_choice(b, point, clusters[n], n, error);
+  for (size_t i = 0; ok && played && i < SS_DENSE_WAYS; i++) ok = play(b, point, &ss_dense_ways[i], clusters, error);
+  for (uint32_t n = 0; ok && varied && played && n < networks; n++) ok = split(b, point, &varied[n], n, error);
   if (!ok) b->time = NULL;
   return ok;
 }

@@ -21,7 +21,9 @@ struct ss_dense_time {
 struct ss_dense_baseline {
   struct ss_arena kept, temporary;
   uint64_t key;
+  struct ss_input input;
   struct ss_dense_time *time; /* [networks] */
+  struct ss_setting *setting; /* [networks] of those that have a name */
   uint32_t networks;
 };
 /* The baseline of the point's tensor on the networks, which have the same nodes, as baseline->time. `varied`

@@ -4,6 +4,7 @@
 #include "schemes/simulate.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,25 @@
 
 uint64_t ss_extrapolation_most(const struct ss_trace *trace, uint32_t from, uint64_t iterations) {
   return from * (ss_trace_iterations(trace) / iterations);
+}
+
+bool ss_extrapolation_refuse(const struct ss_extrapolation *asked, struct ss_node root,
+                             const struct ss_source *source, struct ss_error *error) {
+  char merged[64] = "", more[160] = "", expect[512] = "";
+  const struct ss_node ranks = ss_node_get(root, "ranks");
+  const uint64_t wanted = (uint64_t)asked->ranks * asked->merge,
+                 most = ss_extrapolation_most(asked->captured, asked->from, 1);
+  if (asked->merge > 1) snprintf(merged, sizeof merged, ", merged %u at a time", asked->merge);
+  if (most > asked->from)
+    snprintf(more, sizeof more, "--extrapolate plays later iterations as further ranks, up to %llu; ",
+             (unsigned long long)most);
+  if (source->hash) /* a file */
+    snprintf(expect, sizeof expect, "`sparsync trace fit %.400s --ranks %llu` estimates what to expect there; ",
+             source->name, (unsigned long long)wanted);
+  return ss_node_fail(ss_node_present(ranks) ? ranks : root, error,
+                      "%u ranks, but %s has %u%s (%s%scapture more ranks, or make a wider trace with `sparsync trace "
+                      "synth --ranks %llu -o FILE`)",
+                      asked->ranks, source->name, asked->from, merged, more, expect, (unsigned long long)wanted);
 }
 
 static bool make(struct ss_extrapolation *e, struct ss_error *error) {

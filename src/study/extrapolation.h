@@ -3,6 +3,7 @@
 #pragma once
 
 #include "study/compute.h"
+#include "study/sources.h"
 
 /* One rank count beyond those of a trace. */
 struct ss_extrapolation {
@@ -24,6 +25,10 @@ void ss_extrapolations_free(struct ss_extrapolations *all);
 
 /* The most ranks that so many iterations can be had of. */
 uint64_t ss_extrapolation_most(const struct ss_trace *trace, uint32_t from, uint64_t iterations);
+
+/* The error that these ranks are more than the source has; the document's `root` says how many. */
+bool ss_extrapolation_refuse(const struct ss_extrapolation *asked, struct ss_node root,
+                             const struct ss_source *source, struct ss_error *error);
 
 /* Plays the captured ranks of the group's points, and the same as half of them say: fills in what results have of it.
  * Nothing of points whose ranks were all captured, or where half of them cannot play. */

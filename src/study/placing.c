@@ -319,18 +319,17 @@ static double whole_bound(const struct ss_placing *p, bool held) {
 static bool open_study(const struct ss_request *request, struct ss_placing *p, cJSON *placement, size_t at,
                        struct ss_error *error) {
   struct ss_request own = *request;
-  cJSON *edits = request->edits ? cJSON_Duplicate(request->edits, true) : cJSON_CreateObject();
-  cJSON_DeleteItemFromObjectCaseSensitive(edits, "schemes");
+  SS_AUTO_JSON cJSON *edits = request->edits ? cJSON_Duplicate(request->edits, true) : cJSON_CreateObject();
   cJSON_DeleteItemFromObjectCaseSensitive(edits, "placement");
   if (placement) cJSON_AddItemToObject(edits, "placement", placement);
-  const bool made = cJSON_AddStringToObject(edits, "schemes", p->schemes[placement != NULL]);
   own.edits = edits;
   own.model_parallel = true;
+  own.listener = NULL;
   if (placement) own.like = p->study[SS_PLACINGS];
   if (placement) own.notice = NULL; /* all was said once */
-  const bool ok = made ? ss_study_open(&own, &p->study[at], error) : ss_fail_memory(error, "placing tables");
-  cJSON_Delete(edits);
-  return ok;
+  return ss_json_put(edits, "schemes", cJSON_CreateString(p->schemes[placement != NULL]))
+             ? ss_study_open(&own, &p->study[at], error)
+             : ss_fail_memory(error, "placing tables");
 }
 
 static bool play_candidates(const struct ss_request *request, struct ss_placing *p, struct ss_error *error) {
@@ -340,7 +339,7 @@ static bool play_candidates(const struct ss_request *request, struct ss_placing 
     struct ss_placing_candidate *out = &p->candidate[c];
     cJSON *placement = ss_placement_json(&out->placement);
     if (!placement) return ss_fail_memory(error, "placing tables");
-    if (!open_study(request, p, placement, c, error) || !ss_study_run(p->study[c], &all, NULL, &p->results[c], error))
+    if (!open_study(request, p, placement, c, error) || !ss_study_run(p->study[c], &all, &p->results[c], error))
       return false;
     out->result = &p->results[c].result[0];
     out->bytes_imbalance = bytes_imbalance(out->result);

@@ -119,26 +119,12 @@ static bool remember(struct ss_study *s, const char *kind, struct ss_node model,
   return cJSON_AddItemToArray(s->models, entry) || ss_fail_memory(error, "reading a model");
 }
 
-static bool no_cluster(const struct ss_study *s, struct ss_error *error) {
-  struct ss_error list;
-  char nowhere[PATH_MAX];
-  if (!ss_data_find("clusters", "?", nowhere, sizeof nowhere, &list))
-    return ss_fail(error, SS_BAD_INPUT, "%s: no cluster given: say --cluster NAME %s", ss_doc_name(s->doc),
-                   strchr(list.text, '(') ? strchr(list.text, '(') : list.text);
-  return ss_fail(error, SS_BAD_INPUT, "%s: no cluster given (--cluster NAME)", ss_doc_name(s->doc));
-}
-
 static bool read_models(struct ss_study *s, struct ss_node root, struct cell *p, struct ss_error *error) {
   struct ss_node cluster = ss_node_get(root, "cluster"), device = ss_node_get(root, "device");
-  const struct ss_cluster *known = s->request.cluster;
-  if (known) p->point.cluster = *known;
-  else if (!ss_node_present(cluster)) return no_cluster(s, error);
-  else if (!ss_cluster_read(cluster, &p->point.cluster, error)) return false;
-  if (!known) ss_cluster_tell(&p->point.cluster, s->request.notice);
-  if (s->request.plan) ss_cluster_even(&p->point.cluster, s->request.notice);
   p->point.device = ss_device_none();
-  if (ss_node_present(device) && !ss_node_is_text(device) && !ss_device_read(device, &p->point.device, error))
-    return false;
+  if (s->request.cluster) p->point.cluster = *s->request.cluster;
+  else if (!ss_machine_read(s->doc, s->request.notice, &p->point.cluster, &p->point.device, error)) return false;
+  if (s->request.plan) ss_cluster_even(&p->point.cluster, s->request.notice);
   if (!remember(s, "cluster", cluster, error) || !remember(s, "device", device, error)) return false;
   char *names = ss_arena_alloc(&s->arena, 2, sizeof p->point.cluster.name);
   if (!names) return ss_fail_memory(error, "reading a scenario");
@@ -253,37 +239,17 @@ static bool read_cell(struct ss_study *s, struct cell *p, struct ss_error *error
 
 /* --- points ----------------------------------------------------------------------------------------------- */
 
-/* Where the document says the rank counts. */
-static struct ss_node ranks_node(struct ss_node root) {
-  return ss_node_present(ss_node_get(root, "ranks")) ? ss_node_get(root, "ranks") : root;
-}
-
-static bool too_many(const struct cell *p, uint32_t ranks, struct ss_node root, struct ss_error *error) {
-  char merged[64] = "", more[160] = "", expect[512] = "";
-  const uint32_t merge = p->point.origin.merge;
-  const uint64_t wanted = (uint64_t)ranks * merge, most = ss_extrapolation_most(p->source->trace, p->available, 1);
-  if (merge > 1) snprintf(merged, sizeof merged, ", merged %u at a time", merge);
-  if (most > p->available)
-    snprintf(more, sizeof more, "--extrapolate plays later iterations as further ranks, up to %llu; ",
-             (unsigned long long)most);
-  if (p->point.trace_hash) /* a file */
-    snprintf(expect, sizeof expect, "`sparsync trace fit %.400s --ranks %llu` estimates what to expect there; ",
-             p->point.trace_name, (unsigned long long)wanted);
-  return ss_node_fail(ranks_node(root), error,
-                      "%u ranks, but %s has %u%s (%s%scapture more ranks, or make a wider trace with `sparsync trace "
-                      "synth --ranks %llu -o FILE`)",
-                      ranks, p->point.trace_name, p->available, merged, more, expect, (unsigned long long)wanted);
-}
-
 /* A rank count beyond those captured is played out of later iterations, of which fewer are left. */
 static bool widen(struct ss_study *s, struct cell *p, uint32_t ranks, struct ss_error *error) {
   const struct ss_node root = ss_doc_root(s->doc), iterations = ss_node_get(root, "iterations");
   const struct ss_trace *trace = p->source->trace;
-  const uint32_t merge = p->point.origin.merge, most = SS_RANKS_MAX / merge;
+  const struct ss_extrapolation asked = {
+      .captured = trace, .ranks = ranks, .from = p->available, .merge = p->point.origin.merge};
   const uint64_t left = ss_trace_widened(trace, p->available, ranks), wanted = p->point.end;
   struct ss_point *point = &p->point;
   struct ss_error ignored;
-  if (!p->extrapolates || left == 0 || ranks > most) return too_many(p, ranks, root, error);
+  if (!p->extrapolates || left == 0 || ranks > SS_RANKS_MAX / asked.merge)
+    return ss_extrapolation_refuse(&asked, root, p->source, error);
   point->end = left;
   if (!ss_iterations_read(iterations, left, &point->first, &point->end, &ignored))
     return ss_node_fail(iterations, error,
@@ -292,7 +258,6 @@ static bool widen(struct ss_study *s, struct cell *p, uint32_t ranks, struct ss_
                         ranks, p->available, (unsigned long long)left, (unsigned long long)ss_trace_iterations(trace),
                         point->trace_name, (unsigned long long)wanted,
                         (unsigned long long)ss_extrapolation_most(trace, p->available, wanted));
-  const struct ss_extrapolation asked = {.captured = trace, .ranks = ranks, .from = p->available, .merge = merge};
   if (!ss_extrapolation_find(&s->extrapolations, &asked, &point->extrapolation, error)) return false;
   point->origin.trace = point->extrapolation->wide;
   return true;

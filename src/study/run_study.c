@@ -387,24 +387,18 @@ static bool run_all(struct run *run, struct ss_error *error) {
   return ok;
 }
 
-static bool run_studies(const struct ss_study *const *studies, size_t count, const struct ss_run_options *options,
-                        struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) {
+bool ss_studies_run(const struct ss_study *const *studies, size_t count, const struct ss_run_options *options,
+                    struct ss_results *out, struct ss_error *error) {
   struct run run = {.study = studies,
                     .studies = count,
                     .out = out,
                     .all.options = options,
-                    .listener = listener,
+                    .listener = studies[0]->request.listener,
                     .notice = studies[0]->request.notice};
   return run_all(&run, error);
 }
 
-bool ss_study_run(const struct ss_study *study, const struct ss_run_options *options,
-                  struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) {
-  return run_studies(&study, 1, options, listener, out, error);
-}
-
-bool ss_studies_run(struct ss_study *const *studies, size_t count, const struct ss_run_options *options,
-                    struct ss_results *out, struct ss_error *error) {
-  return run_studies((const struct ss_study *const *)studies, count, options, studies[0]->request.listener, out,
-                     error);
+bool ss_study_run(const struct ss_study *study, const struct ss_run_options *options, struct ss_results *out,
+                  struct ss_error *error) {
+  return ss_studies_run(&study, 1, options, out, error);
 }

@@ -128,6 +128,10 @@ bool ss_study_document(const struct ss_request *request, struct ss_doc **out, st
  * *set: it did. The cluster is an object; a path is looked for beside `base`. */
 bool ss_device_by_default(struct ss_doc *doc, const char *base, bool *set, struct ss_error *error) SS_MUST_CHECK;
 
+/* The document's cluster, whose warnings are told, and its device, models in place of their names. */
+bool ss_machine_read(struct ss_doc *doc, const struct ss_notice *notice, struct ss_cluster *cluster,
+                     struct ss_device *device, struct ss_error *error) SS_MUST_CHECK;
+
 const char *ss_study_name(const struct ss_study *study);
 /* The scenario's "expect" (query/expectations.h). */
 struct ss_node ss_study_expect(const struct ss_study *study);
@@ -146,17 +150,17 @@ const struct cJSON *ss_study_models(const struct ss_study *study);
 /* --- running it ------------------------------------------------------------------------------------------- */
 
 /* One result for each point, and behind those of a trace with several tensors one ("*") for all together. Points that
- * differ in nothing but their network are simulated in one go. `listener` may be NULL. The results are to be freed,
- * before the study is closed.
+ * differ in nothing but their network are simulated in one go. The study's request says who is told. The results are
+ * to be freed, before the study is closed.
  *
  * With options->comm it is collective, and like ss_work_share: rank 0 has the listener and gets the results,
  * the others get none. */
-bool ss_study_run(const struct ss_study *study, const struct ss_run_options *options,
-                  struct ss_results_listener *listener, struct ss_results *out, struct ss_error *error) SS_MUST_CHECK;
+bool ss_study_run(const struct ss_study *study, const struct ss_run_options *options, struct ss_results *out,
+                  struct ss_error *error) SS_MUST_CHECK;
 
-/* The same for several studies in one process: also points of different ones are simulated in one go. The first one's
- * request says who is told. out[count] are to be freed before the first study is closed. */
-bool ss_studies_run(struct ss_study *const *studies, size_t count, const struct ss_run_options *options,
+/* The same for several studies in one process: also points of different ones are simulated in one go. The first
+ * one's request says who is told. out[count] are to be freed before the first study is closed. */
+bool ss_studies_run(const struct ss_study *const *studies, size_t count, const struct ss_run_options *options,
                     struct ss_results *out, struct ss_error *error) SS_MUST_CHECK;
 
 /* The list of "schemes" that "zen:format=coo,balance=even,ps" stands for, the caller's; NULL: an error. */

@@ -120,14 +120,13 @@ static void add_numbers(cJSON *o, const struct ss_training_point *p) {
 
 static cJSON *point_json(const struct ss_train_study *s, size_t at) {
   const struct ss_training_point *p = &s->training.point[at];
-  cJSON *o =
-      ss_json_object(SS_T("workload", p->fed->workload.name), SS_T("system", p->system->name),
-                     SS_T("schedule", ss_schedule_name(p->system->schedule)), SS_T("sparse", p->system->sparse.label),
-                     SS_T("dense", p->system->dense.label), SS_B("baseline", p->system->baseline),
-                     SS_N("ranks", p->ranks), SS_T("cluster", s->cluster), SS_T("device", s->device),
-                     SS_J("trace", s->trace ? cJSON_CreateString(s->trace) : cJSON_CreateNull()),
-                     SS_N("iterations", (double)p->options.iterations), SS_N("warmup", (double)p->options.warmup),
-                     SS_N("compute", p->options.compute), SS_N("jitter", p->options.sigma));
+  cJSON *o = ss_json_object(
+      SS_T("workload", p->fed->workload.name), SS_T("system", p->system->name),
+      SS_T("schedule", ss_schedule_name(p->system->schedule)), SS_T("sparse", p->system->sparse.label),
+      SS_T("dense", p->system->dense.label), SS_B("baseline", p->system->baseline), SS_N("ranks", p->ranks),
+      SS_T("cluster", s->cluster), SS_T("device", s->device), SS_T("trace", s->source ? s->source->name : NULL),
+      SS_N("iterations", (double)p->options.iterations), SS_N("warmup", (double)p->options.warmup),
+      SS_N("compute", p->options.compute), SS_N("jitter", p->options.sigma));
   add_numbers(o, p);
   cJSON *tasks = cJSON_AddArrayToObject(o, "tasks");
   for (uint32_t i = 0; i < p->timetable.tasks; i++)

@@ -113,19 +113,11 @@ static bool read_systems(struct ss_train_study *s, struct ss_error *error) {
 /* --- where ------------------------------------------------------------------------------------------------ */
 
 static bool read_layout(struct ss_train_study *s, const struct ss_notice *notice, struct ss_error *error) {
-  bool set;
-  if (!ss_device_by_default(s->doc, s->base, &set, error)) return false;
-  struct ss_node root = ss_doc_root(s->doc), cluster = ss_node_get(root, "cluster"),
-                 device = ss_node_get(root, "device");
   struct ss_durations *d = &s->training.durations;
-  if (!ss_node_present(cluster))
-    return ss_fail(error, SS_BAD_INPUT,
-                   "%s: no cluster given: say --cluster NAME (sparsync list clusters shows them)",
-                   ss_doc_name(s->doc));
-  if (!ss_cluster_read(cluster, &d->cluster, error)) return false;
-  ss_cluster_tell(&d->cluster, notice);
-  d->device = ss_device_none();
-  if (ss_node_present(device) && !ss_node_is_text(device) && !ss_device_read(device, &d->device, error)) return false;
+  bool set;
+  if (!ss_device_by_default(s->doc, s->base, &set, error) ||
+      !ss_machine_read(s->doc, notice, &d->cluster, &d->device, error))
+    return false;
   snprintf(s->cluster, sizeof s->cluster, "%s", d->cluster.name);
   snprintf(s->device, sizeof s->device, "%s", d->device.name);
   return true;
@@ -133,50 +125,39 @@ static bool read_layout(struct ss_train_study *s, const struct ss_notice *notice
 
 static bool read_trace(struct ss_train_study *s, struct ss_error *error) {
   struct ss_node root = ss_doc_root(s->doc), trace = ss_node_get(root, "trace"), merge = ss_node_get(root, "merge");
-  const struct ss_source *source;
   uint64_t group = 1;
   s->training.merge = 1;
   if (!ss_node_present(trace)) {
     if (!ss_node_present(merge)) return true;
     return ss_node_fail(merge, error, "merges ranks of a trace, and there is none");
   }
-  if (!ss_sources_find(&s->sources, trace, s->base, &source, error)) return false;
-  if (!source->trace)
+  if (!ss_sources_find(&s->sources, trace, s->base, &s->source, error)) return false;
+  if (!s->source->trace)
     return ss_node_fail(trace, error,
                         "training takes looked-up rows from a file or from {\"synth\": ...}; tables of "
                         "printed sizes say so in the workload (\"counts\")");
-  if (ss_node_present(merge) && !ss_node_count(merge, 1, ss_trace_ranks(source->trace), &group, error)) return false;
+  if (ss_node_present(merge) && !ss_node_count(merge, 1, ss_trace_ranks(s->source->trace), &group, error))
+    return false;
   s->training.merge = (uint32_t)group;
-  s->training.trace = source->trace;
-  s->trace = source->name;
+  s->training.trace = s->source->trace;
   return true;
 }
 
-/* Rank counts beyond `available` play later iterations as further ranks, and all counts the view of the largest. */
-static bool widen(struct ss_train_study *s, uint32_t available, uint32_t most, const struct ss_notice *notice,
+/* Rank counts beyond those captured play later iterations as further ranks, and all counts the view of the largest.
+ */
+static bool widen(struct ss_train_study *s, const struct ss_extrapolation *asked, const struct ss_notice *notice,
                   struct ss_error *error) {
-  struct ss_training *t = &s->training;
-  const struct ss_extrapolation asked = {t->trace, .ranks = most, .from = available, .merge = t->merge};
   const struct ss_extrapolation *found;
   char text[200];
-  if (!ss_extrapolation_find(&s->extrapolations, &asked, &found, error)) return false;
-  t->trace = found->wide;
+  if (!ss_extrapolation_find(&s->extrapolations, asked, &found, error)) return false;
+  s->training.trace = found->wide;
   snprintf(
       text, sizeof text,
       "ranks from %u on play later iterations of the %u captured ones; `sparsync run --extrapolate` says how far "
       "off that is",
-      available, available);
+      asked->from, asked->from);
   ss_notice_tell(notice, text);
   return true;
-}
-
-static bool too_many(const struct ss_train_study *s, uint32_t ranks, uint32_t available, struct ss_error *error) {
-  const struct ss_node root = ss_doc_root(s->doc), node = ss_node_get(root, "ranks");
-  return ss_node_fail(
-      node, error,
-      "%u ranks, but %s has %u (--extrapolate plays later iterations as further ranks, up to %llu; or "
-      "capture more ranks, or make a wider trace with sparsync trace synth)",
-      ranks, s->trace, available, (unsigned long long)ss_extrapolation_most(s->training.trace, available, 1));
 }
 
 static bool read_ranks(struct ss_train_study *s, const struct ss_request *request, struct ss_error *error) {
@@ -196,9 +177,10 @@ static bool read_ranks(struct ss_train_study *s, const struct ss_request *reques
   const struct ss_cluster *cluster = &t->durations.cluster;
   if (!request->certain) ss_cluster_tell_nodes(cluster, ss_cluster_nodes(cluster, most), request->notice);
   if (!available || most <= available) return true;
+  const struct ss_extrapolation asked = {t->trace, .ranks = most, .from = available, .merge = t->merge};
   if (!s->extrapolate || most > SS_RANKS_MAX / t->merge || ss_trace_widened(t->trace, available, most) == 0)
-    return too_many(s, most, available, error);
-  return widen(s, available, most, request->notice, error);
+    return ss_extrapolation_refuse(&asked, root, s->source, error);
+  return widen(s, &asked, request->notice, error);
 }
 
 /* --- feeding ---------------------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@ struct ss_train_study {
   struct ss_doc *doc;
   const char *base, *name;
   char cluster[128], device[128];
-  const char *trace; /* NULL: none */
+  const struct ss_source *source; /* the trace; NULL: none */
   struct ss_sources sources;
   struct ss_extrapolations extrapolations;
   bool extrapolate; /* to more ranks than the trace has */

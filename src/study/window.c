@@ -90,13 +90,13 @@ bool ss_study_turns(const struct ss_study *study, const struct ss_results *resul
                     const struct ss_run_options *options, struct ss_turns *out, struct ss_error *error) {
   struct ss_study other = *study;
   struct ss_results there = {0};
+  other.request.listener = NULL;
   *out = (struct ss_turns){0};
   SS_AUTO_FREE struct ss_point *points = other.point = other_points(study, &other.count);
   if (!points) return ss_fail_memory(error, "comparing rankings");
   if (other.count == 0) return true;
   const struct ss_run_options plain = {.jobs = options->jobs, .watcher = options->watcher};
-  const bool ok =
-      ss_study_run(&other, &plain, NULL, &there, error) && compare_all(study, results, &there, out, error);
+  const bool ok = ss_study_run(&other, &plain, &there, error) && compare_all(study, results, &there, out, error);
   ss_results_free(&there);
   if (!ok) ss_turns_free(out);
   return ok;

@@ -34,7 +34,7 @@ static void compute(void) {
   const struct ss_run_options options = {.jobs = 1, .per_rank = true, .per_iteration = true};
   const struct ss_request request = {.document = document, .costs = &costs};
   if (!ss_costs_open(NULL, 0, &costs, NULL) || !ss_study_open(&request, &study, NULL) ||
-      !ss_study_run(study, &options, NULL, &truth, NULL) || truth.count != POINTS || !mkdtemp(folder))
+      !ss_study_run(study, &options, &truth, NULL) || truth.count != POINTS || !mkdtemp(folder))
     abort();
   cJSON_Delete(document);
   (void)snprintf(file, sizeof file, "%s/results.json", folder);

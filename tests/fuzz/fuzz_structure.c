@@ -131,7 +131,7 @@ static void run_it(const struct ss_study *study) {
   const struct ss_point *job = ss_study_points(study, &count);
   for (size_t i = 0; i < count; i++)
     if (job[i].ranks > 16 || job[i].end - job[i].first > 4) return; /* only slow */
-  if (!ss_study_run(study, &options, NULL, &results, &error)) {
+  if (!ss_study_run(study, &options, &results, &error)) {
     if (error.status == SS_UNPROVEN) abort(); /* a lossless scheme that is not */
     return;
   }

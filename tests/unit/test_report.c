@@ -142,7 +142,7 @@ static void with_answers(void (*use)(const struct ss_study *study, const struct 
   struct ss_doc *doc;
   assert_true(ss_doc_parse("test", json, sizeof json - 1, &doc, &error));
   const struct ss_request request = {.document = ss_doc_root(doc).at, .certain = true};
-  if (!ss_study_open(&request, &study, &error) || !ss_study_run(study, &options, NULL, &results, &error))
+  if (!ss_study_open(&request, &study, &error) || !ss_study_run(study, &options, &results, &error))
     fail_msg("%s", error.text);
   use(study, &results);
   ss_results_free(&results);

@@ -51,8 +51,7 @@ static void ask(const char *json, struct compared *out) {
   runs = 0;
   if (!ss_doc_parse("test", json, strlen(json), &doc, &error)) fail_msg("%s", error.text);
   const struct ss_request request = {.document = ss_doc_root(doc).at};
-  if (!ss_study_open(&request, &out->study, &error) ||
-      !ss_study_run(out->study, &options, NULL, &out->results, &error) ||
+  if (!ss_study_open(&request, &out->study, &error) || !ss_study_run(out->study, &options, &out->results, &error) ||
       !ss_study_turns(out->study, &out->results, &options, &out->turns, &error))
     fail_msg("%s", error.text);
   ss_doc_free(doc);
