@@ -196,9 +196,9 @@ static bool run_team(void *context, uint32_t shard, struct ss_play *play, struct
                         .result = result,
                         .verdict = run->verdict};
   if (!gather_own(h, &team, own, error) || !ss_state_begin(team.state, h->nodes, error)) return false;
-  for (uint32_t k = 0; !ss_setting_sends_dense(run->setting) && k < h->nodes; k++)
-    ss_play_renew(play, k, NULL, &own[k]);
   const bool sends = h->nodes > 1 || ss_scheme_valued(run->setting->scheme);
+  for (uint32_t k = 0; sends && !ss_setting_sends_dense(run->setting) && k < h->nodes; k++)
+    ss_play_renew(play, k, NULL, &own[k]);
   if (sends && !ss_run_scheme(&team, error)) return false;
   for (uint32_t k = 0; k < h->nodes; k++) h->outside[k * h->per_node + shard] = sends ? result[k] : own[k];
   return true;

@@ -378,6 +378,7 @@ static void add_work(struct conductor *c, const struct member *m) {
 
 static void close_member(struct conductor *c, struct member *m) {
   add_work(c, m);
+  if (m->play.stream) ss_play_drop_buffers(&m->play);
   c->play->mismatches += m->play.mismatches;
   if (m->play.mismatch[0] && !c->play->mismatch[0])
     memcpy(c->play->mismatch, m->play.mismatch, sizeof m->play.mismatch);

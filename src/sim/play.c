@@ -17,7 +17,7 @@ bool ss_play_open(struct ss_play *play, struct ss_player *player, uint32_t ranks
       ss_take(&play->own, play->bytes, capacity) && ss_take(&play->own, play->payload, capacity) &&
       ss_take(&play->own, play->sent, capacity) && ss_take(&play->own, play->given, capacity) &&
       ss_take(&play->own, play->kernel, endpoints) && ss_take(&play->own, play->after, capacity) &&
-      ss_take_zero(&play->own, play->stream, endpoints))
+      ss_take_zero(&play->own, play->buffer, endpoints) && ss_take_zero(&play->own, play->stream, endpoints))
     return true;
   ss_play_close(play);
   return ss_fail_memory(error, "making room for a round");
@@ -37,6 +37,21 @@ void ss_play_renew(struct ss_play *play, uint32_t endpoint, uint64_t *bytes, con
   if (!bytes) return;
   ss_play_drop(play, endpoint, *bytes);
   *bytes = now;
+}
+
+void ss_play_buffer(struct ss_play *play, const struct ss_messages *messages, uint32_t i) {
+  const uint32_t to = ss_message_to(messages, i);
+  const uint64_t bytes = ss_message_bytes(messages, i);
+  if (bytes <= play->buffer[to]) return;
+  ss_play_hold(play, to, bytes - play->buffer[to]);
+  play->buffer[to] = bytes;
+}
+
+void ss_play_drop_buffers(struct ss_play *play) {
+  for (uint32_t e = 0; e < play->ranks + play->servers; e++) {
+    ss_play_drop(play, e, play->buffer[e]);
+    play->buffer[e] = 0;
+  }
 }
 
 void ss_play_hold_messages(struct ss_play *play, uint32_t count) {

@@ -104,6 +104,7 @@ struct ss_play {
   struct ss_arena *arena;     /* lives as long as the iteration */
   struct ss_wire listed;      /* how sums and selections lie in memory */
   struct ss_holding *holding; /* [ranks + servers], of the outermost play; NULL: nobody asks what is held */
+  uint64_t *buffer;           /* [ranks + servers] B of what is added in place */
   const uint32_t *outside;    /* [ranks + servers] who its endpoints are there; NULL: it is that play */
   struct ss_sum_scratch scratch;
 
@@ -172,6 +173,9 @@ static inline void ss_play_drop(struct ss_play *play, uint32_t endpoint, uint64_
 /* It makes a list, while it still has the one of *bytes; that goes, and *bytes are of the new one. NULL: it stays
  * until the end. */
 void ss_play_renew(struct ss_play *play, uint32_t endpoint, uint64_t *bytes, const struct ss_chunk *list);
+/* The receiver of message i has a buffer that is as long as the longest of such messages, until buffers go. */
+void ss_play_buffer(struct ss_play *play, const struct ss_messages *messages, uint32_t i);
+void ss_play_drop_buffers(struct ss_play *play);
 /* Receivers of the first `count` of play->to hold the message that comes; and let go of it. */
 void ss_play_hold_messages(struct ss_play *play, uint32_t count);
 void ss_play_drop_messages(struct ss_play *play, uint32_t count);

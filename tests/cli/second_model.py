@@ -3,6 +3,7 @@ nothing with the program but the trace file and the generator's definition. Rows
 dicts too, and a scheme is a function that returns the rounds it plays and what every rank ends with.
 
 Times are those of ordered ports; where ranks share a card, tests/unit/fair_reference.c and tests/peer judge them."""
+import collections
 import functools
 import itertools
 import math
@@ -334,12 +335,55 @@ def ratio(value):
     return value
 
 
+class Memory:
+    """What endpoints hold (docs/model.md, "Memory"), and the most of it."""
+
+    def __init__(self):
+        self.now, self.peak, self.lists = collections.defaultdict(int), {}, {}
+
+    def hold(self, who, size):
+        self.now[who] += size
+        self.peak[who] = max(self.peak.get(who, 0), self.now[who])
+
+    def renew(self, who, key, size):
+        """A list in place of the one of that key, which is there until then."""
+        self.hold(who, size)
+        self.now[who] -= self.lists.get((who, key), 0)
+        self.lists[who, key] = size
+
+    def take(self, rounds):
+        """Holds all that comes, and returns it."""
+        came = {}
+        for _, messages in rounds:
+            for _, to, size in messages:
+                came[to] = came.get(to, 0) + size
+        for who, size in came.items():
+            self.hold(who, size)
+        return came
+
+    def drop(self, came):
+        for who, size in came.items():
+            self.now[who] -= size
+
+    def add_in_place(self, *rings):
+        """A buffer for each ring's longest message, as long as its rounds take."""
+        buffers = []
+        for rounds in rings:
+            longest = {}
+            for _, messages in rounds:
+                for _, to, size in messages:
+                    longest[to] = max(longest.get(to, 0), size)
+            buffers.append((True, [(None, to, size) for to, size in longest.items()]))
+        self.drop(self.take(buffers))
+
+
 class Problem:
     """One synchronisation: `data[r]` of each of p members, rows [low, high) of w elements of v bytes."""
 
     def __init__(self, data, low, high, w, v, index_bytes, exchanged, state, iteration, nodes):
         self.p, self.data, self.low, self.high, self.w, self.v = len(data), data, low, high, w, v
         self.index_bytes, self.exchanged, self.state, self.iteration, self.nodes = index_bytes, exchanged, state, iteration, nodes
+        self.memory, self.pushed = Memory(), {}
 
     @functools.cached_property
     def total(self):
@@ -363,6 +407,22 @@ class Problem:
     def dense(self, low, high):
         return (high - low) * self.w * self.v
 
+    def listed(self, chunk, low=None, high=None):
+        return min(self.coo(chunk), self.dense(self.low if low is None else low, self.high if high is None else high))
+
+    def choose(self, chosen):
+        """Ranks list what they select."""
+        for r, chunk in enumerate(chosen):
+            self.memory.hold(rank(r), self.listed(chunk))
+        return chosen
+
+    def owner_sums(self, who, chunk, low=None, high=None):
+        """The list of the sum, of several, and what was pushed goes."""
+        if self.p == 1:
+            return
+        self.memory.hold(who, self.listed(chunk, low, high))
+        self.memory.now[who] -= self.pushed.pop(who, 0)
+
     def maps(self, chunk, positions):
         return -(-positions // 8) + len(chunk) * self.w * self.v
 
@@ -375,7 +435,11 @@ class Problem:
     def announce(self):
         return announce(self.p) if self.exchanged else []
 
-    def gather(self, size, block, counted=True):
+    def gather(self, size, block, counted=True, ranks=None):
+        longest = max(size) if self.exchanged.ragged == "padded" else None
+        took = [longest or one for one in size]
+        for r, own in zip(ranks or range(self.p), took):
+            self.memory.hold(rank(r), sum(took) - own)
         return gather(self.exchanged, size, block, counted)
 
     def exchange(self, size, counted=True):
@@ -383,8 +447,11 @@ class Problem:
         p = self.p
         if self.exchanged.ragged == "padded":
             longest = max((size(r, to) for r in range(p) for to in range(p) if r != to), default=0)
-            return (self.announce() if counted else []) + pairwise(p, lambda r, to: longest)
-        return (pairwise(p, lambda r, to: 8) if counted and self.exchanged else []) + pairwise(p, size)
+            before, pushes = self.announce() if counted else [], pairwise(p, lambda r, to: longest)
+        else:
+            before, pushes = pairwise(p, lambda r, to: 8) if counted and self.exchanged else [], pairwise(p, size)
+        self.pushed = self.memory.take(pushes)
+        return before + pushes
 
     def sends(self, messages):
         """A dependent round: a count of 8 bytes over each of its pairs before."""
@@ -392,6 +459,8 @@ class Problem:
 
     def fan(self, s, inward, size):
         """To or from servers: a count of 8 bytes for each message before."""
+        came = self.memory.take(servers(self.p, s, inward, size))
+        self.pushed = came if inward else {}
         return (servers(self.p, s, inward, lambda r, j: 8) if self.exchanged else []) + servers(self.p, s, inward, size)
 
 
@@ -501,24 +570,33 @@ def push_pull(problem, parts, push, pull, block=direct):
     cut = [[parts.cut(data[r], j) for j in range(p)] for r in range(p)]
     summed = [add(*(cut[r][j] for r in range(p))) for j in range(p)]
     size = [pull(summed[j], j) for j in range(p)]
-    return problem.exchange(lambda r, to: push(cut[r][to], to)) + problem.gather(size, block), [add(*summed)] * p
+    rounds = problem.exchange(lambda r, to: push(cut[r][to], to))
+    for j in range(p):
+        problem.owner_sums(rank(j), summed[j], *parts.span(j))
+    return rounds + problem.gather(size, block), [add(*summed)] * p
 
 
 def running_doubling(problem, size):
     """Recursive doubling of the running sum on any P: fold, exchange with p xor 2^t, fold back."""
-    fold, held = Fold(problem.p), [dict(chunk) for chunk in problem.data]
+    fold, held, memory = Fold(problem.p), [dict(chunk) for chunk in problem.data], problem.memory
     rounds = []
+
+    def add_up(new, came):
+        for r, chunk in new.items():
+            held[r] = chunk
+            memory.renew(rank(r), "sum", problem.listed(chunk))
+        memory.drop(came)
     if fold.pairs:
         rounds += problem.sends(fold.inwards(lambda even: size(held[even]))[0][1])
-        for i in range(fold.pairs):
-            held[2 * i + 1] = add(held[2 * i], held[2 * i + 1])
+        came = memory.take(rounds[-1:])
+        add_up({2 * i + 1: add(held[2 * i], held[2 * i + 1]) for i in range(fold.pairs)}, came)
     for t in range(fold.levels):
         rounds += problem.sends([(rank(r), rank(fold.ranks[i ^ 2**t]), size(held[r])) for i, r in enumerate(fold.ranks)])
-        new = {r: add(held[r], held[fold.ranks[i ^ 2**t]]) for i, r in enumerate(fold.ranks)}
-        for r in fold.ranks:
-            held[r] = new[r]
+        came = memory.take(rounds[-1:])
+        add_up({r: add(held[r], held[fold.ranks[i ^ 2**t]]) for i, r in enumerate(fold.ranks)}, came)
     if fold.pairs:
         rounds += problem.sends(fold.outwards(lambda even: size(held[even + 1]))[0][1])
+        memory.take(rounds[-1:])
         for i in range(fold.pairs):
             held[2 * i] = held[2 * i + 1]
     return rounds, held
@@ -551,7 +629,10 @@ def omnireduce(problem, options):
     p, span = problem.p, [problem.even(a, j) for j in range(a)]
     pushed = [[problem.blocks(within(chunk, *span[j]), *span[j], b) for j in range(a)] for chunk in problem.data]
     pulled = [problem.blocks(within(problem.total, *span[j]), *span[j], b) for j in range(a)]
-    return problem.fan(a, True, lambda r, j: pushed[r][j]) + problem.fan(a, False, lambda r, j: pulled[j]), [problem.total] * p
+    rounds = problem.fan(a, True, lambda r, j: pushed[r][j])
+    for j in range(a):
+        problem.owner_sums(("server", j), within(problem.total, *span[j]), *span[j])
+    return rounds + problem.fan(a, False, lambda r, j: pulled[j]), [problem.total] * p
 
 
 def zen(problem, options):
@@ -594,23 +675,43 @@ def design(problem, options):
         for s in range(1, p):
             moved = [((r - s) % p, bags[r][(r - s) % p]) for r in range(p)]
             rounds += problem.sends([(rank(r), rank((r + 1) % p), weigh(bag, j)) for r, (j, bag) in enumerate(moved)])
+            came = problem.memory.take(rounds[-1:])
             for r, (j, bag) in enumerate(moved):
                 bags[(r + 1) % p][j] = merge(bag, bags[(r + 1) % p][j])
+            passed(problem, [(r, (r + 1) % p, {j: bag}) for r, (j, bag) in enumerate(moved)], bags, parts, weigh, came, once)
     else:
-        rounds += halving(problem, bags, weigh, merge)
+        rounds += halving(problem, bags, weigh, merge, parts, once)
     summed = [add(*bags[j][j]) for j in range(p)]
+    for r in range(p):
+        if len(bags[r][r]) > 1:
+            problem.memory.renew(rank(r), r, problem.listed(summed[r], *parts.span(r)))
     return rounds + problem.gather([pull(summed[r], r) for r in range(p)], direct), [add(*summed)] * p
 
 
-def halving(problem, bags, weigh, merge):
+def passed(problem, sent, bags, parts, weigh, came, once):
+    """After a round of bags, as (from, to, {part: bag}): what came is in a bag, or a list of its sum; what went is gone."""
+    memory = problem.memory
+    for _, to, bag_of in sent:
+        for j, bag in bag_of.items():
+            memory.lists[rank(to), j] = memory.lists.get((rank(to), j), 0) + weigh(bag, j)
+            if not once:
+                memory.renew(rank(to), j, problem.listed(bags[to][j][0], *parts.span(j)))
+    for r, _, bag_of in sent:
+        for j in bag_of:
+            memory.now[rank(r)] -= memory.lists.pop((rank(r), j), 0)
+
+
+def halving(problem, bags, weigh, merge, parts, once):
     """Sparse recursive halving of P parts on any P: the odd rank of a folded pair stands for both its parts."""
     p = problem.p
     fold, rounds = Fold(p), []
     owns = [[2 * i, 2 * i + 1] if i < fold.pairs else [r] for i, r in enumerate(fold.ranks)]
     if fold.pairs:
         rounds += problem.sends(fold.inwards(lambda even: sum(weigh(bags[even][j], j) for j in range(p)))[0][1])
+        came, sent = problem.memory.take(rounds[-1:]), [(2 * i, 2 * i + 1, dict(enumerate(bags[2 * i]))) for i in range(fold.pairs)]
         for i in range(fold.pairs):
             bags[2 * i + 1] = [merge(bags[2 * i][j], bags[2 * i + 1][j]) for j in range(p)]
+        passed(problem, sent, bags, parts, weigh, came, once)
     for t in range(fold.levels):
         bit, sent = fold.positions >> t + 1, []
         for i, r in enumerate(fold.ranks):
@@ -618,13 +719,19 @@ def halving(problem, bags, weigh, merge):
             away = [j for position in range(low, low + bit) for j in owns[position]]
             sent.append((r, fold.ranks[i ^ bit], {j: bags[r][j] for j in away}))
         rounds += problem.sends([(rank(r), rank(to), sum(weigh(bag, j) for j, bag in bag_of.items())) for r, to, bag_of in sent])
+        came = problem.memory.take(rounds[-1:])
         for r, to, bag_of in sent:
             for j, bag in bag_of.items():
                 bags[to][j] = merge(bag, bags[to][j])
+        passed(problem, sent, bags, parts, weigh, came, once)
     if fold.pairs:
         for i in range(fold.pairs):
-            bags[2 * i][2 * i] = [add(*bags[2 * i + 1][2 * i])]
+            folded, even = bags[2 * i + 1][2 * i], 2 * i
+            bags[even][even] = [add(*folded)]
+            if len(folded) > 1:
+                problem.memory.renew(rank(even + 1), even, problem.listed(bags[even][even][0], *parts.span(even)))
         rounds += problem.sends(fold.outwards(lambda even: weigh(bags[even][even], even))[0][1])
+        problem.memory.take(rounds[-1:])
     return rounds
 
 
@@ -643,7 +750,11 @@ def central(problem, pattern, once, size):
     rounds, carried = [], list(data)
     for s in range(1, p):
         rounds += problem.sends([(rank(r), rank((r + 1) % p), size(carried[r])) for r in range(p)])
+        came = problem.memory.take(rounds[-1:])
         carried = [add(data[r], carried[(r - 1) % p]) for r in range(p)]
+        for r in range(p):
+            problem.memory.renew(rank(r), "sum", problem.listed(carried[r]))
+        problem.memory.drop(came)
     return rounds, carried
 
 
@@ -667,35 +778,50 @@ class StepOf:
 
 def allreduce_rounds(problem, step, options):
     if options.get("algorithm") == "tree":
-        return binomial(step.rows * step.row_bytes, step.p)
+        rounds = binomial(step.rows * step.row_bytes, step.p)
+        problem.memory.add_in_place(rounds[:len(rounds) // 2])
+        return rounds
     if options.get("algorithm") == "rabenseifner":
-        return rabenseifner(step.rows, step.row_bytes, step.p)
+        rounds, fold = rabenseifner(step.rows, step.row_bytes, step.p), Fold(step.p)
+        problem.memory.add_in_place(rounds[:bool(fold.pairs) + fold.levels])
+        return rounds
     def ring(i, n, ranks):
         part = step.dense_parts(n * step.p)[i * step.p:(i + 1) * step.p]
         return ring_reduce_scatter(part) + ring_gather(part)
+    n = len(problem.rings)
+    problem.memory.add_in_place(*(placed(ring(i, n, ranks)[:step.p - 1], ranks) for i, ranks in enumerate(problem.rings)))
     return problem.side_by_side(ring)
 
 
-def allgather_rounds(problem, step, options, entries):
+def allgather_rounds(problem, step, options, entries, ranks):
     block = {"ring": ring_gather, "bruck": bruck, "recursive-doubling": doubling_gather, "direct": direct}[options.get("algorithm", "ring")]
     if options.get("separate"):
-        return problem.gather([4 * n for n in entries], block) + problem.gather([step.row_bytes * n for n in entries], block)
-    return problem.gather([(step.row_bytes + 4) * n for n in entries], block)
+        return (problem.gather([4 * n for n in entries], block, ranks=ranks) +
+                problem.gather([step.row_bytes * n for n in entries], block, ranks=ranks))
+    return problem.gather([(step.row_bytes + 4) * n for n in entries], block, ranks=ranks)
 
 
 def ps_rounds(problem, step, options):
     p, entry = step.p, step.row_bytes + 4
     s = p if options.get("colocated") else options.get("servers", problem.nodes)
     if options.get("dense"):
-        part = step.dense_parts(s)
+        part, memory = step.dense_parts(s), problem.memory
+        memory.drop(memory.take(servers(p, s, True, lambda r, j: part[j])))
         return servers(p, s, True, lambda r, j: part[j]) + servers(p, s, False, lambda r, j: part[j])
     pushed = [[step.within(ids, s, j) * entry for j in range(s)] for ids in step.ids]
     summed = [step.within(step.union, s, j) * entry for j in range(s)]
-    if options.get("colocated"):
-        return problem.exchange(lambda r, to: pushed[r][to]) + problem.gather(summed, direct)
     rows = options.get("pull") == "rows"
-    return (problem.fan(s, True, lambda r, j: pushed[r][j]) +
-            problem.fan(s, False, lambda r, j: pushed[r][j] if rows else summed[j]))
+    colocated = options.get("colocated")
+    rounds = problem.exchange(lambda r, to: pushed[r][to]) if colocated else problem.fan(s, True, lambda r, j: pushed[r][j])
+    for j in range(s):
+        who = rank(j) if colocated else ("server", j)
+        if rows:
+            problem.memory.now[who] -= problem.pushed[who]
+        else:
+            problem.owner_sums(who, within(problem.total, *problem.even(s, j)), *problem.even(s, j))
+    if colocated:
+        return rounds + problem.gather(summed, direct)
+    return rounds + problem.fan(s, False, lambda r, j: pushed[r][j] if rows else summed[j])
 
 
 def first_three(problem, options):
@@ -707,7 +833,7 @@ def first_three(problem, options):
     if name == "allgather":
         def ring(i, n, ranks):
             entries = [share(step.nnz[r], n, i + 1) - share(step.nnz[r], n, i) for r in ranks]
-            return allgather_rounds(problem, step, options, entries)
+            return allgather_rounds(problem, step, options, entries, ranks)
         if options.get("algorithm", "ring") != "ring":
             return ring(0, 1, range(problem.p)), [problem.total] * problem.p
         return problem.side_by_side(ring), [problem.total] * problem.p
@@ -729,47 +855,68 @@ def binomial_in_nodes(sizes, per_node, p):
 
 
 def lossless(make, data, rows, scheme, cluster, states):
-    """Any lossless scheme, under a hierarchy or none. make(data, low, high, state, nodes) is a problem."""
+    """Any lossless scheme, under a hierarchy or none. make(data, low, high, state, nodes) is a problem. Returns rounds, and
+    memory."""
     p, g = len(data), cluster.per_node
     function = LOSSLESS[scheme["name"].split(":")[0]]
     state = lambda key: states.setdefault(key, {})
     total = add(*data)
     hierarchy = scheme.get("hierarchy", "none") if g > 1 else "none"
+    dense = scheme["name"] == "allreduce" or scheme.get("dense")
+    problem = make(data, 0, rows, state(0), cluster.nodes(p))
+    memory = problem.memory
+    for r in range(p):
+        memory.hold(rank(r), problem.dense(0, rows) if dense or hierarchy != "none" else problem.coo(data[r]))
+
+    def among(members, inner, first_server):
+        """What those that play among nodes hold: the lists of what they start from, and more."""
+        for k, r in enumerate(members):
+            own = 0 if dense else inner.listed(inner.data[k])
+            memory.hold(rank(r), own + inner.memory.peak.get(rank(k), 0))
+        for (kind, j), peak in inner.memory.peak.items():
+            if kind == "server":
+                memory.hold(("server", first_server + j), peak)
+
     if p == 1:
-        return []
+        return [], memory
     if hierarchy == "none":
-        problem = make(data, 0, rows, state(0), cluster.nodes(p))
         problem.rings = cluster.rings(p)
         rounds, results = function(problem, scheme)
         assert all(result == total for result in results), f"{scheme}: not the sum"
-        return rounds
+        return rounds, memory
     if hierarchy == "leader":
         nodes = [range(first, min(first + g, p)) for first in range(0, p, g)]
         whole = make(data, 0, rows, {}, 1).dense(0, rows)
         steps = binomial_in_nodes(whole, g, p)
         rounds = [(True, step) for step in steps]
+        memory.add_in_place(rounds)
         summed = [add(*(data[r] for r in node)) for node in nodes]
         if len(nodes) > 1:
-            inner, results = function(make(summed, 0, rows, state(0), len(nodes)), scheme)
+            problem = make(summed, 0, rows, state(0), len(nodes))
+            inner, results = function(problem, scheme)
+            among([node[0] for node in nodes], problem, 0)
             assert all(result == total for result in results), f"{scheme}: not the sum"
             rounds += placed(inner, [node[0] for node in nodes])
-        return rounds + [(True, sorted((b, a, size) for a, b, size in step)) for step in reversed(steps)]
+        return rounds + [(True, sorted((b, a, size) for a, b, size in step)) for step in reversed(steps)], memory
     g = min(g, p)
     assert p % g == 0
     nodes = p // g
     part = [n * make(data, 0, 1, {}, 1).dense(0, 1) for n in shares(rows, g)]
     inside = lambda block: together([placed(block(part), range(node * g, node * g + g)) for node in range(nodes)])
     rounds = inside(ring_reduce_scatter)
+    memory.add_in_place(rounds)
     groups = []
     for i in range(g):
         low, high = share(rows, g, i), share(rows, g, i + 1)
         shards = [within(add(*data[node * g:node * g + g]), low, high) for node in range(nodes)]
         if nodes > 1:
-            inner, results = function(make(shards, low, high, state(i), nodes), scheme)
+            problem = make(shards, low, high, state(i), nodes)
+            inner, results = function(problem, scheme)
             assert all(result == within(total, low, high) for result in results), f"{scheme}: not the sum"
             s = scheme.get("servers") or scheme.get("aggregators") or nodes
             groups.append(placed(inner, [node * g + i for node in range(nodes)], i * s))
-    return rounds + together(groups) + inside(ring_gather)
+            among([node * g + i for node in range(nodes)], problem, i * s)
+    return rounds + together(groups) + inside(ring_gather), memory
 
 
 # --- schemes of values: (problem, options) -> rounds, result, residuals -----------------------------------------------------
@@ -779,7 +926,7 @@ def lossless(make, data, rows, scheme, cluster, states):
 def topka(problem, options):
     """topka: recursive-doubling all-gather of local top-k."""
     k = subset_count(options, problem.high)
-    chosen = [top(chunk, k) for chunk in problem.data]
+    chosen = problem.choose([top(chunk, k) for chunk in problem.data])
     rounds = problem.gather([problem.coo(chunk) for chunk in chosen], doubling_gather) if problem.p > 1 else []
     return rounds, add(*chosen), [less(chunk, taken) for chunk, taken in zip(problem.data, chosen)]
 
@@ -787,8 +934,9 @@ def topka(problem, options):
 def topkdsa(problem, options):
     """topkdsa: sparcml-dsar of local top-k."""
     k = subset_count(options, problem.high)
-    chosen = [top(chunk, k) for chunk in problem.data]
+    chosen = problem.choose([top(chunk, k) for chunk in problem.data])
     inner = Problem(chosen, 0, problem.high, 1, problem.v, problem.index_bytes, problem.exchanged, {}, 0, 1)
+    inner.memory = problem.memory
     rounds = sparcml_dsar(inner, {})[0] if problem.p > 1 else []
     return rounds, add(*chosen), [less(chunk, taken) for chunk, taken in zip(problem.data, chosen)]
 
@@ -803,17 +951,24 @@ def gtopk(problem, options):
     """gtopk: binomial tree, the receiver sums and re-selects k; broadcast."""
     p, k = problem.p, subset_count(options, problem.high)
     assert p & p - 1 == 0
-    chosen = [top(chunk, k) for chunk in problem.data]
-    held, rounds = list(chosen), []
+    chosen = problem.choose([top(chunk, k) for chunk in problem.data])
+    held, rounds, memory = list(chosen), [], problem.memory
     levels = (p - 1).bit_length()
     for t in range(levels):
         senders = [r for r in range(p) if r % 2**(t + 1) == 2**t]
         rounds += problem.sends([(rank(r), rank(r - 2**t), problem.coo(held[r])) for r in senders])
+        came = memory.take(rounds[-1:])
         for r in senders:
-            held[r - 2**t] = top(add(held[r - 2**t], held[r]), k)
+            to, total = r - 2**t, add(held[r - 2**t], held[r])
+            held[to] = top(total, k)
+            memory.hold(rank(to), problem.listed(total))
+            memory.renew(rank(to), "selected", problem.listed(held[to]))
+            memory.now[rank(to)] -= problem.listed(total)
+        memory.drop(came)
     rounds += problem.announce() if p > 1 else []
     for t in reversed(range(levels)):
         rounds.append((True, [(rank(r - 2**t), rank(r), problem.coo(held[0])) for r in range(p) if r % 2**(t + 1) == 2**t]))
+        memory.take(rounds[-1:])
     return rounds, held[0], cleared(problem, chosen, held[0])
 
 
@@ -834,14 +989,19 @@ def spardl(problem, options):
     xi = [{} for _ in range(p)]
     held = [{b: within(problem.data[r], *span[b]) for b in range(q)} for r in range(p)]
 
-    def drop(r, chunk, taken):
+    memory = problem.memory
+    listed = lambda r, b: memory.renew(rank(r), b, problem.listed(held[r][b], *span[b]))
+
+    def drop(r, chunk, taken, b):
+        memory.hold(rank(r), problem.listed(less(chunk, taken), *span[b]))
         for i, value in less(chunk, taken).items():
             xi[r][i] = xi[r].get(i, 0) + value
 
     def select(r, b, count):
         taken = top(held[r][b], count)
-        drop(r, held[r][b], taken)
+        drop(r, held[r][b], taken, b)
         held[r][b] = taken
+        listed(r, b)
 
     teams = [range(t * q, t * q + q) for t in range(d)]
     positions = [range(w, p, q) for w in range(q)]
@@ -863,19 +1023,25 @@ def spardl(problem, options):
                         select(team[w], b, quota[b])
                 messages.append((team[w], team[(w + reach) % q], {b: held[team[w]].pop(b) for b in bag}))
         rounds += problem.sends([(rank(a), rank(to), sum(problem.coo(chunk) for chunk in bag.values())) for a, to, bag in messages])
+        came = memory.take(rounds[-1:])
         for _, to, bag in messages:
             for b, chunk in bag.items():
                 held[to][b] = add(held[to][b], chunk)
+                listed(to, b)
                 if after_sum:
                     select(to, b, quota[b])
+        memory.drop(came)
+        for a, _, bag in messages:
+            for b in bag:
+                memory.now[rank(a)] -= memory.lists.pop((rank(a), b), 0)
     if not after_sum:
         for r in range(p):
             select(r, r % q, quota[r % q])
     assert all(list(held[r]) == [r % q] for r in range(p))
     if d > 1:
-        rounds += spar_all_gather(problem, options, k, d, q, quota, held, drop, xi, positions)
+        rounds += spar_all_gather(problem, options, k, d, q, quota, held, drop, xi, positions, listed, span)
     if q > 1:
-        rounds += together([placed(problem.gather([problem.coo(held[r][r % q]) for r in team], bruck), team) for team in teams])
+        rounds += together([placed(problem.gather([problem.coo(held[r][r % q]) for r in team], bruck, ranks=team), team) for team in teams])
     for w in range(q):
         assert all(held[r][w] == held[w][w] for r in positions[w])
     result = add(*(held[w][w] for w in range(q)))
@@ -891,7 +1057,7 @@ def spardl(problem, options):
     return rounds, result, residuals
 
 
-def spar_all_gather(problem, options, k, d, q, quota, held, drop, xi, positions):
+def spar_all_gather(problem, options, k, d, q, quota, held, drop, xi, positions, listed, span):
     """Spar-All-Gather and Algorithm 2."""
     p, kind = problem.p, options.get("sag", "auto")
     if kind == "auto":
@@ -902,33 +1068,45 @@ def spar_all_gather(problem, options, k, d, q, quota, held, drop, xi, positions)
         """Members of a group hold the same sum: select, and share what is dropped."""
         taken = top(total, quota[w])
         for group in groups:
+            held[group * q + w][w] = total
+            listed(group * q + w, w)
+            # a share of what is dropped is as long as all of it
+            problem.memory.hold(rank(group * q + w), problem.listed(less(total, taken), *span[w]))
             for i, value in less(total, taken).items():
                 part = split_units(value, g, group, groups[0])
                 xi[group * q + w][i] = xi[group * q + w].get(i, 0) + part
             held[group * q + w][w] = taken
+            listed(group * q + w, w)
 
     if kind == "recursive":
         assert d & d - 1 == 0
         for t in range(d.bit_length() - 1):
             rounds += problem.sends([(rank(r), rank((x ^ 2**t) * q + w), problem.coo(held[r][w]))
                                      for w, group in enumerate(positions) for x, r in enumerate(group)])
+            came = problem.memory.take(rounds[-1:])
             for w in range(q):
                 for first in range(0, d, 2**(t + 1)):
                     a, b = held[first * q + w][w], held[(first + 2**t) * q + w][w]
                     settle(range(first, first + 2**(t + 1)), w, add(a, b), 2**(t + 1))
+            problem.memory.drop(came)
         return rounds
     sizes = []
     for w in range(q):
         control = problem.state.setdefault(w, {"h": Fraction(k, p), "step": Fraction(k * (d - 1), 100 * p), "flag": False})
         for r in positions[w]:
             taken = top(held[r][w], math.floor(control["h"]))
-            drop(r, held[r][w], taken)
+            drop(r, held[r][w], taken, w)
             held[r][w] = taken
+            listed(r, w)
         sizes.append([problem.coo(held[r][w]) for r in positions[w]])
+        rounds.append(problem.gather(sizes[w], bruck, ranks=positions[w]))
         total = add(*(held[r][w] for r in positions[w]))
         settle(range(d), w, total, d)
+        longest = max(sizes[w]) if problem.exchanged.ragged == "padded" else None
+        for r, own in zip(positions[w], sizes[w]):
+            problem.memory.now[rank(r)] -= longest * (d - 1) if longest else sum(sizes[w]) - own
         adapt(control, len(total), quota[w], k, p, d)
-    return rounds + together([placed(problem.gather(sizes[w], bruck), positions[w]) for w in range(q)])
+    return together([placed(one, positions[w]) for w, one in enumerate(rounds)])
 
 
 def adapt(control, distinct, limit, k, p, d):
@@ -982,11 +1160,14 @@ def oktopk(problem, options):
         if p > 1:
             part = [8 * m for m in shares(p - 1, p)]
             rounds += ring_reduce_scatter(part) + ring_gather(part)
+    problem.choose(chosen)
     cuts = state["cuts"]
     sent = [[within(chunk, cuts[j], cuts[j + 1]) for j in range(p)] for chunk in chosen]
     reduced = [add(*(sent[r][j] for r in range(p))) for j in range(p)]
     if p > 1:
         rounds += problem.exchange(lambda r, to: problem.coo(sent[r][to]))
+    for j in range(p):
+        problem.owner_sums(rank(j), reduced[j], cuts[j], cuts[j + 1])
     if not reused or fresh:
         result = top(add(*reduced), k)
         state["global"] = float(smallest(result))
@@ -996,6 +1177,9 @@ def oktopk(problem, options):
             state["global"] *= 1.008
         elif 3 * len(result) < 2 * k:
             state["global"] /= 1.008
+    for j in range(p):
+        if not fresh:
+            problem.memory.hold(rank(j), problem.listed({i: 0 for i in reduced[j] if i in result}, cuts[j], cuts[j + 1]))
     if p > 1 and fresh:
         rounds += problem.gather([problem.coo(chunk) for chunk in reduced], bruck)
     elif p > 1:
@@ -1007,6 +1191,9 @@ def oktopk(problem, options):
             run = [share(sum(count), p, j) for j in range(p + 1)]
             overlap = lambda r, to: max(0, min(begin[r + 1], run[to + 1]) - max(begin[r], run[to]))
             rounds += problem.exchange(lambda r, to: overlap(r, to) * entry, counted=False)
+            kept = sorted(i for i in result)
+            for j in range(p):
+                problem.owner_sums(rank(j), {i: 0 for i in kept[run[j]:run[j + 1]]})
             count = shares(sum(count), p)
         rounds += problem.gather([entry * m for m in count], bruck, counted=False)
     return rounds, result, cleared(problem, chosen, result)
@@ -1037,6 +1224,9 @@ def s2(problem, options, values, elements, trace_iteration):
                 decoded[e] = statistics.median(sign(e, j) * sketch[j][bucket(e, j)] for j in range(r))
     part = [a * problem.v + b for a, b in zip(shares(r * c, p), shares(-(-rows // 8), p))]
     rounds = ring_reduce_scatter(part) + ring_gather(part) if p > 1 else []
+    for one in range(p):
+        problem.memory.hold(rank(one), min(len(values[one]) * (problem.v + problem.index_bytes), problem.dense(0, rows)) + sum(part))
+    problem.memory.add_in_place(rounds[:p - 1])
     return rounds, decoded, {e: truth.get(e, 0) for e in decoded}
 
 
@@ -1090,9 +1280,12 @@ def expected(source, cluster, scheme, ranks, iterations, scenario):
         acc = None
         if source.units(t, 0) is not None:
             acc = [add(source.units(t, r), residuals[r]) for r in range(ranks)]
-        energy, error = 1.0, (None, None)
+        energy, error, beside = 1.0, (None, None), 0
         if scheme["name"] in VALUES:
             problem = Problem(acc, 0, n, 1, source.bytes, index_bytes, exchanged, states, t, 1)
+            memory = problem.memory
+            for r in range(ranks):
+                memory.hold(rank(r), problem.listed(source.units(t, r)) + problem.listed(acc[r]))
             rounds, result, new = VALUES[scheme["name"]](problem, scheme)
             check_conservation(scheme, acc, result, new)
             whole = square(problem.total)
@@ -1103,6 +1296,7 @@ def expected(source, cluster, scheme, ranks, iterations, scenario):
             ids = [select.rows_of(acc[r]) if select else source.row_ids(t, r) for r in range(ranks)]
             if select:
                 b = select.b
+                beside = n * source.bytes * (2 if select.keep else 1)
                 sets = [set(one) for one in ids]
                 values = [{i: v for i, v in acc[r].items() if i // b in sets[r]} for r in range(ranks)]
                 if select.keep:
@@ -1116,22 +1310,26 @@ def expected(source, cluster, scheme, ranks, iterations, scenario):
             make = lambda data, low, high, state, nodes: Problem(data, low, high, w, source.bytes, index_bytes, exchanged,
                                                                  state, t, nodes)
             if scheme["name"] == "s2":
-                rounds, decoded, truth = s2(make(data, 0, rows, states, 1), scheme, values, n, t)
+                problem = make(data, 0, rows, states, 1)
+                memory = problem.memory
+                rounds, decoded, truth = s2(problem, scheme, values, n, t)
                 off = {e: decoded[e] - truth[e] for e in decoded}
                 whole = square(truth)
                 error = (math.sqrt(square(off) / whole) if whole else 0.0,
                          sum(off.values()) / sum(map(abs, truth.values())) if whole else 0.0)
                 energy = square(decoded) / square(add(*acc)) if square(add(*acc)) else 1.0
             else:
-                rounds, error = lossless(make, data, rows, scheme, cluster, states), (0.0, 0.0)
+                (rounds, memory), error = lossless(make, data, rows, scheme, cluster, states), (0.0, 0.0)
         time, sent, received = play(cluster, ranks, rounds)
         played.append({
             "time_s": time, "messages": sum(len(messages) for _, messages in rounds),
             "bytes_total": sum(sent.values()), "bytes_sent_max": largest(sent, "rank"),
             "bytes_received_max": largest(received, "rank"),
             "server_bytes_max": max(largest(sent, "server"), largest(received, "server")),
+            "peak_bytes": beside + largest(memory.peak, "rank"), "server_peak_bytes": largest(memory.peak, "server"),
             "energy": energy, "error_l2": error[0], "error_mean": error[1]})
-    return {key: None if played[0][key] is None else mean([one[key] for one in played]) for key in played[0]}
+    of_all = lambda key: max if "peak" in key else mean
+    return {key: None if played[0][key] is None else of_all(key)([one[key] for one in played]) for key in played[0]}
 
 
 def doubling_is_cheaper(source, p, iterations):

@@ -27,7 +27,8 @@ CLUSTERS = {
                 "intra": {"latency": 5e-6, "bandwidth": 130e9}},
     "cards": {"latency": ALPHA, "bandwidth": RATE, "gpus_per_node": 4, "nic": "per-rank"},
 }
-COMPARED = ("time_s", "bytes_total", "bytes_sent_max", "bytes_received_max", "server_bytes_max", "messages", "energy",
+COMPARED = ("time_s", "bytes_total", "bytes_sent_max", "bytes_received_max", "server_bytes_max", "peak_bytes",
+            "server_peak_bytes", "messages", "energy",
             "error_l2", "error_mean")
 DESIGNS = ([f"design:{c}/{a}/central/{f}" for c in ("p2p", "ring", "hierarchy") for a in ("one-shot", "incremental")
             for f in ("coo", "bitmap", "block")] +
@@ -102,6 +103,27 @@ def unbiased(folder):
         form = (len(problem[0] | problem[1]) - 1) / 40 / hashes
         spread = (sum((s - model.mean(squares))**2 for s in squares) / 59 / 60)**0.5
         assert abs(model.mean(squares) - form) < 4 * spread, f"{hashes}: {model.mean(squares)}, {form}"
+
+
+def alltoall_holds(folder):
+    """Gradients in COO, and what comes of the exchange that brings more; with and without lists of rows."""
+    width, rows, ranks, iterations = 7, 60, 5, 3
+    lookups = ragged(rows, ranks, iterations)
+    write_trace(folder / "t.safetensors", rows, width, lookups)
+    cut, own = model.shares(width, ranks), lambda ids: len(set(ids)) * (width * 4 + 4)
+    for verify in (True, False):
+        points = simulate(folder, {"name": "a", "trace": str(folder / "t.safetensors"), "cluster": CLUSTERS["flat"], "ranks": ranks,
+                                   "iterations": iterations, "verify": verify,
+                                   "schemes": [{"name": "alltoall", "exchange": e, "label": e} for e in ("both", "lookups", "gradients")]})
+        for point in points:
+            peak = 0
+            for ids in lookups:
+                for r in range(ranks):
+                    fetched = len(ids[r]) * (width - cut[r]) * 4 if point["label"] != "gradients" else 0
+                    pushed = sum(len(set(ids[o])) * (cut[r] * 4 + 4) for o in range(ranks) if o != r and cut[r])
+                    kept = own(ids[r]) if point["label"] != "lookups" else 0
+                    peak = max(peak, kept + max(fetched, pushed if point["label"] != "lookups" else 0))
+            assert point["peak_bytes"] == peak, (point["label"], verify, point["peak_bytes"], peak)
 
 
 # --- the program against the second model ----------------------------------------------------------------------------------------
@@ -277,7 +299,7 @@ def judged(name, schemes, cluster, trace, ranks, iterations, more, known):
 
 def main():
     known = known_schemes()
-    itself = [known_hashes, golden_case, unbiased]
+    itself = [known_hashes, golden_case, unbiased, alltoall_holds]
     return tap.run(itself + [judged(*one, known) for one in CASES])
 
 

@@ -314,6 +314,12 @@ MUTANTS = [
            "for (; j < count && ss_share(all, count, j) < upto; j++)",
            "for (; j < count && all > UINT32_MAX; j++)", cli="second"),
     # --- values: what is kept, and what is applied
+    Mutant("an old list stays beside the new one", "src/sim/play.c", "ss_play_drop(play, endpoint, *bytes);",
+           "(void)bytes;", cli="second"),
+    Mutant("what was pushed stays beside its sum", "src/sim/collectives/owners.c", "ss_play_renew(o->play, owner, &before, sum);",
+           "ss_play_renew(o->play, owner, NULL, sum);", cli="second"),
+    Mutant("rings share one buffer", "src/sim/play.c", "ss_play_hold(play, to, bytes - play->buffer[to]);",
+           "if (!play->outside) ss_play_hold(play, to, bytes - play->buffer[to]);", cli="second"),
     Mutant("plan recommends what does not fit", "src/study/results.h", "return !ss_result_fits(p) && ss_result_fits(by);",
            "return (void)p, (void)by, false;", cli="plan"),
     Mutant("a residual is added to nothing", "src/schemes/run_values.c", "residual->count > 0 && !ss_play_add(",

@@ -46,18 +46,14 @@ static bool play_sums(struct ss_play *play, const struct ss_dense_sum *sum, uint
       .wire = play->payloads ? sum->wire : NULL,
       .after = play->after,
   };
-  const bool counts = sum->wire != &ss_number_wire;
-  bool ok;
   for (uint32_t i = 0; ss_play_notes(play) && i < count; i++) {
     const uint64_t bytes = play->bytes[i], elements = bytes / sum->wire->value_bytes;
     const struct ss_kernel_work work = {sum->first == 0, elements, 3 * bytes};
     const double seconds = ss_play_count(play, play->to[i], SS_KERNEL_DENSE_ADD, work);
     if (seconds > 0 && !sum->fused) play->after[round.after_count++] = (struct ss_computation){play->to[i], seconds};
   }
-  if (counts) ss_play_hold_messages(play, count);
-  ok = ss_play_round(play, &round, error);
-  if (counts) ss_play_drop_messages(play, count);
-  return ok;
+  for (uint32_t i = 0; sum->wire != &ss_number_wire && i < count; i++) ss_play_buffer(play, &round.messages, i);
+  return ss_play_round(play, &round, error);
 }
 
 bool ss_dense_round(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t count, struct ss_error *error) {
@@ -110,12 +106,9 @@ static bool ring_of_sizes(struct ss_play *play, const struct ss_dense_sum *sum, 
                                         .shift = ss_step_shift(&step),
                                         .bytes = uniform ? NULL : of_chunk + size - step.by,
                                         .each = bytes[0]};
-      const bool tells = play->holding && (!uniform || (k == 0 && step.by == 1)); /* or it is as the first */
-      for (uint32_t i = 0; tells && i < size; i++)
-        ss_play_hold(play, ss_message_to(&ahead, i), ss_message_bytes(&ahead, i));
+      const bool as_first = uniform && (k > 0 || step.by > 1);
+      for (uint32_t i = 0; !as_first && i < size; i++) ss_play_buffer(play, &ahead, i);
       if (!ss_play_shift(play, &ahead, k == 0, false, error)) return false;
-      for (uint32_t i = 0; tells && i < size; i++)
-        ss_play_drop(play, ss_message_to(&ahead, i), ss_message_bytes(&ahead, i));
     }
   return true;
 }

@@ -115,6 +115,7 @@ void ss_owners_hold(struct ss_owners *o, uint32_t part) {
   const struct ss_chunk *sum = &o->aggregate[part];
   const uint32_t owner = ss_owners_endpoint(o, part);
   uint64_t before = o->unsummed[owner];
+  if (o->play->ranks < 2) return; /* there is nothing to add */
   o->unsummed[owner] = 0;
   if (o->applied || adds_dense(o, sum)) {
     ss_play_drop(o->play, owner, before);
