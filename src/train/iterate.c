@@ -4,6 +4,7 @@
 #include "base/random.h"
 #include "base/units.h"
 #include "train/events.h"
+#include "train/trail.h"
 
 #include <gsl/gsl_cdf.h>
 #include <stdlib.h>
@@ -24,6 +25,11 @@ struct instance {
   bool held;               /* it was made, and waits for another task before it is submitted */
 };
 
+/* Sums over the measured iterations. */
+struct sums {
+  double busy, hidden, own, split, step;
+};
+
 struct player {
   const struct ss_timetable *t;
   const struct ss_iterate_options *options;
@@ -40,12 +46,18 @@ struct player {
   uint64_t *finished;        /* [iterations] ranks that are through */
   uint32_t computing;        /* ranks that are in a forward or backward pass */
   bool in_window;            /* between the end of the warm-up and the last iteration's */
-  double busy, hidden, own, split, step;
+  struct sums sum;
   int64_t channel[SS_CHANNELS_MAX]; /* span of the last task on each */
   size_t capacity;
   uint64_t record_from;
   bool short_of_memory;
   struct ss_arena arena; /* of the arrays */
+  /* where iterations that repeat are left out: */
+  uint64_t cycle; /* iterations after which tasks last as long again; 0: none is left out */
+  double shift;   /* s that were left out: what is told is so much later than events have it */
+  double ended;   /* s: the last iteration, as events have it */
+  struct ss_trail trail;
+  struct sums before; /* a cycle ago */
 };
 
 double ss_jitter(uint64_t seed, double sigma, uint64_t iteration, uint32_t rank) {
@@ -143,6 +155,72 @@ static int64_t predecessor(const struct player *p, const struct stream *s, struc
   return best;
 }
 
+/* --- iterations that repeat are left out ---------------------------------------------------------------- */
+
+static uint64_t least_common(uint64_t a, uint64_t b) {
+  uint64_t x = a, y = b;
+  while (y > 0) {
+    const uint64_t rest = x % y;
+    x = y;
+    y = rest;
+  }
+  return x > 0 && b / x <= UINT32_MAX / a ? a * (b / x) : UINT32_MAX;
+}
+
+/* Where plays share links an iteration takes long to play, and most are like those of a cycle before. */
+static uint64_t cycle_of(const struct player *p) {
+  const struct ss_timetable *t = p->t;
+  uint64_t cycle = p->options->warmup;
+  if (!p->options->network || p->options->sigma > 0) return 0;
+  if (t->split_period) cycle = least_common(cycle, t->split_period);
+  if (t->step_period) cycle = least_common(cycle, t->step_period);
+  for (uint32_t i = 0; i < t->tasks; i++)
+    if (t->task[i].period) cycle = least_common(cycle, t->task[i].period);
+  return cycle < p->options->iterations ? cycle : 0;
+}
+
+static void note(struct player *p, double now) {
+  if (p->cycle) ss_trail_note(&p->trail, now - p->ended);
+}
+
+static void add_sums(struct sums *sum, const struct sums *now, const struct sums *before, double times) {
+  sum->busy += times * (now->busy - before->busy);
+  sum->hidden += times * (now->hidden - before->hidden);
+  sum->own += times * (now->own - before->own);
+  sum->split += times * (now->split - before->split);
+  sum->step += times * (now->step - before->step);
+}
+
+/* `left_out` iterations, whole cycles, follow iteration t as those of a cycle before did. Tasks keep their slots:
+ * their number is even. */
+static void leave_out(struct player *p, uint64_t t, uint64_t left_out) {
+  double *end = p->out->end;
+  const double length = end[t] - end[t - p->cycle];
+  const struct sums now = p->sum;
+  for (uint64_t i = t + 1; i <= t + left_out; i++) {
+    end[i] = end[i - p->cycle] + length;
+    p->finished[i] = p->events.streams;
+  }
+  p->shift = end[t + left_out] - p->ended;
+  add_sums(&p->sum, &now, &p->before, (double)(left_out / p->cycle));
+  for (uint32_t s = 0; s < p->events.streams; s++) p->stream[s].iteration += left_out;
+  for (uint32_t i = 0; i < 2 * p->t->tasks; i++) p->instance[i].iteration += left_out;
+  for (uint32_t i = 0; i < p->t->tasks; i++)
+    if (p->done[i] > 0) p->done[i] += left_out;
+  p->gradients_done += left_out * p->t->gradients;
+}
+
+/* At the end of iteration t, where a cycle ends. */
+static void look_for_repeats(struct player *p, uint64_t t) {
+  const uint64_t cycles = p->record_from > t + 1 ? (p->record_from - t - 1) / p->cycle : 0;
+  const uint64_t left_out = (p->cycle % 2 ? cycles - cycles % 2 : cycles) * p->cycle;
+  if (left_out > 0 && ss_trail_repeats(&p->trail, p->cycle)) {
+    leave_out(p, t, left_out);
+    p->cycle = 0;
+  }
+  p->before = p->sum;
+}
+
 /* --- what the events call ------------------------------------------------------------------------------- */
 
 static bool next(void *context, uint32_t stream, double now, double *seconds) {
@@ -154,13 +232,14 @@ static bool next(void *context, uint32_t stream, double now, double *seconds) {
   if (s->index == 0) s->factor = ss_jitter(p->options->seed, p->options->sigma, s->iteration, stream);
   *seconds = seconds_of(p, s, o);
   p->computing += o.kind != SS_SPAN_SPLIT;
-  if (s->iteration >= p->options->warmup) *(o.kind == SS_SPAN_SPLIT ? &p->split : &p->own) += *seconds;
+  if (s->iteration >= p->options->warmup) *(o.kind == SS_SPAN_SPLIT ? &p->sum.split : &p->sum.own) += *seconds;
+  note(p, now);
   const double step = step_of(p, o);
-  if (s->iteration >= p->options->warmup) p->step += step;
+  if (s->iteration >= p->options->warmup) p->sum.step += step;
   *seconds += step;
   if (s->iteration >= p->record_from)
-    s->last = record(
-        p, (struct ss_span){o.kind, stream, o.module, o.iteration, now, now, now + *seconds, predecessor(p, s, o)});
+    s->last = record(p, (struct ss_span){o.kind, stream, o.module, o.iteration, now + p->shift, now + p->shift,
+                                         now + p->shift + *seconds, predecessor(p, s, o)});
   return true;
 }
 
@@ -228,10 +307,14 @@ static void end_iteration(struct player *p, struct stream *s, double now) {
   const uint64_t t = s->iteration++;
   s->index = 0;
   if (++p->finished[t] < p->events.streams) return;
-  p->out->end[t] = now;
+  p->out->end[t] = now + p->shift;
   p->out->last = s->last;
+  p->ended = now;
   if (t + 1 == p->options->warmup) p->in_window = true;
   if (t + 1 == p->options->iterations) p->in_window = false;
+  if (!p->cycle) return;
+  ss_trail_end_iteration(&p->trail);
+  if ((t + 1) % p->cycle == 0) look_for_repeats(p, t);
 }
 
 static bool ended(void *context, uint32_t stream, double now, struct ss_error *error) {
@@ -240,7 +323,8 @@ static bool ended(void *context, uint32_t stream, double now, struct ss_error *e
   const struct operation o = operation_of(p, s);
   p->computing -= o.kind != SS_SPAN_SPLIT;
   s->ended = now;
-  if (s->last >= 0) p->out->span[s->last].end = now;
+  note(p, now);
+  if (s->last >= 0) p->out->span[s->last].end = now + p->shift;
   if (!make_tasks(p, o, s, now, error)) return false;
   if (++s->index == p->operations) end_iteration(p, s, now);
   return true;
@@ -250,6 +334,7 @@ static void task_started(void *context, uint32_t slot, double now) {
   struct player *p = context;
   struct instance *x = &p->instance[slot];
   const uint32_t task = slot / 2, channel = p->t->task[task].channel;
+  note(p, now);
   /* lookups(t+1) are played in iteration t */
   if (x->iteration < p->record_from + (p->t->task[task].kind == SS_TASK_LOOKUPS)) {
     p->channel[channel] = -1;
@@ -257,7 +342,8 @@ static void task_started(void *context, uint32_t slot, double now) {
   }
   /* it began when it was submitted, or else when the channel was free */
   const int64_t before = x->submitted < now ? p->channel[channel] : x->cause;
-  x->span = record(p, (struct ss_span){SS_SPAN_TASK, channel, task, x->iteration, x->submitted, now, NAN, before});
+  x->span = record(p, (struct ss_span){SS_SPAN_TASK, channel, task, x->iteration, x->submitted + p->shift,
+                                       now + p->shift, NAN, before});
   p->channel[channel] = x->span;
 }
 
@@ -266,7 +352,8 @@ static bool task_ended(void *context, uint32_t slot, double now, struct ss_error
   struct instance *x = &p->instance[slot];
   p->done[slot / 2] = x->iteration + 1;
   x->ended = now;
-  if (x->span >= 0) p->out->span[x->span].end = now;
+  note(p, now);
+  if (x->span >= 0) p->out->span[x->span].end = now + p->shift;
   if (slot / 2 < p->t->gradients) {
     p->gradients_done++;
     p->last_gradient = slot;
@@ -277,8 +364,8 @@ static bool task_ended(void *context, uint32_t slot, double now, struct ss_error
 static void passed(void *context, double from, double to) {
   struct player *p = context;
   if (!p->in_window || p->events.busy == 0) return;
-  p->busy += to - from;
-  p->hidden += (to - from) * p->computing / p->events.streams;
+  p->sum.busy += to - from;
+  p->sum.hidden += (to - from) * p->computing / p->events.streams;
 }
 
 static uint64_t iteration_of(void *context, uint32_t slot) {
@@ -298,13 +385,13 @@ static void summarise(struct player *p) {
     out->min = fmin(out->min, out->end[t] - out->end[t - 1]);
     out->max = fmax(out->max, out->end[t] - out->end[t - 1]);
   }
-  out->own = p->own / streams / n;
-  out->split = p->split / streams / n;
-  out->step = p->step / streams / n;
+  out->own = p->sum.own / streams / n;
+  out->split = p->sum.split / streams / n;
+  out->step = p->sum.step / streams / n;
   out->stall = out->mean - out->own;
   if (fabs(out->stall) < 1e-12 * out->mean) out->stall = 0; /* two sums, in another order */
-  out->busy = p->busy / n;
-  out->hidden = p->busy > 0 ? p->hidden / p->busy : NAN;
+  out->busy = p->sum.busy / n;
+  out->hidden = p->sum.busy > 0 ? p->sum.hidden / p->sum.busy : NAN;
   for (uint32_t k = 0; k < p->t->tasks; k++) out->sent += ss_task_sent(&p->t->task[k], w);
   out->window = w->recorded < w->iterations ? out->end[w->iterations - w->recorded - 1] : 0;
 }
@@ -340,6 +427,7 @@ static bool open_player(struct player *p, struct ss_error *error) {
   p->out->last = -1;
   if (p->t->policy.concurrency.channels > 1 && !p->options->network)
     return ss_fail_memory(error, "playing tasks at once");
+  p->cycle = cycle_of(p);
   p->under_way = (struct ss_under_way){p->options->network, iteration_of, p, NULL, NULL, 0, 0};
   if (!ss_events_open(&p->events, streams, &p->t->policy.concurrency, client, error)) return false;
   p->events.network = ss_under_way_network(&p->under_way);
@@ -363,6 +451,7 @@ bool ss_iterate(const struct ss_timetable *timetable, const struct ss_iterate_op
   ss_arena_free(&p.arena);
   ss_events_close(&p.events);
   ss_under_way_close(&p.under_way);
+  ss_trail_free(&p.trail);
   if (!ok) ss_iterated_free(out);
   return ok;
 }

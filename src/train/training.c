@@ -348,6 +348,8 @@ static bool play_dearer(const struct ss_training *training, struct ss_training_p
   if (component != SS_PASSES) ss_cluster_scale_component(&dearer, component, DEARER);
   options.network = network_of(p, recorded, &dearer, component == SS_COMPUTING ? DEARER : 1);
   options.recorded = 1;
+  /* a cycle behind the warm-up tells as much as many, and plays at once take their time */
+  if (options.network && options.iterations > 2 * options.warmup) options.iterations = 2 * options.warmup;
   if (!ok) (void)ss_fail_memory(error, "playing iterations");
   ok = ok && ss_iterate(&p->timetable, &options, &p->result, error);
   p->timetable.split = split;
