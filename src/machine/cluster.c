@@ -106,7 +106,7 @@ double ss_cluster_uplink_rate(const struct ss_cluster *c, uint32_t level) {
 }
 
 bool ss_cluster_unshared(const struct ss_cluster *c) {
-  return ss_cluster_fair(c) && ss_cluster_nics(c) == c->gpus_per_node && ss_cluster_window(c) == 1 &&
+  return ss_cluster_fair(c) && !c->staged && ss_cluster_nics(c) == c->gpus_per_node && ss_cluster_window(c) == 1 &&
          c->fabric_levels == 0 && !c->intra_shared && !c->has_exchange && c->inter_segments.count == 0 &&
          c->intra_segments.count == 0;
 }
@@ -143,6 +143,8 @@ void ss_cluster_scale(struct ss_cluster *c, const struct ss_cluster_factors *f) 
   scale_class(&c->intra, &c->intra_segments, f, inside);
   scale_fabric(c, f->latency, f->byte_time);
   scale_costs(c, f);
+  c->host.latency *= f->latency;
+  c->host.bandwidth /= f->byte_time;
 }
 
 void ss_cluster_scale_component(struct ss_cluster *c, enum ss_component component, double factor) {
@@ -274,6 +276,12 @@ static bool same_fabric(const struct ss_cluster *a, const struct ss_cluster *b) 
   return same;
 }
 
+static bool same_host(const struct ss_cluster *a, const struct ss_cluster *b) {
+  return a->staged == b->staged && !(a->host.latency < b->host.latency) && !(a->host.latency > b->host.latency) &&
+         !(a->host.bandwidth < b->host.bandwidth) && !(a->host.bandwidth > b->host.bandwidth) &&
+         a->host.shared == b->host.shared;
+}
+
 bool ss_cluster_same(const struct ss_cluster *a, const struct ss_cluster *b) {
   return strcmp(a->model, b->model) == 0 && same_link(&a->inter, &b->inter) && same_link(&a->intra, &b->intra) &&
          same_link(&a->exchange, &b->exchange) && same_segments(&a->inter_segments, &b->inter_segments) &&
@@ -282,6 +290,6 @@ bool ss_cluster_same(const struct ss_cluster *a, const struct ss_cluster *b) {
          a->has_exchange == b->has_exchange && a->nic_per_node == b->nic_per_node &&
          a->intra_shared == b->intra_shared && a->gpus_per_node == b->gpus_per_node && a->nics == b->nics &&
          a->weight[0] == b->weight[0] && a->weight[1] == b->weight[1] && a->window == b->window &&
-         a->chain_window == b->chain_window && same_fabric(a, b) && ss_jitter_same(&a->jitter, &b->jitter) &&
-         ss_library_same(&a->library, &b->library);
+         a->chain_window == b->chain_window && same_fabric(a, b) && same_host(a, b) && same_host(a, b) &&
+         ss_jitter_same(&a->jitter, &b->jitter) && ss_library_same(&a->library, &b->library);
 }

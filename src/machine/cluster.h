@@ -34,6 +34,13 @@ struct ss_fabric_level {
   double latency;          /* s, added to messages that cross the level */
 };
 
+/* Between a GPU and the memory of its machine, for messages that are copied through that. `bandwidth` 0: not known.
+ */
+struct ss_host_path {
+  double latency, bandwidth; /* s for each end that is a GPU; B/s each way */
+  uint32_t shared;           /* neighbouring ranks of a node that share one; 0 is 1 */
+};
+
 /* Where a number of a cluster comes from, as its "source" says. */
 enum ss_origin_of_number {
   SS_SUPPOSED,  /* nobody says, or "given ...", by an edit: it is what somebody wants to know about */
@@ -64,9 +71,11 @@ struct ss_cluster {
   uint32_t fabric_levels;
   struct ss_fabric_level fabric[SS_FABRIC_MAX]; /* from the bottom */
   struct ss_jitter jitter;                      /* of messages between nodes */
-  struct ss_host_memory memory;                 /* of its ranks, for collectives of MPI libraries */
-  struct ss_library library;                    /* that calls collectives */
-  struct ss_accuracy accuracy;                  /* of its times; no time depends on it */
+  struct ss_host_path host;
+  bool staged;                  /* messages cross it: who plays says so */
+  struct ss_host_memory memory; /* of its ranks, for collectives of MPI libraries */
+  struct ss_library library;    /* that calls collectives */
+  struct ss_accuracy accuracy;  /* of its times; no time depends on it */
   struct ss_cluster_source source;
   char warning[256]; /* what a user should know of a cluster that can be read (ss_cluster_tell); "" nothing */
 };

@@ -281,7 +281,7 @@ static bool only_fair(struct ss_node node, const char *key, struct ss_error *err
 
 /* Ordered ports share nothing, and know one cost a class. */
 static bool check_model(struct ss_node node, const struct ss_cluster *c, struct ss_error *error) {
-  static const char *const keys[] = {"nics", "fabric", "window", "segments", "exchange", NULL};
+  static const char *const keys[] = {"nics", "fabric", "window", "segments", "exchange", "host", NULL};
   if (ss_cluster_fair(c)) return true;
   for (size_t i = 0; keys[i]; i++)
     if (!only_fair(node, keys[i], error)) return false;
@@ -300,6 +300,16 @@ static bool read_model(struct ss_node node, void *cluster, struct ss_error *erro
   snprintf(out->model, sizeof out->model, "%s", ss_network_model_names()[choice]);
   return true;
 }
+
+static const struct ss_field_spec host_fields[] = {
+    {"latency", "for each GPU at an end", SS_IS_TIME, SS_STORED(struct ss_host_path, latency)},
+    {"bandwidth", NULL, SS_IS_RATE, .required = true, SS_STORED(struct ss_host_path, bandwidth)},
+    {"shared", "neighbouring ranks of a node that share one", SS_IS_COUNT(1, 1 << 20), .usual = "1",
+     SS_STORED(struct ss_host_path, shared)},
+    {.name = NULL}};
+static const struct ss_object_spec host_spec = {
+    .says = "the path between a GPU and its machine's memory, for systems whose \"staging\" is \"host\"",
+    .field = host_fields};
 
 static const char *const nic_names[] = {"per-rank", "per-node", NULL};
 static const struct ss_field_spec cluster_fields[] = {
@@ -321,6 +331,7 @@ static const struct ss_field_spec cluster_fields[] = {
     {"window", "messages that a port has under way (in exchanges what the library has, else 1)",
      SS_IS_EITHER(windows), .read = read_window},
     {"intra", NULL, SS_IS_OBJECT(&intra_spec)},
+    {"host", NULL, SS_IS_OBJECT(&host_spec), SS_STORED(struct ss_cluster, host)},
     {"jitter", NULL, SS_IS_OBJECT(&ss_jitter_fields)},
     {"memory", NULL, SS_IS_OBJECT(&ss_host_memory_fields)},
     {"device", "of runs that name none: a name in models/devices, an object, or \"none\" (its memory)",

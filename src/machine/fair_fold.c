@@ -142,6 +142,8 @@ void ss_fair_spread(struct ss_network *n) {
     repeat(n, map->level[l].down, map->level[l].groups, nodes / map->level[l].nodes);
   }
   if (map->bus) repeat(n, map->buses, map->nodes, nodes);
+  repeat(n, map->host_out, map->nodes * map->host_groups, nodes * map->host_groups);
+  repeat(n, map->host_in, map->nodes * map->host_groups, nodes * map->host_groups);
   for (uint32_t way = 0; map->ports && way < 2; way++) {
     repeat(n, map->outer + way * map->endpoints, map->endpoints, n->live);
     repeat(n, map->inner + way * map->endpoints, map->endpoints, n->live);

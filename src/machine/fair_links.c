@@ -16,12 +16,23 @@ static uint32_t queue_of(struct ss_fair_map *map, double alpha) {
   return map->queues++;
 }
 
+/* One for each number of ends that are GPUs, where that counts. */
+static void add_kinds(struct ss_fair_map *map, const struct ss_cluster *c, const struct ss_fair_kind *kind) {
+  for (uint32_t gpus = 0; gpus < map->ends; gpus++) {
+    struct ss_fair_kind *added = &map->kind[map->kind_count++];
+    *added = *kind;
+    added->alpha += gpus * c->host.latency;
+    if (gpus > 0) added->rate = ss_sooner(kind->rate, c->host.bandwidth);
+    added->queue = queue_of(map, added->alpha);
+  }
+}
+
 static bool make_kinds(struct ss_fair_map *map, const struct ss_cluster *c) {
   const bool inside = c->has_intra;
   map->segments[INTER] = pieces_of(&c->inter, &c->inter_segments);
   map->segments[EXCHANGE] = c->has_exchange ? pieces_of(&c->exchange, &c->exchange_segments) : map->segments[INTER];
   map->segments[INTRA] = inside ? pieces_of(&c->intra, &c->intra_segments) : map->segments[INTER];
-  const uint32_t most = CLASSES * SS_SEGMENTS_MAX * (map->levels + 1);
+  const uint32_t most = CLASSES * SS_SEGMENTS_MAX * (map->levels + 1) * map->ends;
   if (!ss_take(&map->arena, map->kind, most) || !ss_take(&map->arena, map->latency, most)) return false;
   for (uint32_t k = 0; k < CLASSES; k++) {
     map->kind_of[k] = map->kind_count;
@@ -31,8 +42,7 @@ static bool make_kinds(struct ss_fair_map *map, const struct ss_cluster *c) {
       double alpha = link->alpha;
       for (uint32_t crossed = 0; crossed <= map->levels; crossed++) {
         if (crossed > 0) alpha += c->fabric[crossed - 1].latency;
-        map->kind[map->kind_count++] =
-            (struct ss_fair_kind){alpha, weight / link->beta, weight, queue_of(map, alpha), crossed, k == INTRA};
+        add_kinds(map, c, &(struct ss_fair_kind){alpha, weight / link->beta, weight, 0, crossed, k == INTRA});
       }
     }
   }
@@ -65,6 +75,11 @@ bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *c, uint3
   map->cards = map->served || (join && join->cards);
   map->ports = join || ss_cluster_window(c) > 1;
   map->bus = c->intra_shared;
+  map->staged = c->staged;
+  map->ends = c->staged ? 3 : 1;
+  map->per_node = c->gpus_per_node;
+  map->host_shared = c->host.shared > 1 ? c->host.shared : 1;
+  map->host_groups = c->staged ? (c->gpus_per_node + map->host_shared - 1) / map->host_shared : 0;
   map->has_exchange = c->has_exchange;
   map->out = numbered(map, map->cards ? map->nodes * map->nics : 0);
   map->in = numbered(map, map->cards ? map->nodes * map->nics : 0);
@@ -75,12 +90,14 @@ bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *c, uint3
     map->level[l].down = numbered(map, groups);
   }
   map->buses = numbered(map, map->bus ? map->nodes : 0);
+  map->host_out = numbered(map, map->nodes * map->host_groups);
+  map->host_in = numbered(map, map->nodes * map->host_groups);
   map->shared = map->links;
   map->outer = numbered(map, map->ports ? 2 * map->seats : 0);
   map->inner = numbered(map, map->ports ? 2 * map->seats : 0);
   map->path = 2 * ((uint32_t)map->cards + map->levels); /* between nodes; a bus is crossed inside them */
   if (map->bus && map->path == 0) map->path = 1;
-  map->path += 2 * (uint32_t)map->ports;
+  map->path += 2 * ((uint32_t)map->ports + map->staged);
   if (!ss_take(&map->arena, map->node, map->endpoints) || !ss_take(&map->arena, map->card, map->endpoints) ||
       !make_kinds(map, c))
     return false;
@@ -98,6 +115,7 @@ void ss_fair_capacities(const struct ss_fair_map *map, const struct ss_cluster *
   for (uint32_t l = 0; l < map->levels; l++)
     give(links, map->level[l].up, 2 * map->level[l].groups, ss_cluster_uplink_rate(c, l));
   if (map->bus) give(links, map->buses, map->nodes, bus);
+  give(links, map->host_out, 2 * map->nodes * map->host_groups, c->host.bandwidth);
   if (map->ports) give(links, map->outer, 2 * map->seats, card * rings);
   if (map->ports) give(links, map->inner, 2 * map->seats, bus);
 }
@@ -115,7 +133,14 @@ uint32_t ss_fair_kind_of(const struct ss_fair_map *map, uint32_t from, uint32_t 
   const struct ss_segments *segments = &map->segments[class];
   uint32_t piece = 0;
   while (segments->piece[piece].up_to < bytes) piece++;
-  return map->kind_of[class] + piece * (map->levels + 1) + (a == b ? 0 : crossed(map, a, b));
+  const uint32_t sort = piece * (map->levels + 1) + (a == b ? 0 : crossed(map, a, b));
+  const uint32_t gpus = map->staged ? (uint32_t)(from < map->ranks) + (to < map->ranks) : 0;
+  return map->kind_of[class] + sort * map->ends + gpus;
+}
+
+/* The number of a rank's path to the host, among those of one way. */
+static uint32_t host_of(const struct ss_fair_map *map, uint32_t rank) {
+  return map->node[rank] * map->host_groups + rank % map->per_node / map->host_shared;
 }
 
 uint32_t ss_fair_path(const struct ss_fair_map *map, uint32_t kind, uint32_t from, uint32_t to, uint32_t *links) {
@@ -125,6 +150,10 @@ uint32_t ss_fair_path(const struct ss_fair_map *map, uint32_t kind, uint32_t fro
     const uint32_t ports = k->inside ? map->inner : map->outer;
     links[n++] = ports + from;
     links[n++] = ports + map->seats + to;
+  }
+  if (map->staged) {
+    if (from < map->ranks) links[n++] = map->host_out + host_of(map, from);
+    if (to < map->ranks) links[n++] = map->host_in + host_of(map, to);
   }
   if (k->inside) {
     if (map->bus) links[n++] = map->buses + map->node[from];
@@ -160,5 +189,10 @@ struct ss_link_use ss_fair_name(const struct ss_fair_map *map, uint32_t link) {
     if (within(link, level->down, level->groups, &at))
       return (struct ss_link_use){.kind = SS_DOWNLINK, .index = at, .number = l + 1};
   }
+  const uint32_t hosts = map->nodes * map->host_groups;
+  if (within(link, map->host_out, hosts, &at))
+    return (struct ss_link_use){.kind = SS_HOST_OUT, .index = at / map->host_groups, .number = at % map->host_groups};
+  if (within(link, map->host_in, hosts, &at))
+    return (struct ss_link_use){.kind = SS_HOST_IN, .index = at / map->host_groups, .number = at % map->host_groups};
   return (struct ss_link_use){.kind = SS_BUS, .index = link - map->buses};
 }

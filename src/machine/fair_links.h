@@ -22,8 +22,12 @@ struct ss_fair_level {
 struct ss_fair_map {
   struct ss_arena arena;                                /* of its arrays */
   uint32_t ranks, endpoints, nodes, nics, levels, path; /* path: the most links of a message */
-  bool cards, ports, bus;
-  bool served; /* cards carry what servers send, too: not where every rank has one of its own */
+  bool cards, ports, bus, staged;
+  bool served;                    /* cards carry what servers send, too: not where every rank has one of its own */
+  uint32_t per_node, host_shared; /* ranks of a node; of those the ones that share a path to the host */
+  uint32_t host_groups;           /* such paths of a node, each way */
+  uint32_t host_out, host_in;     /* numbers of the first */
+  uint32_t ends;                  /* kinds of each sort, by how many ends are GPUs: 1, or 3 where that counts */
   uint32_t out, in, buses, outer, inner; /* numbers of the first link of each sort; outer and inner: ports by class */
   uint32_t links, shared;
   uint32_t seats; /* endpoints that have ports, of all that share the links */

@@ -6,8 +6,8 @@
 static const struct ss_network_model *const models[] = {&ss_network_fair, &ss_network_alpha_beta};
 static const char *const names[] = {"fair", "alpha-beta", NULL};
 
-const char *const ss_link_kind_names[] = {"egress", "ingress",  "nic-out", "nic-in",
-                                          "uplink", "downlink", "bus",     NULL};
+const char *const ss_link_kind_names[] = {"egress",   "ingress", "nic-out",  "nic-in",  "uplink",
+                                          "downlink", "bus",     "host-out", "host-in", NULL};
 
 const char *const *ss_network_model_names(void) {
   return names;
@@ -39,6 +39,10 @@ const char *ss_link_use_name(const struct ss_link_use *use, uint32_t nics, char 
     snprintf(buffer, size, "%s of group %u, level %u", trunks[use->kind - SS_UPLINK], use->index, use->number);
     break;
   case SS_BUS: snprintf(buffer, size, "bus of node %u", use->index); break;
+  case SS_HOST_OUT:
+  case SS_HOST_IN:
+    snprintf(buffer, size, "host path %u of node %u, %s", use->number, use->index, ways[use->kind - SS_HOST_OUT]);
+    break;
   case SS_LINK_KINDS: buffer[0] = '\0';
   }
   return buffer;

@@ -59,7 +59,9 @@ enum ss_link_kind {
   SS_NIC_IN,
   SS_UPLINK, /* of a group of nodes */
   SS_DOWNLINK,
-  SS_BUS, /* of a node */
+  SS_BUS,      /* of a node */
+  SS_HOST_OUT, /* between the memories of a GPU and of its machine; ranks may share it */
+  SS_HOST_IN,
   SS_LINK_KINDS
 };
 

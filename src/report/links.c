@@ -4,8 +4,8 @@
 
 #include <cjson/cJSON.h>
 
-static const char *const kind_words[SS_LINK_KINDS] = {"egress", "ingress",  "NIC out", "NIC in",
-                                                      "uplink", "downlink", "bus"};
+static const char *const kind_words[SS_LINK_KINDS] = {"egress",   "ingress", "NIC out",  "NIC in", "uplink",
+                                                      "downlink", "bus",     "host out", "host in"};
 
 static double share(const struct ss_result *p) {
   return p->time > 0 ? 100 * p->bound / p->time : 0;

@@ -21,7 +21,7 @@ static cJSON *carried_json(const struct ss_carried *c) {
   cJSON *o = cJSON_CreateObject(), *select = cJSON_AddObjectToObject(o, "select");
   ss_json_add(o, SS_T("scheme", c->setting.scheme->name), SS_J("options", ss_setting_json(&c->setting)),
               SS_N("ranks", c->ranks), SS_N("bytes", (double)c->bytes), SS_N("share", c->share),
-              SS_N("dtype", c->dtype), SS_N("call", c->setting.call));
+              SS_N("dtype", c->dtype), SS_N("call", c->setting.call), SS_B("staged", c->staged));
   ss_json_add(select, SS_B("selects", c->select.selects), SS_B("residual", c->select.residual),
               SS_N("density", c->select.density), SS_N("k", (double)c->select.k), SS_N("block", c->select.block));
   ss_json_add(o, SS_N("rows", table ? (double)table->rows : 0), SS_N("row_width", table ? table->row_width : 0),
@@ -191,7 +191,8 @@ static bool open_networks(const struct group *g, double sampled, uint32_t t, str
       !ss_take(arena, out->tally, out->count))
     return false;
   for (uint32_t i = 0; i < g->count; i++) {
-    const struct ss_cluster even = slowed(g->of[i]->cluster, sampled);
+    struct ss_cluster even = slowed(g->of[i]->cluster, sampled);
+    even.staged = g->duration[i]->carried.staged;
     for (uint32_t draw = 0; draw <= even.jitter.draws; draw++, n++) {
       out->cluster[n] = even;
       out->cluster[n].jitter.draw = draw;
@@ -585,6 +586,7 @@ void ss_rounds_of_duration_free(struct ss_rounds_of_duration *rounds) {
 struct ss_cluster ss_duration_cluster(const struct ss_duration *duration, const struct ss_input *shape,
                                       const struct ss_cluster *cluster, uint32_t iteration, double *start) {
   struct ss_cluster c = *cluster;
+  c.staged = duration->carried.staged;
   c.jitter.moment = draws_for(&duration->carried, iteration);
   return ss_setting_cluster(&duration->carried.setting, &c, shape, start);
 }

@@ -16,6 +16,7 @@ struct ss_carried {
   const struct ss_lookups *lookups; /* rows of an embedding; NULL: `bytes` of a dense tensor */
   enum ss_share_of_rows share;
   uint64_t bytes;
+  bool staged; /* through the memory of machines */
   enum ss_dtype dtype;
   struct ss_selection select; /* of a dense tensor's entries, when the scheme does not send it whole */
 };

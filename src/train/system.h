@@ -41,6 +41,7 @@ struct ss_system {
   uint64_t partition;    /* B, of `priority`; 0: whole tensors */
   struct ss_selection select;
   struct ss_concurrency concurrency;
+  bool staged; /* messages are copied through the memory of machines */
   bool baseline;
 };
 

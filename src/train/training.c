@@ -62,7 +62,8 @@ static bool want(struct ss_training *training, struct ss_training_point *p, stru
   const struct ss_system *s = p->system;
   const struct ss_workload *w = &p->fed->workload;
   const bool table = w->module[*task->member].embedding;
-  struct ss_carried carried = {.setting = table ? s->sparse : s->dense, .ranks = p->ranks, .dtype = w->dtype};
+  struct ss_carried carried = {
+      .setting = table ? s->sparse : s->dense, .ranks = p->ranks, .staged = s->staged, .dtype = w->dtype};
   if (task->dense) {
     carried.bytes = task->bytes;
     if (!table) carried.select = s->select;
@@ -89,6 +90,11 @@ static bool can_run(const struct ss_training *training, const struct ss_training
                    "%s has several channels: the model \"%s\" plays one task at a time (\"fair\" "
                    "plays several)",
                    p->system->name, training->durations.cluster.model);
+  if (p->system->staged && !(training->durations.cluster.host.bandwidth > 0))
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s copies messages through the memory of machines (\"staging\"): say how fast in the cluster's "
+                   "\"host\"",
+                   p->system->name);
   const struct ss_layout layout = ss_layout_of(&training->durations.cluster, p->ranks);
   if (p->ranks == 1) return true;
   return (ss_setting_check(&p->system->sparse, layout, error) &&
