@@ -283,6 +283,8 @@ static const struct ss_field_spec fields[] = {
      SS_STORED(struct ss_train_study, extrapolate)},
     {"iterations", "played, warm-up included; two rounds of the trace by default, at least 8",
      SS_IS_COUNT(2, 10000000), SS_STORED(struct ss_train_study, training.options.iterations)},
+    {"accumulation", "micro-batches an iteration, whose gradients are added before they are sent",
+     SS_IS_COUNT(1, 1 << 16), .usual = "1", SS_STORED(struct ss_train_study, training.options.accumulation)},
     {"jitter", NULL, SS_IS_OBJECT(&jitter_spec), SS_STORED(struct ss_train_study, training.options)},
     {"compute", "factor on all forward and backward times", SS_IS_RATIO, .usual = "1",
      SS_STORED(struct ss_train_study, training.options.compute)},

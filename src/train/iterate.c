@@ -72,13 +72,17 @@ struct operation {
   enum ss_span_kind kind;
   uint32_t module;
   uint64_t iteration;
+  bool alone; /* of a further micro-batch: it waits for no task, and makes none */
 };
 
 static struct operation operation_of(const struct player *p, const struct stream *s) {
   const uint32_t n = p->t->workload->modules, splits = p->t->splits;
-  if (s->index < n) return (struct operation){SS_SPAN_BACKWARD, n - 1 - s->index, s->iteration};
-  if (splits && s->index == n) return (struct operation){SS_SPAN_SPLIT, 0, s->iteration};
-  return (struct operation){SS_SPAN_FORWARD, p->t->forward[s->index - n - splits], s->iteration + 1};
+  if (s->index < n) return (struct operation){SS_SPAN_BACKWARD, n - 1 - s->index, s->iteration, false};
+  if (splits && s->index == n) return (struct operation){SS_SPAN_SPLIT, 0, s->iteration, false};
+  const uint32_t behind = s->index - n - splits, at = behind % n;
+  const bool backward = behind / n % 2 == 1;
+  return (struct operation){backward ? SS_SPAN_BACKWARD : SS_SPAN_FORWARD, backward ? n - 1 - at : p->t->forward[at],
+                            s->iteration + 1, behind >= n};
 }
 
 static double seconds_of(const struct player *p, const struct stream *s, struct operation o) {
@@ -90,8 +94,10 @@ static double seconds_of(const struct player *p, const struct stream *s, struct 
 /* What software does before it. */
 static double step_of(const struct player *p, struct operation o) {
   const struct ss_timetable *t = p->t;
-  if (o.kind != SS_SPAN_FORWARD || !t->step) return 0;
-  return t->step[(o.iteration - 1) % t->step_period * t->workload->modules + o.module];
+  if (o.kind != SS_SPAN_FORWARD || o.alone) return 0;
+  const double optimizer = p->options->compute * t->workload->module[o.module].optimizer;
+  if (!t->step) return optimizer;
+  return optimizer + t->step[(o.iteration - 1) % t->step_period * t->workload->modules + o.module];
 }
 
 /* The iteration whose instance of the task gates the operation. */
@@ -108,6 +114,7 @@ struct gates {
 static struct gates gates_of(const struct player *p, const struct stream *s, struct operation o) {
   const struct ss_timetable *t = p->t;
   const uint32_t *first = t->gates.first + o.module;
+  if (o.alone) return (struct gates){NULL, 0};
   if (o.kind == SS_SPAN_FORWARD) return (struct gates){t->gates.task + first[0], first[1] - first[0]};
   if (o.kind == SS_SPAN_SPLIT || s->index > 0 || o.iteration == 0) return (struct gates){NULL, 0};
   return (struct gates){t->before_backward, t->befores};
@@ -116,7 +123,8 @@ static struct gates gates_of(const struct player *p, const struct stream *s, str
 static bool may_start(const struct player *p, const struct stream *s, struct operation o) {
   const struct ss_timetable *t = p->t;
   const struct gates gates = gates_of(p, s, o);
-  if (o.kind == SS_SPAN_FORWARD && t->policy.schedule == SS_FIFO && p->gradients_done < o.iteration * t->gradients)
+  if (o.kind == SS_SPAN_FORWARD && !o.alone && t->policy.schedule == SS_FIFO &&
+      p->gradients_done < o.iteration * t->gradients)
     return false;
   for (uint32_t i = 0; i < gates.count; i++)
     if (p->done[gates.task[i]] <= gating(&t->task[gates.task[i]], o)) return false;
@@ -148,7 +156,7 @@ static int64_t predecessor(const struct player *p, const struct stream *s, struc
     best = x->span;
     ended = x->ended;
   }
-  if (t->policy.schedule == SS_FIFO && o.kind == SS_SPAN_FORWARD && t->gradients > 0) {
+  if (t->policy.schedule == SS_FIFO && o.kind == SS_SPAN_FORWARD && !o.alone && t->gradients > 0) {
     const struct instance *x = &p->instance[p->last_gradient];
     if (x->ended > ended) best = x->span;
   }
@@ -293,6 +301,7 @@ static bool make_tasks(struct player *p, struct operation o, const struct stream
                        struct ss_error *error) {
   const struct ss_timetable *t = p->t;
   const struct ss_task_lists *lists = o.kind == SS_SPAN_BACKWARD ? &t->by_backward : &t->by_forward;
+  if (o.alone) return true;
   if (o.kind == SS_SPAN_SPLIT) {
     for (uint32_t k = 0; k < t->gradients; k++)
       if (t->task[k].kind != SS_TASK_GRADIENT && !make(p, k, o.iteration, s, now, error)) return false;
@@ -415,7 +424,8 @@ double ss_task_seconds(const struct ss_task *task, const struct ss_iterate_optio
 static bool open_player(struct player *p, struct ss_error *error) {
   const uint32_t tasks = p->t->tasks, streams = p->out->streams;
   const struct ss_stage_client client = {p, next, ended, task_started, task_ended, passed};
-  p->operations = 2 * p->t->workload->modules + p->t->splits;
+  p->operations = 2 * p->t->workload->modules * (p->options->accumulation > 1 ? p->options->accumulation : 1);
+  p->operations += p->t->splits;
   p->out->end = ss_alloc_zero(p->options->iterations, sizeof *p->out->end);
   if (!p->out->end || !ss_take_zero(&p->arena, p->stream, streams) || !ss_take_zero(&p->arena, p->ready, tasks) ||
       !ss_take_zero(&p->arena, p->done, tasks) || !ss_take_zero(&p->arena, p->instance, 2 * (size_t)tasks) ||

@@ -1,8 +1,9 @@
 /* Playing iterations of a timetable: when does each operation and task begin and end?
  *
- * Iteration t is backward(t), [split(t)], forward(t+1); it ends with the last forward pass on the last rank. Time 0
- * is the start of the first backward pass, with nothing pending. Without jitter all ranks do the same at the same
- * time, and one stands for all. */
+ * Iteration t is backward(t), [split(t)], forward(t+1), and of each further micro-batch a forward pass and, before
+ * it, a backward pass whose gradients stay; it ends with the last forward pass on the last rank. Time 0 is the start
+ * of the first backward pass, with nothing pending. Without jitter all ranks do the same at the same time, and one
+ * stands for all. */
 #pragma once
 
 #include "train/timetable.h"
@@ -12,10 +13,11 @@
 
 struct ss_iterate_options {
   uint64_t iterations, warmup; /* warmup >= 1, below iterations; means are over the rest */
-  double compute;              /* factor on forward and backward times */
-  double sigma;                /* of the lognormal factor on them, one an iteration and rank; 0: no jitter */
-  uint64_t seed;               /* of that */
-  uint64_t recorded;           /* iterations, the last ones, whose spans are kept */
+  double compute;              /* factor on forward and backward times, and on those of the optimizer */
+  uint32_t accumulation; /* micro-batches an iteration, whose gradients are added before they are sent; 0 is 1 */
+  double sigma;          /* of the lognormal factor on them, one an iteration and rank; 0: no jitter */
+  uint64_t seed;         /* of that */
+  uint64_t recorded;     /* iterations, the last ones, whose spans are kept */
   const struct ss_task_network *network; /* where plays share links; NULL where there is one channel */
 };
 
@@ -36,7 +38,7 @@ struct ss_iterated {
   double own;            /* s: forward and backward times, mean over ranks */
   double stall;          /* mean - own; 0 where that is rounding */
   double split;          /* s: in the split, mean over ranks; part of the stall */
-  double step;           /* s: of software before forward passes; likewise */
+  double step;           /* s: of the optimizer and of software before forward passes; likewise */
   double busy;           /* s an iteration in which a channel is busy */
   double hidden;         /* share of it under forward or backward passes, mean over ranks; NaN: it never is */
   double sent;           /* B an iteration, all tasks and ranks */

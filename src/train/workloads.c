@@ -190,6 +190,8 @@ static const struct ss_object_spec source_spec = {
 #define MODULE_FIELDS(kind_)                                                                                         \
   {"name", NULL, SS_IS_NAME, .required = true}, {"kind", NULL, SS_IS_CHOICE(kind_), .required = true},               \
       {"bytes", "of its gradient; of a table, if given, rows * row_width * bytes of an element", SS_IS_BYTES},       \
+      {"optimizer_s", "once an iteration, before its forward pass", SS_IS_TIME,                                      \
+       SS_STORED(struct ss_module, optimizer)},                                                                      \
       {"forward_s", NULL, SS_IS_TIME, SS_STORED(struct ss_module, forward)},                                         \
       {"backward_s", NULL, SS_IS_TIME, SS_STORED(struct ss_module, backward)},                                       \
       {"after", "modules whose output it needs", SS_IS_LIST(&a_name, 0, 0)},                                         \

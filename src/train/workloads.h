@@ -30,7 +30,8 @@ struct ss_module {
   const char *name;
   bool embedding;
   uint64_t bytes;           /* of its gradient, dense; 0: it has none */
-  double forward, backward; /* s */
+  double forward, backward; /* s, of a micro-batch */
+  double optimizer;         /* s an iteration, before the forward pass */
   const uint32_t *after;    /* [afters] indices of modules */
   uint32_t afters;
   uint64_t rows; /* of embeddings */
