@@ -176,10 +176,17 @@ uint32_t ss_variants_count(const struct ss_uncertainty *uncertainty) {
   return count;
 }
 
+struct ss_cluster ss_cluster_dearer(const struct ss_cluster *cluster, const struct ss_uncertainty *uncertainty,
+                                    enum ss_component component, double factor) {
+  struct ss_cluster out = *cluster;
+  out.has_exchange = cluster->has_exchange || ss_component_uncertain(uncertainty, SS_EXCHANGE_LATENCY) ||
+                     ss_component_uncertain(uncertainty, SS_EXCHANGE_TRANSFER);
+  ss_cluster_scale_component(&out, component, factor);
+  return out;
+}
+
 void ss_variants_make(struct ss_variants *out, const struct ss_cluster *cluster,
                       const struct ss_uncertainty *uncertainty) {
-  const bool apart = ss_component_uncertain(uncertainty, SS_EXCHANGE_LATENCY) ||
-                     ss_component_uncertain(uncertainty, SS_EXCHANGE_TRANSFER);
   out->count = 0;
   for (int i = 0; i < SS_COMPONENTS; i++) {
     if (!ss_component_uncertain(uncertainty, (enum ss_component)i)) continue;
@@ -188,9 +195,7 @@ void ss_variants_make(struct ss_variants *out, const struct ss_cluster *cluster,
     out->of[n] = (enum ss_component)i;
     out->factor[n] = step_of(&both);
     out->pace[n] = i == SS_COMPUTING ? out->factor[n] : 1;
-    out->cluster[n] = *cluster;
-    out->cluster[n].has_exchange = cluster->has_exchange || apart;
-    ss_cluster_scale_component(&out->cluster[n], (enum ss_component)i, out->factor[n]);
+    out->cluster[n] = ss_cluster_dearer(cluster, uncertainty, (enum ss_component)i, out->factor[n]);
   }
 }
 

@@ -66,6 +66,9 @@ struct ss_components {
 
 /* The component costs `factor` times as much. */
 void ss_cluster_scale_component(struct ss_cluster *cluster, enum ss_component component, double factor);
+/* The cluster on which it does; exchanges are told from chains where they are uncertain apart. */
+struct ss_cluster ss_cluster_dearer(const struct ss_cluster *cluster, const struct ss_uncertainty *uncertainty,
+                                    enum ss_component component, double factor);
 
 /* The machines of which one uncertain component each costs `factor` times as much. */
 struct ss_variants {

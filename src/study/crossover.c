@@ -99,7 +99,7 @@ static bool set_trial(struct ss_crossover_study *s, double x, struct trial *p, s
 static bool open_trial(const struct ss_crossover_study *s, const struct trial *p, struct ss_study **out,
                        struct ss_error *error) {
   const struct ss_request request = {
-      .document = p->document, .costs = s->duel.costs, .cluster = &s->duel.cluster, .certain = true};
+      .document = p->document, .costs = s->duel.costs, .cluster = &s->duel.cluster, .certain = s->certain};
   return ss_study_open(&request, out, error);
 }
 
@@ -132,7 +132,7 @@ static bool fits(struct ss_crossover_study *s, double x, struct ss_error *error)
   return ss_fail(error, SS_MACHINE, "%s = %g: %s", ss_axes[s->duel.over].name, x, why.text);
 }
 
-static bool play(const struct ss_crossover_study *s, const struct trial *trial, double cost[2],
+static bool play(const struct ss_crossover_study *s, const struct trial *trial, struct ss_crossover_place *out,
                  struct ss_error *error) {
   const struct ss_watcher within = {.stops = s->watcher ? s->watcher->stops : NULL,
                                     .context = s->watcher ? s->watcher->context : NULL};
@@ -141,18 +141,31 @@ static bool play(const struct ss_crossover_study *s, const struct trial *trial, 
   struct ss_results results = {0};
   if (!open_trial(s, trial, &study, error)) return false;
   bool ok = ss_study_run(study, &options, &results, error);
-  for (int i = 0; ok && i < 2; i++) cost[i] = results.result[i].time;
+  for (int i = 0; ok && i < 2; i++) {
+    out->time[i] = results.result[i].time;
+    out->components[i] = results.result[i].components;
+    out->uncertainty[i] = results.result[i].uncertainty;
+  }
   ss_results_free(&results);
   ss_study_close(study);
   return ok;
 }
 
+static bool add_place(struct ss_crossover_study *s, const struct ss_crossover_place *place, struct ss_error *error) {
+  if (!ss_grow_by_one(s->place, s->places)) return ss_fail_memory(error, "drawing links");
+  s->place[s->places++] = *place;
+  return true;
+}
+
 /* The two costs at x by simulation, for struct ss_crossover_search. */
 static bool simulate(void *context, double x, double cost[2], struct ss_error *error) {
   struct ss_crossover_study *s = context;
+  struct ss_crossover_place here = {.x = x};
   struct trial p;
-  const bool ok = set_trial(s, x, &p, error) && note_rounding(s, &p.size, error) && play(s, &p, cost, error);
+  bool ok = set_trial(s, x, &p, error) && note_rounding(s, &p.size, error) && play(s, &p, &here, error);
   cJSON_Delete(p.document);
+  if (ok && !s->certain) ok = add_place(s, &here, error);
+  for (int i = 0; i < 2; i++) cost[i] = here.time[i];
   /* refining goes on beyond the grid */
   ss_watcher_advance(s->watcher, s->probed++ < s->wanted ? 1 : 0, work_at(s, x), s->whole);
   return ok;
@@ -168,19 +181,6 @@ static double whole_work(struct ss_crossover_study *s, const struct ss_crossover
 
 /* --- draws ------------------------------------------------------------------------------------------------ */
 
-/* What both take at a value of the grid, and what of it each component of the links makes. */
-struct place {
-  double x, time[2];
-  struct ss_components components[2];
-};
-
-struct grid {
-  struct place *place;
-  size_t count;
-  struct ss_uncertainty uncertainty;
-  bool whole;
-};
-
 /* Of which ranks; beyond one node, as forms of one flat link have it. */
 static struct ss_uncertainty uncertainty_of(const struct ss_crossover_study *s) {
   const struct ss_device none = ss_device_none();
@@ -193,7 +193,7 @@ static struct ss_uncertainty uncertainty_of(const struct ss_crossover_study *s) 
 
 /* False: there are no costs, for a reason that the search has told. */
 static bool price(struct ss_duel *duel, const struct ss_cluster *cluster, const struct ss_variants *varied,
-                  struct place *out) {
+                  struct ss_crossover_place *out) {
   double on[SS_COMPONENTS][2], of_one[SS_COMPONENTS];
   struct ss_error ignored;
   duel->cluster = *cluster;
@@ -209,22 +209,29 @@ static bool price(struct ss_duel *duel, const struct ss_cluster *cluster, const 
   return true;
 }
 
-static void price_all(struct ss_crossover_study *s, const struct ss_crossover_search *search, struct grid *out) {
+/* Of forms. */
+static bool price_all(struct ss_crossover_study *s, const struct ss_crossover_search *search,
+                      struct ss_error *error) {
   const struct ss_cluster cluster = s->duel.cluster;
+  const struct ss_uncertainty uncertainty = uncertainty_of(s);
   struct ss_variants varied;
-  out->uncertainty = uncertainty_of(s);
-  out->whole = search->whole;
-  ss_variants_make(&varied, &cluster, &out->uncertainty);
-  for (uint32_t i = 0; i < ss_crossover_positions(search); i++) {
-    struct place *p = &out->place[out->count];
-    p->x = ss_crossover_position(search, i);
-    out->count += price(&s->duel, &cluster, &varied, p);
+  bool ok = true;
+  ss_variants_make(&varied, &cluster, &uncertainty);
+  for (uint32_t i = 0; ok && i < ss_crossover_positions(search); i++) {
+    struct ss_crossover_place p = {.x = ss_crossover_position(search, i), .uncertainty = {uncertainty, uncertainty}};
+    if (price(&s->duel, &cluster, &varied, &p)) ok = add_place(s, &p, error);
   }
   s->duel.cluster = cluster;
+  return ok;
+}
+
+static int by_x(const void *a, const void *b) {
+  const double x = ((const struct ss_crossover_place *)a)->x, y = ((const struct ss_crossover_place *)b)->x;
+  return (x > y) - (x < y);
 }
 
 /* The logarithm of b's time to a's in a draw: above 0 where a is cheaper. */
-static double lead(const struct place *p, const struct ss_drawn drawn[2]) {
+static double lead(const struct ss_crossover_place *p, const struct ss_drawn drawn[2]) {
   double time[2];
   for (int i = 0; i < 2; i++) {
     time[i] = p->time[i];
@@ -235,57 +242,58 @@ static double lead(const struct place *p, const struct ss_drawn drawn[2]) {
 }
 
 /* Where the line between two places is 0, on logarithms; of whole numbers the second. */
-static double between(const struct grid *g, size_t i, double before, double after) {
-  const double low = log(g->place[i - 1].x), high = log(g->place[i].x);
-  return g->whole ? g->place[i].x : exp(low + (high - low) * before / (before - after));
+static double between(const struct ss_crossover_study *s, size_t i, double before, double after) {
+  const double low = log(s->place[i - 1].x), high = log(s->place[i].x);
+  return s->duel.over == SS_OVER_RANKS ? s->place[i].x : exp(low + (high - low) * before / (before - after));
 }
 
 /* Where a draw has the crossing: the nearest change from the one to the other; where there is none, at the end of the
  * range towards which it went. */
-static double where(const struct grid *g, const double *leads, const struct ss_crossing *crossing) {
+static double where(const struct ss_crossover_study *s, const double *leads, const struct ss_crossing *crossing) {
   const double sign = crossing->below < 0 ? 1 : -1;
   double at = NAN;
   size_t here = 0;
-  for (size_t i = 1; i < g->count; i++) {
-    if (g->place[i].x <= crossing->at) here = i;
+  for (size_t i = 1; i < s->places; i++) {
+    if (s->place[i].x <= crossing->at) here = i;
     if (!(sign * leads[i - 1] > 0 && sign * leads[i] <= 0)) continue;
-    const double x = between(g, i, leads[i - 1], leads[i]);
+    const double x = between(s, i, leads[i - 1], leads[i]);
     if (isnan(at) || fabs(log(x / crossing->at)) < fabs(log(at / crossing->at))) at = x;
   }
-  return !isnan(at) ? at : sign * leads[here] > 0 ? g->place[g->count - 1].x : g->place[0].x;
+  return !isnan(at) ? at : sign * leads[here] > 0 ? s->place[s->places - 1].x : s->place[0].x;
 }
 
 /* The place of each crossing in each draw; and in how many one scheme is cheaper everywhere, as it is without. */
-static void play_draws(struct ss_crossover_study *s, const struct grid *g, double *leads, double *at) {
+static void play_draws(struct ss_crossover_study *s, double *leads, double *at) {
+  const struct ss_crossover_place *of = s->place; /* how sure all are: as at the first crossing */
+  while (s->found.crossings > 0 && of + 1 < s->place + s->places && of[1].x <= s->found.crossing[0].at) of++;
   const double sign = s->found.part[0].winner < 0 ? 1 : -1;
   size_t alike = 0;
   for (uint32_t d = 0; d < SS_RANGE_DRAWS; d++) {
-    const struct ss_drawn drawn[2] = {ss_draw_of(&g->uncertainty, s->duel.side[0].label, d),
-                                      ss_draw_of(&g->uncertainty, s->duel.side[1].label, d)};
+    const struct ss_drawn drawn[2] = {ss_draw_of(&of->uncertainty[0], s->duel.side[0].label, d),
+                                      ss_draw_of(&of->uncertainty[1], s->duel.side[1].label, d)};
     bool same = true;
-    for (size_t i = 0; i < g->count; i++) {
-      leads[i] = lead(&g->place[i], drawn);
+    for (size_t i = 0; i < s->places; i++) {
+      leads[i] = lead(&s->place[i], drawn);
       same = same && sign * leads[i] > 0;
     }
     alike += same;
     for (size_t i = 0; i < s->found.crossings; i++)
-      at[i * SS_RANGE_DRAWS + d] = where(g, leads, &s->found.crossing[i]);
+      at[i * SS_RANGE_DRAWS + d] = where(s, leads, &s->found.crossing[i]);
   }
   if (s->found.crossings == 0 && s->found.part[0].winner) s->always = (double)alike / SS_RANGE_DRAWS;
 }
 
 static bool add_ranges(struct ss_crossover_study *s, const struct ss_crossover_search *search,
                        struct ss_error *error) {
-  const size_t places = ss_crossover_positions(search), crossings = s->found.crossings;
-  SS_AUTO_FREE struct place *place = ss_alloc(places, sizeof *place);
-  SS_AUTO_FREE double *leads = ss_alloc(places, sizeof *leads);
+  const size_t crossings = s->found.crossings;
+  if (!s->simulated && !price_all(s, search, error)) return false;
+  SS_AUTO_FREE double *leads = ss_alloc(s->places, sizeof *leads);
   SS_AUTO_FREE double *at = ss_alloc(crossings * SS_RANGE_DRAWS, sizeof *at);
-  struct grid grid = {.place = place};
   s->likely = ss_alloc(crossings, sizeof *s->likely);
-  if (!place || !leads || !at || !s->likely) return ss_fail_memory(error, "drawing links");
-  price_all(s, search, &grid);
-  if (grid.count == 0) return true;
-  play_draws(s, &grid, leads, at);
+  if (!leads || !at || !s->likely) return ss_fail_memory(error, "drawing links");
+  if (s->places == 0) return true;
+  qsort(s->place, s->places, sizeof *s->place, by_x);
+  play_draws(s, leads, at);
   for (size_t i = 0; i < crossings; i++) {
     const struct ss_crossing *c = &s->found.crossing[i];
     s->likely[i] = (struct ss_likely){NAN, NAN};
@@ -323,7 +331,7 @@ bool ss_crossover_study_run(struct ss_crossover_study *s, struct ss_error *error
   }
   if (!found && error && error->status == SS_MACHINE) return false;
   if (!found) return ss_fail_prefix(error, "nowhere in the range");
-  return s->simulated || s->certain || add_ranges(s, &search, error);
+  return s->certain || add_ranges(s, &search, error);
 }
 
 void ss_crossover_study_free(struct ss_crossover_study *s) {
@@ -333,6 +341,8 @@ void ss_crossover_study_free(struct ss_crossover_study *s) {
   s->likely = NULL;
   free(s->rounding);
   s->rounding = NULL;
+  free(s->place);
+  s->place = NULL;
 }
 
 /* --- JSON ------------------------------------------------------------------------------------------------- */

@@ -12,6 +12,13 @@ struct ss_rounding {
   double rows_wanted, density_wanted;
 };
 
+/* What both take at a value, and what of it each component makes. */
+struct ss_crossover_place {
+  double x, time[2];
+  struct ss_components components[2];
+  struct ss_uncertainty uncertainty[2];
+};
+
 struct ss_crossover_study {
   struct ss_duel duel; /* opened by the caller */
   bool simulated, certain;
@@ -22,10 +29,12 @@ struct ss_crossover_study {
 
   /* what comes of it */
   struct ss_crossover found;
-  struct ss_likely *likely; /* [crossings] where they lie; NaN: nobody can say; NULL: simulated, or certain */
+  struct ss_likely *likely; /* [crossings] where they lie; NaN: nobody can say; NULL: certain */
   double always;            /* share of the draws in which the winner of the whole range is that; NaN likewise */
   struct ss_rounding *rounding;
   size_t roundings;
+  struct ss_crossover_place *place; /* that are drawn */
+  size_t places;
   uint32_t probed, wanted;
   double whole; /* of what all simulated positions take */
 };

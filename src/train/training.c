@@ -350,8 +350,8 @@ static bool play_dearer(const struct ss_training *training, struct ss_training_p
     p->timetable.split = scaled(split, p->timetable.split_period, DEARER, &arena);
     ok = ok && p->timetable.split;
   }
-  struct ss_cluster dearer = training->durations.cluster;
-  if (component != SS_PASSES) ss_cluster_scale_component(&dearer, component, DEARER);
+  const struct ss_cluster dearer =
+      ss_cluster_dearer(&training->durations.cluster, &p->uncertainty, component, DEARER);
   options.network = network_of(p, recorded, &dearer, component == SS_COMPUTING ? DEARER : 1);
   options.recorded = 1;
   /* a cycle behind the warm-up tells as much as many, and plays at once take their time */

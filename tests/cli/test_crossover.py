@@ -129,7 +129,7 @@ def crossings_lie_where_draws_have_them(folder):
 
 @test
 def a_crossing_may_leave_the_range(folder):
-    """And what wins everywhere wins in most draws, or in all; simulations have no draws."""
+    """And what wins everywhere wins in most draws, or in all; of simulations as of forms."""
     said = ["alltoall", "allgather", "--index-bytes", 0, "--row-width", 1024, "--density", 0.001, "--M", 252.5 * MIB, "--ranks", 16, "--over", "bandwidth", "--latency", ALPHA]
     at = find(*said)["crossings"][0]["at"]
     near = find(*said, "--range", f"{at / 1.01}..{at * 1e3}")
@@ -138,8 +138,15 @@ def a_crossing_may_leave_the_range(folder):
         alone = find(*said, "--range", f"{at * low}..{at * 1e3}")
         assert alone["crossings"] == [] and wins[0] <= alone["wins"] <= wins[1] and (low > 2 or alone["wins"] < 1), alone["wins"]
         assert "wins" not in find(*said, "--certain", "--range", f"{at * low}..{at * 1e3}")
-    played = find("allgather", "allreduce", "--over", "density", "--M", "64KiB", "--ranks", 4, "--simulate", "--probes", 5, *link())
-    assert "wins" not in played and all("at_low" not in c for c in played["crossings"])
+    path = folder / "u.json"
+    path.write_text(json.dumps({"name": "u", "latency": ALPHA, "bandwidth": RATE, "source": {"latency": "estimated", "bandwidth": "a sheet"}}))
+    said = ["allgather", "allreduce", "--over", "density", "--M", "64MiB", "--ranks", 16, "--cluster", path]
+    (forms,), (played,) = find(*said)["crossings"], find(*said, "--simulate")["crossings"]
+    for key in ("at", "at_low", "at_high"):
+        assert abs(played[key] / forms[key] - 1) < 2e-3, f"{key}: {played}, {forms}"
+    assert forms["at_low"] < 0.97 * forms["at"], forms
+    assert "at_low" not in find(*said, "--simulate", "--certain")["crossings"][0]
+    assert find(*said, "--range", f"{2 * forms['at']}..0.5", "--simulate", "--probes", 3)["wins"] == 1
 
 
 def ring(ranks, size):
