@@ -387,8 +387,20 @@ static bool play(struct ss_training *t, unsigned jobs, struct ss_error *error) {
   return true;
 }
 
+/* What the mean of the measured iterations may be off, of which no more tell something than differ. */
+static struct ss_spread mean_spread(const struct ss_training_point *p) {
+  const uint64_t first = p->options.warmup, n = p->options.iterations - first;
+  const double *end = p->result.end;
+  double squares = 0;
+  for (uint64_t i = 0; i < n; i++)
+    squares =
+        ss_mean_square_add(squares, end[first + i - 1] - end[first - 1], i, end[first + i] - end[first + i - 1]);
+  const uint64_t differ = p->fed->cycle < n ? p->fed->cycle : n;
+  return ss_mean_spread(p->result.mean, n > 1 ? sqrt(squares / (double)(n - 1)) : 0, differ);
+}
+
 struct ss_uncertain ss_training_uncertain(const struct ss_training_point *p) {
-  return (struct ss_uncertain){p->result.mean, &p->components, &p->uncertainty, p->system->name, {1, 1}};
+  return (struct ss_uncertain){p->result.mean, &p->components, &p->uncertainty, p->system->name, mean_spread(p)};
 }
 
 /* The fastest system at the point's workload and ranks. */

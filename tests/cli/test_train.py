@@ -5,6 +5,7 @@ import json
 import math
 import random
 import re
+import statistics
 import shutil
 import subprocess
 import sys
@@ -275,6 +276,23 @@ def ranges_are_those_of_what_an_iteration_is_made_of(folder):
         sure = results(folder, scenario, "--certain")
         assert sure == [{k: v for k, v in p.items() if k not in ("iteration_low_s", "iteration_high_s", "wins")} for p in points.values()]
     assert decided == {False, True}
+
+
+@test
+def few_iterations_widen_their_mean(folder):
+    """Of two, Student's t with one degree of freedom is 6.31 at 0.95; a trace that is played again tells nothing more."""
+    tensor, _ = read_trace(BIBLE)
+    quick = {**scenario_of(tensor, BIBLE, "zen", "fifo", 8), "cluster": {"name": "c", "latency": "1us", "bandwidth": "1MB/s"}}
+    for iterations in (52, 100, 150):
+        (point,) = results(folder, {**quick, "iterations": iterations}, "--device", "none")
+        ends = point["ends_s"][point["warmup"] - 1:]
+        times = [b - a for a, b in zip(ends, ends[1:])]
+        deviation = statistics.stdev(times)
+        t = {2: 6.3138, 50: 1.6766, 100: 1.6766}[len(times)]  # the trace has 50: more are these again
+        off = t * deviation / math.sqrt(min(len(times), 50)) / point["iteration_s"]
+        width = math.log(point["iteration_high_s"] / point["iteration_low_s"]) / 2
+        assert abs(width / math.hypot(off, math.log(1.1)) - 1) < 0.1, (off, width)  # the model, and next to nothing of passes
+        assert (off > 0.2) == (len(times) == 2), (off, times)
 
 
 @test
