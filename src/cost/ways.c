@@ -5,14 +5,20 @@
 
 /* What telling sizes adds for each building block (docs/model.md, "Closed forms"). */
 enum { GATHERS = 3, EXCHANGE = 4 }; /* so many are gathers, which come first */
-const char *const ss_cost_steps[] = {"gather", "gather-in-teams", "gather-of-teams", "direct",     "exchange",
-                                     "ring",   "doubling",        "halving",         "down-teams", "across-teams",
-                                     NULL};
+const char *const ss_cost_steps[] = {
+    "gather",  "gather-in-teams", "gather-of-teams", "direct", "exchange", "ring", "doubling",
+    "halving", "down-teams",      "across-teams",    "fan-in", "fan-out",  NULL};
 #define GATHERED(size) "ceil(log2(" size "))*alpha + 8*(" size "-1)*beta + call"
 #define SENT(steps) steps "*(alpha + 8*beta + call)"
+/* Counts of servers, of which rank 0 tells, or hears, the last one's last: only then do hosts wait, and nobody is
+ * told meanwhile. That is hidden where one server tells rank 0 first, and of two where the second is ahead by what
+ * the first waited for ranks. */
+#define COUNTS "P*(alpha + 8*beta)"
+#define FANNED(servers) "(S > " servers " ? " COUNTS " + call : max(" COUNTS ", S*(alpha + 8*beta) + call))"
 static const char *const sizes[] = {
     GATHERED("P"), GATHERED("P/D"), GATHERED("D"),   GATHERED("P"),           "(P-1)*(alpha + 8*beta) + call",
-    SENT("(P-1)"), SENT("(L+2*f)"), SENT("log2(P)"), SENT("ceil(log2(P/D))"), SENT("log2(D)")};
+    SENT("(P-1)"), SENT("(L+2*f)"), SENT("log2(P)"), SENT("ceil(log2(P/D))"), SENT("log2(D)"),
+    FANNED("1"),   FANNED("2")};
 
 /* The form with what the way adds to it; NULL: there is none. */
 static bool compose(const struct ss_cost *way, const char *form, struct ss_arena *arena, const char **out,
