@@ -21,6 +21,7 @@ import tap
 import traces
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+PROGRAMS = pathlib.Path(PROGRAM).parent / "tests"
 BIBLE = ROOT / "traces" / "bible-kjv-16.safetensors"
 ENVIRONMENT = mpi.environment(ROOT)
 # Two ranks a node, so that `ps` has several servers unless told otherwise.
@@ -586,6 +587,14 @@ def what_the_wire_cannot_carry(folder):
     refused(2, scenario(folder, [{"name": "alltoall", "granularity": "element"}]), says="granularity")
     write_trace(folder / "half.safetensors", "F16")
     refused(2, "--trace", folder / "half.safetensors", "--scheme", "allgather", says="single-precision")
+
+
+@test
+def patterns_of_broadcasts_and_reductions_carry_what_they_say(folder):
+    """patterns.c's program plays their rounds with data."""
+    for ranks in (2, 3, 4, 5, 6, 8):
+        done = subprocess.run([*mpi.with_mpirun(ranks), PROGRAMS / "patterns"], capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT)
+        assert done.returncode == 0, done.stderr[-2000:]
 
 
 @test

@@ -952,6 +952,7 @@ MUTANTS = [
            "for text in heard[1:]:", cli="python"),
     Mutant("the memory of a swept cluster stays for the next", "src/study/points.c", "  if (set) cJSON_Delete",
            "  if (false) cJSON_Delete", cli="collective"),
+    Mutant("a chain goes down as it goes up", "src/sim/collectives/patterns.c", "above = down ? at - 1 : at + 1;", "above = at + 1;", cli="exec"),
     Mutant("hosts of two servers never hide their wait", "src/cost/ways.c", 'FANNED("2")', 'FANNED("1")', unit="check"),
     Mutant("doubling does not copy in the end", "src/sim/collectives/patterns.c", ".before = {.buffers = 1, .copies = 1}, .after = {.copies = 1},",
            ".before = {.buffers = 1, .copies = 1},", unit="patterns"),

@@ -401,24 +401,24 @@ static bool open_stage(struct ss_pattern_stage *s, const struct ss_pattern_call 
   return ss_fail_memory(error, "playing a collective");
 }
 
-static bool play_on(struct ss_pattern_stage *s, const struct ss_cluster *const *clusters, uint32_t count,
-                    double *seconds, struct ss_error *error) {
-  struct ss_engine engine;
-  if (!ss_engine_open_each(&engine, clusters, count, (struct ss_engine_size){s->ranks, 0, s->rings}, error))
-    return false;
-  s->player = &engine.player;
-  const bool ok = play_call(s, error);
-  for (uint32_t i = 0; ok && i < count; i++) seconds[i] = ss_engine_tally(&engine, i).time;
-  ss_engine_close(&engine);
+bool ss_pattern_play(const struct ss_pattern_call *call, uint32_t gpus_per_node, struct ss_player *player,
+                     struct ss_error *error) {
+  struct ss_pattern_stage s;
+  if (!open_stage(&s, call, gpus_per_node, error)) return false;
+  s.player = player;
+  const bool ok = play_call(&s, error);
+  ss_arena_free(&s.arena);
   return ok;
 }
 
 bool ss_pattern_times(const struct ss_cluster *const *clusters, uint32_t count, const struct ss_pattern_call *call,
                       double *seconds, struct ss_error *error) {
-  struct ss_pattern_stage s;
-  if (!open_stage(&s, call, clusters[0]->gpus_per_node, error)) return false;
-  const bool ok = play_on(&s, clusters, count, seconds, error);
-  ss_arena_free(&s.arena);
+  struct ss_engine engine;
+  if (!ss_engine_open_each(&engine, clusters, count, (struct ss_engine_size){call->ranks, 0, rings_of(call)}, error))
+    return false;
+  const bool ok = ss_pattern_play(call, clusters[0]->gpus_per_node, &engine.player, error);
+  for (uint32_t i = 0; ok && i < count; i++) seconds[i] = ss_engine_tally(&engine, i).time;
+  ss_engine_close(&engine);
   return ok;
 }
 
@@ -455,14 +455,8 @@ static bool note_round(struct ss_player *player, struct ss_round *round, struct 
 
 uint32_t ss_pattern_sizes(const struct ss_pattern_call *call, uint32_t gpus_per_node,
                           struct ss_pattern_size sizes[SS_PATTERN_SIZES]) {
-  struct ss_pattern_stage s;
-  struct noting n = {.player = {.play = note_round}, .sizes = sizes};
-  if (!open_stage(&s, call, gpus_per_node, NULL)) return 0;
-  n.per_node = gpus_per_node;
-  s.player = &n.player;
-  const bool ok = play_call(&s, NULL);
-  ss_arena_free(&s.arena);
-  return ok ? n.count : 0;
+  struct noting n = {.player = {.play = note_round}, .per_node = gpus_per_node, .sizes = sizes};
+  return ss_pattern_play(call, gpus_per_node, &n.player, NULL) ? n.count : 0;
 }
 
 enum ss_message_kind ss_pattern_kind(const struct ss_pattern_call *call, uint32_t gpus_per_node) {
@@ -492,12 +486,9 @@ static bool count_round(struct ss_player *player, struct ss_round *round, struct
 }
 
 double ss_pattern_messages(const struct ss_pattern_call *call, uint32_t gpus_per_node) {
-  struct ss_pattern_stage s;
-  struct counting c = {.player = {.play = count_round}, .ranks = call->ranks, .per_node = gpus_per_node};
-  if (!open_stage(&s, call, gpus_per_node, NULL)) return 0;
-  c.rings = call->algorithm->phases ? s.rings : 1;
-  s.player = &c.player;
-  const bool ok = play_call(&s, NULL);
-  ss_arena_free(&s.arena);
-  return ok ? c.messages : 0;
+  struct counting c = {.player = {.play = count_round},
+                       .ranks = call->ranks,
+                       .rings = call->algorithm->phases ? rings_of(call) : 1,
+                       .per_node = gpus_per_node};
+  return ss_pattern_play(call, gpus_per_node, &c.player, NULL) ? c.messages : 0;
 }

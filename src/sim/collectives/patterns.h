@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "machine/cluster.h"
+#include "sim/play.h"
 
 #include <stdint.h>
 
@@ -70,6 +71,9 @@ enum ss_message_kind ss_pattern_kind(const struct ss_pattern_call *call, uint32_
  * node. 0: memory is short. */
 double ss_pattern_messages(const struct ss_pattern_call *call, uint32_t gpus_per_node);
 
+/* Plays the call's rounds on such nodes on any player: sizes alone, and what is computed after them. */
+bool ss_pattern_play(const struct ss_pattern_call *call, uint32_t gpus_per_node, struct ss_player *player,
+                     struct ss_error *error) SS_MUST_CHECK;
 /* seconds[count]: how long the call takes on each of the clusters, which have the same nodes. */
 bool ss_pattern_times(const struct ss_cluster *const *clusters, uint32_t count, const struct ss_pattern_call *call,
                       double *seconds, struct ss_error *error) SS_MUST_CHECK;
