@@ -60,46 +60,33 @@ static void find_offsets(const struct partition *p, uint64_t *offsets) {
   offsets[p->parts] = sum;
 }
 
-/* With values, and marks if there are any. */
-static void scatter_values(const struct partition *p, uint32_t chunk, const struct ss_hash_output *out) {
+/* What goes with rows is known where this is called: a loop of each kind looks at nothing else. */
+static inline __attribute__((always_inline)) void move_rows(const struct partition *p, uint32_t chunk,
+                                                            const struct ss_hash_output *out, bool marks,
+                                                            bool values) {
   const uint64_t begin = ss_share(p->in->count, p->chunks, chunk), end = ss_share(p->in->count, p->chunks, chunk + 1);
   const uint64_t width = p->in->width, stride = p->in->stride;
   const uint32_t *restrict rows = p->in->rows;
-  const uint64_t *restrict marks = p->in->marks;
-  const float *restrict values = p->in->values;
+  const uint64_t *restrict marks_in = p->in->marks;
+  const float *restrict values_in = p->in->values;
+  uint32_t *restrict rows_out = out->rows;
+  uint64_t *restrict marks_out = out->marks;
   float *restrict values_out = out->values;
   const uint16_t *restrict part_of = p->part_of;
   uint64_t *restrict next = p->next + (uint64_t)chunk * p->parts;
   for (uint64_t i = begin; i < end; i++) {
     const uint64_t to = next[part_of[i]]++;
-    out->rows[to] = rows[i];
-    if (marks) out->marks[to] = marks[i];
-    if (width == 1) values_out[to] = values[i * stride];
-    else memcpy(values_out + to * width, values + i * stride, width * sizeof *values);
+    rows_out[to] = rows[i];
+    if (marks) marks_out[to] = marks_in[i];
+    if (values && width == 1) values_out[to] = values_in[i * stride];
+    else if (values) memcpy(values_out + to * width, values_in + i * stride, width * sizeof *values_in);
   }
 }
 
 static void scatter(const struct partition *p, uint32_t chunk, const struct ss_hash_output *out) {
-  const uint64_t begin = ss_share(p->in->count, p->chunks, chunk), end = ss_share(p->in->count, p->chunks, chunk + 1);
-  const uint32_t *restrict rows = p->in->rows;
-  const uint64_t *restrict marks = p->in->marks;
-  uint32_t *restrict rows_out = out->rows;
-  uint64_t *restrict marks_out = out->marks;
-  const uint16_t *restrict part_of = p->part_of;
-  uint64_t *restrict next = p->next + (uint64_t)chunk * p->parts;
-  if (p->in->values) {
-    scatter_values(p, chunk, out);
-    return;
-  }
-  if (!marks) {
-    for (uint64_t i = begin; i < end; i++) rows_out[next[part_of[i]]++] = rows[i];
-    return;
-  }
-  for (uint64_t i = begin; i < end; i++) {
-    const uint64_t to = next[part_of[i]]++;
-    rows_out[to] = rows[i];
-    marks_out[to] = marks[i];
-  }
+  if (p->in->values) move_rows(p, chunk, out, p->in->marks != NULL, true);
+  else if (p->in->marks) move_rows(p, chunk, out, true, false);
+  else move_rows(p, chunk, out, false, false);
 }
 
 static bool few_enough(uint32_t parts, struct ss_error *error) {
