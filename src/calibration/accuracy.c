@@ -41,10 +41,6 @@ static void measure(const struct ss_observation *list, size_t count, const bool 
   }
 }
 
-void ss_accuracy_measured(const struct ss_fitted_part *p, struct ss_accuracy *out) {
-  measure(p->list, p->count, p->use, out);
-}
-
 /* --- what is left out ---------------------------------------------------------------------------------------- */
 
 struct leaves {
@@ -259,7 +255,8 @@ static bool leave_out(const struct ss_fitted_part *p, const struct ss_leave *l, 
   return true;
 }
 
-bool ss_accuracy_leave_out(const struct ss_fitted_part *p, struct ss_own_errors *out, struct ss_error *error) {
+/* Its own errors: residuals, and of what is left out of it in turn. */
+static bool judge_part(const struct ss_fitted_part *p, struct ss_own_errors *out, struct ss_error *error) {
   struct ss_error_levels measured[SS_MESSAGE_KINDS];
   struct ss_accuracy a;
   struct leaves l;
@@ -271,7 +268,7 @@ bool ss_accuracy_leave_out(const struct ss_fitted_part *p, struct ss_own_errors 
             ss_take(&arena, s.left, p->count + 1);
   if (!ok) (void)ss_fail_memory(error, "judging a calibration");
   if (ok) judge_residuals(p, s.errors, measured, out);
-  ss_accuracy_measured(p, &a);
+  measure(p->list, p->count, p->use, &a);
   find_leaves(p, &a, &l);
   for (size_t i = 0; ok && i < l.count; i++) ok = leave_out(p, &l.list[i], &s, measured, out, error);
   ss_arena_free(&arena);
@@ -337,8 +334,8 @@ bool ss_accuracy_estimate(const struct ss_fitted_part *part, struct ss_own_error
   SS_AUTO_FREE struct ss_own_errors *mine = own ? NULL : ss_alloc(1, sizeof *mine);
   struct ss_own_errors *errors = own ? own : mine;
   if (!errors) return ss_fail_memory(error, "judging a calibration");
-  if (!ss_pooled_errors_read(&pooled, error) || !ss_accuracy_leave_out(part, errors, error)) return false;
-  ss_accuracy_measured(part, out);
+  if (!ss_pooled_errors_read(&pooled, error) || !judge_part(part, errors, error)) return false;
+  measure(part->list, part->count, part->use, out);
   ss_accuracy_compromise(errors, &pooled, out);
   return true;
 }

@@ -72,11 +72,6 @@ bool ss_leave_takes(const struct ss_leave *leave, const struct ss_observation *l
 bool ss_part_predict(struct ss_fitted_part *part, const bool *wanted, struct ss_cluster_fit *fit, double *predicted,
                      struct ss_error *why, struct ss_error *error) SS_MUST_CHECK;
 
-/* What was measured, of a part: collectives, kinds, least and most. */
-void ss_accuracy_measured(const struct ss_fitted_part *part, struct ss_accuracy *out);
-/* Its own errors: residuals, and of what is left out of it in turn. */
-bool ss_accuracy_leave_out(const struct ss_fitted_part *part, struct ss_own_errors *out,
-                           struct ss_error *error) SS_MUST_CHECK;
 /* Classes out of both. */
 void ss_accuracy_compromise(const struct ss_own_errors *own, const struct ss_pooled_errors *pooled,
                             struct ss_accuracy *out);

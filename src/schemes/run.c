@@ -62,20 +62,16 @@ void ss_run_dense(struct ss_run *run, const struct ss_chunk *chunk, uint32_t uni
                    (unsigned long long)chunk->high);
 }
 
-bool ss_run_joined(struct ss_run *run, struct ss_gather *gather, struct ss_chunk *sum, struct ss_error *error) {
-  for (uint32_t r = 0; r < run->ranks; r++) {
-    if (!ss_run_resident(run, r)) continue;
-    if (!ss_gather_sum(run->play, gather, r, sum, error)) return false;
-    ss_run_sparse(run, r, sum, 0, NULL);
-  }
-  return true;
-}
-
 /* --- all-gathers ---------------------------------------------------------------------------------------- */
 
-bool ss_run_gathered(struct ss_run *run, struct ss_gather *gather, struct ss_error *error) {
+/* Every rank adds up the blocks that it holds, and ends with the sum, which is charged. */
+static bool join(struct ss_run *run, struct ss_gather *gather, struct ss_error *error) {
   struct ss_chunk sum = {0};
-  if (!ss_run_joined(run, gather, &sum, error)) return false;
+  for (uint32_t r = 0; r < run->ranks; r++) {
+    if (!ss_run_resident(run, r)) continue;
+    if (!ss_gather_sum(run->play, gather, r, &sum, error)) return false;
+    ss_run_sparse(run, r, &sum, 0, NULL);
+  }
   ss_play_note_sums(run->play, &run->coo, &(struct ss_operands){gather->block, run->ranks, run->low, run->high},
                     &sum);
   return true;
@@ -86,7 +82,7 @@ bool ss_run_allgather(struct ss_run *run, const struct ss_chunk *block, const st
   SS_AUTO(ss_gather_close) struct ss_gather gather = {0};
   return ss_gather_open(&gather, run->ranks, wire, run->low, run->high, error) &&
          ss_gather_announced(run->play, &gather, block, how, error) &&
-         (!run->play->payloads || ss_run_gathered(run, &gather, error));
+         (!run->play->payloads || join(run, &gather, error));
 }
 
 /* --- dense parts ---------------------------------------------------------------------------------------- */

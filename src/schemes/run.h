@@ -69,14 +69,8 @@ void ss_run_sparse(struct ss_run *run, uint32_t rank, const struct ss_chunk *chu
 /* Some rank ends with a summed part of a dense tensor of `units` proof units. */
 void ss_run_dense(struct ss_run *run, const struct ss_chunk *chunk, uint32_t units);
 void ss_run_inexact(struct ss_run *run, const char *format, ...) SS_PRINTF(2, 3);
-/* Every rank adds up the blocks that it holds after an all-gather, and ends with the sum, the last one's in *sum. */
-bool ss_run_joined(struct ss_run *run, struct ss_gather *gather, struct ss_chunk *sum,
-                   struct ss_error *error) SS_MUST_CHECK;
-
 /* --- all-gathers ---------------------------------------------------------------------------------------- */
 
-/* Reports what every rank holds, and charges its sum. */
-bool ss_run_gathered(struct ss_run *run, struct ss_gather *gather, struct ss_error *error) SS_MUST_CHECK;
 /* All of it: every rank ends with the sum of all blocks. */
 bool ss_run_allgather(struct ss_run *run, const struct ss_chunk *block, const struct ss_wire *wire, ss_allgather *how,
                       struct ss_error *error) SS_MUST_CHECK;
