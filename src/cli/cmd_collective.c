@@ -229,26 +229,27 @@ static bool play_size(struct answer *out, uint64_t bytes, struct ss_error *error
   const struct ss_choice choice =
       out->tuned ? ss_tuner_choose(out->cluster, out->collective, out->a->ranks, bytes) : (struct ss_choice){0};
   struct played played[ALGORITHMS_MAX];
-  struct ss_uncertain times[ALGORITHMS_MAX];
-  size_t wins[ALGORITHMS_MAX] = {0};
+  struct ss_candidate list[ALGORITHMS_MAX];
+  struct ss_decision ignored;
   for (size_t i = 0; i < out->algorithms; i++) {
     struct played *p = &played[i];
-    const char *label = out->tuned ? ss_choice_algorithm(choice) : out->algorithm[i]->name;
     if (!play_one(out, i, &choice, bytes, p, error)) return false;
-    times[i] = (struct ss_uncertain){p->seconds, &p->components, &p->uncertainty, label, {1, 1}};
+    list[i].of = (struct ss_uncertain){.time = p->seconds,
+                                       .components = &p->components,
+                                       .uncertainty = &p->uncertainty,
+                                       .label = out->tuned ? ss_choice_algorithm(choice) : out->algorithm[i]->name,
+                                       .own = {1, 1}};
   }
-  if (!out->a->certain) ss_draws_count_wins(times, out->algorithms, wins);
+  if (!ss_decide(list, out->algorithms, NULL, &ignored, error)) return false;
   for (size_t i = 0; i < out->algorithms; i++) {
     const struct played *p = &played[i];
     const uint32_t chunks = ss_pattern_chunks(&p->call);
     cJSON *item =
-        ss_json_object(SS_T("algorithm", times[i].label), SS_N("bytes", (double)bytes), SS_N("time_s", p->seconds),
+        ss_json_object(SS_T("algorithm", list[i].of.label), SS_N("bytes", (double)bytes), SS_N("time_s", p->seconds),
                        SS_N("busbw_bytes_per_s", bus_rate(out, (double)bytes / p->seconds)));
-    if (!out->a->certain) {
-      const struct ss_likely range = ss_range_of(&times[i]);
-      ss_json_add(item, SS_N("time_low_s", range.low), SS_N("time_high_s", range.high));
-      if (out->algorithms > 1) ss_json_add(item, SS_N("wins", (double)wins[i] / SS_RANGE_DRAWS));
-    }
+    if (!out->a->certain)
+      ss_json_add(item, SS_N("time_low_s", list[i].range.low), SS_N("time_high_s", list[i].range.high));
+    if (!out->a->certain && out->algorithms > 1) ss_json_add(item, SS_N("wins", list[i].wins));
     if (p->call.rings > 1) ss_json_add(item, SS_N("rings", p->call.rings));
     if (chunks > 1) ss_json_add(item, SS_N("chunks", chunks));
     if (out->tuned)
@@ -276,28 +277,25 @@ static cJSON *times_of(const struct answer *r) {
   cJSON *times = cJSON_Duplicate(r->times, true), *t;
   cJSON_ArrayForEach(t, times) {
     ss_json_add(t, SS_T("collective", ss_collective_names[r->collective]), SS_N("ranks", r->a->ranks));
-    ss_range_add(t, "range", ss_json_number(t, "time_low_s"), ss_json_number(t, "time_high_s"));
+    ss_time_add(t, "time", ss_json_number(t, "time_s"), ss_json_number(t, "time_low_s"),
+                ss_json_number(t, "time_high_s"));
   }
   return times;
 }
 
 static bool print_table(const void *report, FILE *stream, struct ss_error *error) {
-  static const struct ss_column columns[] = {{"bytes", "bytes", "B"},
-                                             {"<algorithm", "algorithm", NULL},
-                                             {"?<protocol", "protocol", NULL},
-                                             {"?rings", "rings", "%.0f"},
-                                             {"?chunks", "chunks", "%.0f"},
-                                             {"time", "time_s", "s"},
-                                             {"?low..high", "range", NULL},
-                                             {"?fastest in", "wins", "%.0f%%"},
-                                             {"bus bandwidth", "busbw_bytes_per_s", "B/s"}};
   const struct answer *r = report;
+  const struct ss_column columns[] = {
+      {"bytes", "bytes", "B"},           {"<algorithm", "algorithm", NULL},
+      {"?<protocol", "protocol", NULL},  {"?rings", "rings", "%.0f"},
+      {"?chunks", "chunks", "%.0f"},     {r->a->certain ? "time" : "time (90%)", "time", NULL},
+      {"?fastest in", "wins", "%.0f%%"}, {"bus bandwidth", "busbw_bytes_per_s", "B/s"}};
   const uint32_t nodes = ss_cluster_nodes(r->cluster, r->a->ranks);
   (void)fprintf(stream, "%s on %s, %" PRIu32 " ranks on %" PRIu32 " node%s\n\n", ss_collective_names[r->collective],
                 r->cluster->name, r->a->ranks, nodes, nodes == 1 ? "" : "s");
   if (!ss_records_print(columns, times_of(r), false, stream, error)) return false;
   if (!r->a->certain)
-    fputs("\nlow..high: where time lies in 90 of 100 draws of the numbers and the model that are not certain"
+    fputs("\n(90%): where time lies in 90 of 100 draws of the numbers and the model that are not certain"
           " (--certain leaves them out)\n",
           stream);
   if (!r->a->certain && r->algorithms > 1)

@@ -5,6 +5,7 @@
 #include "query/answers.h"
 #include "report/page.h"
 #include "report/verdicts.h"
+#include "study/plan.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -41,62 +42,55 @@ static void write_command(const void *context, FILE *stream) {
 
 struct session {
   struct ss_judged_study judged;
-  struct ss_turns turns;
   struct ss_error lacking;
-  struct ss_page page; /* its texts and expectations are the session's */
+  struct ss_page page;     /* its texts, trees and expectations are the session's */
+  struct ss_notice notice; /* hears warnings for the page, and passes them on */
+  const struct ss_notice *told;
 };
+
+static void keep(void *context, const char *text) {
+  const struct session *s = context;
+  cJSON_AddItemToArray(s->page.warnings, cJSON_CreateString(text));
+  ss_notice_tell(s->told, text);
+}
 
 static bool fill_page(struct session *s, const struct ss_call *call, struct ss_error *error) {
   const struct ss_study *study = s->judged.study;
   const struct ss_results *results = &s->judged.results;
   const cJSON *resolved = ss_study_resolved(study);
-  s->page.command = ss_written(write_command, call);
-  s->page.scenario = cJSON_Print(resolved);
-  if (!s->page.command || !s->page.scenario) return ss_fail_memory(error, "writing a page");
-  s->page.name =
+  struct ss_page *page = &s->page;
+  page->command = ss_written(write_command, call);
+  page->scenario = cJSON_Print(resolved);
+  if (!page->command || !page->scenario) return ss_fail_memory(error, "writing a page");
+  page->name =
       cJSON_HasObjectItem(resolved, "name") || results->count == 0 ? ss_study_name(study) : results->result->trace;
-  s->page.summary = ss_json_word(resolved, "summary");
-  s->page.sweep = ss_json_get(resolved, "sweep");
-  s->page.models = ss_study_models(study);
-  s->page.costs = ss_study_costs(study);
-  s->page.results = results;
-  s->page.no_lossy = ss_study_chose_schemes(study) && !call->request.lossy;
-  s->page.no_model_parallel = ss_study_chose_schemes(study) && !call->request.model_parallel;
-  s->page.turns = &s->turns;
-  s->page.lacking = &s->lacking;
-  s->page.expectations = s->judged.expectations;
+  page->summary = ss_json_word(resolved, "summary");
+  page->sweep = ss_json_get(resolved, "sweep");
+  page->models = ss_study_models(study);
+  page->results = results;
+  page->no_lossy = ss_study_chose_schemes(study) && !call->request.lossy;
+  page->no_model_parallel = ss_study_chose_schemes(study) && !call->request.model_parallel;
+  page->lacking = &s->lacking;
+  page->expectations = s->judged.expectations;
   return true;
 }
 
 static void close_session(struct session *s) {
   free(s->page.command);
   free(s->page.scenario);
-  ss_turns_free(&s->turns);
+  cJSON_Delete(s->page.warnings);
+  cJSON_Delete(s->page.plan);
   ss_judged_study_close(&s->judged);
 }
 
-/* One line: the page has the others. */
-static void warn_of_turns(const struct ss_turns *turns, const struct ss_notice *notice) {
-  char turn[SS_TURN_TEXT_SIZE], text[SS_TURN_TEXT_SIZE + 160];
-  const struct ss_turn *first = turns->turn;
-  if (turns->count == 0) return;
-  for (size_t i = turns->count; i-- > 0;)
-    if (turns->turn[i].winner) first = &turns->turn[i];
-  snprintf(text, sizeof text, "the %s depends on the cluster's \"window\": %s%s",
-           first->winner ? "fastest scheme" : "order of schemes", ss_turn_text(first, turn, sizeof turn),
-           turns->count > 1 ? " (the page names more pairs)" : "");
-  ss_notice_tell(notice, text);
-}
-
-static bool run_session(struct session *s, const struct ss_call *call, struct ss_error *error) {
+static bool run_session(struct session *s, struct ss_call *call, struct ss_error *error) {
   const struct ss_judged_study *j = &s->judged;
   if (!ss_judged_study_make(&call->request, &s->judged, error) ||
-      !ss_study_turns(j->study, &j->results, &call->request.run, &s->turns, error) || !fill_page(s, call, error) ||
+      !ss_study_plan(j->study, &j->results, &s->page.plan, error) || !fill_page(s, call, error) ||
       !ss_output_write(call->output, ss_page_print, &s->page, error))
     return false;
-  warn_of_turns(&s->turns, call->request.notice);
   if (s->lacking.text[0])
-    fprintf(stderr, "sparsync report: no figures, their data stand on the page: %s\n", s->lacking.text);
+    fprintf(stderr, "sparsync report: no figures, the tables have the numbers: %s\n", s->lacking.text);
   return ss_expectations_conclude(&j->expectations, ss_doc_name(ss_study_expect(j->study).doc), error);
 }
 
@@ -107,8 +101,11 @@ static bool check_output(const struct ss_call *call, struct ss_error *error) {
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {
-  SS_AUTO(close_session) struct session session = {0};
-  call->request.candidates = true;
+  SS_AUTO(close_session)
+  struct session session = {.page.warnings = cJSON_CreateArray(), .told = call->request.notice};
+  session.notice = (struct ss_notice){keep, &session};
+  call->request.notice = &session.notice;
+  call->request.candidates = call->request.turns = true;
   return check_output(call, error) && run_session(&session, call, error);
 }
 

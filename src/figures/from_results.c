@@ -122,9 +122,20 @@ static bool is_swept(const cJSON *list, const char *field) {
   return cJSON_HasObjectItem(ss_json_get(list->child, "at"), field);
 }
 
+/* Is the field the same wherever the other is: that tells both? */
+static bool follows(const cJSON *list, const char *field, const char *other) {
+  for (const cJSON *a = list->child; a; a = a->next)
+    for (const cJSON *b = list->child; b != a; b = b->next)
+      if (cJSON_Compare(ss_field_find(a, other), ss_field_find(b, other), true) &&
+          !cJSON_Compare(ss_field_find(a, field), ss_field_find(b, field), true))
+        return false;
+  return true;
+}
+
 static void add_free(struct free_fields *f, const cJSON *list, const char *field, const char *const *shown) {
   for (size_t i = 0; i < 3; i++)
     if (is_field(list, shown[i], field)) return;
+  if (strcmp(field, "device") == 0 && follows(list, field, "cluster")) return;
   if (varies(list, field) && f->count < FREE_MAX) f->name[f->count++] = field;
 }
 

@@ -37,14 +37,6 @@ static bool open_studies(struct ss_request *const *request, size_t count, bool p
   return true;
 }
 
-static bool tell_plan(struct ss_request *request, const struct ss_results *results, const struct ss_study *study,
-                      struct ss_error *error) {
-  SS_AUTO(ss_plan_free) struct ss_plan plan = {0};
-  if (!ss_study_plan(study, results, &plan, error)) return false;
-  request->answer = ss_plan_json(&plan, ss_study_name(study));
-  return true;
-}
-
 /* All at once: most of what they send is the same. */
 static bool answer_studies(struct ss_request *const *request, size_t count, bool plan, struct ss_error *error) {
   SS_AUTO_FREE struct ss_study **study = ss_alloc_zero(count, sizeof *study);
@@ -53,7 +45,7 @@ static bool answer_studies(struct ss_request *const *request, size_t count, bool
   bool ok = open_studies(request, count, plan, study, error) &&
             ss_studies_run((const struct ss_study *const *)study, count, &request[0]->run, results, error);
   for (size_t i = 0; ok && i < count; i++)
-    if (plan) ok = tell_plan(request[i], &results[i], study[i], error);
+    if (plan) ok = ss_study_plan(study[i], &results[i], &request[i]->answer, error);
     else request[i]->answer = ss_results_json(&results[i], ss_study_name(study[i]));
   for (size_t i = 0; i < count; i++) ss_results_free(&results[i]);
   for (size_t i = count; i-- > 0;) ss_study_close(study[i]); /* those behind have traces of those before */

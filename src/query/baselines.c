@@ -132,7 +132,8 @@ static bool compare(const cJSON *stored, const cJSON *now, double tolerance, str
     const cJSON *was = ss_json_get(stored, field->name);
     struct ss_miss miss = {.record = now, .field = field->name, .against = ss_json_number(stored, field->name)};
     miss.found = ss_json_number(now, field->name);
-    if (was && ss_number_moved(miss.against, miss.found, field->is & SS_FIELD_COUNTS ? 0 : tolerance))
+    if (was && !(field->is & SS_FIELD_BESIDE) &&
+        ss_number_moved(miss.against, miss.found, field->is & SS_FIELD_COUNTS ? 0 : tolerance))
       good = ss_verdict_add_miss(out, miss);
   }
   const cJSON *was = ss_json_get(stored, "exact"), *is = ss_json_get(now, "exact");

@@ -1,49 +1,68 @@
 #include "report/decision.h"
 
+#include "base/json_text.h"
 #include "base/units.h"
 
 #include <math.h>
+#include <string.h>
 
-static void print_range(double low, double high, FILE *stream) {
-  char from[32], to[32];
-  fprintf(stream, " (%s to %s)", ss_units_format(from, sizeof from, SS_TIME, low),
-          ss_units_format(to, sizeof to, SS_TIME, high));
+const char *ss_decision_name(const struct cJSON *record, const char *field) {
+  const char *label = ss_json_word(record, field);
+  return label ? label : "each with its own";
+}
+
+static void print_time(const struct cJSON *record, FILE *stream) {
+  const double low = ss_json_number(record, "time_low_s"), high = ss_json_number(record, "time_high_s");
+  char time[32], from[32], to[32];
+  fputs(ss_units_format(time, sizeof time, SS_TIME, ss_json_number(record, "time_s")), stream);
+  if (low < high)
+    fprintf(stream, " (%s to %s)", ss_units_format(from, sizeof from, SS_TIME, low),
+            ss_units_format(to, sizeof to, SS_TIME, high));
 }
 
 /* At least so many: what is said to be 95 of 100 decides, and 100 are all. */
-static int of_100(double share) {
-  return (int)floor(100 * share + 1e-9);
+static int of_100(const struct cJSON *record, const char *share) {
+  return (int)floor(100 * ss_json_number(record, share) + 1e-9);
 }
 
-static void print_tie(const struct ss_decision *d, const char *time, FILE *stream) {
-  fprintf(stream, "%s, %s", d->best, time);
-  print_range(d->low, d->high, stream);
+static void print_tie(const struct cJSON *record, const char *rival, FILE *stream) {
+  const char *measure = ss_json_word(record, "measure");
+  fprintf(stream, "%s, ", ss_decision_name(record, "label"));
+  print_time(record, stream);
   fprintf(stream,
           ", and %s, %.2f to %.2f times as long, cannot be told apart: they are fastest in %d and %d of 100 draws",
-          d->rival, d->rival_low, d->rival_high, of_100(d->wins), of_100(d->rival_wins));
-  if (d->measure) fprintf(stream, "; measuring %s would tell most", d->measure);
+          rival, ss_json_number(record, "rival_ratio_low"), ss_json_number(record, "rival_ratio_high"),
+          of_100(record, "wins"), of_100(record, "rival_wins"));
+  if (measure) fprintf(stream, "; measuring %s would tell most", measure);
   else fputs("; only a run of both would tell, no number of the machine", stream);
 }
 
-void ss_decision_print(const struct ss_decision *d, FILE *stream) {
-  char time[32];
-  ss_units_format(time, sizeof time, SS_TIME, d->time);
-  if (d->rival) {
-    print_tie(d, time, stream);
-    return;
-  }
-  fprintf(stream, "%s ", d->best);
-  if (d->next) fprintf(stream, "is fastest in %d of 100 draws, %s", of_100(d->wins), time);
-  else fprintf(stream, "takes %s", time);
-  print_range(d->low, d->high, stream);
-  if (!d->next) return;
-  if (d->ratio_low == 1 && d->ratio_high == 1) fprintf(stream, "; %s takes as long", d->next);
-  else fprintf(stream, "; %s takes %.2f to %.2f times as long", d->next, d->ratio_low, d->ratio_high);
+static void print_next(const struct cJSON *record, FILE *stream) {
+  const double time = ss_json_number(record, "time_s"), next = ss_json_number(record, "next_time_s"),
+               low = ss_json_number(record, "next_ratio_low"), high = ss_json_number(record, "next_ratio_high");
+  const char *name = ss_decision_name(record, "next");
+  char text[32];
+  if (time == 0 && next > 0)
+    fprintf(stream, "; %s takes %s", name, ss_units_format(text, sizeof text, SS_TIME, next));
+  else if (low == 1 && high == 1) fprintf(stream, "; %s takes as long", name);
+  else if (isfinite(low)) fprintf(stream, "; %s takes %.2f to %.2f times as long", name, low, high);
+  else if (next == time) fprintf(stream, "; so is %s", name);
+  else if (next < 1.005 * time) fprintf(stream, "; %s is nearly as fast", name);
+  else fprintf(stream, "; %s takes %.2f times as long", name, next / time);
 }
 
-const char *ss_ratio_text(double ratio, double low, double high, char text[SS_RATIO_TEXT_SIZE]) {
-  if (!isfinite(ratio)) return NULL;
-  if (isfinite(low)) snprintf(text, SS_RATIO_TEXT_SIZE, "%.2fx (%.3g..%.3g)", ratio, low, high);
-  else snprintf(text, SS_RATIO_TEXT_SIZE, "%.2fx", ratio);
-  return text;
+void ss_decision_print(const struct cJSON *record, FILE *stream) {
+  const char *rival = ss_json_word(record, "rival");
+  const bool drawn = isfinite(ss_json_number(record, "wins")) && ss_json_number(record, "time_s") > 0,
+             alone = isnan(ss_json_number(record, "next_time_s"));
+  if (drawn && rival) {
+    print_tie(record, rival, stream);
+    return;
+  }
+  fprintf(stream, "%s ", ss_decision_name(record, "label"));
+  if (alone) fputs("takes ", stream);
+  else if (drawn) fprintf(stream, "is fastest in %d of 100 draws, ", of_100(record, "wins"));
+  else fputs("is fastest, ", stream);
+  print_time(record, stream);
+  if (!alone) print_next(record, stream);
 }

@@ -33,9 +33,9 @@ static void explain(const struct ss_exec_answer *a, FILE *stream) {
                 a->repeats, a->repeats == 1 ? "" : "s", p->point->device.counted ? "as on " : "not counted",
                 p->point->device.counted ? p->point->device_name : "");
   if (!ss_spread_certain(&p->point->uncertainty.model))
-    (void)fprintf(
-        stream, "low..high: where the prediction lies in 90 of 100 draws of what is not certain; within: and so does "
-                "what was measured\n");
+    (void)fprintf(stream,
+                  "(90%%): where the prediction lies in 90 of 100 draws of what is not certain; within: and so does "
+                  "what was measured\n");
   if (a->ranks == 1) (void)fprintf(stream, "one rank sends nothing: start more, mpirun -n 4 sparsync exec ...\n");
   (void)fprintf(stream, "\n");
 }
@@ -67,10 +67,15 @@ static void add_measures(cJSON *item, const struct ss_exec_point *p) {
 
 /* Where the prediction lies, and whether what was measured does, too. */
 static void add_range(cJSON *item, const struct ss_exec_point *p) {
-  const struct ss_uncertain u = {p->predicted, &p->components, &p->point->uncertainty, p->point->setting.label,
-                                 ss_mean_spread(p->predicted, p->deviation, p->count)};
+  const struct ss_uncertain u = {.time = p->predicted,
+                                 .components = &p->components,
+                                 .uncertainty = &p->point->uncertainty,
+                                 .label = p->point->setting.label,
+                                 .own = ss_mean_spread(p->predicted, p->deviation, p->count)};
+  double draws[SS_RANGE_DRAWS];
   if (ss_spread_certain(&u.uncertainty->model)) return;
-  const struct ss_likely range = ss_range_of(&u);
+  ss_draws_of(&u, draws);
+  const struct ss_likely range = ss_likely_of(draws);
   const double measured = ss_json_number(item, "measured_s");
   ss_json_add(item, SS_N("time_low_s", range.low), SS_N("time_high_s", range.high),
               SS_B("within_range", range.low <= measured && measured <= range.high));
@@ -124,17 +129,16 @@ bool ss_exec_csv(const void *answer, FILE *stream, struct ss_error *error) {
 /* --- the table ------------------------------------------------------------------------------------------ */
 
 static bool print_points(const cJSON *points, FILE *stream, struct ss_error *error) {
-  static const struct ss_column columns[] = {{"<scheme", "label", NULL},
-                                             {"?<tensor", "several", NULL},
-                                             {"<cluster", "cluster", NULL},
-                                             {"measured here", "measured_s", "s"},
-                                             {"predicted", "time_s", "s"},
-                                             {"?low..high", "range", NULL},
-                                             {"?within", "within_range", NULL},
-                                             {"sent, B", "bytes_sent_max", "%.0f"},
-                                             {"simulated, B", "simulated_bytes_sent_max", "%.0f"},
-                                             {"bytes equal", "equal", NULL},
-                                             {"exact", "exact", NULL}};
+  const struct ss_column columns[] = {{"<scheme", "label", NULL},
+                                      {"?<tensor", "several", NULL},
+                                      {"<cluster", "cluster", NULL},
+                                      {"measured here", "measured_s", "s"},
+                                      {SS_RANGED(points, "predicted", "time_low_s"), "time", NULL},
+                                      {"?within", "within_range", NULL},
+                                      {"sent, B", "bytes_sent_max", "%.0f"},
+                                      {"simulated, B", "simulated_bytes_sent_max", "%.0f"},
+                                      {"bytes equal", "equal", NULL},
+                                      {"exact", "exact", NULL}};
   return ss_table_print_free(ss_records_table(columns, points), false, stream, error);
 }
 
@@ -161,7 +165,8 @@ bool ss_exec_table(const void *answer, FILE *stream, struct ss_error *error) {
   }
   cJSON *point = points ? points->child : NULL;
   for (cJSON *p = point; p; p = p->next)
-    ss_range_add(p, "range", ss_json_number(p, "time_low_s"), ss_json_number(p, "time_high_s"));
+    ss_time_add(p, "time", ss_json_number(p, "time_s"), ss_json_number(p, "time_low_s"),
+                ss_json_number(p, "time_high_s"));
   for (size_t i = 0; point && i < a->count; i++, point = point->next) {
     if (tensors) ss_json_add_text(point, "several", a->points[i].point->tensor_name);
     if (!a->points[i].point->device.counted) cJSON_DeleteItemFromObjectCaseSensitive(point, "kernels");

@@ -1,9 +1,6 @@
 #include "report/html.h"
 
 #include "base/error.h"
-#include "base/memory.h"
-
-#include <cjson/cJSON.h>
 
 static void put(const char *text, bool lines, FILE *stream) {
   for (size_t n; *text; text += n) {
@@ -34,21 +31,6 @@ void ss_html_between(const char *before, const char *text, const char *behind, F
   fputs(behind, stream);
 }
 
-void ss_html_json(const cJSON *value, FILE *stream) {
-  SS_AUTO_FREE char *json = cJSON_IsString(value) ? NULL : cJSON_PrintUnformatted(value);
-  put(json ? json : cJSON_IsString(value) ? value->valuestring : "?", false, stream);
-}
-
 void ss_html_lines(const char *text, FILE *stream) {
   put(text, true, stream);
-}
-
-void ss_html_texts(const char *look, const char *const *heads, FILE *stream) {
-  fprintf(stream, "<div class=\"scroll\" tabindex=\"0\"><table class=\"%s\">\n<thead><tr>", look);
-  for (; *heads; heads++) ss_html_between("<th scope=\"col\">", *heads, "</th>", stream);
-  fputs("</tr></thead>\n<tbody>\n", stream);
-}
-
-void ss_html_texts_end(FILE *stream) {
-  fputs("</tbody></table></div>\n", stream);
 }

@@ -3,21 +3,12 @@
 
 #include "study/results.h"
 
-#include <stdio.h>
-
 struct cJSON;
 
 /* "NIC of node 3, out 94%": what bounds the run, and the share of its time that it needs at the very least; "-" when
  * nothing was sent. Returns `text`. */
 enum { SS_BOUND_TEXT_SIZE = SS_LINK_NAME_SIZE + 16 };
 const char *ss_bound_text(const struct ss_result *result, char text[SS_BOUND_TEXT_SIZE]);
-/* "NIC out 94%": the kind whose busiest link is busiest of all, and the share of the time in which bytes flow on it;
- * "-" where no kind is known ("*"). Returns `text`. */
-const char *ss_busiest_text(const struct ss_result *result, char text[SS_BOUND_TEXT_SIZE]);
-/* Sentences on both for one result: what no run of these messages is faster than, and each kind of link. Nothing when
- * nothing was sent. */
-void ss_links_words(const struct ss_result *result, FILE *stream);
-
 /* Adds to the "links" of a result's JSON, kind by kind, "kind", as it is shown, and "busy": "94% / 61%" of the
  * busiest and of the mean. */
 void ss_links_add_words(struct cJSON *links);

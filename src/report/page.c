@@ -1,117 +1,41 @@
-#include "base/json.h"
-#include "base/json_text.h"
-#include "base/memory.h"
-#include "report/page_parts.h"
+#include "report/page.h"
 
 #include "base/file.h"
+#include "base/json_text.h"
+#include "base/memory.h"
+#include "figures/figure.h"
 #include "page_style.h" /* made of plots/page.css */
+#include "report/columns.h"
 #include "report/html.h"
-#include "report/links.h"
-#include "report/table.h"
+#include "report/tables.h"
 #include "report/verdicts.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* What fits a page that somebody reads. */
-enum { OPEN_MAX = 6, SHOWN_MAX = 200 };
+enum { SENTENCES_OPEN = 12, CELLS_OPEN = 6, CELLS_MAX = 200, ROWS_MAX = 1000 };
 
-/* --- head and question -------------------------------------------------------------------------------------- */
-
-static const char *trace_of(const struct ss_result *p) {
-  return p->trace;
-}
-static const char *cluster_of(const struct ss_result *p) {
-  return p->cluster;
-}
-static const char *label_of(const struct ss_result *p) {
-  return p->setting.label;
-}
-static const char *tensor_of(const struct ss_result *p) {
-  return strcmp(p->tensor, "*") == 0 ? "all of them together" : p->tensor;
-}
-static const char *device_of(const struct ss_result *p) {
-  return strcmp(p->device, "none") == 0 ? "none: kernels are not counted" : p->device;
+static void begin_section(const char *id, const char *head, FILE *s) {
+  fprintf(s, "<section id=\"%s\">\n<h2>%s</h2>\n", id, head);
 }
 
-/* Each text once, in order of appearance, the first `most` of them; how many there are. */
-static size_t distinct(const struct ss_results *results, const char *(*text)(const struct ss_result *),
-                       const char **seen, size_t most) {
-  size_t count = 0;
-  for (size_t i = 0; i < results->count && count < most; i++) {
-    const char *t = text(&results->result[i]);
-    size_t k = 0;
-    while (k < count && strcmp(seen[k], t) != 0) k++;
-    if (k == count) seen[count++] = t;
+/* Each line a paragraph; those behind the first `open` folded away. */
+static void write_lines(const char *text, size_t open, FILE *s) {
+  size_t lines = 0, n;
+  for (; *text; text += n + (text[n] == '\n')) {
+    n = strcspn(text, "\n");
+    SS_AUTO_FREE char *line = strndup(text, n);
+    if (lines++ == open) fputs("<details><summary>More</summary>\n", s);
+    ss_html_between("<p>", line ? line : "", "</p>\n", s);
   }
-  return count;
+  if (lines > open) fputs("</details>\n", s);
 }
 
-static void write_distinct(const struct ss_results *results, const char *(*text)(const struct ss_result *),
-                           const char *between, FILE *s) {
-  enum { NAMED = 60 };
-  const char *seen[NAMED + 1];
-  const size_t count = distinct(results, text, seen, NAMED + 1);
-  for (size_t i = 0; i < count && i < NAMED; i++) ss_html_between(i > 0 ? between : "", seen[i], "", s);
-  if (count > NAMED) fprintf(s, "%s...", between);
-}
-
-static void write_ranks(const struct ss_results *results, FILE *s) {
-  uint32_t seen[256];
-  size_t count = 0;
-  for (size_t i = 0; i < results->count; i++) {
-    size_t k = 0;
-    while (k < count && seen[k] != results->result[i].ranks) k++;
-    if (k < count || count == 256) continue;
-    fprintf(s, "%s%u", count ? ", " : "", results->result[i].ranks);
-    seen[count++] = results->result[i].ranks;
-  }
-}
-
-/* Fields whose values the facts list anyway. */
-static bool stands_already(const char *path) {
-  static const char *const fields[] = {"trace", "cluster", "device", "schemes", "ranks"};
-  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-    if (strcmp(fields[i], path) == 0) return true;
-  return false;
-}
-
-static void write_sweep(const cJSON *sweep, FILE *s) {
-  for (const cJSON *axis = sweep ? sweep->child : NULL; axis; axis = axis->next) {
-    if (stands_already(axis->string)) continue;
-    ss_html_between("<dt>", axis->string, " (swept)</dt><dd>", s);
-    for (const cJSON *v = axis->child; v; v = v->next) {
-      fputs(v == axis->child ? "" : ", ", s);
-      ss_html_json(v, s);
-    }
-    fputs("</dd>\n", s);
-  }
-}
-
-/* The question in one sentence. */
-static void write_lead(const struct ss_page *page, const struct ss_page_cells *cells, FILE *s) {
-  const char *labels[1024];
-  const size_t schemes = distinct(page->results, label_of, labels, sizeof labels / sizeof *labels);
-  if (schemes > 1) fprintf(s, "<p>Which of %zu schemes synchronises the sparse gradients of ", schemes);
-  else fputs("<p>How long does it take to synchronise the sparse gradients of ", s);
-  if (page->results->count && !page->results->result->trace_hash) fputs("a trace made for it: ", s);
-  write_distinct(page->results, trace_of, ", ", s);
-  fputs(schemes > 1 ? " fastest, on " : ", on ", s);
-  write_distinct(page->results, cluster_of, ", ", s);
-  fputs(", with ", s);
-  write_ranks(page->results, s);
-  fputs(" ranks", s);
-  for (size_t i = 0, n = 0; i < cells->axes; i++) {
-    if (stands_already(cells->axis[i].name)) continue;
-    fprintf(s, "%s%zu values of ", n++ ? " and " : ", for ", cells->axis[i].values);
-    ss_html_text(cells->axis[i].name, s);
-  }
-  fputs("?</p>\n", s);
-}
-
-static void write_head(const struct ss_page *page, const struct ss_page_cells *cells, FILE *s) {
+static void write_head(const struct ss_page *page, FILE *s) {
   fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
         "<meta name=\"color-scheme\" content=\"light dark\">\n"
@@ -121,31 +45,265 @@ static void write_head(const struct ss_page *page, const struct ss_page_cells *c
   fprintf(s, " - sparsync</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<header>\n<h1>", SS_PAGE_STYLE);
   ss_html_between("", page->name, "</h1>\n", s);
   if (page->summary) ss_html_between("<p class=\"soft\">", page->summary, "</p>\n", s);
-  write_lead(page, cells, s);
   fputs("</header>\n", s);
 }
 
-static void write_question(const struct ss_page *page, FILE *s) {
-  const struct {
-    const char *name;
-    const char *(*text)(const struct ss_result *);
-  } facts[] = {{"trace", trace_of},
-               {"tensors", tensor_of},
-               {"cluster", cluster_of},
-               {"device", device_of},
-               {"schemes", label_of}};
-  fputs("<section id=\"question\">\n<h2>What was asked</h2>\n<dl class=\"facts\">\n", s);
-  for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-    fprintf(s, "<dt>%s</dt><dd>", facts[i].name);
-    write_distinct(page->results, facts[i].text, facts[i].text == label_of ? "; " : ", ", s);
-    fputs("</dd>\n", s);
+/* --- the answer --------------------------------------------------------------------------------------------- */
+
+static void plan_words(const void *rows, FILE *stream) {
+  ss_plan_words(rows, stream);
+}
+
+static void hierarchies(const void *rows, FILE *stream) {
+  ss_plan_hierarchies(rows, stream);
+}
+
+static void write_remarks(const struct ss_page *page, FILE *s) {
+  if (page->no_lossy || page->no_model_parallel)
+    fprintf(s, "<p>Not considered:%s%s%s.</p>\n", page->no_lossy ? " lossy schemes (<code>--lossy</code>)" : "",
+            page->no_lossy && page->no_model_parallel ? "," : "",
+            page->no_model_parallel ? " schemes that need the table cut over ranks (<code>--model-parallel</code>)"
+                                    : "");
+  if (page->expectations.failed)
+    fprintf(s, "<p class=\"fails\">%zu of %zu <a href=\"#expectations\">expectations</a> failed.</p>\n",
+            page->expectations.failed, page->expectations.count);
+}
+
+static bool write_answer(const struct ss_page *page, FILE *s, struct ss_error *error) {
+  cJSON *rows = ss_json_get(page->plan, "plan");
+  SS_AUTO_FREE char *words = ss_written(plan_words, rows), *best = ss_written(hierarchies, rows);
+  if (!words || !best) return ss_fail_memory(error, "writing the answer");
+  begin_section("answer", "The answer", s);
+  fputs("<div class=\"answer\">\n", s);
+  write_lines(words, SENTENCES_OPEN, s);
+  write_lines(best, SENTENCES_OPEN, s);
+  write_remarks(page, s);
+  fputs("</div>\n", s);
+  for (const cJSON *w = page->warnings ? page->warnings->child : NULL; w; w = w->next)
+    ss_html_between("<p class=\"note\">", w->valuestring, "</p>\n", s);
+  const int count = cJSON_GetArraySize(rows);
+  cJSON *shown = ss_records_take(rows, ROWS_MAX);
+  const bool ok = ss_table_html_free(ss_plan_block(shown), "", NULL, SIZE_MAX, s, error);
+  cJSON_Delete(shown);
+  if (count > ROWS_MAX) fprintf(s, "<p>%d more rows: <code>sparsync plan</code> has them.</p>\n", count - ROWS_MAX);
+  fputs("</section>\n", s);
+  return ok;
+}
+
+/* --- the figure --------------------------------------------------------------------------------------------- */
+
+/* From so many schemes on only those are drawn that come near the fastest somewhere. */
+enum { SCHEMES_DRAWN = 12 };
+static const double NEAR = 1.5;
+
+/* Does the scheme of that label come near the fastest of some cell? */
+static bool is_near(const struct ss_results *all, const char *label) {
+  for (size_t i = 0, n; i < all->count; i += n) {
+    const struct ss_result *first = &all->result[i], *best, *next;
+    n = ss_results_in_cell(first, all->count - i);
+    ss_results_rank(first, n, &best, &next);
+    for (const struct ss_result *r = first; r < first + n; r++)
+      if (n <= SCHEMES_DRAWN || (strcmp(r->setting.label, label) == 0 && r->time <= NEAR * best->time)) return true;
   }
-  fputs("<dt>ranks</dt><dd>", s);
-  write_ranks(page->results, s);
-  fprintf(s, "</dd>\n<dt>iterations</dt><dd>%llu</dd>\n",
-          (unsigned long long)(page->results->count ? page->results->result->iterations : 0));
-  write_sweep(page->sweep, s);
+  return false;
+}
+
+/* What is drawn: of all tensors together, or of the only one. */
+static cJSON *drawn_records(const struct ss_results *all, bool *left_out) {
+  cJSON *list = cJSON_CreateArray();
+  bool together = false;
+  *left_out = false;
+  for (size_t i = 0; i < all->count; i++) together = together || strcmp(all->result[i].tensor, "*") == 0;
+  for (size_t i = 0; i < all->count; i++) {
+    const struct ss_result *r = &all->result[i];
+    if (together && strcmp(r->tensor, "*") != 0) continue;
+    if (is_near(all, r->setting.label)) cJSON_AddItemToArray(list, ss_result_json(r));
+    else *left_out = true;
+  }
+  return list;
+}
+
+/* gnuplot gives its marks the same names in every picture. On a page each picture has its own: inside tags, `prefix`
+ * comes before what is named and before what refers to it. Texts, in which "<" is escaped, stay as they are. */
+static void write_named(const char *svg, unsigned number, FILE *stream) {
+  static const char *const before[] = {" id='", " id=\"", "href='#", "href=\"#", "url(#"};
+  bool tag = false;
+  while (*svg) {
+    size_t n = 0;
+    for (size_t i = 0; tag && n == 0 && i < sizeof before / sizeof *before; i++)
+      if (strncmp(svg, before[i], strlen(before[i])) == 0) n = strlen(before[i]);
+    if (n > 0) {
+      fprintf(stream, "%.*sfigure%u-", (int)n, svg, number);
+      svg += n;
+      continue;
+    }
+    if (*svg == '<') tag = true;
+    if (*svg == '>') tag = false;
+    fputc(*svg++, stream);
+  }
+}
+
+/* The picture without its XML declaration, which has no place inside HTML, and without gnuplot's title, which
+ * browsers would show under the pointer. */
+static void write_svg(const char *svg, unsigned number, const char *caption, FILE *s) {
+  static const char last[] = "</desc>";
+  const char *root = strstr(svg, "<svg"), *end = root ? strchr(root, '>') : NULL,
+             *desc = end ? strstr(end, last) : NULL;
+  if (!end) return;
+  fprintf(s, "<figure>\n<div class=\"picture\"><svg role=\"img\" aria-labelledby=\"caption%u\"%.*s", number,
+          (int)(end - root - 3), root + 4);
+  write_named(desc ? desc + sizeof last - 1 : end + 1, number, s);
+  fprintf(s, "</div>\n<figcaption id=\"caption%u\">", number);
+  ss_html_between("", caption, "</figcaption>\n</figure>\n", s);
+}
+
+/* As `plot` draws the records. */
+static bool write_figure(const struct ss_page *page, const struct ss_plot_options *options, const cJSON *records,
+                         unsigned number, const char *caption, FILE *s, struct ss_error *error) {
+  SS_AUTO(ss_plot_free) struct ss_plot plot = {0};
+  struct ss_picture_bytes svg = {NULL, 0};
+  if (page->lacking->text[0]) return true;
+  if (!ss_figure_plot_results(options, records, NULL, &plot, error)) return false;
+  plot.wide = true;
+  if (!ss_plot_draw(&plot, SS_PICTURE_SVG, &svg, page->lacking))
+    return page->lacking->status == SS_MACHINE || ss_fail(error, page->lacking->status, "%s", page->lacking->text);
+  write_svg(svg.bytes, number, caption, s);
+  free(svg.bytes);
+  return true;
+}
+
+static bool all_positive(const cJSON *records, const char *field) {
+  for (const cJSON *r = records->child; r; r = r->next)
+    if (!(ss_place_of(r, field)->valuedouble > 0)) return false;
+  return true;
+}
+
+/* A map of who is fastest over two numbers that vary, lines over one, else bars. */
+static bool write_times(const struct ss_page *page, FILE *s, struct ss_error *error) {
+  bool left_out;
+  size_t places = 0;
+  const cJSON *varies[SS_PLACES];
+  char caption[400];
+  SS_AUTO_JSON cJSON *records = drawn_records(page->results, &left_out);
+  const size_t axes = ss_places_vary(records, varies, true);
+  struct ss_plot_options options = {.file = "the page", .left_out = &places};
+  if (axes > 0) options.x = varies[0]->string;
+  if (axes > 1) options.kind = "map", options.y = varies[1]->string;
+  if (axes == 1 && all_positive(records, options.x) && all_positive(records, "time_s"))
+    options.log = strcmp(options.x, "ranks") == 0 ? "y" : "xy";
+  snprintf(caption, sizeof caption, "%s%s%s",
+           axes > 1 ? "Who is fastest; the number: by how many per cent the next takes longer"
+                    : "Time of one synchronisation, with the range of 90 of 100 draws where something is not certain",
+           left_out && axes < 2 ? "; schemes that take at most 1.5 times the fastest somewhere" : "",
+           places ? "; other places stand in the tables" : "");
+  return write_figure(page, &options, records, 1, caption, s, error);
+}
+
+/* Of each rank, where there are most. */
+static bool write_traffic(const struct ss_page *page, FILE *s, struct ss_error *error) {
+  const struct ss_result *most = NULL;
+  SS_AUTO_JSON cJSON *records = cJSON_CreateArray();
+  for (size_t i = 0; i < page->results->count; i++) {
+    const struct ss_result *r = &page->results->result[i];
+    if (r->rank_sent && (!most || r->ranks > most->ranks)) most = r;
+  }
+  if (!most) return true;
+  for (size_t i = 0; i < page->results->count; i++)
+    if (ss_result_same_cell(most, &page->results->result[i]))
+      cJSON_AddItemToArray(records, ss_result_json(&page->results->result[i]));
+  const struct ss_plot_options options = {.file = "the page", .kind = "traffic"};
+  return write_figure(page, &options, records, 2, "Bytes of each rank", s, error);
+}
+
+static bool write_figures(const struct ss_page *page, FILE *s, struct ss_error *error) {
+  *page->lacking = (struct ss_error){0};
+  begin_section("figures", "Figures", s);
+  if (!write_times(page, s, error) || !write_traffic(page, s, error)) return false;
+  if (page->lacking->text[0])
+    ss_html_between("<p class=\"note\">Nothing could be drawn; the tables have the numbers: ", page->lacking->text,
+                    "</p>\n", s);
+  fputs("</section>\n", s);
+  return true;
+}
+
+/* --- tables ------------------------------------------------------------------------------------------------- */
+
+struct cell {
+  const struct ss_result *first;
+  size_t n;
+};
+
+static void write_name(const void *context, FILE *s) {
+  const struct ss_result *r = ((const struct cell *)context)->first;
+  ss_cell_print(r->ranks, r->cluster, r->at, r->tensor, s);
+}
+
+static bool write_cell(const struct cell *cell, bool folded, FILE *s, struct ss_error *error) {
+  const struct ss_result *best, *next;
+  SS_AUTO_FREE char *name = ss_written(write_name, cell);
+  SS_AUTO_JSON cJSON *records = ss_results_records(cell->first, cell->n);
+  if (!name || !records) return ss_fail_memory(error, "writing a table");
+  ss_results_rank(cell->first, cell->n, &best, &next);
+  ss_html_between(folded ? "<details>\n<summary>" : "<h3>", name, folded ? "</summary>\n" : "</h3>\n", s);
+  bool ok = ss_table_html_free(ss_results_block(records), "", NULL, (size_t)(best - cell->first), s, error);
+  if (ok && ss_json_get(records->child, "links")->child)
+    ok = ss_table_html_free(ss_results_links(records), "",
+                            "How busy its links are: the busiest of each kind / the mean of all of them", SIZE_MAX, s,
+                            error);
+  if (folded) fputs("</details>\n", s);
+  return ok;
+}
+
+static void write_note(const char *head, const char *text, FILE *s) {
+  fprintf(s, "<dt>%s</dt><dd>", head);
+  ss_html_lines(text, s);
+  fputs("</dd>\n", s);
+}
+
+static bool write_tables(const struct ss_page *page, FILE *s, struct ss_error *error) {
+  const struct ss_results *all = page->results;
+  size_t cells = 0, shown = 0;
+  begin_section("tables", "All numbers", s);
+  for (size_t i = 0; i < all->count; i += ss_results_in_cell(&all->result[i], all->count - i)) cells++;
+  for (size_t i = 0; i < all->count && shown < CELLS_MAX; shown++) {
+    const struct cell cell = {&all->result[i], ss_results_in_cell(&all->result[i], all->count - i)};
+    if (!write_cell(&cell, cells > CELLS_OPEN, s, error)) return false;
+    i += cell.n;
+  }
+  if (cells > shown)
+    fprintf(s, "<p>%zu more tables: <code>sparsync run</code> with <code>--format csv</code> writes them all.</p>\n",
+            cells - shown);
+  fputs("<h3>What the columns mean</h3>\n<dl class=\"facts\">\n", s);
+  if (!ss_results_notes(all, write_note, s, error)) return false;
   fputs("</dl>\n</section>\n", s);
+  return true;
+}
+
+/* Closed forms of the results, each once, and where the paper is wrong. */
+static bool write_forms(const struct ss_page *page, FILE *s, struct ss_error *error) {
+  static const struct ss_column columns[] = {{"<scheme", "scheme", NULL},     {"<exact", "formula", NULL},
+                                             {"?<from", "formula_low", NULL}, {"?<to", "formula_high", NULL},
+                                             {"?<as printed", "paper", NULL}, {"?<erratum", "erratum", NULL}};
+  SS_AUTO_JSON cJSON *seen = cJSON_CreateObject(), *list = cJSON_CreateArray();
+  char key[200];
+  for (size_t i = 0; i < page->results->count; i++) {
+    const struct ss_result *r = &page->results->result[i];
+    /* their texts are the form's own */
+    snprintf(key, sizeof key, "%.80s %p %p %p", r->setting.scheme->name, (const void *)r->formula,
+             (const void *)r->formula_low, (const void *)r->paper);
+    if ((!r->formula && !r->formula_low && !r->paper) || ss_json_get(seen, key)) continue;
+    cJSON_AddNullToObject(seen, key);
+    cJSON_AddItemToArray(list,
+                         ss_json_object(SS_T("scheme", r->setting.label), SS_T("formula", r->formula),
+                                        SS_T("formula_low", r->formula_low), SS_T("formula_high", r->formula_high),
+                                        SS_T("paper", r->paper), SS_T("erratum", r->erratum)));
+  }
+  if (!list->child) return true;
+  begin_section("formulas", "Closed forms", s);
+  fputs("<p>Evaluated with the trace's measured density and gamma; docs/model.md has the symbols.</p>\n", s);
+  const bool ok = ss_table_html_free(ss_records_table(columns, list), "texts", NULL, SIZE_MAX, s, error);
+  fputs("</section>\n", s);
+  return ok;
 }
 
 /* --- expectations ------------------------------------------------------------------------------------------- */
@@ -156,7 +314,8 @@ static void write_misses(const void *verdict, FILE *s) {
 
 static void write_expectations(const struct ss_verdicts *verdicts, FILE *s) {
   if (verdicts->count == 0) return;
-  fputs("<section id=\"expectations\">\n<h2>Expectations</h2>\n<ul>\n", s);
+  begin_section("expectations", "Expectations", s);
+  fputs("<ul>\n", s);
   for (size_t i = 0; i < verdicts->count; i++) {
     const struct ss_verdict *judged = &verdicts->verdict[i];
     const char *verdict = ss_verdict_holds(judged) ? "holds" : "fails";
@@ -175,115 +334,114 @@ static void write_expectations(const struct ss_verdicts *verdicts, FILE *s) {
   fputs("</ul>\n</section>\n", s);
 }
 
-/* --- figures ------------------------------------------------------------------------------------------------ */
+/* --- inputs ------------------------------------------------------------------------------------------------- */
 
-/* What is lacking is known only when the figures were tried, and is said before them. */
-static bool write_figures(const struct ss_page *page, const struct ss_page_cells *cells, FILE *s,
-                          struct ss_error *error) {
-  SS_AUTO_FREE char *text = NULL;
-  size_t size = 0;
-  FILE *stream = open_memstream(&text, &size);
-  if (!stream) return ss_fail_memory(error, "drawing");
-  *page->lacking = (struct ss_error){0};
-  bool ok = ss_page_figures(cells, stream, page->lacking, error);
-  if (fclose(stream) != 0 && ok) ok = ss_fail_memory(error, "drawing");
-  if (!ok) return false;
-  fputs("<section id=\"figures\">\n<h2>Figures</h2>\n", s);
-  if (page->lacking->text[0])
-    ss_html_between("<p class=\"note\">Nothing could be drawn, so the numbers stand here instead: ",
-                    page->lacking->text, "</p>\n", s);
-  fprintf(s, "%s</section>\n", text);
+static bool is_estimate(const char *text) {
+  for (; *text; text++)
+    if (strncasecmp(text, "estimate", 8) == 0) return true;
+  return false;
+}
+
+/* An object as "latency 5us, bandwidth 130GB/s". */
+static void write_value(const void *context, FILE *s) {
+  const cJSON *value = context;
+  const bool object = cJSON_IsObject(value);
+  for (const cJSON *v = object ? value->child : value; v; v = object ? v->next : NULL) {
+    SS_AUTO_FREE char *json = cJSON_IsString(v) ? NULL : cJSON_PrintUnformatted(v);
+    if (object) fprintf(s, "%s%s ", v == value->child ? "" : ", ", v->string);
+    fputs(json ? json : v->valuestring, s);
+  }
+}
+
+/* Is the field, or one within it, swept? */
+static bool is_swept(const cJSON *sweep, const char *kind, const char *field) {
+  char path[200];
+  snprintf(path, sizeof path, "%s.%.100s", kind, field);
+  const size_t n = strlen(path);
+  for (const cJSON *axis = sweep ? sweep->child : NULL; axis; axis = axis->next)
+    if (strncmp(axis->string, path, n) == 0 && (axis->string[n] == '\0' || axis->string[n] == '.')) return true;
+  return false;
+}
+
+/* Words about the model are no inputs, and a network model of the one kind there is needs no source. */
+static bool is_input(const char *key) {
+  static const char *const words[] = {"name", "summary", "source", "notes", "model"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcmp(words[i], key) == 0) return false;
   return true;
 }
 
-/* --- tables ------------------------------------------------------------------------------------------------- */
-
-static void words_of(const void *row, FILE *stream) {
-  const struct ss_plan_row *p = row;
-  ss_results_words(p->cell, p->candidates, stream);
+static bool write_model(const struct ss_page *page, const cJSON *entry, FILE *s, struct ss_error *error) {
+  static const struct ss_column columns[] = {
+      {"<field", "field", NULL}, {"<value", "value", NULL}, {"<source", "source", NULL}};
+  const char *kind = ss_json_word(entry, "kind");
+  const cJSON *model = ss_json_get(entry, "model"), *source = ss_json_get(model, "source");
+  const char *name = ss_json_word(model, "name"), *summary = ss_json_word(model, "summary");
+  SS_AUTO_JSON cJSON *fields = cJSON_CreateArray();
+  for (const cJSON *f = model->child; f; f = f->next) {
+    const cJSON *own = cJSON_IsObject(source) ? ss_json_get(source, f->string) : source;
+    const bool swept = is_swept(page->sweep, kind, f->string);
+    SS_AUTO_FREE char *value = ss_written(write_value, f);
+    if (is_input(f->string))
+      cJSON_AddItemToArray(fields, ss_json_object(SS_T("field", f->string), SS_T("value", swept ? "swept" : value),
+                                                  SS_T("source", swept                 ? "the scenario's sweep"
+                                                                 : cJSON_IsString(own) ? own->valuestring
+                                                                                       : "not stated")));
+  }
+  fprintf(s, "<h3>%s ", strcmp(kind, "device") == 0 ? "Device" : "Cluster");
+  ss_html_between("", name ? name : "inline", "</h3>\n", s);
+  if (summary) ss_html_between("<p class=\"soft\">", summary, "</p>\n", s);
+  return ss_table_html_free(ss_records_table(columns, fields), "texts", NULL, SIZE_MAX, s, error);
 }
 
-static bool write_words(const struct ss_plan_row *row, FILE *s) {
-  SS_AUTO_FREE char *text = ss_written(words_of, row);
-  if (text && *text) text[strlen(text) - 1] = '\0'; /* the line's end */
-  ss_html_between("<p>", text ? text : "", "</p>\n", s);
-  return text != NULL;
+static bool write_traces(const struct ss_results *results, FILE *s, struct ss_error *error) {
+  static const struct ss_column columns[] = {{"<trace", "trace", NULL},
+                                             {"<hash of the file", "hash", NULL},
+                                             {"iterations", "iterations", "%.0f"},
+                                             {"seed", "seed", "%.0f"}};
+  SS_AUTO_JSON cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < results->count; i++) {
+    const struct ss_result *r = &results->result[i];
+    char hash[40];
+    snprintf(hash, sizeof hash, "xxh64:%016llx", (unsigned long long)r->trace_hash);
+    cJSON *line =
+        ss_json_object(SS_T("trace", r->trace), SS_T("hash", r->trace_hash ? hash : "made from the scenario"),
+                       SS_N("iterations", (double)r->iterations), SS_N("seed", (double)r->seed));
+    bool known = false;
+    for (const cJSON *l = list->child; l && !known; l = l->next) known = cJSON_Compare(l, line, true);
+    if (known || !cJSON_AddItemToArray(list, line)) cJSON_Delete(line);
+  }
+  fputs("<h3>Traces</h3>\n", s);
+  return ss_table_html_free(ss_records_table(columns, list), "texts", NULL, SIZE_MAX, s, error);
 }
 
-static void write_cell_name(const struct ss_page_cells *cells, const struct ss_page_row *row, FILE *s) {
-  const char *tensor = row->plan->cell->tensor;
-  ss_html_text(row->place[0] ? row->place : cells->several_tensors ? "" : "All schemes", s);
-  if (!cells->several_tensors) return;
-  fputs(row->place[0] ? ": " : "", s);
-  if (strcmp(tensor, "*") == 0) fputs("all tensors together", s);
-  else ss_html_between("tensor ", tensor, "", s);
-}
-
-static bool write_cell(const struct ss_page_cells *cells, const struct ss_page_row *row, FILE *s,
-                       struct ss_error *error) {
-  const struct ss_result *all = row->plan->cell, *first, *next;
-  const bool folded = cells->plan.count > OPEN_MAX;
-  ss_results_rank(all, row->plan->candidates, &first, &next);
-  fputs(folded ? "<details>\n<summary><h3 style=\"display:inline\">" : "<h3>", s);
-  write_cell_name(cells, row, s);
-  fputs("</h3>", s);
-  if (folded) ss_html_between(": ", first->setting.label, "</summary>", s);
-  fputc('\n', s);
-  if (!write_words(row->plan, s)) return ss_fail_memory(error, "writing a table");
-  SS_AUTO_JSON cJSON *records = ss_results_records(all, row->plan->candidates);
-  bool ok = ss_table_html_free(ss_results_block(records), NULL, (size_t)(first - all), s, error);
-  bool links = false;
-  for (const cJSON *r = records ? records->child : NULL; r; r = r->next)
-    links = links || ss_json_get(r, "links")->child;
-  if (ok && links)
-    ok = ss_table_html_free(ss_results_links(records),
-                            "How busy its links are: the busiest of each kind / the mean of all of them", SIZE_MAX, s,
-                            error);
-  fputs(folded ? "</details>\n" : "", s);
-  return ok;
-}
-
-static void write_note(const char *head, const char *text, FILE *s) {
-  fprintf(s, "<dt>%s</dt><dd>", head);
-  ss_html_lines(text, s);
-  fputs("</dd>\n", s);
-}
-
-static bool write_legend(const struct ss_results *results, FILE *s, struct ss_error *error) {
-  fputs("<h3>What the columns mean</h3>\n<dl class=\"facts\">\n", s);
-  if (!ss_results_notes(results, write_note, s, error)) return false;
-  fputs("<dt>egress, ingress</dt><dd>ports of ranks and servers: the share of the time in which bytes flow through "
-        "them</dd>\n<dt>NIC, uplink, downlink, bus</dt><dd>the same of cards that ranks of a node share, of links of "
-        "groups of nodes, of a node's bus: columns that are not there are not shared on this cluster</dd>\n",
-        s);
-  fputs("</dl>\n", s);
-  return true;
-}
-
-static bool write_tables(const struct ss_page *page, const struct ss_page_cells *cells, FILE *s,
-                         struct ss_error *error) {
-  fputs("<section id=\"tables\">\n<h2>All numbers</h2>\n", s);
-  for (size_t i = 0; i < cells->plan.count && i < SHOWN_MAX; i++)
-    if (!write_cell(cells, &cells->row[i], s, error)) return false;
-  if (cells->plan.count > SHOWN_MAX)
-    fprintf(s, "<p>%zu more tables: <code>sparsync run</code> with <code>--format csv</code> writes them all.</p>\n",
-            cells->plan.count - SHOWN_MAX);
-  if (!write_legend(page->results, s, error)) return false;
+static bool write_inputs(const struct ss_page *page, FILE *s, struct ss_error *error) {
+  SS_AUTO_FREE char *all = page->models ? cJSON_PrintUnformatted(page->models) : NULL;
+  begin_section("inputs", "Inputs", s);
+  if (all && is_estimate(all))
+    fputs("<p>Some inputs are estimated, as their sources say; ranges draw them (docs/model.md, Ranges).</p>\n", s);
+  for (const cJSON *m = page->models ? page->models->child : NULL; m; m = m->next)
+    if (!write_model(page, m, s, error)) return false;
+  if (!write_traces(page->results, s, error)) return false;
   fputs("</section>\n", s);
+  begin_section("reproduce", "To make this page again", s);
+  fputs("<p>sparsync " SS_VERSION ", called as</p>\n<pre tabindex=\"0\"><code>", s);
+  ss_html_lines(page->command, s);
+  fputs("</code></pre>\n<p>or, without the files it named and its options, with the scenario that came of them:</p>\n"
+        "<details><summary>The scenario, as JSON</summary>\n<pre tabindex=\"0\"><code>",
+        s);
+  ss_html_lines(page->scenario, s);
+  fputs("</code></pre>\n</details>\n</section>\n", s);
   return true;
 }
 
 bool ss_page_print(const void *report, FILE *stream, struct ss_error *error) {
   const struct ss_page *page = report;
-  SS_AUTO(ss_page_cells_free) struct ss_page_cells cells = {0};
-  if (!ss_page_cells_make(page->results, &cells, error)) return false;
-  write_head(page, &cells, stream);
-  if (!ss_page_answer(page, &cells, stream, error)) return false;
-  write_question(page, stream);
-  if (!write_figures(page, &cells, stream, error)) return false;
+  write_head(page, stream);
+  if (!write_answer(page, stream, error) || !write_figures(page, stream, error)) return false;
   write_expectations(&page->expectations, stream);
-  if (!write_tables(page, &cells, stream, error) || !ss_page_forms(page, stream, error)) return false;
-  ss_page_inputs(page, stream);
+  if (!write_tables(page, stream, error) || !write_forms(page, stream, error) || !write_inputs(page, stream, error))
+    return false;
   fputs("</main>\n</body>\n</html>\n", stream);
   return true;
 }

@@ -1,13 +1,12 @@
-/* One self-contained page: the question, the winner in words, figures, tables, formulas with their errata, inputs and
- * what reproduces it. No scripts, no network; dark and light; readable on a phone and on paper.
+/* One self-contained page: the answer in the words and the table of `plan`, a figure as `plot` draws it, the tables
+ * of `run --wide`, what was expected, closed forms, inputs with their sources, and what makes the page again. No
+ * scripts, no network; dark and light; readable on a phone and on paper.
  *
  * Every text that comes from a file or the command line goes through report/html.h. */
 #pragma once
 
-#include "cost/forms.h"
 #include "query/expectations.h"
 #include "report/results_table.h"
-#include "study/window.h"
 
 struct ss_page {
   const char *name, *summary; /* of the scenario; summary NULL: none */
@@ -15,13 +14,13 @@ struct ss_page {
   char *scenario;             /* its JSON with all edits made */
   const struct cJSON *sweep;  /* the scenario's, or NULL */
   const struct cJSON *models; /* [{"kind", "model"}], each with its "source" */
+  struct cJSON *warnings;     /* texts that the user was told */
+  struct cJSON *plan;         /* of the results, as ss_study_plan makes it */
   struct ss_verdicts expectations;
-  const struct ss_costs *costs; /* whose forms the results have */
   const struct ss_results *results;
-  const struct ss_turns *turns;     /* of the results; NULL: nobody asked */
   bool no_lossy, no_model_parallel; /* such schemes were not considered */
-  struct ss_error *lacking;         /* out: why figures were not drawn; no text when they were */
+  struct ss_error *lacking;         /* out: why no figure was drawn; no text when one was */
 };
 
-/* Of a struct ss_page. Without gnuplot the page has the figures' data instead, and *lacking says why. */
+/* Of a struct ss_page. Without gnuplot there is no figure, and *lacking says why. */
 ss_printer ss_page_print;

@@ -1,44 +1,31 @@
+#include "base/json.h"
 #include "base/json_text.h"
 #include "report/columns.h"
+#include "report/decision.h"
 #include "report/links.h"
 #include "report/results_table.h"
 #include "report/tables.h"
 #include "study/placing.h"
-#include "study/ranges.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
 
-/* Where the time of the best lies, in how many draws it is that, and how far from the next. */
-static void print_drawn(const struct ss_placing_candidate *best, const struct ss_placing_candidate *next,
-                        FILE *stream) {
-  char low[32], high[32];
-  const struct ss_uncertain a = ss_result_uncertain(best->result), b = ss_result_uncertain(next->result);
-  const struct ss_comparison against = ss_compare(&a, &b);
-  (void)fprintf(stream, " (%s to %s), in %.0f of 100 draws",
-                ss_units_format(low, sizeof low, SS_TIME, best->result->time_low),
-                ss_units_format(high, sizeof high, SS_TIME, best->result->time_high), floor(100 * best->wins + 1e-9));
-  if (against.ratio.high > 1)
-    (void)fprintf(stream, "; \"%s\" takes %.2f to %.2f times as long", next->name, against.ratio.low,
-                  against.ratio.high);
-  else (void)fprintf(stream, ", and so is \"%s\"", next->name);
+static void name(cJSON *record, const char *field, const struct ss_placing *p, const struct ss_candidate *which) {
+  if (which)
+    cJSON_ReplaceItemInObjectCaseSensitive(record, field, cJSON_CreateString(p->candidate[which - p->drawn].name));
 }
 
 static void print_answer(const struct ss_placing *p, FILE *stream) {
-  const struct ss_placing_candidate *best = &p->candidate[p->best], *next = NULL;
-  char time[32];
-  for (size_t c = 0; c < SS_PLACINGS; c++)
-    if (c != p->best && (!next || p->candidate[c].result->time < next->result->time)) next = &p->candidate[c];
-  (void)fprintf(stream, "%" PRIu32 " tables on %" PRIu32 " rank%s of %s: \"%s\" is fastest, %s", p->tables, p->ranks,
-                p->ranks == 1 ? "" : "s", best->result->cluster, best->name,
-                ss_units_format(time, sizeof time, SS_TIME, best->result->time));
-  if (!isnan(best->wins)) print_drawn(best, next, stream);
-  else if (next->result->time <= best->result->time) (void)fprintf(stream, ", and so is \"%s\"", next->name);
-  else if (next->result->time < 1.005 * best->result->time)
-    (void)fprintf(stream, "; \"%s\" is nearly as fast", next->name);
-  else
-    (void)fprintf(stream, "; \"%s\" takes %.2f times as long", next->name, next->result->time / best->result->time);
+  const struct ss_decision *d = &p->decision;
+  SS_AUTO_JSON cJSON *record = ss_json_object(SS_T("label", p->candidate[p->best].name));
+  ss_decision_add_times(record, d);
+  ss_decision_add_draws(record, d);
+  name(record, "next", p, d->next);
+  name(record, "rival", p, d->rival);
+  (void)fprintf(stream, "%" PRIu32 " tables on %" PRIu32 " rank%s of %s: ", p->tables, p->ranks,
+                p->ranks == 1 ? "" : "s", p->candidate[p->best].result->cluster);
+  ss_decision_print(record, stream);
   (void)fputs(".\n", stream);
   if (isfinite(p->whole_served_bound))
     (void)fprintf(stream,
@@ -49,24 +36,23 @@ static void print_answer(const struct ss_placing *p, FILE *stream) {
 }
 
 static bool print_candidates(const struct ss_placing *p, FILE *stream, struct ss_error *error) {
-  static const struct ss_column columns[] = {{"<placement", "name", NULL},
-                                             {"time", "time_s", "s"},
-                                             {"?low..high", "range", NULL},
-                                             {"?fastest in", "won", NULL},
-                                             {"sent/rank", "bytes_sent_max", "B"},
-                                             {"recv/rank", "bytes_received_max", "B"},
-                                             {"moved: max/mean", "bytes_imbalance", "%.2f"},
-                                             {"served: max/mean", "served_imbalance", "%.2f"},
-                                             {"held: max/mean", "held_imbalance", "%.2f"},
-                                             {"<bottleneck", "bottleneck", NULL}};
+  const struct ss_column columns[] = {{"<placement", "name", NULL},
+                                      {isnan(p->drawn->wins) ? "time" : "time (90%)", "time", NULL},
+                                      {"?fastest in", "won", NULL},
+                                      {"sent/rank", "bytes_sent_max", "B"},
+                                      {"recv/rank", "bytes_received_max", "B"},
+                                      {"moved: max/mean", "bytes_imbalance", "%.2f"},
+                                      {"served: max/mean", "served_imbalance", "%.2f"},
+                                      {"held: max/mean", "held_imbalance", "%.2f"},
+                                      {"<bottleneck", "bottleneck", NULL}};
   cJSON *records = ss_placing_rows(p), *r = records ? records->child : NULL;
   for (size_t c = 0; r; c++, r = r->next) {
     char name[64], bound[SS_BOUND_TEXT_SIZE];
     snprintf(name, sizeof name, "%s%s", p->candidate[c].name, c == p->best ? " *" : "");
     ss_json_add(r, SS_T("name", name), SS_T("bottleneck", ss_bound_text(p->candidate[c].result, bound)));
-    ss_range_add(r, "range", ss_json_number(r, "time_low_s"), ss_json_number(r, "time_high_s"));
-    if (isnan(p->candidate[c].wins)) continue;
-    snprintf(name, sizeof name, "%.0f of 100", floor(100 * p->candidate[c].wins + 1e-9));
+    ss_time_add(r, "time", p->drawn[c].of.time, p->drawn[c].range.low, p->drawn[c].range.high);
+    if (isnan(p->drawn[c].wins)) continue;
+    snprintf(name, sizeof name, "%.0f of 100", floor(100 * p->drawn[c].wins + 1e-9));
     ss_json_add_text(r, "won", name);
   }
   return ss_records_print(columns, records, false, stream, error);

@@ -12,6 +12,7 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* As in `check`. */
@@ -76,68 +77,27 @@ static void print_fan(const struct ss_result *results, size_t n, const struct ss
   fputc('.', stream);
 }
 
-void ss_range_words(const struct ss_result *best, const struct ss_result *next, FILE *stream) {
-  char low[32], high[32];
+/* How much of what is played was captured. */
+static void print_captured(const struct ss_result *best, FILE *stream) {
   if (!best->extrapolated_from) return;
   fprintf(stream, " %u of the ranks were captured", best->extrapolated_from);
-  if (!isfinite(best->off)) {
-    fputs(", too few to say how far off it is.", stream);
-    return;
-  }
-  if (!ss_spread_certain(&best->uncertainty.model)) {
-    fprintf(stream, "; half of them predict all within a factor of %.2f.", best->off);
-    return;
-  }
-  fprintf(stream, "; as far as they tell, it takes %s to %s",
-          ss_units_format(low, sizeof low, SS_TIME, best->time_low),
-          ss_units_format(high, sizeof high, SS_TIME, best->time_high));
-  if (next && next->time > best->time && next->time_low < best->time_high)
-    fprintf(stream, ", and %s may be as fast", next->setting.label);
-  fputc('.', stream);
+  if (isfinite(best->off)) fprintf(stream, "; half of them predict all within a factor of %.2f.", best->off);
+  else fputs(", too few to say how far off it is.", stream);
 }
 
-/* By points alone, where nothing is drawn. */
-static void print_fastest(const struct ss_result *best, const struct ss_result *next, FILE *stream) {
-  char time[32];
-  ss_units_format(time, sizeof time, SS_TIME, best->time);
-  if (!next || best->time == 0) {
-    fprintf(stream, "%s takes %s", best->setting.label, time);
-    return;
-  }
-  fprintf(stream, "%s is fastest, %s; ", best->setting.label, time);
-  if (next->time == best->time) fprintf(stream, "so is %s", next->setting.label);
-  else if (next->time < 1.005 * best->time) fprintf(stream, "%s is nearly as fast", next->setting.label);
-  else fprintf(stream, "%s takes %.2f times as long", next->setting.label, next->time / best->time);
-}
-
-static void print_decision(const struct ss_result *results, size_t n, FILE *stream) {
-  const struct ss_result *best, *next;
-  ss_results_rank(results, n, &best, &next);
-  const struct ss_contest contest = ss_results_contest(results, n, best);
-  if (isnan(contest.wins) || best->time == 0) {
-    print_fastest(best, next, stream);
-    return;
-  }
-  struct ss_decision d = {.best = best->setting.label,
-                          .time = best->time,
-                          .low = best->time_low,
-                          .high = best->time_high,
-                          .wins = contest.wins};
-  if (next) {
-    const struct ss_uncertain mine = ss_result_uncertain(best), other = ss_result_uncertain(next);
-    const struct ss_likely ratio = ss_compare(&mine, &other).ratio;
-    d.next = next->setting.label;
-    d.ratio_low = ratio.low;
-    d.ratio_high = ratio.high;
-  }
-  if (!contest.decided) {
-    d.rival = contest.rival->setting.label;
-    d.measure = ss_comparison_measure(&contest.against);
-    d.rival_wins = contest.rival_wins;
-    d.rival_low = contest.against.ratio.low;
-    d.rival_high = contest.against.ratio.high;
-  }
-  ss_decision_print(&d, stream);
+/* Who is fastest in the cell, as plan would say it. */
+static bool print_decision(const struct ss_result *results, size_t n, FILE *stream) {
+  SS_AUTO_FREE struct ss_candidate *list = ss_alloc(n, sizeof *list);
+  SS_AUTO_JSON cJSON *record = cJSON_CreateObject();
+  struct ss_decision d;
+  struct ss_error ignored;
+  if (list) ss_results_candidates(results, n, list);
+  if (!list || !ss_decide(list, n, NULL, &d, &ignored)) return false;
+  ss_json_add_text(record, "label", d.best->of.label);
+  ss_decision_add_times(record, &d);
+  ss_decision_add_draws(record, &d);
+  ss_decision_print(record, stream);
+  return true;
 }
 
 void ss_unfit_print(const char *label, double peak, double memory, bool first, FILE *stream) {
@@ -163,7 +123,7 @@ void ss_results_words(const struct ss_result *results, size_t n, FILE *stream) {
   ss_results_rank(results, n, &best, &next);
   print_cell(results, stream);
   fputs(": ", stream);
-  print_decision(results, n, stream);
+  if (!print_decision(results, n, stream)) fputs("memory is short", stream);
   fprintf(stream, ". %s is %s%s", best->setting.label, best->lossless ? "lossless" : "lossy",
           ss_scheme_model_parallel(best->setting.scheme) ? " and needs the table cut over ranks (model parallelism)"
                                                          : "");
@@ -175,13 +135,51 @@ void ss_results_words(const struct ss_result *results, size_t n, FILE *stream) {
     fprintf(stream, " Its bottleneck is the %s, for %.0f%% of the time.", best->bound_by,
             100 * best->bound / best->time);
   print_unfit(results, n, stream);
-  ss_range_words(best, next, stream);
+  print_captured(best, stream);
   print_fan(results, n, best, stream);
   fputc('\n', stream);
 }
 
 double ss_vs_dense(double dense, double time) {
   return dense > 0 && time > 0 ? dense / time : NAN;
+}
+
+/* Three digits, without an exponent. */
+static void put_number(double value, char text[32]) {
+  snprintf(text, 32, "%.*f", value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2, value);
+}
+
+static void add_range(char *text, size_t size, double low, double high) {
+  char from[32], to[32];
+  const size_t used = strlen(text);
+  if (!(low < high)) return;
+  put_number(low, from);
+  put_number(high, to);
+  snprintf(text + used, size - used, " %s..%s", from, to);
+}
+
+void ss_time_add(cJSON *record, const char *name, double time, double low, double high) {
+  char text[128], one[40];
+  double unit;
+  if (!isfinite(time)) return;
+  ss_units_format(text, sizeof text, SS_TIME, time);
+  snprintf(one, sizeof one, "1%s", strchr(text, ' '));
+  if (ss_units_parse(one, SS_TIME, &unit, NULL)) add_range(text, sizeof text, low / unit, high / unit);
+  cJSON_AddStringToObject(record, name, text);
+}
+
+void ss_ratio_add(cJSON *record, const char *name, double ratio, double low, double high) {
+  char text[128];
+  if (!isfinite(ratio)) return;
+  snprintf(text, sizeof text, "%.2fx", ratio);
+  add_range(text, sizeof text, low, high);
+  cJSON_AddStringToObject(record, name, text);
+}
+
+bool ss_records_have(const cJSON *records, const char *field) {
+  for (const cJSON *r = records ? records->child : NULL; r; r = r->next)
+    if (isfinite(ss_json_number(r, field))) return true;
+  return false;
 }
 
 void ss_range_add(cJSON *record, const char *name, double low, double high) {
@@ -191,6 +189,72 @@ void ss_range_add(cJSON *record, const char *name, double low, double high) {
            ss_units_format(to, sizeof to, SS_TIME, high));
   cJSON_AddStringToObject(record, name, text);
 }
+
+/* --- where records stand -------------------------------------------------------------------------------------- */
+
+size_t ss_places_vary(const cJSON *records, const cJSON *list[SS_PLACES], bool numeric) {
+  static const char *const own[] = {"ranks", "cluster", "tensor"};
+  const cJSON *first = records ? records->child : NULL, *at = ss_json_get(first, "at");
+  size_t n = 0;
+  const cJSON *field[SS_PLACES];
+  size_t fields = 0;
+  for (size_t i = 0; i < 2; i++) field[fields++] = ss_json_get(first, own[i]);
+  for (const cJSON *a = at ? at->child : NULL; a && fields < SS_PLACES - 1; a = a->next)
+    if (strcmp(a->string, "ranks") != 0 && strcmp(a->string, "cluster") != 0) field[fields++] = a;
+  field[fields++] = ss_json_get(first, own[2]);
+  for (size_t i = 0; i < fields; i++) {
+    bool varies = false;
+    for (const cJSON *r = first; field[i] && r && !varies; r = r->next)
+      varies = !cJSON_Compare(ss_place_of(r, field[i]->string), field[i], true);
+    if (varies && (!numeric || cJSON_IsNumber(field[i]))) list[n++] = field[i];
+  }
+  return n;
+}
+
+const cJSON *ss_place_of(const cJSON *record, const char *field) {
+  const cJSON *own = ss_json_get(record, field);
+  return own ? own : ss_json_get(ss_json_get(record, "at"), field);
+}
+
+static void print_place(const cJSON *value, FILE *stream) {
+  const char *dot = strrchr(value->string, '.');
+  char text[SS_AT_TEXT_SIZE];
+  if (strcmp(value->string, "ranks") == 0)
+    fprintf(stream, "%.0f rank%s", value->valuedouble, value->valuedouble == 1 ? "" : "s");
+  else if (strcmp(value->string, "tensor") == 0)
+    fputs(strcmp(value->valuestring, "*") == 0 ? "all tensors" : value->valuestring, stream);
+  else if (strcmp(value->string, "cluster") == 0) fputs(value->valuestring, stream);
+  else fprintf(stream, "%s %s", dot ? dot + 1 : value->string, ss_at_text(value, text));
+}
+
+/* Of a record: in the words of what varies. */
+struct placing {
+  const cJSON *record, **varies;
+  size_t count;
+};
+
+static void write_place(const void *context, FILE *stream) {
+  const struct placing *p = context;
+  for (size_t i = 0; i < p->count; i++) {
+    const cJSON *value = ss_place_of(p->record, p->varies[i]->string);
+    fputs(i ? ", " : "", stream);
+    if (value) print_place(value, stream);
+  }
+}
+
+void ss_places_add(cJSON *records) {
+  const cJSON *varies[SS_PLACES];
+  const size_t count = ss_places_vary(records, varies, false);
+  SS_AUTO_FREE char *before = NULL;
+  for (cJSON *r = records && count ? records->child : NULL; r; r = r->next) {
+    char *place = ss_written(write_place, &(struct placing){r, varies, count});
+    ss_json_add_text(r, "place", place && before && strcmp(before, place) == 0 ? "" : place);
+    free(before);
+    before = place;
+  }
+}
+
+/* --- the table's rows ----------------------------------------------------------------------------------------- */
 
 /* Whether ranks share links, of which a form for one flat class knows nothing. */
 static bool shares_links(const struct ss_result *p) {
@@ -219,70 +283,71 @@ static void add_form(cJSON *record, const struct ss_result *p) {
   ss_json_add(record, SS_T("form", text[0] ? text : NULL), SS_T("off_by", off[0] ? off : NULL));
 }
 
-static void add_extrapolated(cJSON *record, const struct ss_result *p) {
-  ss_range_add(record, "range", p->time_low, p->time_high);
-  if (p->extrapolated_from) ss_json_add_number(record, "half", p->by_half / p->captured);
+static double slowest(const struct ss_result *results, size_t n) {
+  double most = 0;
+  for (size_t i = 0; i < n; i++) most = fmax(most, results[i].time);
+  return most;
 }
 
-/* How many times as fast as the dense baseline, with its range. */
-static void add_vs_dense(cJSON *record, const struct ss_result *p, double dense) {
-  const double ratio = ss_vs_dense(dense, p->time);
-  struct ss_likely range = {NAN, NAN};
-  char text[SS_RATIO_TEXT_SIZE];
-  if (isfinite(ratio) && dense == p->dense_s && !ss_spread_certain(&p->uncertainty.model)) {
-    const struct ss_uncertain mine = ss_result_uncertain(p), baseline = ss_result_dense_uncertain(p);
-    range = ss_compare(&mine, &baseline).ratio;
-  }
-  ss_json_add(record, SS_N("vs_dense", ratio),
-              SS_T("vs_dense_text", ss_ratio_text(ratio, range.low, range.high, text)));
-}
-
-static cJSON *record_of(const struct ss_result *p, double dense) {
+/* `most`: the time of the slowest of its cell. */
+static cJSON *record_of(const struct ss_result *p, double dense, double most) {
+  static const char bar[] = "############";
+  const int length = most > 0 ? (int)fmax(1, (sizeof bar - 1) * p->time / most) : 0;
   char text[SS_BOUND_TEXT_SIZE];
   cJSON *o = ss_result_json(p);
   if (!o) return NULL;
   ss_links_add_words(ss_json_get(o, "links"));
   ss_range_add(o, "fan", p->fan.p5, p->fan.p95);
-  add_extrapolated(o, p);
+  ss_time_add(o, "time", p->time, p->time_low, p->time_high);
+  if (p->extrapolated_from) ss_json_add_number(o, "half", p->by_half / p->captured);
   if (strcmp(p->device, "none") != 0) ss_json_add_number(o, "counted_s", p->kernel);
-  add_vs_dense(o, p, dense);
+  ss_ratio_add(o, "vs_dense", ss_vs_dense(dense, p->time), p->dense_low, p->dense_high);
   snprintf(text, sizeof text, "%.2f/%.2f", p->push_imbalance, p->pull_imbalance);
   ss_json_add_text(o, "imbalance", isfinite(p->push_imbalance) ? text : NULL);
   add_form(o, p);
-  ss_json_add_text(o, "bottleneck", ss_bound_text(p, text));
+  ss_json_add(o, SS_T("bottleneck", ss_bound_text(p, text)), SS_N("applied", p->energy < 1 ? p->energy : NAN),
+              SS_N("busiest", fmax(p->sent_max, p->received_max)),
+              SS_T("unproven", p->exact == SS_YES  ? NULL
+                               : p->exact == SS_NO ? "NO"
+                                                   : "-"));
+  text[0] = '\0';
+  strncat(text, bar, (size_t)length);
+  ss_json_add_text(o, "bar", text);
   return o;
 }
 
-cJSON *ss_results_records(const struct ss_result *results, size_t n) {
-  const double dense = ss_results_dense(results, n).seconds;
+cJSON *ss_results_records(const struct ss_result *results, size_t count) {
   cJSON *records = cJSON_CreateArray();
-  for (size_t i = 0; records && i < n; i++)
-    if (!cJSON_AddItemToArray(records, record_of(&results[i], dense))) {
-      cJSON_Delete(records);
-      return NULL;
-    }
+  for (size_t first = 0, n; records && first < count; first += n) {
+    n = ss_results_in_cell(results + first, count - first);
+    const double dense = ss_results_dense(results + first, n).seconds, most = slowest(results + first, n);
+    for (size_t i = first; i < first + n; i++)
+      if (!cJSON_AddItemToArray(records, record_of(&results[i], dense, most))) {
+        cJSON_Delete(records);
+        return NULL;
+      }
+  }
   return records;
 }
 
 struct ss_table *ss_results_block(const cJSON *records) {
-  static const struct ss_column columns[] = {{"<scheme", "label", NULL},
-                                             {"time", "time_s", "s"},
-                                             {"?low..high", "range", NULL},
-                                             {"?by half", "half", "%.3fx"},
-                                             {"?5%..95%", "fan", NULL},
-                                             {"?median", "time_p50_s", "s"},
-                                             {"?kernels", "counted_s", "s"},
-                                             {"vs dense", "vs_dense_text", NULL},
-                                             {"sent/rank", "bytes_sent_max", "B"},
-                                             {"recv/rank", "bytes_received_max", "B"},
-                                             {"held/rank", "peak_bytes", "B"},
-                                             {"imbalance", "imbalance", NULL},
-                                             {"exact", "exact", NULL},
-                                             {"energy", "energy", "%.1f%%"},
-                                             {"closed form", "form", NULL},
-                                             {"off by", "off_by", NULL},
-                                             {"as printed", "paper_s", "s"},
-                                             {"<bottleneck", "bottleneck", NULL}};
+  const struct ss_column columns[] = {{"<scheme", "label", NULL},
+                                      {SS_RANGED(records, "time", "time_low_s"), "time", NULL},
+                                      {"?by half", "half", "%.3fx"},
+                                      {"?5%..95%", "fan", NULL},
+                                      {"?median", "time_p50_s", "s"},
+                                      {"?kernels", "counted_s", "s"},
+                                      {SS_RANGED(records, "vs dense", "dense_ratio_low"), "vs_dense", NULL},
+                                      {"sent/rank", "bytes_sent_max", "B"},
+                                      {"recv/rank", "bytes_received_max", "B"},
+                                      {"held/rank", "peak_bytes", "B"},
+                                      {"imbalance", "imbalance", NULL},
+                                      {"exact", "exact", NULL},
+                                      {"energy", "energy", "%.1f%%"},
+                                      {"closed form", "form", NULL},
+                                      {"off by", "off_by", NULL},
+                                      {"as printed", "paper_s", "s"},
+                                      {"<bottleneck", "bottleneck", NULL}};
   return ss_records_table(columns, records);
 }
 
@@ -431,7 +496,7 @@ bool ss_results_notes(const struct ss_results *results, ss_note_writer *note, FI
          "on the links of the cluster's \"jitter\": where 90% of its draws end, and their median; all else is\n"
          "of even links",
          stream);
-  if (have_ranges(results)) note("low..high", ss_range_note, stream);
+  if (have_ranges(results)) note("(90%)", ss_range_note, stream);
   if (extrapolate(results)) note("by half", half_note, stream);
   if (ss_results_count_kernels(results))
     note("kernels", "of the rank or server that computes longest, mean over iterations; below, by kernel", stream);
@@ -497,50 +562,6 @@ const struct ss_results_form ss_results_with_links = {NULL, links_more, links_en
 
 /* --- in brief ----------------------------------------------------------------------------------------------- */
 
-enum { BAR_LETTERS = 24 };
-
-static double slowest(const struct ss_result *results, size_t n) {
-  double most = 0;
-  for (size_t i = 0; i < n; i++) most = fmax(most, results[i].time);
-  return most;
-}
-
-/* Adds one cell's rows; the first has its name, if there are `several`. `energy`: some scheme leaves part of the
- * gradients out. */
-static void add_brief(cJSON *records, const struct ss_result *results, size_t n, bool several, bool energy) {
-  static const char bar[BAR_LETTERS + 1] = "########################";
-  const double most = slowest(results, n), dense = ss_results_dense(results, n).seconds;
-  SS_AUTO_FREE char *cell = ss_written(print_cell, results);
-  char text[SS_BOUND_TEXT_SIZE];
-  for (const struct ss_result *p = results; p < results + n; p++) {
-    const int length = most > 0 ? (int)fmax(1, BAR_LETTERS * p->time / most) : 0;
-    cJSON *o = cJSON_CreateObject();
-    if (several) ss_json_add_text(o, "place", p > results ? "" : cell);
-    ss_json_add_text(o, "label", p->setting.label);
-    ss_json_add_number(o, "time_s", p->time);
-    add_extrapolated(o, p);
-    add_vs_dense(o, p, dense);
-    ss_json_add_number(o, "busiest", fmax(p->sent_max, p->received_max));
-    if (energy) ss_json_add_number(o, "applied", p->energy);
-    if (p->exact != SS_UNKNOWN) cJSON_AddBoolToObject(o, "exact", p->exact == SS_YES);
-    ss_json_add_text(o, "bottleneck", ss_bound_text(p, text));
-    ss_json_add_text(o, "bar", bar + BAR_LETTERS - length);
-    cJSON_AddItemToArray(records, o);
-  }
-}
-
-static cJSON *all_brief_records(const struct ss_results *results) {
-  const bool several = ss_results_in_cell(results->result, results->count) < results->count;
-  bool energy = false;
-  cJSON *all = cJSON_CreateArray();
-  for (size_t i = 0; i < results->count; i++) energy = energy || results->result[i].energy < 1;
-  for (size_t i = 0, n; i < results->count; i += n) {
-    n = ss_results_in_cell(results->result + i, results->count - i);
-    add_brief(all, results->result + i, n, several, energy);
-  }
-  return all;
-}
-
 /* The sentences do not wait for the last result. */
 static bool brief_more(struct ss_results_writer *w, const struct ss_result *results, size_t count,
                        struct ss_error *error) {
@@ -571,22 +592,32 @@ static void print_dense(const struct ss_results *results, FILE *stream) {
 }
 
 static bool brief_end(struct ss_results_writer *w, const struct ss_results *results, struct ss_error *error) {
-  static const struct ss_column columns[] = {{"?<at", "place", NULL},          {"<scheme", "label", NULL},
-                                             {"time", "time_s", "s"},          {"?low..high", "range", NULL},
-                                             {"?by half", "half", "%.3fx"},    {"vs dense", "vs_dense_text", NULL},
-                                             {"busiest rank", "busiest", "B"}, {"?energy", "applied", "%.1f%%"},
-                                             {"exact", "exact", NULL},         {"<bottleneck", "bottleneck", NULL},
-                                             {"<time, as a bar", "bar", NULL}};
   if (results->count == 0) return true;
+  SS_AUTO_JSON cJSON *records = ss_results_records(results->result, results->count);
+  const struct ss_column columns[] = {{"?<at", "place", NULL},
+                                      {"<scheme", "label", NULL},
+                                      {SS_RANGED(records, "time", "time_low_s"), "time", NULL},
+                                      {"?by half", "half", "%.3fx"},
+                                      {SS_RANGED(records, "vs dense", "dense_ratio_low"), "vs_dense", NULL},
+                                      {"bytes", "busiest", "B"},
+                                      {"?energy", "applied", "%.1f%%"},
+                                      {"?exact", "unproven", NULL},
+                                      {"<bottleneck", "bottleneck", NULL},
+                                      {"<time", "bar", NULL}};
+  ss_places_add(records);
   fputc('\n', w->stream);
-  if (!ss_records_print(columns, all_brief_records(results), false, w->stream, error)) return false;
+  if (!ss_table_print_free(ss_records_table(columns, records), false, w->stream, error)) return false;
   fputs("\ntime: ", w->stream);
   time_note(results, w->stream);
   print_dense(results, w->stream);
   fputc('\n', w->stream);
-  if (have_ranges(results)) fprintf(w->stream, "low..high: %s (--certain leaves them out)\n", ss_range_note);
-  if (extrapolate(results)) fprintf(w->stream, "by half: %s\n", half_note);
-  fputs("--wide: closed forms beside the times, imbalance, and what every column means\n", w->stream);
+  if (have_ranges(results)) fprintf(w->stream, "(90%%): %s (--certain leaves them out)\n", ss_range_note);
+  fputs("bytes: of the rank that sends or receives most", w->stream);
+  for (const cJSON *r = records->child; r; r = r->next)
+    if (!cJSON_IsTrue(ss_json_get(r, "exact"))) break;
+    else if (!r->next) fputs("; every rank's result was proven to be the brute-force sum", w->stream);
+  if (extrapolate(results)) fprintf(w->stream, "\nby half: %s", half_note);
+  fputs("\n--wide: closed forms beside the times, imbalance, and what every column means\n", w->stream);
   return true;
 }
 

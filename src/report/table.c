@@ -306,9 +306,10 @@ static void html_row(const struct ss_table *table, size_t row, bool strong, FILE
   fputs("</tr>\n", stream);
 }
 
-static void put_html(const struct ss_table *table, const char *caption, size_t strong, FILE *stream) {
+static void put_html(const struct ss_table *table, const char *look, const char *caption, size_t strong,
+                     FILE *stream) {
   const size_t rows = row_count(table);
-  fputs("<div class=\"scroll\" tabindex=\"0\"><table>\n", stream);
+  fprintf(stream, "<div class=\"scroll\" tabindex=\"0\"><table class=\"%s\">\n", look);
   if (caption != NULL) ss_html_between("<caption>", caption, "</caption>\n", stream);
   fputs("<thead>", stream);
   html_row(table, 0, false, stream);
@@ -317,10 +318,10 @@ static void put_html(const struct ss_table *table, const char *caption, size_t s
   fputs("</tbody></table></div>\n", stream);
 }
 
-bool ss_table_html_free(struct ss_table *table, const char *caption, size_t strong, FILE *stream,
+bool ss_table_html_free(struct ss_table *table, const char *look, const char *caption, size_t strong, FILE *stream,
                         struct ss_error *error) {
   const bool ok = table != NULL && !table->failed;
-  if (ok) put_html(table, caption, strong, stream);
+  if (ok) put_html(table, look, caption, strong, stream);
   ss_table_free(table);
   return ok || ss_fail_memory(error, "writing a table");
 }

@@ -41,6 +41,7 @@ bool ss_table_csv_more(const struct ss_table *table, FILE *stream, struct ss_err
 /* Prints as CSV, or as ss_table_print does, and frees the table. */
 bool ss_table_print_free(struct ss_table *table, bool csv, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 /* Prints as HTML in a box of its own, in which it scrolls when it is wide, and frees the table; row `strong` (from 0)
- * is marked, SIZE_MAX marks none. `caption` may be NULL. */
-bool ss_table_html_free(struct ss_table *table, const char *caption, size_t strong, FILE *stream,
+ * is marked, SIZE_MAX marks none. `look`: its class in page.css, of "texts" that are long, or "". `caption` may be
+ * NULL. */
+bool ss_table_html_free(struct ss_table *table, const char *look, const char *caption, size_t strong, FILE *stream,
                         struct ss_error *error) SS_MUST_CHECK;

@@ -19,14 +19,12 @@ ss_printer ss_cost_table, ss_crossover_table, ss_stats_table;
  * some of the kernels in them `estimated`. */
 bool ss_plan_table(const struct cJSON *plan, struct ss_iterations_played iterations, bool estimated, FILE *stream,
                    struct ss_error *error) SS_MUST_CHECK;
-/* The same of a row: in a sentence; the label in a field, of all tensors "each with its own" where it is null; and
- * what a table shows besides the row's JSON ("chosen", "second", "vs_dense", "range"), added to it. */
-void ss_plan_words(const struct cJSON *row, FILE *stream);
-const char *ss_plan_name(const struct cJSON *row, const char *field);
-void ss_plan_add_words(struct cJSON *row);
-/* Where a sweep goes over hierarchies, a line on the best of all: they are the reader's to choose, as schemes are.
- * False: it does not. */
-bool ss_plan_hierarchies(const struct cJSON *rows, FILE *stream);
+/* Its parts, of the list of rows: a sentence a row, below the cell that they are of; where a sweep goes over
+ * hierarchies, a line on the best of all, which are the reader's to choose, as schemes are; and the table, for which
+ * texts are added to the rows. */
+void ss_plan_words(const struct cJSON *rows, FILE *stream);
+void ss_plan_hierarchies(const struct cJSON *rows, FILE *stream);
+struct ss_table *ss_plan_block(struct cJSON *rows);
 /* Placements of tables side by side. */
 bool ss_placing_table(const struct ss_placing *placing, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 

@@ -1,5 +1,6 @@
 #include "base/json.h"
 #include "base/json_text.h"
+#include "base/memory.h"
 #include "report/columns.h"
 #include "report/decision.h"
 #include "report/results_table.h"
@@ -10,11 +11,6 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 
-struct group {
-  const struct ss_training_point *point;
-  size_t count;
-};
-
 bool ss_training_json(const void *study, FILE *stream, struct ss_error *error) {
   return ss_json_print_free(ss_train_study_json(study), stream, error);
 }
@@ -24,13 +20,6 @@ bool ss_training_csv(const void *study, FILE *stream, struct ss_error *error) {
 }
 
 /* --- the table ------------------------------------------------------------------------------------------ */
-
-static const struct ss_training_point *fastest(struct group g, const struct ss_training_point *but) {
-  const struct ss_training_point *best = NULL;
-  for (size_t i = 0; i < g.count; i++)
-    if (&g.point[i] != but && (!best || g.point[i].result.mean < best->result.mean)) best = &g.point[i];
-  return best;
-}
 
 /* What the iteration waits for: the largest part of the critical path. */
 static void print_path(const struct ss_training_point *p, FILE *stream) {
@@ -46,63 +35,24 @@ static void print_path(const struct ss_training_point *p, FILE *stream) {
           100 * p->path[0].seconds / all);
 }
 
-/* Who wins most of the draws that the best does not. */
-static const struct ss_training_point *rival_of(struct group g, const struct ss_training_point *best) {
-  const struct ss_training_point *rival = NULL;
-  for (size_t i = 0; i < g.count; i++)
-    if (&g.point[i] != best && (!rival || g.point[i].wins > rival->wins)) rival = &g.point[i];
-  return rival && rival->wins > 0 ? rival : NULL;
-}
-
-/* By draws: "4 ranks: embrace is fastest in 97 of 100 draws, ...; 1 ms of it stall." */
-static void print_drawn(struct group g, FILE *stream) {
-  const struct ss_training_point *best = fastest(g, NULL), *second = fastest(g, best), *rival = rival_of(g, best);
-  const struct ss_uncertain mine = ss_training_uncertain(best);
-  struct ss_decision d = {.best = best->system->name,
-                          .time = best->result.mean,
-                          .low = best->low,
-                          .high = best->high,
-                          .wins = best->wins};
+/* "4 ranks: embrace is fastest in 97 of 100 draws, ...; of an iteration 1 ms stall." */
+static bool print_words(const struct ss_training *t, size_t first, size_t n, FILE *stream, struct ss_error *error) {
+  const struct ss_training_point *p = &t->point[first];
+  SS_AUTO_FREE struct ss_candidate *list = ss_alloc(n, sizeof *list);
+  SS_AUTO_JSON cJSON *record = cJSON_CreateObject();
+  struct ss_decision d;
   char stall[32];
-  if (second) {
-    const struct ss_uncertain other = ss_training_uncertain(second);
-    const struct ss_likely ratio = ss_compare(&mine, &other).ratio;
-    d.next = second->system->name;
-    d.ratio_low = ratio.low;
-    d.ratio_high = ratio.high;
-  }
-  if (rival && best->wins < 0.95) {
-    const struct ss_uncertain other = ss_training_uncertain(rival);
-    const struct ss_comparison against = ss_compare(&mine, &other);
-    d.rival = rival->system->name;
-    d.measure = ss_comparison_measure(&against);
-    d.rival_wins = rival->wins;
-    d.rival_low = against.ratio.low;
-    d.rival_high = against.ratio.high;
-  }
-  fprintf(stream, "%u rank%s: ", best->ranks, best->ranks == 1 ? "" : "s");
-  ss_decision_print(&d, stream);
+  if (!list) return ss_fail_memory(error, "comparing systems");
+  if (!ss_training_decide(t, first, n, list, &d, error)) return false;
+  const struct ss_training_point *best = &p[d.best - list];
+  ss_json_add_text(record, "label", d.best->of.label);
+  ss_decision_add_times(record, &d);
+  ss_decision_add_draws(record, &d);
+  fprintf(stream, "%u rank%s: ", p->ranks, p->ranks == 1 ? "" : "s");
+  ss_decision_print(record, stream);
   fprintf(stream, ". Of an iteration %s stall.\n", ss_units_format(stall, sizeof stall, SS_TIME, best->result.stall));
-}
-
-static void print_words(struct group g, FILE *stream) {
-  const struct ss_training_point *best = fastest(g, NULL), *second = fastest(g, best);
-  char time[32], stall[32];
-  if (isfinite(best->low)) {
-    print_drawn(g, stream);
-    print_path(best, stream);
-    return;
-  }
-  ss_units_format(time, sizeof time, SS_TIME, best->result.mean);
-  ss_units_format(stall, sizeof stall, SS_TIME, best->result.stall);
-  fprintf(stream, "%u rank%s: %s, %s an iteration, of which %s stall", best->ranks, best->ranks == 1 ? "" : "s",
-          best->system->name, time, stall);
-  if (second && second->result.mean > 1.0005 * best->result.mean)
-    fprintf(stream, "; the next, %s, takes %.1f%% longer", second->system->name,
-            100 * (second->result.mean / best->result.mean - 1));
-  else if (second) fprintf(stream, ", and so does %s", second->system->name);
-  fprintf(stream, ".\n");
   print_path(best, stream);
+  return true;
 }
 
 /* Adds what the table shows besides the points' JSON. */
@@ -111,24 +61,34 @@ static void add_words(cJSON *record, const struct ss_training_point *p) {
   snprintf(name, sizeof name, "%s%s", p->system->name, p->system->baseline ? " *" : "");
   ss_json_add_text(record, "name", name);
   ss_range_add(record, "fan", p->fan.p5, p->fan.p95);
-  ss_range_add(record, "range", p->low, p->high);
+  ss_time_add(record, "iteration", p->result.mean, p->low, p->high);
   ss_json_add_number(record, "sent", p->result.sent / p->ranks);
 }
 
-static bool print_group(struct group g, cJSON *records, FILE *stream, struct ss_error *error) {
-  static const struct ss_column columns[] = {
-      {"<system", "name", NULL},           {"<schedule", "schedule", NULL},      {"iteration", "iteration_s", "s"},
-      {"?low..high", "range", NULL},       {"?fastest in", "wins", "%.0f%%"},    {"?5%..95%", "fan", NULL},
-      {"?median", "iteration_p50_s", "s"}, {"tokens/s", "tokens_per_s", "%.0f"}, {"compute", "compute_s", "s"},
-      {"stall", "stall_s", "s"},           {"of it split", "split_s", "s"},      {"comm.", "communication_s", "s"},
-      {"hidden", "hidden", "%.1f%%"},      {"sent/rank", "sent", "B"},           {"vs best *", "speedup", "%.2fx"},
-      {"scaling", "scaling", "%.1f%%"}};
-  print_words(g, stream);
+static bool print_group(const struct ss_training *t, size_t first, size_t n, cJSON *records, FILE *stream,
+                        struct ss_error *error) {
+  const struct ss_training_point *p = &t->point[first];
+  const struct ss_column columns[] = {{"<system", "name", NULL},
+                                      {"<schedule", "schedule", NULL},
+                                      {SS_RANGED(records, "iteration", "iteration_low_s"), "iteration", NULL},
+                                      {"?fastest in", "wins", "%.0f%%"},
+                                      {"?5%..95%", "fan", NULL},
+                                      {"?median", "iteration_p50_s", "s"},
+                                      {"tokens/s", "tokens_per_s", "%.0f"},
+                                      {"compute", "compute_s", "s"},
+                                      {"stall", "stall_s", "s"},
+                                      {"of it split", "split_s", "s"},
+                                      {"comm.", "communication_s", "s"},
+                                      {"hidden", "hidden", "%.1f%%"},
+                                      {"sent/rank", "sent", "B"},
+                                      {"vs best *", "speedup", "%.2fx"},
+                                      {"scaling", "scaling", "%.1f%%"}};
+  const bool told = print_words(t, first, n, stream, error);
   fputc('\n', stream);
-  for (cJSON *r = records ? records->child : NULL; r; r = r->next) add_words(r, g.point++);
+  for (cJSON *r = records ? records->child : NULL; r; r = r->next) add_words(r, p++);
   const bool ok = ss_records_print(columns, records, false, stream, error);
   fputc('\n', stream);
-  return ok;
+  return told && ok;
 }
 
 static void print_estimates(const struct ss_training *t, FILE *stream) {
@@ -196,7 +156,7 @@ static void print_notes(const struct ss_train_study *s, FILE *stream) {
   ss_print_counted(counted, stream);
   fputc('\n', stream);
   if (isfinite(t->point->low))
-    fputs("low..high  where an iteration lies in 90 of 100 draws of what is not certain: numbers of the machine, "
+    fputs("(90%)      where an iteration lies in 90 of 100 draws of what is not certain: numbers of the machine, "
           "times of\n"
           "           passes, the model (--certain leaves them out); fastest in: share of the draws\n",
           stream);
@@ -226,11 +186,11 @@ bool ss_training_table(const void *study, FILE *stream, struct ss_error *error) 
   SS_AUTO_JSON cJSON *all = ss_train_study_points(s);
   for (size_t i = 0, n; i < t->points; i += n) {
     const struct ss_training_point *p = &t->point[i];
-    for (n = 1; i + n < t->points && p[n].fed == p->fed && p[n].ranks == p->ranks;) n++;
+    n = ss_training_group(t, i);
     if (i == 0 || t->point[i - 1].fed != p->fed)
       fprintf(stream, "%s on %s%s%s\n\n", p->fed->workload.name, s->cluster, s->source ? ", fed by " : "",
               s->source ? s->source->name : "");
-    if (!print_group((struct group){p, n}, ss_records_take(all, n), stream, error)) return false;
+    if (!print_group(t, i, n, ss_records_take(all, n), stream, error)) return false;
     print_all_dense(p, n, stream);
   }
   if (s->best) print_ranking(s, stream);

@@ -261,6 +261,11 @@ void ss_result_begin(struct ss_result *result, const struct ss_point *point) {
                                .off = NAN,
                                .time_low = NAN,
                                .time_high = NAN,
+                               .wins = NAN,
+                               .next_low = NAN,
+                               .next_high = NAN,
+                               .dense_low = NAN,
+                               .dense_high = NAN,
                                .uncertainty = point->uncertainty,
                                .dense_uncertainty = point->dense_uncertainty,
                                .further = {NAN, NAN},
@@ -427,9 +432,7 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_point_grou
     p->gamma = mean->gamma;
     add_form(p, all->points[group->point[i]], &form);
   }
-  if (!ss_extrapolation_judge(all, group, w, error)) return false;
-  for (uint32_t i = 0; i < group->count; i++) ss_result_add_range(&all->results[group->point[i]]);
-  return true;
+  return ss_extrapolation_judge(all, group, w, error);
 }
 
 void ss_worker_free(struct ss_worker *w) {

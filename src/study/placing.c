@@ -348,16 +348,6 @@ static bool play_candidates(const struct ss_request *request, struct ss_placing 
   return true;
 }
 
-/* One scheme is played in all of them: its errors are the same, and what it sends differs. */
-static void count_wins(struct ss_placing *p) {
-  struct ss_uncertain list[SS_PLACINGS];
-  size_t wins[SS_PLACINGS] = {0};
-  for (size_t c = 0; c < SS_PLACINGS; c++) list[c] = ss_result_uncertain(p->candidate[c].result);
-  ss_draws_count_wins(list, SS_PLACINGS, wins);
-  for (size_t c = 0; c < SS_PLACINGS; c++)
-    p->candidate[c].wins = ss_spread_certain(&list[c].uncertainty->model) ? NAN : (double)wins[c] / SS_RANGE_DRAWS;
-}
-
 bool ss_placing_make(const struct ss_request *request, struct ss_placing *out, struct ss_error *error) {
   size_t count;
   *out = (struct ss_placing){0};
@@ -372,8 +362,9 @@ bool ss_placing_make(const struct ss_request *request, struct ss_placing *out, s
   out->whole_served_bound = whole_bound(out, false);
   out->whole_held_bound = whole_bound(out, true);
   if (!play_candidates(request, out, error)) return false;
-  count_wins(out);
-  return true;
+  /* one scheme is played in all of them: its errors are the same, and what it sends differs */
+  for (size_t c = 0; c < SS_PLACINGS; c++) out->drawn[c].of = ss_result_uncertain(out->candidate[c].result);
+  return ss_decide(out->drawn, SS_PLACINGS, NULL, &out->decision, error);
 }
 
 void ss_placing_close(struct ss_placing *p) {
@@ -398,7 +389,7 @@ struct cJSON *ss_placing_rows(const struct ss_placing *p) {
         SS_N("whole_held_bound", p->whole_held_bound), SS_N("bound_s", r->bound),
         SS_T("bound_by", r->bound_by[0] ? r->bound_by : NULL));
     if (ss_result_ranged(r)) ss_json_add(row, SS_N("time_low_s", r->time_low), SS_N("time_high_s", r->time_high));
-    if (!isnan(x->wins)) ss_json_add(row, SS_N("wins", x->wins));
+    if (!isnan(p->drawn[c].wins)) ss_json_add(row, SS_N("wins", p->drawn[c].wins));
     cJSON_AddItemToArray(list, row);
   }
   return list;

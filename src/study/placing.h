@@ -5,6 +5,7 @@
  * take two constants for, how long a placement takes, is played. */
 #pragma once
 
+#include "study/ranges.h"
 #include "study/study.h"
 #include "trace/placement.h"
 
@@ -23,7 +24,6 @@ struct ss_placing_candidate {
   const char *name; /* "columns", "rows", "tables", "greedy", "mixed" */
   struct ss_placement placement;
   struct ss_result *result; /* as it was played, with what each rank sent and received */
-  double wins;              /* share of the draws in which it takes least; NaN: nothing is uncertain */
   /* The largest over ranks / the mean: of bytes that a rank sent and received, as played (NaN: nothing was); of bytes
    * of tables that it holds; of bytes that it serves as an owner, its own included (NaN: some table is cut by rows,
    * whose popularity decides). */
@@ -39,6 +39,8 @@ struct ss_placing {
   struct ss_table_load *table; /* [tables] */
   struct ss_placing_candidate candidate[SS_PLACINGS];
   size_t best;                                 /* takes the least time */
+  struct ss_candidate drawn[SS_PLACINGS];      /* of the candidates, in their order */
+  struct ss_decision decision;                 /* among these */
   double whole_served_bound, whole_held_bound; /* no placement of whole tables has less imbalance */
   struct ss_study *study[SS_PLACINGS + 1];     /* whose texts the results have */
   struct ss_results results[SS_PLACINGS];

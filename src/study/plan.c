@@ -5,6 +5,7 @@
 #include "base/notice.h"
 #include "schemes/registry.h"
 #include "study/study_internal.h"
+#include "study/window.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -66,161 +67,59 @@ cJSON *ss_candidates(bool hierarchies) {
 
 /* --- choosing ------------------------------------------------------------------------------------------- */
 
+/* What is chosen of one tensor in one cell. */
+struct choice {
+  const struct ss_result *cell, *best; /* best NULL: of all tensors, each has its own */
+  bool lossless;
+};
+
+/* Each tensor with its own cheapest scheme: one candidate more for all of them together. */
+struct each {
+  struct ss_uncertain *part; /* [parts] the tensors' */
+  size_t parts;
+  struct ss_components components;
+  double time;
+  bool lossless, left_out; /* one of them does not fit, and the fastest for all does */
+};
+
+struct planning {
+  const struct ss_results *results;
+  struct choice *choice; /* [count] of the rows so far */
+  size_t count;
+  struct ss_turns turns;
+  cJSON *rows;
+};
+
+static const char each_with_its_own[] = "each with its own";
+
 static bool is_sum(const struct ss_result *p) {
   return strcmp(p->tensor, "*") == 0;
 }
 
-static const struct ss_likely no_range = {NAN, NAN};
-static const char each_with_its_own[] = "each with its own";
-
-/* The row's time, whoever takes it. */
-static struct ss_uncertain row_uncertain(const struct ss_plan_row *row) {
-  const struct ss_uncertain of_best = ss_result_uncertain(row->best ? row->best : row->cell);
-  return (struct ss_uncertain){row->time, &row->components, of_best.uncertainty,
-                               row->best ? row->best->setting.label : each_with_its_own, of_best.own};
-}
-
-static bool is_ranged(const struct ss_result *p) {
-  return !ss_spread_certain(&p->uncertainty.model);
-}
-
-/* Fills in what draws say of the row and of its dense baseline. */
-static void add_draws(struct ss_plan_row *row) {
-  const struct ss_result *p = row->cell;
-  const struct ss_uncertain mine = row_uncertain(row), dense = ss_result_dense_uncertain(p);
-  if (!is_ranged(p)) {
-    if (ss_result_ranged(p) && row->best) row->range = (struct ss_likely){row->best->time_low, row->best->time_high};
-    return;
+/* False: of these schemes for all tensors the fastest is what each tensor has, or there are no tensors apart. */
+static bool add_each(const struct planning *p, const struct ss_result *all, size_t n, struct each *out) {
+  const struct ss_result *one, *next;
+  bool other = false;
+  ss_results_rank(all, n, &one, &next);
+  out->lossless = true;
+  for (size_t k = 0; k < p->count; k++) {
+    const struct choice *c = &p->choice[k];
+    if (!c->best || c->cell->ranks != all->ranks || c->cell->at != all->at || c->cell->cluster != all->cluster)
+      continue;
+    other = other || strcmp(c->best->setting.label, one->setting.label) != 0;
+    out->part[out->parts++] = ss_result_uncertain(c->best);
+    out->time += c->best->time;
+    for (int i = 0; i < SS_COMPONENTS; i++) out->components.s[i] += c->best->components.s[i];
+    out->lossless = out->lossless && c->lossless;
+    out->left_out = out->left_out || ss_result_left_out(c->best, one);
   }
-  row->range = ss_range_of(&mine);
-  if (p->dense_s > 0) row->dense_ratio = ss_compare(&mine, &dense).ratio;
+  return other;
 }
 
-static struct ss_plan_row choose(const struct ss_result *results, size_t n) {
-  struct ss_plan_row row = {.cell = results,
-                            .dense = ss_results_dense(results, n),
-                            .range = no_range,
-                            .next_ratio = no_range,
-                            .dense_ratio = no_range,
-                            .wins = NAN,
-                            .all = results,
-                            .candidates = n};
-  ss_results_rank(results, n, &row.best, &row.next);
-  row.time = row.best->time;
-  row.next_time = row.next ? row.next->time : NAN;
-  row.lossless = row.best->lossless;
-  row.components = row.best->components;
-  add_draws(&row);
-  if (!is_ranged(results)) return row;
-  const struct ss_contest contest = ss_results_contest(results, n, row.best);
-  const struct ss_uncertain mine = row_uncertain(&row);
-  row.wins = contest.wins;
-  if (contest.rival && !contest.decided) {
-    row.rival = contest.rival->setting.label;
-    row.rival_wins = contest.rival_wins;
-    row.rival_ratio = contest.against.ratio;
-    row.measure = ss_comparison_measure(&contest.against);
-  }
-  if (!row.next) return row;
-  const struct ss_uncertain next = ss_result_uncertain(row.next);
-  row.next_ratio = ss_compare(&mine, &next).ratio;
-  return row;
-}
-
-/* `row` is of the faster of the two, of which one takes each tensor by its own cheapest. */
-static void compare_each(struct ss_plan_row *row, const struct ss_uncertain *slower, const char *name) {
-  const struct ss_uncertain mine = row_uncertain(row);
-  if (!is_ranged(row->cell)) return;
-  const struct ss_comparison c = ss_compare(&mine, slower);
-  row->next_ratio = c.ratio;
-  row->wins = isnan(row->wins) || !row->best ? c.wins : fmin(row->wins, c.wins);
-  if (row->best && row->rival) return;
-  row->rival = c.wins >= 0.95 ? NULL : name;
-  row->rival_wins = 1 - c.wins;
-  row->rival_ratio = c.ratio;
-  row->measure = row->rival ? ss_comparison_measure(&c) : NULL;
-}
-
-/* Of all tensors together there is one candidate more, unless all others take them in one exchange: each with what
- * its own row of `rows` says. */
-static void consider_each(struct ss_plan_row *row, const struct ss_plan_row *rows, size_t n) {
-  struct ss_plan_row each = *row;
-  bool any = false, other = false; /* some tensor has another scheme than the one for all */
-  each.time = 0;
-  each.lossless = true;
-  each.components = (struct ss_components){{0}};
-  each.range = (struct ss_likely){0, 0};
-  for (size_t k = 0; k < n; k++) {
-    if (rows[k].cell->ranks != row->cell->ranks || rows[k].cell->at != row->cell->at) continue;
-    any = true;
-    other =
-        other || !rows[k].best || !row->best || strcmp(rows[k].best->setting.label, row->best->setting.label) != 0;
-    each.time += rows[k].time;
-    each.range.low += rows[k].range.low; /* of extrapolated ranks alone; add_draws says it of all that is drawn */
-    each.range.high += rows[k].range.high;
-    for (int i = 0; i < SS_COMPONENTS; i++) each.components.s[i] += rows[k].components.s[i];
-    each.lossless = each.lossless && rows[k].lossless;
-  }
-  if (!any || !other || (row->time < each.time && row->next_time <= each.time)) return;
-  each.best = NULL;
-  if (row->time < each.time) {
-    const struct ss_uncertain slower = row_uncertain(&each);
-    row->next = NULL;
-    row->next_time = each.time;
-    compare_each(row, &slower, each_with_its_own);
-    return;
-  }
-  const struct ss_plan_row one = *row;
-  const struct ss_uncertain slower = row_uncertain(&one);
-  each.next = one.best;
-  each.next_time = one.time;
-  each.rival = NULL;
-  add_draws(&each);
-  compare_each(&each, &slower, one.best->setting.label);
-  *row = each;
-}
-
-bool ss_plan_make(const struct ss_results *results, struct ss_plan *out, struct ss_error *error) {
-  *out = (struct ss_plan){.row = ss_alloc_zero(results->count, sizeof *out->row)};
-  if (!out->row) return ss_fail_memory(error, "planning");
-  for (size_t i = 0, n; i < results->count; i += n) {
-    const struct ss_result *p = &results->result[i];
-    n = ss_results_in_cell(p, results->count - i);
-    struct ss_plan_row row = choose(p, n);
-    if (is_sum(p)) consider_each(&row, out->row, out->count);
-    out->row[out->count++] = row;
-  }
-  return true;
-}
-
-void ss_plan_free(struct ss_plan *plan) {
-  free(plan->row);
-  ss_turns_free(&plan->turns);
-  *plan = (struct ss_plan){0};
-}
-
-/* Few know their library's window: who plans by it should hear where it decides. */
-static void tell_turns(const struct ss_plan *plan, const struct ss_notice *notice) {
-  char turn[SS_TURN_TEXT_SIZE], text[SS_TURN_TEXT_SIZE + 300];
-  for (size_t i = 0; i < plan->count; i++) {
-    const struct ss_plan_row *row = &plan->row[i];
-    if (!row->turn) continue;
-    snprintf(text, sizeof text, "%u ranks, tensor %.200s: the cheapest depends on the cluster's window: %s",
-             row->cell->ranks, row->cell->tensor, ss_turn_text(row->turn, turn, sizeof turn));
-    ss_notice_tell(notice, text);
-  }
-}
-
-bool ss_study_plan(const struct ss_study *study, const struct ss_results *results, struct ss_plan *out,
-                   struct ss_error *error) {
-  struct ss_turns *turns = &out->turns;
-  if (!ss_plan_make(results, out, error)) return false;
-  if (study->request.turns && !ss_study_turns(study, results, &study->request.run, turns, error)) return false;
-  for (size_t i = 0; i < turns->count; i++)
-    for (size_t k = 0; turns->turn[i].winner && k < out->count; k++)
-      if (out->row[k].best == turns->turn[i].faster) out->row[k].turn = &turns->turn[i];
-  tell_turns(out, study->request.notice);
-  return true;
+static const struct ss_turn *turn_of(const struct planning *p, const struct ss_result *best) {
+  for (size_t i = 0; best && i < p->turns.count; i++)
+    if (p->turns.turn[i].winner && p->turns.turn[i].faster == best) return &p->turns.turn[i];
+  return NULL;
 }
 
 /* --- JSON ----------------------------------------------------------------------------------------------- */
@@ -244,48 +143,99 @@ static void add_turn(cJSON *o, const struct ss_turn *turn) {
 }
 
 /* Candidates that do not fit. */
-static cJSON *unfit_json(const struct ss_plan_row *row) {
+static cJSON *unfit_json(const struct ss_result *all, size_t n) {
   cJSON *list = cJSON_CreateArray();
-  for (const struct ss_result *p = row->all; p < row->all + row->candidates; p++)
+  for (const struct ss_result *p = all; p < all + n; p++)
     if (!ss_result_fits(p))
       cJSON_AddItemToArray(list, ss_json_object(SS_T("label", p->setting.label), SS_N("peak_bytes", p->peak)));
   return list;
 }
 
-static cJSON *row_json(const struct ss_plan_row *row) {
+/* `n`: schemes of the cell. */
+static cJSON *row_json(const struct choice *row, size_t n, const struct ss_decision *d, const struct ss_turn *turn) {
   const struct ss_result *best = row->best, *cell = row->cell;
-  cJSON *o = cJSON_CreateObject(), *result = best ? ss_result_json(best) : NULL,
-        *options = cJSON_DetachItemFromObjectCaseSensitive(result, "options");
-  cJSON_Delete(result);
-  ss_json_add(
-      o, SS_T("tensor", cell->tensor), SS_T("scheme", best ? best->setting.scheme->name : NULL),
-      SS_T("label", best ? best->setting.label : NULL), SS_J("options", options ? options : cJSON_CreateObject()),
-      SS_N("ranks", cell->ranks), SS_J("at", cell->at ? cJSON_Duplicate(cell->at, 1) : cJSON_CreateObject()),
-      SS_T("cluster", cell->cluster), SS_T("device", cell->device), SS_T("trace", cell->trace),
-      SS_N("time_s", row->time), SS_T("next", row->next ? row->next->setting.label : NULL),
-      SS_N("next_time_s", row->next_time), SS_N("margin", row->time > 0 ? row->next_time / row->time - 1 : NAN),
-      SS_N("dense_s", row->dense.seconds), SS_T("dense", row->dense.name), SS_B("lossless", row->lossless),
-      SS_N("energy", best ? best->energy : NAN), SS_N("candidates", (double)row->candidates),
-      SS_N("peak_bytes", best ? best->peak : NAN), SS_N("device_memory_bytes", cell->device_memory),
-      SS_J("unfit", unfit_json(row)));
+  const struct ss_dense_time dense = ss_results_dense(cell, n);
+  cJSON *o = cJSON_CreateObject();
+  ss_json_add(o, SS_T("tensor", cell->tensor), SS_T("scheme", best ? best->setting.scheme->name : NULL),
+              SS_T("label", best ? best->setting.label : NULL),
+              SS_J("options", best ? ss_setting_json(&best->setting) : cJSON_CreateObject()),
+              SS_N("ranks", cell->ranks), SS_J("at", cell->at ? cJSON_Duplicate(cell->at, 1) : cJSON_CreateObject()),
+              SS_T("cluster", cell->cluster), SS_T("device", cell->device), SS_T("trace", cell->trace));
+  ss_decision_add_times(o, d);
+  if (d->next && d->next->of.label == each_with_its_own)
+    cJSON_ReplaceItemInObjectCaseSensitive(o, "next", cJSON_CreateNull());
+  ss_json_add(o, SS_N("dense_s", dense.seconds), SS_T("dense", dense.name), SS_B("lossless", row->lossless),
+              SS_N("energy", best ? best->energy : NAN), SS_N("candidates", (double)n),
+              SS_N("peak_bytes", best ? best->peak : NAN), SS_N("device_memory_bytes", cell->device_memory),
+              SS_J("unfit", unfit_json(cell, n)));
   if (cell->extrapolated_from) ss_json_add(o, SS_N("extrapolated_from", cell->extrapolated_from));
-  if (ss_result_ranged(cell))
-    ss_json_add(o, SS_N("time_low_s", row->range.low), SS_N("time_high_s", row->range.high));
-  if (is_ranged(cell))
-    ss_json_add(o, SS_N("wins", row->wins), SS_N("next_ratio_low", row->next_ratio.low),
-                SS_N("next_ratio_high", row->next_ratio.high), SS_N("dense_ratio_low", row->dense_ratio.low),
-                SS_N("dense_ratio_high", row->dense_ratio.high), SS_T("rival", row->rival),
-                SS_N("rival_wins", row->rival ? row->rival_wins : NAN),
-                SS_N("rival_ratio_low", row->rival ? row->rival_ratio.low : NAN),
-                SS_N("rival_ratio_high", row->rival ? row->rival_ratio.high : NAN), SS_T("measure", row->measure));
+  ss_decision_add_draws(o, d);
   add_form(o, best);
-  add_turn(o, row->turn);
+  add_turn(o, turn);
   return o;
 }
 
-cJSON *ss_plan_json(const struct ss_plan *plan, const char *scenario) {
-  cJSON *root = ss_json_object(SS_T("sparsync", SS_VERSION), SS_T("scenario", scenario));
-  cJSON *list = cJSON_AddArrayToObject(root, "plan");
-  for (size_t i = 0; list && i < plan->count; i++) cJSON_AddItemToArray(list, row_json(&plan->row[i]));
-  return root;
+/* Of the n results of one tensor in one cell. */
+static bool add_row(struct planning *p, const struct ss_result *all, size_t n, struct ss_error *error) {
+  SS_AUTO_FREE struct ss_candidate *list = ss_alloc_zero(n + 1, sizeof *list);
+  SS_AUTO_FREE struct ss_uncertain *part = ss_alloc(p->count + 1, sizeof *part);
+  const struct ss_uncertain dense = ss_result_dense_uncertain(all);
+  struct each each = {.part = part};
+  struct ss_decision d;
+  size_t count = n;
+  if (!list || !part) return ss_fail_memory(error, "planning");
+  ss_results_candidates(all, n, list);
+  if (is_sum(all) && add_each(p, all, n, &each))
+    list[count++] = (struct ss_candidate){.of = {.time = each.time,
+                                                 .components = &each.components,
+                                                 .uncertainty = part->uncertainty,
+                                                 .label = each_with_its_own,
+                                                 .own = {1, 1},
+                                                 .part = part,
+                                                 .parts = each.parts},
+                                          .left_out = each.left_out};
+  if (!ss_decide(list, count, dense.time > 0 ? &dense : NULL, &d, error)) return false;
+  const size_t best = (size_t)(d.best - list);
+  struct choice *row = &p->choice[p->count++];
+  *row = (struct choice){all, best < n ? &all[best] : NULL, best < n ? all[best].lossless : each.lossless};
+  return cJSON_AddItemToArray(p->rows, row_json(row, n, &d, turn_of(p, row->best))) ||
+         ss_fail_memory(error, "planning");
+}
+
+/* Few know their library's window: who plans by it should hear where it decides. */
+static void tell_turns(const struct planning *p, const struct ss_notice *notice) {
+  char turn[SS_TURN_TEXT_SIZE], text[SS_TURN_TEXT_SIZE + 300];
+  for (size_t i = 0; i < p->count; i++) {
+    const struct ss_turn *found = turn_of(p, p->choice[i].best);
+    if (!found) continue;
+    snprintf(text, sizeof text, "%u ranks, tensor %.200s: the cheapest depends on the cluster's window: %s",
+             p->choice[i].cell->ranks, p->choice[i].cell->tensor, ss_turn_text(found, turn, sizeof turn));
+    ss_notice_tell(notice, text);
+  }
+}
+
+static bool plan(struct planning *p, struct ss_error *error) {
+  const struct ss_results *results = p->results;
+  p->choice = ss_alloc(results->count, sizeof *p->choice);
+  if (!p->choice || !p->rows) return ss_fail_memory(error, "planning");
+  for (size_t i = 0, n; i < results->count; i += n) {
+    n = ss_results_in_cell(&results->result[i], results->count - i);
+    if (!add_row(p, &results->result[i], n, error)) return false;
+  }
+  return true;
+}
+
+bool ss_study_plan(const struct ss_study *study, const struct ss_results *results, cJSON **out,
+                   struct ss_error *error) {
+  const struct ss_request *request = &study->request;
+  cJSON *root = ss_json_object(SS_T("sparsync", SS_VERSION), SS_T("scenario", ss_study_name(study)));
+  struct planning p = {.results = results, .rows = cJSON_AddArrayToObject(root, "plan")};
+  const bool ok =
+      (!request->turns || ss_study_turns(study, results, &request->run, &p.turns, error)) && plan(&p, error);
+  if (ok) tell_turns(&p, request->notice);
+  if (ok) *out = root;
+  else cJSON_Delete(root);
+  ss_turns_free(&p.turns);
+  free(p.choice);
+  return ok;
 }

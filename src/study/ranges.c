@@ -1,11 +1,14 @@
 #include "study/ranges.h"
 
+#include "base/json_text.h"
 #include "base/memory.h"
 #include "base/random.h"
 
+#include <cjson/cJSON.h>
+#include <float.h>
 #include <gsl/gsl_cdf.h>
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -67,7 +70,7 @@ struct ss_drawn ss_draw_of(const struct ss_uncertainty *u, const char *label, ui
   return out;
 }
 
-void ss_draws_of(const struct ss_uncertain *u, double out[SS_RANGE_DRAWS]) {
+static void add_draws(const struct ss_uncertain *u, double out[SS_RANGE_DRAWS]) {
   const uint64_t label = number_of(u->label);
   const struct lots lots = lots_of(u->uncertainty, label);
   const struct lot ranks = own_lot(&u->own, label, OWN_RANKS);
@@ -76,8 +79,22 @@ void ss_draws_of(const struct ss_uncertain *u, double out[SS_RANGE_DRAWS]) {
     for (uint64_t i = 0; i < SS_COMPONENTS; i++)
       if (u->components->s[i] > 0)
         time += u->components->s[i] * (factor(&lots.shared[i], d) * factor(&lots.own[i], d) - 1);
-    out[d] = fmax(time, 0) * factor(&lots.model, d) * factor(&ranks, d);
+    out[d] += fmax(time, 0) * factor(&lots.model, d) * factor(&ranks, d);
   }
+}
+
+/* What is drawn of it: its parts, or itself. */
+static size_t parts_of(const struct ss_uncertain *u) {
+  return u->part ? u->parts : 1;
+}
+
+static const struct ss_uncertain *part_of(const struct ss_uncertain *u, size_t i) {
+  return u->part ? &u->part[i] : u;
+}
+
+void ss_draws_of(const struct ss_uncertain *u, double out[SS_RANGE_DRAWS]) {
+  for (size_t d = 0; d < SS_RANGE_DRAWS; d++) out[d] = 0;
+  for (size_t i = 0; i < parts_of(u); i++) add_draws(part_of(u, i), out);
 }
 
 /* One thing under two names: an all-reduce and the dense baseline that it is, or an option that changes nothing. */
@@ -89,97 +106,220 @@ bool ss_uncertain_same(const struct ss_uncertain *a, const struct ss_uncertain *
   return alike;
 }
 
-/* Is it, under another name, one of those before it? */
-static bool came_before(const struct ss_uncertain *list, size_t i) {
-  for (size_t k = 0; k < i; k++)
-    if (ss_uncertain_same(&list[k], &list[i])) return true;
-  return false;
-}
-
-void ss_draws_count_wins(const struct ss_uncertain *list, size_t n, size_t *wins) {
-  double least[SS_RANGE_DRAWS], draws[SS_RANGE_DRAWS];
-  size_t winner[SS_RANGE_DRAWS] = {0};
-  for (size_t i = 0; i < n; i++) {
-    if (came_before(list, i)) continue;
-    ss_draws_of(&list[i], draws);
-    for (size_t d = 0; d < SS_RANGE_DRAWS; d++) {
-      if (i > 0 && !(draws[d] < least[d])) continue;
-      least[d] = draws[d];
-      winner[d] = i;
-    }
-  }
-  for (size_t d = 0; n > 0 && d < SS_RANGE_DRAWS; d++) wins[winner[d]]++;
-}
-
-static int by_size(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 struct ss_likely ss_likely_of(double draws[SS_RANGE_DRAWS]) {
-  qsort(draws, SS_RANGE_DRAWS, sizeof *draws, by_size);
-  return (struct ss_likely){draws[SS_RANGE_DRAWS / 20], draws[SS_RANGE_DRAWS - 1 - SS_RANGE_DRAWS / 20]};
+  const size_t low = SS_RANGE_DRAWS / 20, high = SS_RANGE_DRAWS - 1 - low;
+  return (struct ss_likely){gsl_stats_select(draws, 1, SS_RANGE_DRAWS, low),
+                            gsl_stats_select(draws, 1, SS_RANGE_DRAWS, high)};
 }
 
-struct ss_likely ss_range_of(const struct ss_uncertain *u) {
-  double draws[SS_RANGE_DRAWS];
-  ss_draws_of(u, draws);
-  return ss_likely_of(draws);
-}
-
-/* --- comparisons -------------------------------------------------------------------------------------------- */
+/* --- what would tell ------------------------------------------------------------------------------------------ */
 
 /* Of a normal logarithm, nearly. */
-static double variance(const struct ss_spread *spread) {
-  const double deviation = ss_spread_certain(spread) ? 0 : log(spread->most) / 1.645;
-  return deviation * deviation;
+static double deviation(const struct ss_spread *spread) {
+  return ss_spread_certain(spread) ? 0 : log(spread->most) / 1.645;
 }
 
-static double share_of(const struct ss_uncertain *u, int component) {
-  return u->time > 0 ? u->components->s[component] / u->time : 0;
+enum { APART = 4 }; /* messages, kernels, the model, ranks */
+
+/* What the part makes of the logarithm of the whole, to first order, by what is drawn for its label apart. */
+static void add_apart(const struct ss_uncertain *whole, const struct ss_uncertain *part, double out[APART]) {
+  const struct ss_uncertainty *u = part->uncertainty;
+  const double share = whole->time > 0 ? 1 / whole->time : 0;
+  for (int i = 0; i < SS_COMPONENTS; i++)
+    out[i == SS_COMPUTING] += share * part->components->s[i] * deviation(&u->own[i]);
+  out[2] += share * part->time * deviation(&u->model);
+  out[3] += share * part->time * deviation(&part->own);
 }
 
-/* Of what is drawn for it apart. */
-static double apart_of(const struct ss_uncertain *u) {
-  double sum = variance(&u->uncertainty->model) + variance(&u->own), messages = 0;
-  for (int i = 0; i < SS_COMPUTING; i++) messages += share_of(u, i) * sqrt(variance(&u->uncertainty->own[i]));
-  const double kernels = share_of(u, SS_COMPUTING);
-  return sum + messages * messages + kernels * kernels * variance(&u->uncertainty->own[SS_COMPUTING]);
+/* The variance that the parts of the two leave in the logarithm of their ratio, by what is drawn apart: of one label
+ * it is one draw. */
+static double variance_apart(const struct ss_uncertain *a, const struct ss_uncertain *b) {
+  const size_t mine = parts_of(a), n = mine + parts_of(b);
+  double sum = 0;
+  for (size_t x = 0; x < n; x++)
+    for (size_t y = 0; y < n; y++) {
+      const struct ss_uncertain *whole[] = {x < mine ? a : b, y < mine ? a : b};
+      const struct ss_uncertain *part[] = {part_of(whole[0], x < mine ? x : x - mine),
+                                           part_of(whole[1], y < mine ? y : y - mine)};
+      double of[2][APART] = {{0}};
+      if (number_of(part[0]->label) != number_of(part[1]->label)) continue;
+      for (int k = 0; k < 2; k++) add_apart(whole[k], part[k], of[k]);
+      for (int k = 0; k < APART; k++) sum += (whole[0] == whole[1] ? 1 : -1) * of[0][k] * of[1][k];
+    }
+  return sum;
+}
+
+static double deviation_shared(const struct ss_uncertain *u, int component) {
+  double sum = 0;
+  for (size_t i = 0; i < parts_of(u); i++)
+    sum += part_of(u, i)->components->s[component] * deviation(&part_of(u, i)->uncertainty->of[component]);
+  return u->time > 0 ? sum / u->time : 0;
 }
 
 /* To first order: errors of both add where they are apart, and cancel where they are shared. */
-static enum ss_component most_of(const struct ss_uncertain *a, const struct ss_uncertain *b) {
-  double largest = apart_of(a) + apart_of(b);
-  enum ss_component most = SS_COMPONENTS;
+static const char *measure_of(const struct ss_uncertain *a, const struct ss_uncertain *b) {
+  double largest = variance_apart(a, b);
+  const char *words = NULL;
   for (int i = 0; i < SS_COMPONENTS; i++) {
-    const double differs = share_of(a, i) - share_of(b, i);
-    const double part = differs * differs * fmax(variance(&a->uncertainty->of[i]), variance(&b->uncertainty->of[i]));
-    if (part <= largest) continue;
-    largest = part;
-    most = (enum ss_component)i;
+    const double differs = deviation_shared(a, i) - deviation_shared(b, i);
+    if (differs * differs <= largest) continue;
+    largest = differs * differs;
+    words = ss_component_words((enum ss_component)i);
   }
-  return most;
+  return words;
 }
 
-struct ss_comparison ss_compare(const struct ss_uncertain *a, const struct ss_uncertain *b) {
-  struct ss_comparison out = {.wins = 1, .ratio = {1, 1}, .most = SS_COMPONENTS};
-  if (ss_uncertain_same(a, b)) return out;
-  double mine[SS_RANGE_DRAWS], other[SS_RANGE_DRAWS];
-  ss_draws_of(a, mine);
-  ss_draws_of(b, other);
-  size_t wins = 0;
-  for (size_t d = 0; d < SS_RANGE_DRAWS; d++) {
-    wins += mine[d] <= other[d];
-    other[d] = mine[d] > 0 ? other[d] / mine[d] : 1;
+/* --- decisions ------------------------------------------------------------------------------------------------ */
+
+static const struct ss_likely unknown = {NAN, NAN};
+
+static bool is_drawn(const struct ss_uncertain *u) {
+  const struct ss_uncertainty *of = part_of(u, 0)->uncertainty;
+  bool drawn = !ss_spread_certain(&of->model);
+  for (int i = 0; i < SS_COMPONENTS; i++) drawn = drawn || ss_component_uncertain(of, (enum ss_component)i);
+  return drawn;
+}
+
+/* Is anything of it uncertain, or its ranks, of which perhaps nobody knows how far off they are? */
+static bool is_ranged(const struct ss_uncertain *u) {
+  bool ranged = is_drawn(u);
+  for (size_t i = 0; i < parts_of(u); i++) ranged = ranged || part_of(u, i)->own.most != 1;
+  return ranged;
+}
+
+/* Where it is off by its ranks alone. */
+static struct ss_likely range_of_ranks(const struct ss_uncertain *u) {
+  struct ss_likely out = {0, 0};
+  for (size_t i = 0; i < parts_of(u); i++) {
+    out.low += part_of(u, i)->time / part_of(u, i)->own.most;
+    out.high += part_of(u, i)->time * part_of(u, i)->own.most;
   }
-  out.wins = (double)wins / SS_RANGE_DRAWS;
-  out.ratio = ss_likely_of(other);
-  out.most = most_of(a, b);
   return out;
 }
 
-const char *ss_comparison_measure(const struct ss_comparison *c) {
-  return c->most == SS_COMPONENTS ? NULL : ss_component_words(c->most);
+static struct ss_likely ratio_of(const double *above, const double *below) {
+  double ratio[SS_RANGE_DRAWS];
+  for (size_t d = 0; d < SS_RANGE_DRAWS; d++) ratio[d] = below[d] > 0 ? above[d] / below[d] : 1;
+  return ss_likely_of(ratio);
+}
+
+/* Times of all candidates in all draws. */
+struct drawing {
+  struct ss_candidate *list;
+  size_t n;
+  double (*draws)[SS_RANGE_DRAWS]; /* [n], and of the baseline */
+};
+
+/* Is it, under another name, one of those before it? */
+static bool came_before(const struct ss_candidate *list, size_t i) {
+  for (size_t k = 0; k < i; k++)
+    if (ss_uncertain_same(&list[k].of, &list[i].of)) return true;
+  return false;
+}
+
+static void count_wins(const struct drawing *d) {
+  double least[SS_RANGE_DRAWS];
+  size_t winner[SS_RANGE_DRAWS] = {0};
+  for (size_t k = 0; k < SS_RANGE_DRAWS; k++) least[k] = INFINITY;
+  for (size_t i = 0; i < d->n; i++) {
+    d->list[i].wins = 0;
+    if (came_before(d->list, i) || d->list[i].left_out) continue;
+    for (size_t k = 0; k < SS_RANGE_DRAWS; k++) {
+      if (!(d->draws[i][k] < least[k])) continue;
+      least[k] = d->draws[i][k];
+      winner[k] = i;
+    }
+  }
+  for (size_t k = 0; k < SS_RANGE_DRAWS; k++) d->list[winner[k]].wins += 1;
+  for (size_t i = 0; i < d->n; i++) d->list[i].wins /= SS_RANGE_DRAWS;
+}
+
+/* Who wins most of the draws that the best does not, the faster of equals; NULL: nobody is there but what is the same
+ * as it. */
+static const struct ss_candidate *rival_of(const struct drawing *d, const struct ss_candidate *best) {
+  const struct ss_candidate *rival = NULL;
+  for (const struct ss_candidate *c = d->list; c < d->list + d->n; c++) {
+    if (ss_uncertain_same(&c->of, &best->of) || c->left_out) continue;
+    if (rival && (c->wins < rival->wins || (c->wins == rival->wins && c->of.time >= rival->of.time))) continue;
+    rival = c;
+  }
+  return rival;
+}
+
+/* Nobody knows how far off ranks are that were extrapolated from too few. */
+static bool is_known(const struct ss_candidate *c) {
+  return !isnan(c->range.low);
+}
+
+static struct ss_likely ratio_to(const struct drawing *d, const struct ss_candidate *other,
+                                 const struct ss_candidate *own) {
+  if (!is_known(other) || !is_known(own)) return unknown;
+  if (ss_uncertain_same(&other->of, &own->of)) return (struct ss_likely){1, 1};
+  return ratio_of(d->draws[other - d->list], d->draws[own - d->list]);
+}
+
+static void compare(const struct drawing *d, const struct ss_uncertain *base, struct ss_decision *out) {
+  for (struct ss_candidate *c = d->list; c < d->list + d->n; c++) {
+    const struct ss_candidate *other = c == out->best ? out->next : out->best;
+    if (other) c->next_ratio = ratio_to(d, other, c);
+    if (base && is_known(c))
+      c->base_ratio = ss_uncertain_same(&c->of, base) ? (struct ss_likely){1, 1}
+                                                      : ratio_of(d->draws[d->n], d->draws[c - d->list]);
+    if (!is_known(out->best)) c->wins = NAN;
+  }
+  const struct ss_candidate *rival = out->best->wins < 0.95 ? rival_of(d, out->best) : NULL;
+  if (!rival) return;
+  out->rival = rival;
+  out->rival_ratio = ratio_to(d, rival, out->best);
+  out->measure = measure_of(&out->best->of, &rival->of);
+}
+
+static bool draw(struct drawing *d, const struct ss_uncertain *base, struct ss_decision *out,
+                 struct ss_error *error) {
+  SS_AUTO_FREE double(*draws)[SS_RANGE_DRAWS] = ss_alloc(d->n + 1, sizeof *draws);
+  if (!draws) return ss_fail_memory(error, "drawing what is not certain");
+  d->draws = draws;
+  for (size_t i = 0; i < d->n; i++) ss_draws_of(&d->list[i].of, draws[i]);
+  if (base) ss_draws_of(base, draws[d->n]);
+  count_wins(d);
+  compare(d, base, out);
+  for (size_t i = 0; i < d->n; i++) /* brings the draws out of order */
+    if (is_known(&d->list[i])) d->list[i].range = ss_likely_of(draws[i]);
+  return true;
+}
+
+bool ss_decide(struct ss_candidate *list, size_t n, const struct ss_uncertain *base, struct ss_decision *out,
+               struct ss_error *error) {
+  *out = (struct ss_decision){.best = list, .rival_ratio = unknown};
+  for (struct ss_candidate *c = list; c < list + n; c++) {
+    if (!c->left_out && (out->best->left_out || c->of.time < out->best->of.time)) out->best = c;
+    c->next_ratio = c->base_ratio = unknown;
+    c->range = range_of_ranks(&c->of);
+    if (!is_ranged(&c->of)) c->range = unknown;
+    c->wins = NAN;
+  }
+  for (const struct ss_candidate *c = list; c < list + n; c++)
+    if (c != out->best && !c->left_out && (!out->next || c->of.time < out->next->of.time)) out->next = c;
+  struct drawing d = {list, n, NULL};
+  return !is_drawn(&out->best->of) || draw(&d, base, out, error);
+}
+
+void ss_decision_add_times(cJSON *o, const struct ss_decision *d) {
+  const double time = d->best->of.time, next = d->next ? d->next->of.time : NAN;
+  ss_json_add(o, SS_N("time_s", time), SS_T("next", d->next ? d->next->of.label : NULL), SS_N("next_time_s", next),
+              SS_N("margin", time > 0 ? next / time - 1 : NAN));
+}
+
+void ss_decision_add_draws(cJSON *o, const struct ss_decision *d) {
+  const struct ss_candidate *best = d->best;
+  if (!is_ranged(&best->of)) return;
+  ss_json_add(o, SS_N("time_low_s", best->range.low), SS_N("time_high_s", best->range.high));
+  if (!is_drawn(&best->of)) return;
+  ss_json_add(o, SS_N("wins", best->wins), SS_N("next_ratio_low", best->next_ratio.low),
+              SS_N("next_ratio_high", best->next_ratio.high), SS_N("dense_ratio_low", best->base_ratio.low),
+              SS_N("dense_ratio_high", best->base_ratio.high), SS_T("rival", d->rival ? d->rival->of.label : NULL),
+              SS_N("rival_wins", d->rival ? d->rival->wins : NAN), SS_N("rival_ratio_low", d->rival_ratio.low),
+              SS_N("rival_ratio_high", d->rival_ratio.high), SS_T("measure", d->measure));
 }
 
 /* --- of a mean over iterations ---------------------------------------------------------------------------------- */
@@ -204,82 +344,57 @@ struct ss_spread ss_result_further(const struct ss_result *r) {
   const uint32_t from = r->extrapolated_from, half = from / 2;
   if (from == 0) return (struct ss_spread){1, 1};
   if (isnan(r->off) || half == 0) return r->further;
-  const double steps = log((double)r->ranks / from) / log((double)from / half);
-  return (struct ss_spread){fmin(pow(r->off, steps / 2), 1e6), fmin(pow(r->off, steps), 1e6)};
+  const double steps = log((double)r->ranks / from) / log((double)from / half),
+               off = fmax(r->off, 1 + 2 * DBL_EPSILON);
+  return (struct ss_spread){fmin(pow(off, steps / 2), 1e6), fmin(pow(off, steps), 1e6)};
 }
 
 struct ss_uncertain ss_result_uncertain(const struct ss_result *r) {
   const bool drawn = !ss_spread_certain(&r->uncertainty.model);
   const struct ss_spread further = ss_result_further(r), mean = ss_mean_spread(r->time, r->time_sd, r->iterations);
-  return (struct ss_uncertain){r->time, &r->components, &r->uncertainty, r->setting.label,
-                               drawn ? ss_spread_join(further, mean) : further};
+  return (struct ss_uncertain){.time = r->time,
+                               .components = &r->components,
+                               .uncertainty = &r->uncertainty,
+                               .label = r->setting.label,
+                               .own = drawn ? ss_spread_join(further, mean) : further};
 }
 
 struct ss_uncertain ss_result_dense_uncertain(const struct ss_result *r) {
-  return (struct ss_uncertain){r->dense_s, &r->dense_components, &r->dense_uncertainty, r->dense, {1, 1}};
+  return (struct ss_uncertain){.time = r->dense_s,
+                               .components = &r->dense_components,
+                               .uncertainty = &r->dense_uncertainty,
+                               .label = r->dense,
+                               .own = {1, 1}};
 }
 
 bool ss_result_ranged(const struct ss_result *r) {
   return !ss_spread_certain(&r->uncertainty.model) || r->extrapolated_from > 0;
 }
 
-/* Nobody knows how far off ranks are that were extrapolated from too few. */
-static bool known(const struct ss_result *r) {
-  return ss_result_ranged(r) && !isnan(ss_result_further(r).most);
+void ss_results_candidates(const struct ss_result *results, size_t n, struct ss_candidate *list) {
+  const struct ss_result *best, *next;
+  ss_results_rank(results, n, &best, &next);
+  for (size_t i = 0; i < n; i++)
+    list[i] = (struct ss_candidate){.of = ss_result_uncertain(&results[i]),
+                                    .left_out = ss_result_left_out(&results[i], best)};
 }
 
-void ss_result_add_range(struct ss_result *r) {
-  const struct ss_uncertain u = ss_result_uncertain(r);
-  r->time_low = r->time_high = NAN;
-  if (!known(r)) return;
-  if (ss_spread_certain(&r->uncertainty.model)) { /* nothing but what is known of extrapolated ranks */
-    r->time_low = r->time / u.own.most;
-    r->time_high = r->time * u.own.most;
-    return;
-  }
-  const struct ss_likely range = ss_range_of(&u);
-  r->time_low = range.low;
-  r->time_high = range.high;
-}
-
-static bool are_same(const struct ss_result *a, const struct ss_result *b) {
-  const struct ss_uncertain x = ss_result_uncertain(a), y = ss_result_uncertain(b);
-  return ss_uncertain_same(&x, &y);
-}
-
-/* s of what does not fit: more than any time, and no infinity, of which a share is as much. */
-#define NEVER 1e200
-
-/* Who wins most of the draws that `best` does not; NULL: nobody is there but what is the same as it. */
-static const struct ss_result *rival_of(const struct ss_result *results, size_t n, const struct ss_result *best,
-                                        const size_t *wins) {
-  size_t most = 0;
-  const struct ss_result *rival = NULL;
+bool ss_results_decide(struct ss_result *results, size_t n, struct ss_error *error) {
+  SS_AUTO_FREE struct ss_candidate *list = ss_alloc(n, sizeof *list);
+  if (!list) return ss_fail_memory(error, "comparing results");
+  ss_results_candidates(results, n, list);
+  const struct ss_uncertain dense = ss_result_dense_uncertain(results);
+  struct ss_decision ignored;
+  if (!ss_decide(list, n, dense.time > 0 ? &dense : NULL, &ignored, error)) return false;
   for (size_t i = 0; i < n; i++) {
-    if (are_same(&results[i], best) || ss_result_left_out(&results[i], best)) continue;
-    if (rival && (wins[i] < most || (wins[i] == most && results[i].time >= rival->time))) continue;
-    rival = &results[i];
-    most = wins[i];
+    struct ss_result *r = &results[i];
+    r->time_low = list[i].range.low;
+    r->time_high = list[i].range.high;
+    r->wins = list[i].wins;
+    r->next_low = list[i].next_ratio.low;
+    r->next_high = list[i].next_ratio.high;
+    r->dense_low = list[i].base_ratio.low;
+    r->dense_high = list[i].base_ratio.high;
   }
-  return rival;
-}
-
-struct ss_contest ss_results_contest(const struct ss_result *results, size_t n, const struct ss_result *best) {
-  struct ss_contest out = {.wins = NAN};
-  SS_AUTO_FREE size_t *wins = ss_alloc_zero(n, sizeof *wins);
-  SS_AUTO_FREE struct ss_uncertain *list = ss_alloc(n, sizeof *list);
-  if (!wins || !list || ss_spread_certain(&best->uncertainty.model) || isnan(best->time_low)) return out;
-  for (size_t i = 0; i < n; i++) {
-    list[i] = ss_result_uncertain(&results[i]);
-    if (ss_result_left_out(&results[i], best)) list[i].time = NEVER;
-  }
-  ss_draws_count_wins(list, n, wins);
-  out.wins = (double)wins[best - results] / SS_RANGE_DRAWS;
-  out.rival = rival_of(results, n, best, wins);
-  out.decided = out.wins >= 0.95 || !out.rival;
-  if (!out.rival) return out;
-  out.rival_wins = (double)wins[out.rival - results] / SS_RANGE_DRAWS;
-  const struct ss_uncertain a = ss_result_uncertain(best), b = ss_result_uncertain(out.rival);
-  out.against = ss_compare(&a, &b);
-  return out;
+  return true;
 }

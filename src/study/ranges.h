@@ -14,8 +14,10 @@ struct ss_uncertain {
   double time; /* s */
   const struct ss_components *components;
   const struct ss_uncertainty *uncertainty;
-  const char *label;    /* of whose own error is drawn apart */
-  struct ss_spread own; /* what it may be off besides, apart from all others: by ranks and iterations */
+  const char *label;               /* of whose own error is drawn apart */
+  struct ss_spread own;            /* what it may be off besides, apart from all others: by ranks and iterations */
+  const struct ss_uncertain *part; /* [parts] what it is the sum of in each draw; NULL: it is drawn itself */
+  size_t parts;
 };
 
 /* What a draw makes of a machine's numbers for that label: how many times as much each component costs, and what it
@@ -28,31 +30,47 @@ struct ss_drawn ss_draw_of(const struct ss_uncertainty *uncertainty, const char 
 /* The time in each draw. */
 void ss_draws_of(const struct ss_uncertain *uncertain, double out[SS_RANGE_DRAWS]);
 
-/* Adds to each of the n, wins[n], the draws in which it takes least; of equals the first does. */
-void ss_draws_count_wins(const struct ss_uncertain *list, size_t n, size_t *wins);
-
 /* Are both one thing under two names, equal in time and components? Its draws are then those of either. */
 bool ss_uncertain_same(const struct ss_uncertain *a, const struct ss_uncertain *b);
 
-/* Where a number lies, most likely. */
+/* Where a number lies, most likely: 5% and 95% of the draws; NaN: nobody knows, or nothing is uncertain. */
 struct ss_likely {
-  double low, high; /* 5% and 95% of the draws */
+  double low, high;
 };
-/* Sorts them. */
+/* Brings them into another order. */
 struct ss_likely ss_likely_of(double draws[SS_RANGE_DRAWS]);
-struct ss_likely ss_range_of(const struct ss_uncertain *uncertain);
 
-/* One time against another, draw by draw. */
-struct ss_comparison {
-  double wins;            /* share of the draws in which `a` takes less */
-  struct ss_likely ratio; /* of b's time to a's */
-  enum ss_component
-      most; /* what makes most of the spread of that ratio; SS_COMPONENTS: what is drawn for each apart */
+/* --- decisions ----------------------------------------------------------------------------------------------- */
+
+/* One of those that are compared: what it takes, and what draws say of that. */
+struct ss_candidate {
+  struct ss_uncertain of;
+  bool left_out;               /* wins nothing, as it does not fit where another one does */
+  struct ss_likely range;      /* of its time */
+  struct ss_likely next_ratio; /* of the time of the fastest other to its own, draw by draw */
+  struct ss_likely base_ratio; /* of the baseline's */
+  double wins;                 /* share of the draws in which no other takes less; NaN: nothing is drawn */
 };
-struct ss_comparison ss_compare(const struct ss_uncertain *a, const struct ss_uncertain *b);
 
-/* What would decide it: "the bandwidth between nodes"; NULL: no number of the machine, but the model itself. */
-const char *ss_comparison_measure(const struct ss_comparison *comparison);
+/* Who is fastest, by how much, and how sure that is: what sentences, tables and JSON say of a choice. What is the
+ * same as one before it is that one under another name: it wins nothing, and is no rival. */
+struct ss_decision {
+  const struct ss_candidate *best, *next; /* the first of equals; NULL: there is no second */
+  const struct ss_candidate *rival; /* the fastest in most of the draws that are not the best's; NULL: in 95 of 100
+                                       nobody else is, or nothing is drawn */
+  struct ss_likely rival_ratio;     /* of the rival's time to the best's */
+  const char *measure;              /* what would tell them apart: "the bandwidth between nodes"; NULL: no number of
+                                       the machine, but the model itself */
+};
+/* Fills in what draws say of the n candidates, at least one; `base` NULL: no baseline. The decision points into the
+ * list. */
+bool ss_decide(struct ss_candidate *list, size_t n, const struct ss_uncertain *base, struct ss_decision *out,
+               struct ss_error *error) SS_MUST_CHECK;
+/* Adds "time_s", "next", "next_time_s" and "margin", by how much of the time the next is slower. */
+void ss_decision_add_times(struct cJSON *object, const struct ss_decision *decision);
+/* Adds, where something is uncertain, what draws say: "time_low_s", "wins", "next_ratio_low", "dense_ratio_low" (of
+ * the baseline), "rival", "measure", ... */
+void ss_decision_add_draws(struct cJSON *object, const struct ss_decision *decision);
 
 /* --- of a mean over iterations --------------------------------------------------------------------------------- */
 
@@ -69,19 +87,9 @@ struct ss_spread ss_result_further(const struct ss_result *result);
 /* Its time, as few iterations leave it too, and its dense baseline's; they point into the result. */
 struct ss_uncertain ss_result_uncertain(const struct ss_result *result);
 struct ss_uncertain ss_result_dense_uncertain(const struct ss_result *result);
+/* Those of the n results of one cell, to be decided among. */
+void ss_results_candidates(const struct ss_result *results, size_t n, struct ss_candidate *list);
 /* May it have a range, once it is computed? */
 bool ss_result_ranged(const struct ss_result *result);
-/* Fills in time_low and time_high; NaN where nothing is uncertain. */
-void ss_result_add_range(struct ss_result *result);
-
-/* One result of a cell, the first of equals, against all others. What is the same in time and components as one
- * before it is that one under another name: it wins nothing, and is no rival. */
-struct ss_contest {
-  double wins; /* share of the draws in which it is the fastest; NaN: nothing is uncertain */
-  const struct ss_result
-      *rival;        /* the fastest in most of the other draws; else the next; NULL: nobody else is there */
-  double rival_wins; /* of the draws */
-  struct ss_comparison against; /* the rival */
-  bool decided;                 /* it is the fastest in 95 of 100 draws */
-};
-struct ss_contest ss_results_contest(const struct ss_result *results, size_t n, const struct ss_result *best);
+/* Fills in what draws say of the n results of one cell, which are all that it has. */
+bool ss_results_decide(struct ss_result *results, size_t n, struct ss_error *error) SS_MUST_CHECK;

@@ -54,7 +54,7 @@ void ss_results_rank(const struct ss_result *results, size_t n, const struct ss_
   }
 #define FIELD(name, member, is)                                                                                      \
   { name, offsetof(struct ss_result, member), is }
-enum { EXTRAPOLATED = SS_FIELD_LATER | SS_FIELD_JUDGED };
+enum { EXTRAPOLATED = SS_FIELD_LATER | SS_FIELD_JUDGED, BESIDE = SS_FIELD_LATER | SS_FIELD_DRAWN | SS_FIELD_BESIDE };
 const struct ss_result_field ss_result_fields[SS_RESULT_FIELDS] = {
     FIELD("time_s", time, SS_FIELD_MEAN | SS_FIELD_ADDS),
     FIELD("time_min_s", time_min, SS_FIELD_ADDS),
@@ -65,6 +65,11 @@ const struct ss_result_field ss_result_fields[SS_RESULT_FIELDS] = {
     FIELD("time_p95_s", fan.p95, SS_FIELD_LATER),
     FIELD("time_low_s", time_low, SS_FIELD_LATER | SS_FIELD_RANGE),
     FIELD("time_high_s", time_high, SS_FIELD_LATER | SS_FIELD_RANGE),
+    FIELD("wins", wins, BESIDE),
+    FIELD("next_ratio_low", next_low, BESIDE),
+    FIELD("next_ratio_high", next_high, BESIDE),
+    FIELD("dense_ratio_low", dense_low, SS_FIELD_LATER | SS_FIELD_DRAWN),
+    FIELD("dense_ratio_high", dense_high, SS_FIELD_LATER | SS_FIELD_DRAWN),
     PARTS("", components),
     PARTS("dense_", dense_components),
     FIELD("captured_s", captured, EXTRAPOLATED | SS_FIELD_ADDS),
@@ -157,7 +162,6 @@ static void add_ranges(struct ss_result *all, const struct ss_result *tensors, u
     most += tensors[t].time * further.most;
   }
   all->further = (struct ss_spread){half / all->time, most / all->time};
-  ss_result_add_range(all);
 }
 
 struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t count) {

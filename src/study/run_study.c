@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "share/share.h"
 #include "study/compute.h"
+#include "study/ranges.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -71,6 +72,10 @@ static bool hand_out(struct run *run, struct ss_error *error) {
     struct ss_result *from = out->result + out->count;
     const size_t n = arrange(run, &run->blocks[run->next], from);
     out->count += n;
+    for (size_t i = 0, k; i < n; i += k) {
+      k = ss_results_in_cell(from + i, n - i);
+      if (!ss_results_decide(from + i, k, error)) return false;
+    }
     if (l && l->ready && !l->ready(l, from, n, error)) return false;
   }
   return true;

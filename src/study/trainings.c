@@ -359,32 +359,11 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
 
 /* --- running ---------------------------------------------------------------------------------------------- */
 
-/* Of points of one workload and number of ranks, which follow each other. */
-static bool add_ranges(struct ss_training_point *p, size_t n, struct ss_error *error) {
-  SS_AUTO_FREE struct ss_uncertain *list = ss_alloc(n, sizeof *list);
-  SS_AUTO_FREE size_t *wins = ss_alloc_zero(n, sizeof *wins);
-  if (!list || !wins) return ss_fail_memory(error, "comparing systems");
-  for (size_t i = 0; i < n; i++) {
-    list[i] = ss_training_uncertain(&p[i]);
-    const struct ss_likely range = ss_range_of(&list[i]);
-    p[i].low = range.low;
-    p[i].high = range.high;
-  }
-  ss_draws_count_wins(list, n, wins);
-  for (size_t i = 0; i < n; i++) p[i].wins = (double)wins[i] / SS_RANGE_DRAWS;
-  return true;
-}
-
-static bool play(struct ss_training *t, unsigned jobs, struct ss_error *error) {
-  if (!ss_training_play(t, jobs, error)) return false;
-  for (size_t i = 0, n; i < t->points; i += n) {
-    struct ss_training_point *p = &t->point[i];
-    p->low = p->high = p->wins = NAN;
-    for (n = 1; i + n < t->points && p[n].fed == p->fed && p[n].ranks == p->ranks; n++)
-      p[n].low = p[n].high = p[n].wins = NAN;
-    if (!t->durations.certain && !add_ranges(p, n, error)) return false;
-  }
-  return true;
+size_t ss_training_group(const struct ss_training *t, size_t first) {
+  const struct ss_training_point *p = &t->point[first];
+  size_t n = 1;
+  while (first + n < t->points && p[n].fed == p->fed && p[n].ranks == p->ranks) n++;
+  return n;
 }
 
 /* What the mean of the measured iterations may be off, of which no more tell something than differ. */
@@ -399,8 +378,35 @@ static struct ss_spread mean_spread(const struct ss_training_point *p) {
   return ss_mean_spread(p->result.mean, n > 1 ? sqrt(squares / (double)(n - 1)) : 0, differ);
 }
 
-struct ss_uncertain ss_training_uncertain(const struct ss_training_point *p) {
-  return (struct ss_uncertain){p->result.mean, &p->components, &p->uncertainty, p->system->name, mean_spread(p)};
+bool ss_training_decide(const struct ss_training *t, size_t first, size_t n, struct ss_candidate *list,
+                        struct ss_decision *out, struct ss_error *error) {
+  const struct ss_training_point *p = &t->point[first];
+  for (size_t i = 0; i < n; i++)
+    list[i] =
+        (struct ss_candidate){.of = {.time = p[i].result.mean,
+                                     .components = &p[i].components,
+                                     .uncertainty = &p[i].uncertainty,
+                                     .label = p[i].system->name,
+                                     .own = t->durations.certain ? (struct ss_spread){1, 1} : mean_spread(&p[i])}};
+  return ss_decide(list, n, NULL, out, error);
+}
+
+static bool play(struct ss_training *t, unsigned jobs, struct ss_error *error) {
+  SS_AUTO_FREE struct ss_candidate *list = ss_alloc(t->points, sizeof *list);
+  if (!list) return ss_fail_memory(error, "comparing systems");
+  if (!ss_training_play(t, jobs, error)) return false;
+  for (size_t i = 0, n; i < t->points; i += n) {
+    struct ss_training_point *p = &t->point[i];
+    struct ss_decision ignored;
+    n = ss_training_group(t, i);
+    if (!ss_training_decide(t, i, n, list, &ignored, error)) return false;
+    for (size_t k = 0; k < n; k++) {
+      p[k].low = list[k].range.low;
+      p[k].high = list[k].range.high;
+      p[k].wins = list[k].wins;
+    }
+  }
+  return true;
 }
 
 /* The fastest system at the point's workload and ranks. */

@@ -38,8 +38,11 @@ void ss_train_study_close(struct ss_train_study *study);
 bool ss_train_studies_run(struct ss_train_study *study, size_t count, const struct ss_run_options *options,
                           bool sensitivity, struct ss_error *error) SS_MUST_CHECK;
 
-/* Its iteration; it points into the point. */
-struct ss_uncertain ss_training_uncertain(const struct ss_training_point *point);
+/* How many points from the first on are of its workload and number of ranks. */
+size_t ss_training_group(const struct ss_training *training, size_t first);
+/* Which system is fastest of n such points: `list`, [n], and the decision point into them. */
+bool ss_training_decide(const struct ss_training *training, size_t first, size_t n, struct ss_candidate *list,
+                        struct ss_decision *out, struct ss_error *error) SS_MUST_CHECK;
 
 /* The tree that `train --format json` prints, and its list of points; the caller's, NULL when memory is short. */
 struct cJSON *ss_train_study_json(const struct ss_train_study *study);

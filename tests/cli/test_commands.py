@@ -693,7 +693,7 @@ def answers_come_first_in_brief(folder):
     assert len(rows) == len(found) == 12 and all(p["exact"] is True and p["iterations"] == 50 for p in found)
     for row, p in zip(rows, found):
         most = max(q["time_s"] for q in found if q["cluster"] == p["cluster"])
-        assert f" {p['label']} " in row and row.count("#") == max(1, int(24 * p["time_s"] / most)), (row, p)
+        assert f" {p['label']} " in row and row.count("#") == max(1, int(12 * p["time_s"] / most)), (row, p)
         assert f" {max(p['bytes_sent_max'], p['bytes_received_max']) / 1e6:.3g} MB " in row, (row, p)
     assert "--wide" in call("run", "scenarios/demo.json", "--wide", "--format", "json", status=2)[1]
     wide = call("run", "scenarios/demo.json", "--wide")[0]

@@ -178,10 +178,10 @@ def captured_rank_counts_stay_as_they_are(folder):
     assert [row[head.index("extrapolated_from")] for row in rows] == ["", "4"] and rows[1][head.index("error_factor")]
     assert "extrapolated_from" not in ask(trace, "--ranks", "2", "--extrapolate", "--format", "csv").splitlines()[0]
     table = ask(trace, "--ranks", "2,8", "--extrapolate")
-    assert "mean over 3 to 6 iterations" in table and "4 of the ranks were captured; as far as they tell, it takes " in table
+    assert "mean over 3 to 6 iterations" in table and "4 of the ranks were captured; half of them predict all within a factor of " in table
     for more in (), ("--wide",):
         heading, *_ = (line.split() for line in ask(trace, "--ranks", 8, "--extrapolate", *more, schemes="ps").splitlines() if line.startswith("scheme"))
-        assert heading[1:4] == ["time", "low..high", "by"]
+        assert heading[1:4] == ["time", "(90%)", "by"]
 
 
 @test

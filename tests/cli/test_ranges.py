@@ -195,6 +195,17 @@ def agree(path, machine):
         equal = all(math.isclose(x, y, rel_tol=0, abs_tol=1e-9 * best["time_s"]) for x, y in
                     zip((best["time_s"], *parts_of(best)), (best["dense_s"], *parts_of(best, "dense_"))))
         near((row["dense_ratio_low"], row["dense_ratio_high"]), (1, 1) if equal else ratio(dense), row["dense"])
+        check_beside(cell, row, best, machine)
+
+
+def check_beside(cell, row, best, machine):
+    """Results say of themselves what plan says of the cheapest, and of the others as much."""
+    keys = ("wins", "next_ratio_low", "next_ratio_high", "dense_ratio_low", "dense_ratio_high")
+    assert [best[k] for k in keys] == [row[k] for k in keys] and abs(sum(p["wins"] for p in cell) - 1) < 1e-9, f"{best}"
+    for p in cell:
+        ahead = [b / a for a, b in zip(draws_of(p, machine), draws_of(best, machine))]
+        if p is not best:
+            near((p["next_ratio_low"], p["next_ratio_high"]), (1, 1) if same(p, best) else middle(ahead), p["label"])
 
 
 @test
@@ -398,12 +409,34 @@ def what_takes_no_time_has_no_range_to_speak_of(folder):
         assert row["time_s"] == 0 and row["wins"] == 1, f"{row}"
 
 
-def several(folder):
+def several(folder, full=64):
     path = folder / "several.safetensors"
     rng = random.Random(3)
     bags = lambda rows, n: [[rng.randrange(rows) for _ in range(n)] for _ in range(8)]
-    traces.write(path, [(traces.tensor("wide", 20000, 16), bags(20000, 300)), (traces.tensor("full", 64, 64), bags(64, 400))], 4)
+    traces.write(path, [(traces.tensor("wide", 20000, 16), bags(20000, 300)), (traces.tensor("full", full, 64), bags(full, 400 * full // 64))], 4)
     return str(path)
+
+
+@test
+def each_tensor_with_its_own_draws_what_its_schemes_draw(folder):
+    """All together it is one candidate more: in each draw the sum of its tensors', which share the machine's factors and each scheme's."""
+    path = scenario(folder, trace=several(folder, 8192), ranks=[4], iterations="0:2", schemes=["allreduce", "allgather", "zen"])
+    machine, by_tensor = Machine(spreads_of(cluster())), {}
+    for p in points(path):
+        by_tensor.setdefault(p["tensor"], []).append(p)
+    together = by_tensor.pop("*")
+    chosen = [min(list_, key=lambda p: p["time_s"]) for list_ in by_tensor.values()]
+    assert len({p["label"] for p in chosen}) > 1, "one scheme is the cheapest of all: this shows nothing"
+    draws = {p["label"]: draws_of(p, machine) for p in together}
+    draws[None] = [sum(d) for d in zip(*(draws_of(p, machine) for p in chosen))]
+    row = plans(path)[-1]
+    assert (row["tensor"], row["label"]) == ("*", None) and row["candidates"] == 3
+    winners = [min(draws, key=lambda label: draws[label][d]) for d in range(DRAWS)]
+    assert row["wins"] == winners.count(None) / DRAWS, f"{row['wins']}, not {winners.count(None) / DRAWS}"
+    near((row["time_low_s"], row["time_high_s"]), middle(draws[None]), "each")
+    near((row["next_ratio_low"], row["next_ratio_high"]), middle([b / a for a, b in zip(draws[None], draws[row["next"]])]), row["next"])
+    others = sorted((label for label in draws if label), key=lambda label: -winners.count(label))
+    assert row["rival"] == (others[0] if row["wins"] < 0.95 else None), f"{row}"
 
 
 @test

@@ -22,7 +22,7 @@ from tap import test, write_json
 
 BIBLE, WORDNET = (str(ROOT / "traces" / f"{name}.safetensors") for name in ("bible-kjv-16", "wordnet-64"))
 # Names and places: they differ by what a run says of itself.
-PLACE = ("at", "point_hash", "result_hash")
+PLACE = ("at", "point_hash", "result_hash", "wins", "next_ratio_low", "next_ratio_high")  # the last three: of who is beside it
 
 
 def fails(*arguments, says, status=2, cwd=ROOT):

@@ -3,7 +3,6 @@
 
 #include "figures/plot_drawing.h"
 #include "report/columns.h"
-#include "report/page_parts.h"
 #include "report/results_table.h"
 #include "report/table.h"
 #include "report/tables.h"
@@ -157,32 +156,15 @@ static void expect_within(struct shown *s, const char *wanted) {
 }
 
 static void plan(const struct ss_study *study, const struct ss_results *results) {
-  struct ss_plan made;
+  cJSON *tree;
   struct shown s;
   struct ss_error error = {0};
   begin(&s);
-  assert_true(ss_plan_make(results, &made, &error));
-  cJSON *tree = ss_plan_json(&made, ss_study_name(study));
+  assert_true(ss_study_plan(study, results, &tree, &error));
   if (!ss_plan_table(tree, (struct ss_iterations_played){1, 1}, false, s.stream, &error)) fail_msg("%s", error.text);
   cJSON_Delete(tree);
-  expect_within(&s, "small, 10.4 us; the next of 2, large, takes 3.8% longer");
-  ss_plan_free(&made);
+  expect_within(&s, "small is fastest, 10.4 us; large takes 1.04 times as long (of 2 candidates)");
 }
 TEST(plans_say_how_much_longer) {
   with_answers(plan);
-}
-
-static void answer(const struct ss_study *study, const struct ss_results *results) {
-  const struct ss_page page = {.name = ss_study_name(study), .results = results};
-  struct ss_page_cells cells;
-  struct shown s;
-  struct ss_error error = {0};
-  begin(&s);
-  if (!ss_page_cells_make(results, &cells, &error) || !ss_page_answer(&page, &cells, s.stream, &error))
-    fail_msg("%s", error.text);
-  expect_within(&s, "<strong>10.4 us</strong>; the next is too close to call.</p>\n<p>tensor: small");
-  ss_page_cells_free(&cells);
-}
-TEST(pages_say_how_much_longer) {
-  with_answers(answer);
 }
