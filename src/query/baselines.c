@@ -76,6 +76,7 @@ static bool check_stored(struct ss_node point, struct ss_error *error) {
   struct ss_node label, ranks, tensor, at, field;
   const char *text;
   uint64_t count;
+  double value;
   if (!ss_node_need(point, "label", &label, error) || !ss_node_text(label, &text, error) ||
       !ss_node_need(point, "ranks", &ranks, error) || !ss_node_count(ranks, 1, UINT32_MAX, &count, error) ||
       !ss_node_need(point, "tensor", &tensor, error) || !ss_node_text(tensor, &text, error) ||
@@ -84,13 +85,8 @@ static bool check_stored(struct ss_node point, struct ss_error *error) {
   if (!ss_node_is_object(at)) return ss_node_fail(at, error, "expected an object: a place in the sweep");
   for (size_t i = 0; i < sizeof values / sizeof *values; i++)
     if (!ss_node_need(point, values[i], &field, error)) return false;
-  for (size_t i = 0; i < SS_RESULT_FIELDS; i++) {
-    field = ss_node_get(point, ss_result_fields[i].name);
-    double value;
-    if (!ss_node_present(field) || ss_node_is_null(field)) continue;
-    if (!ss_node_is_number(field)) return ss_node_fail(field, error, "expected a number or null");
-    if (!ss_node_quantity(field, SS_NUMBER, &value, error)) return false;
-  }
+  for (size_t i = 0; i < SS_RESULT_FIELDS; i++)
+    if (!ss_result_read_number(point, i, &value, error)) return false;
   return true;
 }
 

@@ -16,12 +16,6 @@ enum { OVERLAPS, SHARES, FORMATS, HASHING };
 static const char *const names[] = {"overlaps", "shares", "formats", "hashing", NULL};
 enum { PAIRS_MAX = 200, PARTS_MAX = 1024, ROWS_MAX = 1 << 26 };
 
-static cJSON *add_object(cJSON *list) {
-  cJSON *item = cJSON_CreateObject();
-  cJSON_AddItemToArray(list, item);
-  return item;
-}
-
 /* What a request says; a kind needs what is its own. */
 struct measure {
   unsigned kind; /* by names[] */
@@ -100,9 +94,9 @@ static bool of_trace(struct ss_node node, const struct ss_request *request, cons
   if (!count || !count_iterations(trace, pairs, &h)) return ss_fail_memory(error, "measuring a trace");
   for (uint64_t i = 0; h.all && i < bins; i++) {
     const double share = (double)count[i] / (double)h.all;
-    cJSON *item = add_object(list);
-    ss_json_add(item, SS_N(pairs ? "overlap" : "part", pairs ? ((double)i + 0.5) / (double)bins : (double)i + 1),
-                SS_N(pairs ? "density" : "share", pairs ? share * (double)bins : share));
+    cJSON_AddItemToArray(list, pairs ? ss_json_object(SS_N("overlap", ((double)i + 0.5) / (double)bins),
+                                                      SS_N("density", share * (double)bins))
+                                     : ss_json_object(SS_N("part", (double)i + 1), SS_N("share", share)));
   }
   return true;
 }
@@ -150,9 +144,8 @@ static bool draw_each(struct drawing *d, bool (*act)(const struct drawing *d, cJ
 /* --- sizes of formats --------------------------------------------------------------------------------------- */
 
 static void add_size(cJSON *list, const char *name, const struct drawing *s, uint64_t bytes) {
-  cJSON *item = add_object(list);
-  ss_json_add(item, SS_T("format", name), SS_N("density", s->density),
-              SS_N("size", (double)bytes / (4 * (double)s->of->elements)));
+  cJSON_AddItemToArray(list, ss_json_object(SS_T("format", name), SS_N("density", s->density),
+                                            SS_N("size", (double)bytes / (4 * (double)s->of->elements))));
 }
 
 /* All servers' parts together, each encoded as a server would. */
@@ -226,11 +219,12 @@ static bool time_hashing(const struct drawing *h, double memory, uint32_t probes
     const double taken = seconds_of(CLOCK_MONOTONIC) - begin;
     sum += taken, least = fmin(least, taken), most = fmax(most, taken);
   }
-  cJSON *item = add_object(list);
-  ss_json_add(item, SS_N("memory", memory), SS_N("probes", probes), SS_N("density", h->density),
-              SS_N("time_s", sum / (double)h->of->repeats), SS_N("fastest_s", least), SS_N("slowest_s", most),
-              SS_N("busy", sum > 0 ? fmax(0, 1 - (seconds_of(CLOCK_THREAD_CPUTIME_ID) - computed_before) / sum) : 0),
-              SS_N("serial", h->count ? (double)tally.serial / (double)h->count : 0));
+  const double computed = seconds_of(CLOCK_THREAD_CPUTIME_ID) - computed_before;
+  cJSON_AddItemToArray(list, ss_json_object(SS_N("memory", memory), SS_N("probes", probes),
+                                            SS_N("density", h->density), SS_N("time_s", sum / (double)h->of->repeats),
+                                            SS_N("fastest_s", least), SS_N("slowest_s", most),
+                                            SS_N("busy", sum > 0 ? fmax(0, 1 - computed / sum) : 0),
+                                            SS_N("serial", h->count ? (double)tally.serial / (double)h->count : 0)));
   return true;
 }
 
@@ -257,9 +251,8 @@ static bool play_hash(uint64_t nnz, const struct ss_hash_memory *memory, bool lo
   const struct ss_hash_output out = {.rows = placed, .offsets = offsets};
   if (!(lossy ? ss_hash_lossy(memory, &in, &out, error) : ss_hash_hierarchical(memory, &in, &out, &tally, error)))
     return false;
-  *out_tree = cJSON_CreateObject();
-  ss_json_add(*out_tree, SS_N("lost", 1 - (double)offsets[memory->parts] / (double)nnz),
-              SS_N("serial", (double)tally.serial / (double)nnz));
+  *out_tree = ss_json_object(SS_N("lost", 1 - (double)offsets[memory->parts] / (double)nnz),
+                             SS_N("serial", (double)tally.serial / (double)nnz));
   return true;
 }
 

@@ -116,7 +116,7 @@ static double work_at(struct ss_crossover_study *s, double x) {
 static bool fits(struct ss_crossover_study *s, double x, struct ss_error *error) {
   struct trial p;
   struct ss_error why = {.status = SS_OK};
-  struct ss_study *study = NULL;
+  SS_AUTO_STUDY struct ss_study *study = NULL;
   size_t count;
   bool ok = set_trial(s, x, &p, &why);
   if (ok) ok = open_trial(s, &p, &study, &why);
@@ -126,7 +126,6 @@ static bool fits(struct ss_crossover_study *s, double x, struct ss_error *error)
     snprintf(named.setting.label, sizeof named.setting.label, "%s", s->duel.side[i > 0].label);
     ok = ss_point_fits(&named, named.verify, &why);
   }
-  ss_study_close(study);
   cJSON_Delete(p.document);
   if (ok || why.status != SS_MACHINE) return true;
   return ss_fail(error, SS_MACHINE, "%s = %g: %s", ss_axes[s->duel.over].name, x, why.text);
@@ -137,17 +136,15 @@ static bool play(const struct ss_crossover_study *s, const struct trial *trial, 
   const struct ss_watcher within = {.stops = s->watcher ? s->watcher->stops : NULL,
                                     .context = s->watcher ? s->watcher->context : NULL};
   const struct ss_run_options options = {.jobs = s->jobs, .watcher = &within};
-  struct ss_study *study;
-  struct ss_results results = {0};
+  SS_AUTO_STUDY struct ss_study *study = NULL;
+  SS_AUTO(ss_results_free) struct ss_results results = {0};
   if (!open_trial(s, trial, &study, error)) return false;
-  bool ok = ss_study_run(study, &options, &results, error);
+  const bool ok = ss_study_run(study, &options, &results, error);
   for (int i = 0; ok && i < 2; i++) {
     out->time[i] = results.result[i].time;
     out->components[i] = results.result[i].components;
     out->uncertainty[i] = results.result[i].uncertainty;
   }
-  ss_results_free(&results);
-  ss_study_close(study);
   return ok;
 }
 

@@ -457,15 +457,22 @@ static const struct ss_field_spec others[] = {
     {.name = NULL}};
 static const struct ss_object_spec others_spec = {.field = others};
 
+bool ss_result_read_number(struct ss_node node, size_t field, double *out, struct ss_error *error) {
+  const struct ss_node value = ss_node_get(node, ss_result_fields[field].name);
+  *out = NAN;
+  if (!ss_node_present(value) || ss_node_is_null(value)) return true;
+  return ss_node_is_number(value) ? ss_node_quantity(value, SS_NUMBER, out, error)
+                                  : ss_node_fail(value, error, "expected a number or null");
+}
+
 static bool read_numbers(struct ss_node node, struct ss_result *r, struct ss_error *error) {
   for (size_t i = 0; i < SS_RESULT_FIELDS; i++) {
-    const struct ss_result_field *field = &ss_result_fields[i];
-    struct ss_node value = ss_node_get(node, field->name);
-    double number = NAN;
-    if (!(field->is & SS_FIELD_LATER) && !ss_node_need(node, field->name, &value, error)) return false;
-    if (ss_node_present(value) && !ss_node_is_null(value) && !ss_node_is_number(value))
-      return ss_node_fail(value, error, "expected a number or null");
-    if (ss_node_is_number(value) && !ss_node_quantity(value, SS_NUMBER, &number, error)) return false;
+    const bool later = ss_result_fields[i].is & SS_FIELD_LATER;
+    struct ss_node value;
+    double number;
+    if ((!later && !ss_node_need(node, ss_result_fields[i].name, &value, error)) ||
+        !ss_result_read_number(node, i, &number, error))
+      return false;
     ss_result_set_value(r, i, number);
   }
   return true;

@@ -145,6 +145,8 @@ struct cJSON *ss_results_json(const struct ss_results *results, const char *scen
 
 /* --- reading back what was written -------------------------------------------------------------------------- */
 
+/* What the node says of ss_result_fields[field]: a number, or NaN where there is null or nothing. */
+bool ss_result_read_number(struct ss_node node, size_t field, double *out, struct ss_error *error) SS_MUST_CHECK;
 /* The point's identity, of a point that has one: "*" has none, nor has a file of an older program. */
 bool ss_result_read_identity(struct ss_node node, struct ss_identity *out);
 /* Is the result that was read what was written? Its "result_hash" says so; without one nobody knows. */

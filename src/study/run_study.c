@@ -56,14 +56,6 @@ static size_t arrange(const struct run *run, const struct block *block, struct s
   return n;
 }
 
-static size_t arranged(const struct run *run, const struct block *block) {
-  const uint32_t tensors = tensors_of(run, block);
-  size_t stars = 0;
-  for (size_t j = block->first; j < block->end; j += run->all.points[j]->siblings)
-    stars += tensors > 1 && run->all.points[j]->siblings == tensors;
-  return block->end - block->first + stars;
-}
-
 /* Hands out every block that is complete, up to the first that is not. */
 static bool hand_out(struct run *run, struct ss_error *error) {
   struct ss_results_listener *l = run->listener;
@@ -81,31 +73,29 @@ static bool hand_out(struct run *run, struct ss_error *error) {
   return true;
 }
 
-/* The blocks of a study, whose first point is number i; returns how many results it has. */
-static size_t add_blocks(struct run *run, size_t study, size_t i) {
+/* The blocks of a study, whose first point is number `first`, and room for its results. */
+static bool add_blocks(struct run *run, size_t study, size_t first, struct ss_error *error) {
   const struct ss_point *const *points = run->all.points;
-  size_t count, results = 0;
+  struct block *b = NULL;
+  size_t count, stars = 0;
   (void)ss_study_points(run->study[study], &count);
-  for (const size_t end = i + count; i < end;) {
-    struct block *b = &run->blocks[run->block_count];
-    *b = (struct block){.out = &run->out[study], .first = i};
-    for (; i < end && points[i]->cluster_name == points[b->first]->cluster_name &&
-           points[i]->ranks == points[b->first]->ranks;
-         i++)
-      run->block_of[i] = run->block_count;
-    b->end = i;
-    run->block_count++;
-    results += arranged(run, b);
+  for (size_t i = first; i < first + count; i++) {
+    if (!b || points[i]->cluster_name != points[b->first]->cluster_name ||
+        points[i]->ranks != points[b->first]->ranks) {
+      b = &run->blocks[run->block_count++];
+      *b = (struct block){.out = &run->out[study], .first = i};
+    }
+    b->end = i + 1;
+    run->block_of[i] = run->block_count - 1;
+    stars += points[i]->siblings > 1;
   }
-  return results;
+  run->out[study].result = ss_alloc_zero(count + stars / 2, sizeof *run->out[study].result);
+  return run->out[study].result || ss_fail_memory(error, "listing results");
 }
 
 static bool open_blocks(struct run *run, struct ss_error *error) {
-  for (size_t k = 0; k < run->studies; k++) {
-    const size_t first = run->block_count ? run->blocks[run->block_count - 1].end : 0;
-    run->out[k].result = ss_alloc_zero(add_blocks(run, k, first), sizeof *run->out[k].result);
-    if (!run->out[k].result) return ss_fail_memory(error, "listing results");
-  }
+  for (size_t k = 0; k < run->studies; k++)
+    if (!add_blocks(run, k, run->block_count ? run->blocks[run->block_count - 1].end : 0, error)) return false;
   return true;
 }
 

@@ -34,7 +34,8 @@ static const struct ss_field_spec uniform_fields[] = {
 static const struct ss_object_spec uniform_spec = {.says = "one tensor, as dense on every rank",
                                                    .field = uniform_fields};
 
-static bool read_uniform(struct ss_node node, struct ss_source *out, struct ss_error *error) {
+static bool read_uniform(struct ss_node node, void *source, struct ss_error *error) {
+  struct ss_source *out = source;
   struct uniform u;
   uint64_t bytes;
   if (!ss_object_read(&uniform_spec, node, &u, error)) return false;
@@ -64,11 +65,12 @@ static const struct ss_field_spec synth_fields[] = {
     {.name = NULL}};
 static const struct ss_object_spec synth_spec = {.says = "lookups that follow Zipf's law", .field = synth_fields};
 
-static bool read_synth(struct ss_node node, struct ss_drawn *drawn, struct ss_source *out, struct ss_error *error) {
+static bool read_synth(struct ss_node node, void *source, struct ss_error *error) {
+  struct ss_source *out = source;
   struct ss_synth s;
   ss_synth_defaults(&s);
   if (!ss_object_read(&synth_spec, node, &s, error)) return false;
-  s.drawn = drawn;
+  s.drawn = out->drawn;
   out->seed = s.seed;
   return ss_trace_synth(&s, &out->trace, error) || ss_fail_prefix(error, "%s: trace.synth", ss_doc_name(node.doc));
 }
@@ -83,7 +85,8 @@ static const struct ss_field_spec gradient_fields[] = {
 static const struct ss_object_spec gradient_spec = {.says = "synthetic gradients, with values",
                                                     .field = gradient_fields};
 
-static bool read_gradient(struct ss_node node, struct ss_source *out, struct ss_error *error) {
+static bool read_gradient(struct ss_node node, void *source, struct ss_error *error) {
+  struct ss_source *out = source;
   struct ss_gradient *g = &out->gradient;
   if (!ss_gradient_read(&gradient_spec, node, g, error)) return false;
   if (g->layers > g->elements)
@@ -95,10 +98,11 @@ static bool read_gradient(struct ss_node node, struct ss_source *out, struct ss_
 
 /* --- where it comes from ------------------------------------------------------------------------------------ */
 
-static const struct ss_field_spec trace_fields[] = {{"uniform", NULL, SS_IS_OBJECT(&uniform_spec)},
-                                                    {"synth", NULL, SS_IS_OBJECT(&synth_spec)},
-                                                    {"gradient", NULL, SS_IS_OBJECT(&gradient_spec)},
-                                                    {.name = NULL}};
+static const struct ss_field_spec trace_fields[] = {
+    {"uniform", NULL, SS_IS_OBJECT(&uniform_spec), .read = read_uniform},
+    {"synth", NULL, SS_IS_OBJECT(&synth_spec), .read = read_synth},
+    {"gradient", NULL, SS_IS_OBJECT(&gradient_spec), .read = read_gradient},
+    {.name = NULL}};
 static const struct ss_object_spec trace_spec = {.name = "trace",
                                                  .says = "what to make",
                                                  .field = trace_fields,
@@ -121,20 +125,14 @@ static bool read_file(struct ss_node node, const char *base, struct ss_source *o
   return true;
 }
 
-static bool read_source(const struct ss_sources *sources, struct ss_node node, const char *base,
-                        struct ss_source *out, struct ss_error *error) {
-  const char *name = "uniform";
+static bool read_source(struct ss_node node, const char *base, struct ss_source *out, struct ss_error *error) {
+  const char *name;
   out->seed = 1;
   if (ss_node_is_object(node)) {
-    if (!ss_object_check_keys(&trace_spec, node, error)) return false;
-    struct ss_node inside = ss_node_first(node);
     if (ss_node_size(node) != 1)
       return ss_node_fail(node, error, "say one of \"uniform\", \"synth\" and \"gradient\"");
-    name = ss_node_key(inside);
-    if (strcmp(name, "synth") == 0      ? !read_synth(inside, sources->drawn, out, error)
-        : strcmp(name, "gradient") == 0 ? !read_gradient(inside, out, error)
-                                        : !read_uniform(inside, out, error))
-      return false;
+    if (!ss_object_read(&trace_spec, node, out, error)) return false;
+    name = ss_node_key(ss_node_first(node));
   } else {
     if (!ss_node_is_text(node))
       return ss_node_fail(node, error,
@@ -176,9 +174,9 @@ bool ss_sources_find(struct ss_sources *sources, struct ss_node node, const char
       }
   struct ss_source *fresh = ss_alloc_zero(1, sizeof *fresh);
   if (!fresh) return ss_fail_memory(error, "opening a trace");
-  fresh->key = key;
+  *fresh = (struct ss_source){.key = key, .drawn = sources->drawn};
   key = NULL;
-  if (read_source(sources, node, base, fresh, error)) return append(sources, fresh, out, error);
+  if (read_source(node, base, fresh, error)) return append(sources, fresh, out, error);
   close_source(fresh);
   return false;
 }

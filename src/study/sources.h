@@ -12,7 +12,8 @@ struct ss_source {
   struct ss_gradient gradient;
   struct ss_uniform uniform;
   uint64_t hash, seed;
-  bool borrowed; /* the trace is somebody else's */
+  struct ss_drawn *drawn; /* synthetic lookups that are known; NULL: none */
+  bool borrowed;          /* the trace is somebody else's */
 };
 
 /* The ways to say a trace: a file, or what to make; and one that has lookups. */

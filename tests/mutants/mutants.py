@@ -673,8 +673,8 @@ MUTANTS = [
            "return option->kind == SS_OPTION_CHOICE &&",
            "return option->kind == SS_OPTION_CHOICE && false &&", cli="plan"),
     Mutant("a density of overlaps is a share", "src/query/measures.c",
-           "pairs ? share * (double)bins : share",
-           "share", cli="plot"),
+           'SS_N("density", share * (double)bins)',
+           'SS_N("density", share)', cli="plot"),
     # --- what a test of its own had to see: words, units, choices
     Mutant("1000 us are no millisecond on an axis", "src/figures/plot_drawing.c",
            "most >= unit * 1000 * 0.9999",
