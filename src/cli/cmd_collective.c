@@ -195,7 +195,7 @@ static bool play_one(const struct answer *out, size_t algorithm, const struct ss
   struct ss_variants varied = {.count = 0};
   const bool of_whole = ss_uncertainty_of_call(out->cluster, &asked, &p->uncertainty);
   if (out->a->certain) p->uncertainty = ss_certain;
-  else if (!of_whole) p->uncertainty = ss_uncertainty_of(out->cluster, &none, out->a->ranks);
+  else if (!of_whole) p->uncertainty = ss_uncertainty_of(out->cluster, &none, out->a->ranks, SS_COLLECTIVES);
   if (!of_whole) ss_variants_make(&varied, out->cluster, &p->uncertainty);
   for (uint32_t i = 0; i < varied.count; i++) clusters[1 + i] = &varied.cluster[i];
   p->call = out->tuned ? ss_choice_call(out->cluster, *choice, out->collective, out->a->ranks, bytes)

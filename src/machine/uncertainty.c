@@ -103,8 +103,8 @@ static void add_unknown_exchanges(struct ss_uncertainty *u, const struct ss_clus
     u->of[SS_EXCHANGE_TRANSFER] = ss_spread_join(u->of[SS_TRANSFER], unknown_exchanges);
 }
 
-static struct ss_uncertainty uncertainty_of(const struct ss_cluster *c, const struct ss_device *device,
-                                            uint32_t ranks, uint32_t collective) {
+struct ss_uncertainty ss_uncertainty_of(const struct ss_cluster *c, const struct ss_device *device, uint32_t ranks,
+                                        uint32_t collective) {
   struct ss_uncertainty u = ss_certain;
   const bool between = ranks > c->gpus_per_node, inside = c->gpus_per_node > 1 && c->has_intra;
   u.model = of_the_model;
@@ -123,15 +123,6 @@ static struct ss_uncertainty uncertainty_of(const struct ss_cluster *c, const st
   return u;
 }
 
-struct ss_uncertainty ss_uncertainty_of_allreduce(const struct ss_cluster *c, const struct ss_device *device,
-                                                  uint32_t ranks) {
-  return uncertainty_of(c, device, ranks, SS_ALLREDUCE);
-}
-
-struct ss_uncertainty ss_uncertainty_of(const struct ss_cluster *c, const struct ss_device *device, uint32_t ranks) {
-  return uncertainty_of(c, device, ranks, SS_COLLECTIVES);
-}
-
 bool ss_uncertainty_of_call(const struct ss_cluster *c, const struct ss_accuracy_question *asked,
                             struct ss_uncertainty *out) {
   *out = ss_certain;
@@ -144,7 +135,7 @@ bool ss_uncertainty_of_call(const struct ss_cluster *c, const struct ss_accuracy
 
 struct ss_uncertainty ss_uncertainty_of_training(const struct ss_cluster *c, const struct ss_device *device,
                                                  uint32_t ranks) {
-  struct ss_uncertainty u = ss_uncertainty_of(c, device, ranks);
+  struct ss_uncertainty u = ss_uncertainty_of(c, device, ranks, SS_COLLECTIVES);
   const bool between = ranks > c->gpus_per_node, inside = c->gpus_per_node > 1 && c->has_intra;
   const bool predicted[] = {
       [SS_LATENCY] = between || !inside,

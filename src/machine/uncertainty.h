@@ -36,12 +36,10 @@ bool ss_component_uncertain(const struct ss_uncertainty *uncertainty, enum ss_co
 extern const struct ss_uncertainty ss_certain;
 
 /* Of a run of so many ranks. A fitted cluster says it by class of what was measured (machine/accuracy.h); of others
- * the "source" of a number does: what nobody gives a source is taken as it is. */
+ * the "source" of a number does: what nobody gives a source is taken as it is. `collective`: of enum ss_collective
+ * what is run, which may have been measured itself; SS_COLLECTIVES: a scheme of another kind. */
 struct ss_uncertainty ss_uncertainty_of(const struct ss_cluster *cluster, const struct ss_device *device,
-                                        uint32_t ranks);
-/* The same of a dense all-reduce, which may have been measured itself. */
-struct ss_uncertainty ss_uncertainty_of_allreduce(const struct ss_cluster *cluster, const struct ss_device *device,
-                                                  uint32_t ranks);
+                                        uint32_t ranks, uint32_t collective);
 /* Of a call of a collective that libraries have, on a fitted cluster: its class is that of the whole time, which is
  * all taken as SS_TRANSFER. False: the cluster has no accuracy, or its numbers were replaced. */
 bool ss_uncertainty_of_call(const struct ss_cluster *cluster, const struct ss_accuracy_question *asked,

@@ -185,7 +185,7 @@ static struct ss_uncertainty uncertainty_of(const struct ss_crossover_study *s) 
   const bool over_ranks = s->duel.over == SS_OVER_RANKS && s->found.crossings > 0;
   const uint32_t asked = over_ranks ? (uint32_t)s->found.crossing[0].at : s->duel.ranks;
   const bool flat = s->duel.form != SS_FORM_NODES && asked <= c->gpus_per_node;
-  return ss_uncertainty_of(c, &none, flat ? c->gpus_per_node + 1 : asked);
+  return ss_uncertainty_of(c, &none, flat ? c->gpus_per_node + 1 : asked, SS_COLLECTIVES);
 }
 
 /* False: there are no costs, for a reason that the search has told. */

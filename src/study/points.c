@@ -490,9 +490,10 @@ static bool add_points(struct ss_study *s, const struct cell *p, const struct ss
   point.servers = ss_setting_servers(&point.setting, layout);
   const bool allreduce = strcmp(point.setting.scheme->name, "allreduce") == 0;
   point.dense_uncertainty =
-      p->certain ? ss_certain : ss_uncertainty_of_allreduce(&point.cluster, &point.device, ranks);
-  point.uncertainty =
-      p->certain || allreduce ? point.dense_uncertainty : ss_uncertainty_of(&point.cluster, &point.device, ranks);
+      p->certain ? ss_certain : ss_uncertainty_of(&point.cluster, &point.device, ranks, SS_ALLREDUCE);
+  point.uncertainty = p->certain || allreduce
+                          ? point.dense_uncertainty
+                          : ss_uncertainty_of(&point.cluster, &point.device, ranks, SS_COLLECTIVES);
   if (!ss_setting_check(&point.setting, layout, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
   tell_dense(s, &point, layout);
   if (!draws_fit(s, &point, error) || !values_at_hand(&point, p, scheme, error) ||
