@@ -3,9 +3,11 @@
 from models/measured. Arguments: the program, the source tree; --clusters FOLDER: only the clusters, into it; --later: only
 the table of runs that no fit saw."""
 import json
+import math
 import os
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -49,8 +51,14 @@ MACHINES = {
        for system, version, setup in SETUPS},
 }
 
-# Runs that no fit saw: title, system, nodes of those that clusters are fitted to.
-UNSEEN = {"LUMI": ("lumi", (8, 16, 32)), "Leonardo": ("leonardo", (4, 8, 16, 32, 64, 128, 200, 254, 512)), "MareNostrum 5": ("mare_nostrum", (32,))}
+# Runs that no fit saw: title, the rows of its system, tasks a node of what is judged, those that are fitted.
+LEONARDO = [f"nodes={n},gpus_per_node=1" for n in (4, 8, 16, 32, 64, 128, 200, 254, 512)]
+UNSEEN = {
+    "LUMI": (where(system="lumi", tasks_per_node="1"), 1, ["nodes=8", "nodes=16", "nodes=32"]),
+    "Leonardo": (where(system="leonardo", tasks_per_node="1"), 1, LEONARDO),
+    "Leonardo, 4 tasks a node": ([*where(system="leonardo"), "--gpus-per-node", "32", "--nics", "1"], 4, LEONARDO),
+    "MareNostrum 5": (where(system="mare_nostrum", tasks_per_node="1"), 1, ["nodes=32"]),
+}
 # 4 H100 and 4 cards of 200 Gbit/s a node, as data sheets have them: what NCCL's tuner knows of a machine.
 ACCELERATED = {"name": "mare-nostrum-5-acc", "model": "fair", "latency": "5us", "bandwidth": "25GB/s", "gpus_per_node": 4, "nics": 4,
                "intra": {"latency": "1us", "bandwidth": "450GB/s"}, "library": {"name": "nccl", "version": "2.21", "gpu": "hopper"}}
@@ -169,14 +177,18 @@ def section():
 
 def unseen():
     """Of each machine, what its other runs say of runs on other numbers of nodes, and of collectives that they did not have."""
-    lines = ["| machine | nodes | times | median, 90% within, pairs ranked right | by collective |", "|---|---|--:|---|---|"]
-    for title, (system, nodes) in UNSEEN.items():
-        report = json.loads(call(MPI, LATER, *where(system=system, tasks_per_node="1"), *LARGE, "--validate", "--format", "json",
-                                 *(word for n in nodes for word in ("--fit-on", f"nodes={n}"))))
-        seen = sorted({t["nodes"] for t in report["times"] if t["predicted_s"] is not None})
-        known = sum(t["predicted_s"] is not None for t in report["times"])
-        parts = [f"{c} {error(report, c)[0]}" for c in ("allreduce", "allgather", "reduce_scatter", "reduce", "broadcast") if error(report, c)[0] != "-"]
-        lines.append(f"| {title} | {', '.join(f'{n:,}' for n in seen)} | {known} | {', '.join([*error(report), pairs(report)])} | {', '.join(parts)} |")
+    lines = ["| machine | nodes | times | median, 90% within | by collective |", "|---|---|--:|---|---|"]
+    for title, (rows, tasks, fitted) in UNSEEN.items():
+        report = json.loads(call(MPI, LATER, *rows, *LARGE, "--validate", "--format", "json", *(word for what in fitted for word in ("--fit-on", what))))
+        times = [t for t in report["times"] if t["predicted_s"] is not None and t["source"] == LATER and t["gpus_per_node"] == tasks]
+        off = {}
+        for t in times:
+            for of in ("all", t["collective"]):
+                off.setdefault(of, []).append(abs(t["predicted_s"] / t["measured_s"] - 1))
+        medians = {of: f"{100 * statistics.median(errors):.1f}%" for of, errors in off.items()}
+        most = sorted(off["all"])[math.ceil(0.9 * len(times)) - 1]
+        lines.append(f"| {title} | {', '.join(f'{n:,}' for n in sorted({t['nodes'] for t in times}))} | {len(times)} | {medians.pop('all')}, {100 * most:.0f}% | "
+                     f"{', '.join(f'{of} {error}' for of, error in sorted(medians.items()))} |")
     return "\n".join(lines)
 
 

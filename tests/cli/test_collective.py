@@ -191,6 +191,7 @@ def sums_copies_and_pages_take_their_time(folder):
     draw, path, P = random.Random(3), folder / "m.json", 8
     forms = {("allreduce", "ring"): lambda M, s, p: s * (2 / 3 + 7 / 8) * M, ("allreduce", "recursive_doubling"): lambda M, s, p: (p + s * (4 / 3 + 3)) * M,
              ("allreduce", "rabenseifner"): lambda M, s, p: (p / 2 + s * (2 / 3 + 7 / 8)) * M, ("allgather", "bruck"): lambda M, s, p: (p + s * 4 / 3) * M,
+             ("reduce", "rabenseifner"): lambda M, s, p: (1.5 * p + s * (2 / 3 + 7 / 8)) * M,
              ("reduce_scatter", "recursive_halving"): lambda M, s, p: (1.5 * p + s * (2 / 3 + 7 / 8)) * M}
     for _ in range(5):
         memory, costs = within_memory(draw)

@@ -325,6 +325,7 @@ static const struct ss_algorithm algorithms[] = {
     {SS_REDUCE, "ring", " chain pipeline ", true, nccl_step, .play = reduce_chains},
     {SS_REDUCE, "binomial", "", false, 0, PHASES({WHOLE, SS_GATHER, ADD})},
     {SS_REDUCE, "rabenseifner", " reduce_scatter_gather ", false, 0,
+     .before = {.buffers = 1, .copies = 1, .halving = 1},
      PHASES({WHOLE, SS_FOLD_IN, ADD}, {HALVES, SS_HALVE, ADD}, {CORE, SS_GATHER, KEEP})},
     {SS_SENDRECV, "shift", "", false, 0, .play = sendrecv},
     {SS_PING_PONG, "message", "", false, 0, .play = ping_pong},
