@@ -135,7 +135,6 @@ static inline void exponentials(double *x, double most, uint32_t n) {
                  r = at - k * ln2_high - k * ln2_low;
     double sum = r / 6227020800. + series[0];
     uint64_t bits, power;
-#pragma GCC unroll 16
     for (size_t t = 1; t < sizeof series / sizeof *series; t++) sum = sum * r + series[t];
     memcpy(&bits, &sum, sizeof bits);
     memcpy(&power, &shifted, sizeof power);
