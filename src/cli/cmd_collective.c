@@ -265,8 +265,11 @@ static bool play(struct answer *out, struct ss_error *error) {
     const struct ss_pattern_call call = call_of(out, i, a->least);
     out->kind[i] = ss_pattern_kind(&call, out->cluster->gpus_per_node);
   }
-  for (double bytes = a->least; bytes <= a->most; bytes *= 2)
+  double bytes = a->least;
+  while (bytes <= a->most) {
     if (!play_size(out, (uint64_t)bytes, error)) return false;
+    bytes *= 2;
+  }
   return true;
 }
 

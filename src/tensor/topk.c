@@ -149,13 +149,12 @@ static bool keep_from(const struct ss_chunk *from, uint64_t k, uint64_t bound, u
 
 /* Appends the k largest to `kept`. */
 static bool keep_largest(const struct ss_chunk *from, uint64_t k, struct kept *kept, struct ss_error *error) {
-  const uint64_t sampled = from->count / OF_EACH < SAMPLED ? from->count / OF_EACH : SAMPLED;
-  const uint64_t order = from->count < MANY ? UINT64_MAX : ss_topk_order(from->count, sampled, k);
   bool ok = true, enough = k == 0 || from->count == 0;
-  if (!enough && order <= sampled / 2) {
-    const uint64_t bound = bound_by_sample(from->units, from->count, sampled, order);
-    const uint64_t room = 2 * order * (from->count / sampled + 1) + TOGETHER;
-    if (bound > 1) ok = keep_from(from, k, bound, room, kept, &enough);
+  if (!enough && from->count >= MANY) {
+    const uint64_t sampled = from->count < OF_EACH * SAMPLED ? from->count / OF_EACH : SAMPLED;
+    const uint64_t order = ss_topk_order(from->count, sampled, k), room = 2 * order * (from->count / sampled + 1);
+    const uint64_t bound = order <= sampled / 2 ? bound_by_sample(from->units, from->count, sampled, order) : 0;
+    if (bound > 1) ok = keep_from(from, k, bound, room + TOGETHER, kept, &enough);
   }
   if (ok && !enough) ok = keep_from(from, k, 1, from->count + 1, kept, &enough);
   return ok || ss_fail_memory(error, "selecting the largest values");
