@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ except ImportError:
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 ENVIRONMENT = {**os.environ, "SPARSYNC_DATA": str(ROOT)}
+GNUPLOT = shutil.which("gnuplot")
 
 
 def ask(*arguments, status=0, cwd=ROOT, environment=ENVIRONMENT, before=(), **options):
@@ -39,6 +41,11 @@ def told(*arguments, status=0):
 
 def points(*arguments):
     return json.loads(told("run", *arguments, "--format", "json", "--per-rank", "--quiet"))["points"]
+
+
+def need_gnuplot():
+    if not GNUPLOT:
+        raise tap.Skip("gnuplot is not installed")
 
 
 def fits(name, document):

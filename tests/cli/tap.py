@@ -1,6 +1,7 @@
 """Runs test functions, each with a temporary folder of its own, and prints what they did as TAP."""
 import ctypes
 import json
+import math
 import os
 import pathlib
 import struct
@@ -34,6 +35,10 @@ def write_json(folder, document, name="s.json"):
     """Its path."""
     (folder / name).write_text(json.dumps(document))
     return folder / name
+
+
+def near(found, wanted, what="", within=1e-9):
+    assert found is not None and math.isclose(found, wanted, rel_tol=within, abs_tol=1e-300), f"{what}: {found!r}, not {wanted!r}"
 
 
 def give_up_privileges():

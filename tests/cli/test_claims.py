@@ -11,7 +11,7 @@ import sys
 
 import tap
 from asking import ENVIRONMENT, PROGRAM, ROOT, ask, fits, jsonschema
-from tap import test
+from tap import near, test
 
 SHIPPED = sorted((ROOT / "scenarios" / "claims").glob("*.json"))
 VERDICTS = {"reproduced", "reproduced, depends on estimate", "direction only", "not reproduced", "depends on estimate",
@@ -34,10 +34,6 @@ def everything():
         ALL.update(claims())
     assert ALL, "sparsync claims failed before"
     return ALL
-
-
-def near(found, expected, within=1e-9):
-    assert math.isclose(found, expected, rel_tol=within), f"{found}, not {expected}"
 
 
 def own(folder, name="own.json", inputs=None, **fields):
@@ -147,32 +143,32 @@ def hand_arithmetic(folder):
         near(measured, 6 * (start + 65536 / 4 * 1e-9) / (3 * (start + 65536e-9)))
     # ZEN: d + d^128 of AllReduce; n = 16; batch 1
     d, gamma = 0.0247, everything()["zen-fig8-gamma"]["ours"]
-    near(ours["zen-fig8-balanced-parallelism"], 100 * (1 - d - d * gamma), 1e-3)
+    near(ours["zen-fig8-balanced-parallelism"], 100 * (1 - d - d * gamma), within=1e-3)
     near(ours["zen-n16-full-overlap"], 4 / (15 / 16 * 2))
     near(ours["zen-n16-no-overlap"], 15 / (15 / 16 * 17))
     independent = [(1 - 0.95**k) / 0.05 for k in range(17)]
     near(ours["zen-n16-overlap-independent"], sum(independent[2**i] for i in range(4)) / (15 / 16 * (independent[16] + 1)))
     near(ours["zen-n16-overlap-hot-set"], sum(0.05 + 0.95 * 2**i for i in range(4)) / (15 / 16 * (0.05 + 0.95 * 16 + 1)))
     near(ours["zen-batch1-balanced-gamma-k"], 100 * (1 - 7 / (7 / 8 * 9)))
-    near(ours["zen-batch1-allgather-hot"], 100 * (1 - (1 + 1.93 + 3.79) / 7), 1e-6)
-    near(ours["zen-batch1-balanced-hot"], 100 * (1 - (1 + 1.93 + 3.79) / (7 / 8 * (1 + 7.51))), 1e-6)
+    near(ours["zen-batch1-allgather-hot"], 100 * (1 - (1 + 1.93 + 3.79) / 7), within=1e-6)
+    near(ours["zen-batch1-balanced-hot"], 100 * (1 - (1 + 1.93 + 3.79) / (7 / 8 * (1 + 7.51))), within=1e-6)
     # 856 MB at 16 x 25 Gbit/s, 2.10 times faster; 6 ms of hashing at 100 Gbit/s
     dense = 2 * 15 * (856e6 / 16 / 3.125e9)
     near(ours["zen-saving-25g"], 1000 * dense * (1 - 1 / 2.1))
     assert 265 < ours["zen-saving-25g"] < 275
     near(ours["zen-hashing-share-100g"], 100 * 0.006 / (2 * 15 * (856e6 / 16 / 12.5e9) * (1 - 1 / 2.1)))
     near(ours["zen-theorem2-example"][0], math.sqrt(128 * math.log(128) / 5e6))
-    near(ours["zen-loss"][1], 100 * (1 - (1 - math.exp(-0.1)) / 0.1), 0.01)
-    near(ours["zen-collisions"], 100 * 0.5**4 / 5, 0.05)  # one after the other; rounds of probes differ a little
+    near(ours["zen-loss"][1], 100 * (1 - (1 - math.exp(-0.1)) / 0.1), within=0.01)
+    near(ours["zen-collisions"], 100 * 0.5**4 / 5, within=0.05)  # one after the other; rounds of probes differ a little
     near(ours["zen-deepfm-bitmap"], 856 / 32)
     near(ours["zen-deepfm-bitmap-naive"], 16 * 856 / 32)
     for name, expected in (("hash-bitmap-95", 0.95 + 1 / 32), ("coo-above-50", 1.1), ("bitmap-above-50", 0.55 + 16 / 32)):
-        near(ours[f"zen-fig17a-{name}"], expected, 1e-4)
+        near(ours[f"zen-fig17a-{name}"], expected, within=1e-4)
     # SparDL: Eqs. 1 and 6 add up to another lower end; S2: 2*lambda/W and the bitmap's bit a row
     near(ours["spardl-t1-bsag-low"], 2 * (12 - 3) / 12 + 2 * 2 / 12 + 2 * (12 - 3) / 36)
-    near(ours["spardl-t1-bsag-latency"][0], 2 - math.log2(3), 1e-6)
+    near(ours["spardl-t1-bsag-latency"][0], 2 - math.log2(3), within=1e-6)
     near(ours["spardl-oktopk-twice-topka"], 2 * (6 + math.log2(6)) / math.log2(6))
-    near(ours["s2-traffic"], 2 * 15 / 16 * (0.5 * 512 * 512 * 4 + 51200 / 8) / (15 * 512 * 512 * 4), 1e-3)
+    near(ours["s2-traffic"], 2 * 15 / 16 * (0.5 * 512 * 512 * 4 + 51200 / 8) / (15 * 512 * 512 * 4), within=1e-3)
     assert 6 < ours["s2-fig6"][0] < ours["s2-fig6"][1] < 8  # the limit is P/2
     # SparDL's updates of VGG-16 at 6 workers, 1 Gbit/s: its computation, then R-SAG of 2 teams (Eq. 5: 10/3 k words, 5 start-ups) and
     # sums; or TopkA with its folds, 12 selections of k entries of 8 B in 5 messages (one in, two or three exchanges, one out)
@@ -441,10 +437,10 @@ def trainings_that_are_simulated_at_once(folder):
              for name, factor in [("compute", 1), *((name, factor) for name in names for factor in (0.5, 2))]}
     for system in "abc":
         claim = verdict(folder, inputs={"t": {"train": scenario}}, let={"v": {"from": "t", "of": system}}, ours="v", order="v > 0", estimated=estimated)
-        near(claim["ours"], alone["compute", 1][system], 1e-14)
+        near(claim["ours"], alone["compute", 1][system], within=1e-14)
         for name, estimate in zip(names, claim["estimates"]):
-            near(estimate["ours_halved"], alone[name, 0.5][system], 1e-14)
-            near(estimate["ours_doubled"], alone[name, 2][system], 1e-14)
+            near(estimate["ours_halved"], alone[name, 0.5][system], within=1e-14)
+            near(estimate["ours_doubled"], alone[name, 2][system], within=1e-14)
 
 
 @test
@@ -464,10 +460,10 @@ def runs_that_are_simulated_at_once(folder):
         for label, ranks, tensor, at in times[None]:
             pick = {"from": "r", "of": label, "ranks": ranks, "at": {"tensor": tensor, **json.loads(at)}}
             claim = verdict(folder, inputs={"r": {"run": scenario}}, let={"v": pick}, ours="v", order="v > 0", estimated=estimated)
-            near(claim["ours"], times[None][label, ranks, tensor, at], 1e-14)
+            near(claim["ours"], times[None][label, ranks, tensor, at], within=1e-14)
             for (path, number), estimate in zip(edits, claim["estimates"]):
                 for factor, key in ((0.5, "ours_halved"), (2, "ours_doubled")):
-                    near(estimate[key], times[path, number * factor][label, ranks, tensor, at], 1e-14)
+                    near(estimate[key], times[path, number * factor][label, ranks, tensor, at], within=1e-14)
 
 
 @test

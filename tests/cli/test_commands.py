@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 import tap
 import traces
 from asking import ENVIRONMENT, PROGRAM, ROOT, call
-from tap import test
+from tap import near, test
 
 BIBLE = ROOT / "traces" / "bible-kjv-16.safetensors"
 COMMANDS = ("run", "plan", "train", "learn", "cost", "crossover", "check", "trace", "exec", "calibrate", "export", "plot", "report",
@@ -42,10 +42,6 @@ def uniform(rows=1536, width=64, density="1/16", overlap="full"):
 def on_bible(folder, **fields):
     return write(folder, "s.json", {"trace": str(BIBLE), "cluster": FLAT, "ranks": 4, "iterations": "0:3",
                                     "schemes": ["allreduce", "allgather", "ps", "alltoall"], **fields})
-
-
-def near(found, wanted, what, within=1e-9):
-    assert math.isclose(found, wanted, rel_tol=within, abs_tol=1e-300), f"{what}: {found!r}, not {wanted!r}"
 
 
 # --- the program ------------------------------------------------------------------------------------------------------

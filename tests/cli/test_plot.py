@@ -8,17 +8,15 @@ import json
 import math
 import pathlib
 import re
-import shutil
 import sys
 import tempfile
 import xml.etree.ElementTree as xml
 
 import tap
-from asking import ENVIRONMENT, ROOT, call
-from tap import test
+from asking import ENVIRONMENT, GNUPLOT, ROOT, call, need_gnuplot
+from tap import near, test
 
 FIGURES = ROOT / "scenarios" / "figures"
-GNUPLOT = shutil.which("gnuplot")
 KJV = ROOT / "traces" / "bible-kjv-16.safetensors"
 
 
@@ -48,10 +46,6 @@ def table(figure):
         assert key not in found or row["panel"][:3] == "(a)", f"{figure}: {key} stands twice"
         found[key] = row
     return found
-
-
-def near(found, wanted, what, relative=1e-9):
-    assert found is not None and abs(found - wanted) <= relative * abs(wanted), f"{what}: {found}, not {wanted}"
 
 
 def shrunk(name, folder, elements=None, iterations=None, row_width=None, hashing=None):
@@ -389,11 +383,6 @@ def spans_of_a_timeline(folder):
 
 
 # --- pictures ---------------------------------------------------------------------------------------------------------
-
-
-def need_gnuplot():
-    if not GNUPLOT:
-        raise tap.Skip("gnuplot is not installed")
 
 
 def texts_of(path):

@@ -10,10 +10,9 @@ import subprocess
 import sys
 
 import tap
-from asking import ENVIRONMENT, PROGRAM, ROOT, call
+from asking import ENVIRONMENT, GNUPLOT, PROGRAM, ROOT, call, need_gnuplot
 from tap import test
 
-GNUPLOT = shutil.which("gnuplot")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 KJV = ROOT / "traces" / "bible-kjv-16.safetensors"
 EIGHTH = ["--set", "trace.gradient.elements=8192", "--set", "expect=[]"]  # of llm-8x8's gradient
@@ -108,11 +107,6 @@ def check_sound(page):
         for target in targets:
             assert target in page.ids, f"{tag} {name} points to #{target}, which is not there"
     assert page.tags.count("h1") == 1 and "h2" in page.tags and "h3" in page.tags and "main" in page.tags
-
-
-def need_gnuplot():
-    if not GNUPLOT:
-        raise tap.Skip("gnuplot is not installed")
 
 
 # --- what it says -----------------------------------------------------------------------------------------------------
