@@ -285,7 +285,8 @@ static void use_of_port(const struct ss_network *n, uint32_t e, bool in, struct 
                               .bytes = port->bytes,
                               .busy = port->busy,
                               .least = port->least};
-  for (uint32_t i = 0; i < n->map.kind_count; i++) out->capacity = ss_later(out->capacity, n->map.kind[i].rate);
+  for (uint32_t i = 0; i < n->map.kind_count; i++)
+    out->capacity = ss_later(out->capacity, ss_sooner(n->map.kind[i].rate, n->map.kind[i].most));
   if (n->map.ports) out->least = least_of_port(n, (in ? n->map.endpoints : 0) + e, port, &out->busy);
 }
 

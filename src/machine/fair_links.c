@@ -21,8 +21,9 @@ static void add_kinds(struct ss_fair_map *map, const struct ss_cluster *c, const
   for (uint32_t gpus = 0; gpus < map->ends; gpus++) {
     struct ss_fair_kind *added = &map->kind[map->kind_count++];
     *added = *kind;
-    added->alpha += gpus * c->host.latency;
-    if (gpus > 0) added->rate = ss_sooner(kind->rate, c->host.bandwidth);
+    added->host = gpus * c->host.latency;
+    added->most = gpus > 0 ? c->host.bandwidth : INFINITY;
+    added->alpha += added->host;
     added->queue = queue_of(map, added->alpha);
   }
 }
@@ -42,7 +43,12 @@ static bool make_kinds(struct ss_fair_map *map, const struct ss_cluster *c) {
       double alpha = link->alpha;
       for (uint32_t crossed = 0; crossed <= map->levels; crossed++) {
         if (crossed > 0) alpha += c->fabric[crossed - 1].latency;
-        add_kinds(map, c, &(struct ss_fair_kind){alpha, weight / link->beta, weight, 0, crossed, k == INTRA});
+        add_kinds(map, c,
+                  &(struct ss_fair_kind){.alpha = alpha,
+                                         .rate = weight / link->beta,
+                                         .weight = weight,
+                                         .crossed = crossed,
+                                         .inside = k == INTRA});
       }
     }
   }

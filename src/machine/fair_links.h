@@ -8,6 +8,7 @@
 /* What a message costs by its class, its length and the levels of the fabric that it crosses. */
 struct ss_fair_kind {
   double alpha, rate; /* s, B/s */
+  double host, most;  /* of alpha, and of a message's rate whatever the link draws: paths to the host's memory */
   double weight;      /* B of a link's capacity that a byte takes */
   uint32_t queue;     /* of its latency */
   uint32_t crossed;   /* levels of the fabric */

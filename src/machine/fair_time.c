@@ -24,10 +24,10 @@ static struct ss_passage passage_of(const struct ss_network *n, const struct ss_
 }
 
 /* Latencies that differ end in another order than they began. */
-static double start_late(struct ss_network *n, uint32_t id, double alpha) {
+static double start_late(struct ss_network *n, uint32_t id, const struct ss_fair_kind *kind) {
   struct ss_fair_message *m = &n->message[id];
   const struct ss_passage passage = passage_of(n, m);
-  const double latency = alpha * ss_uneven_latency(&n->uneven, &passage);
+  const double latency = (kind->alpha - kind->host) * ss_uneven_latency(&n->uneven, &passage) + kind->host;
   ss_fair_heap_set(&n->late, id, n->wire->now + latency);
   return latency;
 }
@@ -58,7 +58,7 @@ static void start(struct ss_network *n, uint32_t id) {
   n->end[m->to].in.next = m->next_in;
   n->end[m->to].in.under_way++;
   m->next_out = SS_NONE;
-  const double alpha = n->uneven.latency ? start_late(n, id, kind->alpha) : start_in_queue(n, id, kind);
+  const double alpha = n->uneven.latency ? start_late(n, id, kind) : start_in_queue(n, id, kind);
   count_least(n, m, alpha);
 }
 
@@ -144,10 +144,10 @@ static bool end_flows(struct ss_fair_wire *wire, double limit) {
 }
 
 static double cap_of(const struct ss_network *n, const struct ss_fair_message *m) {
-  const double rate = n->map.kind[m->kind].rate;
-  if (!n->uneven.bandwidth) return rate;
+  const struct ss_fair_kind *kind = &n->map.kind[m->kind];
+  if (!n->uneven.bandwidth) return ss_sooner(kind->rate, kind->most);
   const struct ss_passage passage = passage_of(n, m);
-  return rate * ss_uneven_bandwidth(&n->uneven, &passage);
+  return ss_sooner(kind->rate * ss_uneven_bandwidth(&n->uneven, &passage), kind->most);
 }
 
 static void flow(struct ss_network *n, uint32_t id) {
