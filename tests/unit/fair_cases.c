@@ -72,6 +72,9 @@ struct ss_cluster random_fair(struct dice *d) {
   c.intra_shared = dice_one_in(d, 3);
   c.window = windows[dice_below(d, COUNT(windows))];
   c.chain_window = windows[dice_below(d, COUNT(windows))];
+  c.staged = dice_one_in(d, 4);
+  if (c.staged) c.host = (struct ss_host_path){some(d, 0.5, 1), some(d, 0, 8), dice_below(d, 4)};
+  for (uint32_t i = 0; i < 2 && dice_one_in(d, 3); i++) c.weight[i] = 0.5 + dice_unit(d);
   random_fabric(d, &c);
   c.jitter = random_jitter(d);
   return c;

@@ -6,7 +6,7 @@
 
 enum { MOST_OPS = 8000, MOST_LINKS = 2000, MOST_PATH = 2 * SS_FABRIC_MAX + 8, MOST_PLAYS = 400 };
 
-enum sort { NIC, TRUNK, BUS, PORT };
+enum sort { NIC, TRUNK, BUS, PORT, HOST };
 
 struct wire {
   enum sort sort;
@@ -70,9 +70,15 @@ static double fastest(const struct ss_link *plain, const struct ss_segments *s) 
   return rate;
 }
 
+/* Of a byte between nodes, on all links that it crosses. */
+static double weight_of(const struct ss_cluster *c, bool exchange) {
+  const double weight = c->weight[exchange && c->has_exchange];
+  return weight > 0 ? weight : 1;
+}
+
 static double outer_rate(const struct ss_cluster *c) {
-  const double inter = fastest(&c->inter, &c->inter_segments);
-  return c->has_exchange ? fmax(inter, fastest(&c->exchange, &c->exchange_segments)) : inter;
+  const double inter = weight_of(c, false) * fastest(&c->inter, &c->inter_segments);
+  return c->has_exchange ? fmax(inter, weight_of(c, true) * fastest(&c->exchange, &c->exchange_segments)) : inter;
 }
 
 static double inner_rate(const struct ss_cluster *c) {
@@ -91,6 +97,7 @@ static double capacity_of(const struct ss_cluster *c, uint32_t rings, const stru
   case NIC: return card;
   case PORT: return wire->inside ? inner_rate(c) : rings_of(rings) * card;
   case BUS: return inner_rate(c);
+  case HOST: return c->host.bandwidth;
   case TRUNK: break;
   }
   level = &c->fabric[wire->a];
@@ -143,6 +150,16 @@ static void route_outside(struct world *w, struct op *op, uint32_t a, uint32_t b
   }
 }
 
+/* Out of a GPU into its machine's memory, or the other way; servers live in memory. */
+static void cross_host(struct world *w, struct op *op, uint32_t end, bool in) {
+  const struct ss_cluster *c = w->play[op->play].begun.cluster;
+  const uint32_t shared = c->host.shared > 0 ? c->host.shared : 1;
+  if (!c->staged || end >= w->ranks) return;
+  op->alpha += c->host.latency;
+  op->cap = fmin(op->cap, c->host.bandwidth);
+  cross(w, op, (struct wire){.sort = HOST, .a = node_of(w, end), .b = end % c->gpus_per_node / shared, .in = in});
+}
+
 /* What a message of so many bytes costs, of which `stretch` times as many flow, and the links that it crosses. */
 static void route(struct world *w, struct op *op, bool exchange, bool ports) {
   const struct reference_begun *play = &w->play[op->play].begun;
@@ -153,7 +170,9 @@ static void route(struct world *w, struct op *op, bool exchange, bool ports) {
   if (a != b && exchange && c->has_exchange) cost = cost_of(&c->exchange, &c->exchange_segments, op->bytes);
   op->alpha = cost.alpha;
   op->cap = 1 / cost.beta / (a == b ? rings_of(play->rings) : 1);
-  op->bytes = op->left = op->bytes * play->stretch;
+  const double weight = a != b ? weight_of(c, exchange) : 1;
+  op->cap *= weight;
+  op->bytes = op->left = op->bytes * play->stretch * weight;
   if (ports) {
     cross(w, op, (struct wire){.sort = PORT, .a = op->from, .inside = a == b});
     cross(w, op, (struct wire){.sort = PORT, .a = op->to, .inside = a == b, .in = true});
@@ -231,6 +250,8 @@ static void list(struct world *w, const struct reference_begun *play) {
                                              .barrier_to = barrier[to]});
       route(w, op, round->exchange, ports);
       make_uneven(w, op);
+      cross_host(w, op, op->from, false);
+      cross_host(w, op, op->to, true);
     }
     for (uint32_t i = 0; i < round->after_count; i++, w->ops++) {
       const uint32_t at = round->after[i].endpoint;

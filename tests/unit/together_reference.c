@@ -55,13 +55,15 @@ enum what { BACKWARD, SPLIT, FORWARD };
 static enum what what_of(const struct plan *p, const struct stream *s, uint32_t *module) {
   const uint32_t n = p->w->modules;
   *module = 0;
-  if (s->place < n) {
-    *module = n - 1 - s->place;
-    return BACKWARD;
-  }
   if (p->t->splits && s->place == n) return SPLIT;
-  *module = p->order[s->place - n - p->t->splits];
-  return FORWARD;
+  const uint32_t pass = s->place > n ? s->place - p->t->splits : s->place, at = pass % (2 * n);
+  *module = at < n ? n - 1 - at : p->order[at - n];
+  return at < n ? BACKWARD : FORWARD;
+}
+
+/* Of a further micro-batch: waits for no task, and makes none. */
+static bool is_further(const struct plan *p, const struct stream *s) {
+  return s->place >= 2 * p->w->modules + p->t->splits;
 }
 
 static bool needs(const struct plan *p, uint32_t module, uint32_t other) {
@@ -108,7 +110,7 @@ static bool may_start(const struct plan *p, const struct stream *s) {
   uint32_t module;
   const enum what what = what_of(p, s, &module);
   const uint64_t t = s->iteration;
-  for (uint32_t i = 0; i < p->t->tasks; i++) {
+  for (uint32_t i = 0; i < p->t->tasks && !is_further(p, s); i++) {
     const struct ss_task *task = &p->t->task[i];
     const bool looks_up = task->kind == SS_TASK_LOOKUPS;
     const uint32_t consumer = looks_up ? first_consumer(p, *task->member) : 0;
@@ -136,7 +138,9 @@ static double lasts(const struct plan *p, uint32_t stream, bool measured) {
   }
   const double pass = what == BACKWARD ? p->w->module[module].backward : p->w->module[module].forward;
   const double own = ss_jitter(o->seed, o->sigma, s->iteration, stream) * (o->compute * pass);
-  if (what == FORWARD && p->t->step) step = p->t->step[s->iteration % p->t->step_period * p->w->modules + module];
+  if (what == FORWARD && !is_further(p, s)) step = o->compute * p->w->module[module].optimizer;
+  if (what == FORWARD && !is_further(p, s) && p->t->step)
+    step += p->t->step[s->iteration % p->t->step_period * p->w->modules + module];
   if (measured) p->out->own += own / all, p->out->step += step / all;
   return own + step;
 }
@@ -221,7 +225,7 @@ static void end_operation(struct plan *p, struct stream *s) {
   const uint64_t t = s->iteration;
   uint32_t module;
   const enum what what = what_of(p, s, &module);
-  for (uint32_t i = 0; i < p->t->tasks; i++) {
+  for (uint32_t i = 0; i < p->t->tasks && !is_further(p, s); i++) {
     const struct ss_task *task = &p->t->task[i];
     const uint32_t last = task->member[task->members - 1];
     if (what == BACKWARD && task->kind == SS_TASK_GRADIENT && last == module) make(p, i, t);
@@ -342,7 +346,7 @@ void reference_train(const struct reference_training *in, struct reference_train
   *p = (struct plan){.in = in, .t = in->timetable, .w = in->timetable->workload, .speed = 1, .out = out};
   assert_true(p->w->modules <= MOST_MODULES && p->t->tasks <= MOST_TASKS && o->iterations < REFERENCE_ITERATIONS);
   p->streams = o->sigma > 0 ? p->t->ranks : 1;
-  p->program = 2 * p->w->modules + p->t->splits;
+  p->program = 2 * p->w->modules * (o->accumulation > 0 ? o->accumulation : 1) + p->t->splits;
   p->lanes = in->concurrency->channels;
   find_order(p);
   for (;;) {

@@ -23,7 +23,7 @@ struct reference_training {
   void *context;
 };
 
-enum { REFERENCE_ITERATIONS = 16 };
+enum { REFERENCE_ITERATIONS = 32 };
 struct reference_trained {
   double end[REFERENCE_ITERATIONS];
   double own, stall, split, step, busy, hidden; /* as ss_iterated has them */
