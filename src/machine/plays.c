@@ -99,10 +99,7 @@ static bool list_rounds(struct ss_plays *p, uint32_t i) {
 
 static bool is_through(const struct ss_plays *p, uint32_t i) {
   const struct ss_network *n = p->wire.member[i];
-  if (!n || !p->member[i].listed || n->listed > 0 || n->computing.count > 0) return false;
-  for (uint32_t e = 0; e < n->map.endpoints; e++)
-    if (n->end[e].next_work != SS_NONE) return false;
-  return true;
+  return n && p->member[i].listed && !(n->listed > 0 || n->computing.count > 0);
 }
 
 static void end_play(struct ss_plays *p, uint32_t i, uint32_t *id, double *ended) {
