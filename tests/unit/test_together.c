@@ -44,6 +44,7 @@ static void check_lines(const struct line *line, uint32_t count) {
   for (uint32_t i = 0; i <= count; i++) {
     const double until = i < count ? line[i].at : 100;
     while (ss_plays_advance(plays, until, &id, &at) == SS_PLAYS_ENDED) ended[id] = at;
+    for (uint32_t k = 0; k < i; k++) assert_true(line[k].end > until || ended[k] > 0);
     if (i == count) break;
     const struct ss_messages messages = {.count = 1, .from = &line[i].from, .to = &line[i].to, .each = line[i].bytes};
     single[i] = (struct single){{.messages = messages, .dependent = true}, false};
