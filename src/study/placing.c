@@ -11,45 +11,38 @@
 
 /* --- which exchange ------------------------------------------------------------------------------------------ */
 
+/* By how bags are pooled: tables whole, and placed. */
+static const struct pooled {
+  const char *pooling, *schemes[2];
+} ways[] = {{"", {"alltoall:partition=table", "alltoall:partition=placed"}},
+            {"sum", {"alltoall:partition=table,pooling=sum", "alltoall:partition=placed,pooling=sum"}},
+            {"padded", {"alltoall:partition=table,pooling=padded", "alltoall:partition=placed,pooling=padded"}}};
+
 /* Of one scheme, which is alltoall with a pooling and no other option: that pooling; else NULL. */
 static const char *pooling_of(const cJSON *schemes) {
   const cJSON *one = cJSON_GetArraySize(schemes) == 1 ? schemes->child : NULL;
-  const char *pooling = NULL;
-  bool known = one && cJSON_IsObject(one);
-  for (const cJSON *item = known ? one->child : NULL; item; item = item->next) {
-    const char *text = cJSON_IsString(item) ? item->valuestring : "";
-    if (strcmp(item->string, "name") == 0) known = known && strcmp(text, "alltoall") == 0;
-    else if (strcmp(item->string, "pooling") == 0) pooling = text;
-    else known = known && strcmp(item->string, "label") == 0;
-  }
-  return known && pooling && (strcmp(pooling, "sum") == 0 || strcmp(pooling, "padded") == 0) ? pooling : NULL;
-}
-
-static bool choose_pooling(const cJSON *schemes, struct ss_placing *p, struct ss_error *error) {
-  static const char *const pooled[][2] = {
-      {"alltoall:partition=table,pooling=sum", "alltoall:partition=placed,pooling=sum"},
-      {"alltoall:partition=table,pooling=padded", "alltoall:partition=placed,pooling=padded"}};
-  const char *pooling = pooling_of(schemes);
-  if (!pooling)
-    return ss_fail(
-        error, SS_BAD_INPUT,
-        "--place compares placements of one scheme, alltoall: leave --scheme out, or where bags are pooled "
-        "say alltoall:pooling=sum (or padded)");
-  memcpy(p->schemes, pooled[strcmp(pooling, "padded") == 0], sizeof p->schemes);
-  p->pooled = true;
-  return true;
+  const char *name = ss_json_word(one, "name");
+  const int known = 1 + cJSON_HasObjectItem(one, "pooling") + cJSON_HasObjectItem(one, "label");
+  if (!name || strcmp(name, "alltoall") != 0 || cJSON_GetArraySize(one) != known) return NULL;
+  return ss_json_word(one, "pooling");
 }
 
 /* Of the request's edits, "schemes" may say how bags are pooled. */
 static bool choose_schemes(const struct ss_request *request, struct ss_placing *p, struct ss_error *error) {
   const cJSON *said = ss_json_get(request->edits, "schemes");
-  p->schemes[0] = "alltoall:partition=table";
-  p->schemes[1] = "alltoall:partition=placed";
-  if (!said) return true;
-  cJSON *words = cJSON_IsString(said) ? ss_study_schemes(said->valuestring, error) : cJSON_Duplicate(said, true);
-  const bool ok = words && choose_pooling(words, p, error);
-  cJSON_Delete(words);
-  return ok;
+  SS_AUTO_JSON cJSON *words =
+      cJSON_IsString(said) ? ss_study_schemes(said->valuestring, error) : cJSON_Duplicate(said, true);
+  const char *pooling = said ? pooling_of(words) : "";
+  if (said && !words) return false;
+  for (size_t i = said != NULL; pooling && i < sizeof ways / sizeof *ways; i++) {
+    if (strcmp(pooling, ways[i].pooling) != 0) continue;
+    p->schemes = ways[i].schemes;
+    p->pooled = i > 0;
+    return true;
+  }
+  return ss_fail(error, SS_BAD_INPUT,
+                 "--place compares placements of one scheme, alltoall: leave --scheme out, or where bags are pooled "
+                 "say alltoall:pooling=sum (or padded)");
 }
 
 /* --- what tables weigh -------------------------------------------------------------------------------------- */

@@ -34,7 +34,7 @@ enum { SS_PLACINGS = 5 };
 
 struct ss_placing {
   uint32_t ranks, tables, index_bytes;
-  const char *schemes[2]; /* tables whole, and placed */
+  const char *const *schemes; /* [2] tables whole, and placed */
   bool pooled;
   struct ss_table_load *table; /* [tables] */
   struct ss_placing_candidate candidate[SS_PLACINGS];
