@@ -83,6 +83,13 @@ static cJSON *path_json(const struct ss_training_point *p) {
   return list;
 }
 
+static cJSON *helps_json(const struct ss_training_point *p) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < p->helps; i++)
+    cJSON_AddItemToArray(list, ss_json_object(SS_T("what", p->help[i].what), SS_N("iteration_s", p->help[i].mean)));
+  return list;
+}
+
 static cJSON *spans_json(const struct ss_training_point *p) {
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < p->result.spans; i++) {
@@ -132,6 +139,7 @@ static cJSON *point_json(const struct ss_train_study *s, size_t at) {
   for (uint32_t i = 0; i < p->timetable.tasks; i++)
     cJSON_AddItemToArray(tasks, task_json(p, &p->timetable.task[i], s->per_iteration));
   cJSON_AddItemToObject(o, "critical_path", path_json(p));
+  if (p->helps > 0) cJSON_AddItemToObject(o, "would_help", helps_json(p));
   if (s->per_iteration) add_arrays(o, p);
   if (s->best) {
     cJSON *ranking = cJSON_AddArrayToObject(o, "fastest");

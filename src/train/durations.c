@@ -8,6 +8,7 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,16 +206,23 @@ static bool open_networks(const struct group *g, double sampled, uint32_t t, str
   return true;
 }
 
+static void tell_link(struct ss_duration *d, const struct ss_cluster *cluster, const struct ss_tally *tally) {
+  d->link_share = tally->time > 0 ? tally->bound / tally->time : 0;
+  if (tally->bound > 0) ss_link_use_name(&tally->bound_link, ss_cluster_nics(cluster), d->link, sizeof d->link);
+}
+
 /* Reads what the networks of a member gave, from the n-th on; returns the next member's first. */
 static uint32_t read_times(const struct networks *all, struct ss_duration *d, uint32_t member, uint32_t t,
                            uint32_t n) {
   const double even = all->tally[n].time;
+  const uint32_t first = n;
   const struct ss_variants *varied = &all->varied[member];
   double on[SS_COMPONENTS];
   for (uint32_t draw = 0; draw <= d->draws; draw++, n++)
     d->seconds[draw * (size_t)d->period + t] = all->tally[n].time;
   for (uint32_t v = 0; v < varied->count; v++, n++) on[v] = all->tally[n].time;
   if (t > 0) return n;
+  tell_link(d, &all->cluster[first], &all->tally[first]);
   d->share = ss_variants_split(varied, even, on);
   for (int i = 0; i < SS_COMPONENTS; i++) d->share.s[i] = even > 0 ? d->share.s[i] / even : 0;
   return n;
@@ -479,6 +487,8 @@ static bool copy_all(const struct plan *plan, struct ss_error *error) {
     if (!reserve(to, from->period, from->draws, error)) return false;
     to->sampled = from->sampled;
     to->share = from->share;
+    to->link_share = from->link_share;
+    memcpy(to->link, from->link, sizeof to->link);
     memcpy(to->seconds, from->seconds, times_of(from) * sizeof *to->seconds);
     memcpy(to->sent, from->sent, from->period * sizeof *to->sent);
   }
@@ -521,20 +531,30 @@ static cJSON *write_group(void *context, size_t item) {
   cJSON *list = cJSON_CreateArray();
   for (uint32_t i = 0; i < g->count; i++) {
     struct ss_duration *d = g->duration[i];
-    cJSON *o =
-        ss_json_object(SS_N("sampled", d->sampled), SS_J("share", cJSON_CreateDoubleArray(d->share.s, SS_COMPONENTS)),
-                       SS_J("sent", cJSON_CreateDoubleArray(d->sent, (int)d->period)),
-                       SS_J("seconds", cJSON_CreateDoubleArray(d->seconds, (int)times_of(d))));
+    cJSON *o = ss_json_object(SS_N("sampled", d->sampled), SS_T("link", d->link), SS_N("link_share", d->link_share),
+                              SS_J("share", cJSON_CreateDoubleArray(d->share.s, SS_COMPONENTS)),
+                              SS_J("sent", cJSON_CreateDoubleArray(d->sent, (int)d->period)),
+                              SS_J("seconds", cJSON_CreateDoubleArray(d->seconds, (int)times_of(d))));
     cJSON_AddItemToArray(list, o);
     free_numbers(d);
   }
   return list;
 }
 
+static bool read_link(struct ss_node node, struct ss_duration *d, struct ss_error *error) {
+  const char *text;
+  if (!ss_node_text(node, &text, error)) return false;
+  snprintf(d->link, sizeof d->link, "%s", text);
+  return true;
+}
+
 static bool read_duration(struct ss_node node, uint32_t draws, struct ss_duration *d, struct ss_error *error) {
-  struct ss_node sampled, share, sent, seconds;
+  struct ss_node sampled, share, sent, seconds, link, link_share;
   return ss_node_need(node, "sampled", &sampled, error) && ss_node_need(node, "share", &share, error) &&
          ss_node_numbers(share, SS_COMPONENTS, d->share.s, error) && ss_node_need(node, "sent", &sent, error) &&
+         ss_node_need(node, "link", &link, error) && read_link(link, d, error) &&
+         ss_node_need(node, "link_share", &link_share, error) &&
+         ss_node_nonnegative(link_share, SS_NUMBER, &d->link_share, error) &&
          ss_node_need(node, "seconds", &seconds, error) && ss_node_positive(sampled, SS_NUMBER, &d->sampled, error) &&
          reserve(d, ss_node_size(sent), draws, error) && ss_node_numbers(sent, d->period, d->sent, error) &&
          ss_node_numbers(seconds, times_of(d), d->seconds, error);

@@ -23,13 +23,15 @@ struct ss_carried {
 
 struct ss_duration {
   struct ss_carried carried;
-  struct ss_identity says;    /* what is carried and how, but for the rows themselves */
-  uint32_t period;            /* iterations that differ */
-  uint32_t draws;             /* of uneven links; 0: links are even */
-  double *seconds;            /* [1 + draws][period] on even links, then on those of each draw */
-  double *sent;               /* [period] B over all ranks */
-  struct ss_components share; /* of its time on even links, in its first iteration; of what is uncertain */
-  double sampled;             /* 1; or how many times larger the tensor is than what was simulated */
+  struct ss_identity says;      /* what is carried and how, but for the rows themselves */
+  uint32_t period;              /* iterations that differ */
+  uint32_t draws;               /* of uneven links; 0: links are even */
+  double *seconds;              /* [1 + draws][period] on even links, then on those of each draw */
+  double *sent;                 /* [period] B over all ranks */
+  struct ss_components share;   /* of its time on even links, in its first iteration; of what is uncertain */
+  char link[SS_LINK_NAME_SIZE]; /* that needs longest in its first iteration; "": none */
+  double link_share;            /* of its time, which that link needs at the very least */
+  double sampled;               /* 1; or how many times larger the tensor is than what was simulated */
 };
 
 struct ss_durations {

@@ -420,6 +420,86 @@ static void compare(struct ss_training *t) {
   }
 }
 
+static bool is_fastest(const struct ss_training *t, const struct ss_training_point *p) {
+  for (size_t k = 0; k < t->points; k++) {
+    const struct ss_training_point *q = &t->point[k];
+    if (q->fed == p->fed && q->ranks == p->ranks &&
+        (q->result.mean < p->result.mean || (q < p && q->result.mean <= p->result.mean)))
+      return false;
+  }
+  return true;
+}
+
+/* --- what would help ---------------------------------------------------------------------------------------- */
+
+enum help { NO_INTERFERENCE, NO_SOFTWARE, SECOND_CHANNEL, NO_COMMUNICATION };
+
+/* Does it make a difference to this system? */
+static bool applies(const struct ss_training *training, const struct ss_training_point *p, enum help help) {
+  const struct ss_concurrency *c = &p->system->concurrency;
+  bool dense = false, rows = false;
+  for (uint32_t i = 0; i < p->timetable.tasks; i++) *(p->timetable.task[i].dense ? &dense : &rows) = true;
+  switch (help) {
+  case NO_INTERFERENCE: return c->interference > 0;
+  case NO_SOFTWARE: return c->software.call > 0 || c->software.copy > 0 || c->software.cycle > 0 || p->timetable.step;
+  case SECOND_CHANNEL: return c->channels <= 1 && dense && rows && ss_cluster_fair(&training->durations.cluster);
+  default: return dense || rows;
+  }
+}
+
+static bool play_help(const struct ss_training *training, const struct ss_training_point *p,
+                      struct ss_recorded *recorded, enum help help, struct ss_error *error, double *mean) {
+  SS_AUTO(ss_arena_free) struct ss_arena arena = {0};
+  struct ss_timetable t = p->timetable;
+  struct ss_concurrency *c = &t.policy.concurrency;
+  struct ss_iterate_options options = p->options;
+  struct ss_iterated result;
+  if (help == NO_INTERFERENCE) c->interference = 0;
+  if (help == NO_SOFTWARE) c->software = (struct ss_software){0}, t.step = NULL;
+  if (!ss_take(&arena, t.task, t.tasks)) return ss_fail_memory(error, "playing iterations");
+  memcpy(t.task, p->timetable.task, t.tasks * sizeof *t.task);
+  for (uint32_t i = 0; i < t.tasks; i++) {
+    struct ss_task *task = &t.task[i];
+    if (help == SECOND_CHANNEL) task->channel = task->dense ? 0 : 1;
+    if (help == NO_COMMUNICATION) task->channel = task->period = 0, task->sent = NULL;
+  }
+  if (help == SECOND_CHANNEL) c->channels = 2;
+  if (help == NO_COMMUNICATION) c->channels = 1;
+  options.network = c->channels > 1 ? ss_recorded_on(recorded, &training->durations.cluster, 1) : NULL;
+  options.recorded = 1;
+  if (options.iterations > 2 * options.warmup) options.iterations = 2 * options.warmup;
+  if (!ss_iterate(&t, &options, &result, error)) return false;
+  *mean = result.mean;
+  ss_iterated_free(&result);
+  return true;
+}
+
+static void add_help(struct ss_training_point *p, const char *what, double mean) {
+  size_t at = p->helps;
+  if (!(mean < 0.995 * p->result.mean)) return;
+  for (p->helps++; at > 0 && p->help[at - 1].mean > mean; at--) p->help[at] = p->help[at - 1];
+  p->help[at] = (struct ss_help){what, mean};
+}
+
+static bool find_helps(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
+  static const char *const what[SS_HELPS] = {
+      [NO_INTERFERENCE] = "without interference",
+      [NO_SOFTWARE] = "without software",
+      [SECOND_CHANNEL] = "with rows in a channel of their own",
+      [NO_COMMUNICATION] = "with links that take no time",
+  };
+  SS_AUTO(ss_recorded_close) struct ss_recorded recorded = {0};
+  p->helps = 0;
+  if (!ss_recorded_open(&recorded, &training->durations, &p->timetable, error)) return false;
+  for (enum help h = NO_INTERFERENCE; h <= NO_COMMUNICATION; h++) {
+    double mean;
+    if (!applies(training, p, h)) continue;
+    if (!play_help(training, p, &recorded, h, error, &mean)) return false;
+    add_help(p, what[h], mean);
+  }
+  return true;
+}
+
 static bool play_item(void *context, void *worker, size_t item, struct ss_error *error) {
   struct ss_training *t = context;
   (void)worker;
@@ -430,5 +510,7 @@ bool ss_training_play(struct ss_training *t, unsigned jobs, struct ss_error *err
   const struct ss_work work = {.context = t, .count = t->points, .jobs = jobs, .compute = play_item};
   if (!ss_work_run(&work, error)) return false;
   compare(t);
+  for (size_t i = 0; i < t->points; i++)
+    if (is_fastest(t, &t->point[i]) && !find_helps(t, &t->point[i], error)) return false;
   return true;
 }

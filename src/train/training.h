@@ -13,6 +13,13 @@ struct ss_fed_workload {
                                       `like`; they outlive it. NULL: none */
 };
 
+/* What an iteration would take if one thing were different. */
+struct ss_help {
+  const char *what; /* "without interference", "with a second channel", ... */
+  double mean;      /* s */
+};
+enum { SS_HELPS = 4 };
+
 struct ss_training_point {
   const struct ss_fed_workload *fed;
   const struct ss_system *system;
@@ -23,6 +30,8 @@ struct ss_training_point {
   struct ss_fan fan;         /* s: mean iterations over draws of uneven links; NaN: none were drawn */
   struct ss_path_part *path;
   size_t paths;
+  struct ss_help help[SS_HELPS]; /* [helps] of the fastest system of its workload and rank count; the best first */
+  size_t helps;
   struct ss_uncertainty uncertainty; /* ss_certain: nobody asks */
   struct ss_components components;   /* of result.mean; of what is uncertain */
   double tokens;                     /* a second, all ranks; NaN: not known */

@@ -605,6 +605,82 @@ WRONG = [
 ]
 
 
+# --- beside the wire ---------------------------------------------------------------------------------------------------
+
+def busy_system(**fields):
+    return {"name": "busy", "sparse": "allgather", "dense": {"name": "allreduce", "algorithm": "ring"}, "schedule": "fifo", **fields}
+
+
+def busy_scenario(*systems, ranks=(4,), **fields):
+    modules = [{"name": "head", "kind": "dense", "bytes": 4000000, "forward_s": 0.001, "backward_s": 0.002},
+               {"name": "table", "kind": "embedding", "rows": 4000, "row_width": 64, "synth": {"lookups": 900, "zipf": 1, "seed": 3},
+                "forward_s": 0.0005, "backward_s": 0.001}]
+    return {"workload": {"name": "two", "modules": modules}, "cluster": {**FLAT, "gpus_per_node": 2, "nics": 1}, "device": "none",
+            "ranks": list(ranks), "systems": list(systems), "certain": True, "iterations": 16, **fields}
+
+
+@test
+def messages_cross_the_path_to_the_host(folder):
+    """A ring of 4 ranks on 2 nodes: at each of 6 steps both ranks of a node send at once, over one path of 1.5 GB/s. Alone
+    they have 0.75 GB/s each; with paths of their own the link's 1 GB/s. Each end adds its latency."""
+    cluster = {"name": "c", "latency": "10us", "bandwidth": "1GB/s", "gpus_per_node": 2}
+    module = {"name": "a", "kind": "dense", "bytes": 4000000, "forward_s": 0.001, "backward_s": 0.002}
+    scenario = {"workload": {"name": "one", "modules": [module]}, "device": "none", "ranks": [4], "certain": True,
+                "systems": [busy_system(staging="host")]}
+    for shared, rate in ((2, 0.75e9), (1, 1e9)):
+        host = {"latency": "5us", "bandwidth": "1.5GB/s", "shared": shared}
+        [point] = results(folder, {**scenario, "cluster": {**cluster, "host": host}})
+        expected = 6 * (10e-6 + 2 * 5e-6 + 1e6 / rate)
+        assert close(point["tasks"][0]["time_s"], expected, 1e-9), (shared, point["tasks"][0]["time_s"], expected)
+    refused = train(folder, {**scenario, "cluster": cluster}, status=2)
+    assert "host" in refused.stderr, refused.stderr
+
+
+@test
+def micro_batches_compute_and_send_nothing_more(folder):
+    """Each further micro-batch adds its passes; the optimizer and the gradients stay one an iteration."""
+    scenario = busy_scenario(busy_system())
+    for module in scenario["workload"]["modules"]:
+        module["optimizer_s"] = 0.00025
+    [one] = results(folder, scenario)
+    [four] = results(folder, {**scenario, "accumulation": 4})
+    passes = 0.001 + 0.002 + 0.0005 + 0.001
+    assert close(four["iteration_s"], one["iteration_s"] + 3 * passes, 1e-9), (one["iteration_s"], four["iteration_s"])
+    assert close(one["step_s"], 0.0005, 1e-9) and close(four["step_s"], 0.0005, 1e-9)
+    assert four["bytes_total"] == one["bytes_total"]
+
+
+@test
+def what_would_help_is_what_happens_then(folder):
+    costs = {"interference": 0.3, "software": {"call": "100us", "copy": "2GB/s", "step": "1ms", "step_per_byte": 1e-10}}
+    scenario = busy_scenario(busy_system(**costs))
+    scenario["workload"]["modules"][0]["backward_s"] = 0.02
+    scenario["workload"]["modules"][1].update(row_width=512, synth={"lookups": 3000, "zipf": 1, "seed": 3})
+    [point] = results(folder, scenario)
+    told = {x["what"]: x["iteration_s"] for x in point["would_help"]}
+    changed = {"without interference": {**costs, "interference": 0}, "without software": {"interference": 0.3},
+               "with rows in a channel of their own": {**costs, "channels": [["dense"], ["gradient"]]}}
+    for what, fields in changed.items():
+        [then] = results(folder, {**scenario, "systems": [busy_system(**fields)]})
+        assert what not in told or close(told[what], then["iteration_s"], 1e-9), (what, told[what], then["iteration_s"])
+        assert what in told or then["iteration_s"] > 0.99 * point["iteration_s"], what
+    assert {"without interference", "without software"} <= set(told), told
+    assert list(told.values()) == sorted(told.values()), told
+
+
+@test
+def long_runs_of_channels_leave_out_what_repeats(folder):
+    """Jitter too small to change a double makes every iteration be played."""
+    systems = [busy_system(name="fifo", channels=[["dense"], ["gradient"]], interference=0.2),
+               {"name": "2d", "sparse": "alltoall", "dense": "allreduce", "schedule": "2d", "channels": [["gradient", "prior", "delayed"], ["dense", "lookups"]]}]
+    scenario = busy_scenario(*systems, iterations=301)
+    played = results(folder, {**scenario, "jitter": {"lognormal": 1e-40, "seed": 1}})
+    for long, short in zip(played, results(folder, scenario)):
+        for name in ("iteration_s", "iteration_max_s", "stall_s", "communication_s", "hidden", "step_s", "split_s"):
+            assert close(long[name], short[name], 1e-8), (long["system"], name, long[name], short[name])
+        assert all(close(a, b, 1e-9) for a, b in zip(long["ends_s"], short["ends_s"]))
+
+
 @test
 def wrong_input_is_refused_in_words(folder):
     for scenario, message in WRONG:
