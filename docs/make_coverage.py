@@ -127,7 +127,11 @@ def share(times):
 
 
 def shown(times):
-    return "{:.0%}, {:.0%}".format(*share(times)) if times else "-"
+    """Shares in percent; a star: not in its band."""
+    if not times:
+        return "-"
+    found = [round(100 * x) for x in share(times)]
+    return ", ".join(f"{x}%{'' if low <= x <= high else '*'}" for x, (low, high) in zip(found, ((40, 60), (85, 95))))
 
 
 def table(said, systems, groups):
