@@ -67,7 +67,12 @@ static bool read_channels(struct ss_node list, void *system, struct ss_error *er
   struct ss_concurrency *o = &((struct ss_system *)system)->concurrency;
   bool named[SS_CARGOES] = {false};
   o->channels = 0;
-  for (struct ss_node c = ss_node_first(list); ss_node_present(c); c = ss_node_next(c), o->channels++)
+  if (!ss_node_is_array(list) || ss_node_size(list) == 0 || ss_node_size(list) > SS_CHANNELS_MAX)
+    return ss_node_fail(list, error, "expected a list of 1 to %d channels, say [[\"dense\"], [\"gradient\"]]",
+                        SS_CHANNELS_MAX);
+  for (struct ss_node c = ss_node_first(list); ss_node_present(c); c = ss_node_next(c), o->channels++) {
+    if (!ss_node_is_array(c) || ss_node_size(c) == 0)
+      return ss_node_fail(c, error, "expected a list of what the channel carries, say [\"dense\"]");
     for (struct ss_node n = ss_node_first(c); ss_node_present(n); n = ss_node_next(n)) {
       size_t cargo;
       if (!ss_node_choice(n, cargoes, &cargo, error)) return false;
@@ -75,6 +80,7 @@ static bool read_channels(struct ss_node list, void *system, struct ss_error *er
       named[cargo] = true;
       o->channel[cargo] = (uint8_t)o->channels;
     }
+  }
   return true;
 }
 
