@@ -11,7 +11,7 @@ const char *ss_decision_name(const struct cJSON *record, const char *field) {
   return label ? label : "each with its own";
 }
 
-static void print_time(const struct cJSON *record, FILE *stream) {
+void ss_decision_print_time(const struct cJSON *record, FILE *stream) {
   const double low = ss_json_number(record, "time_low_s"), high = ss_json_number(record, "time_high_s");
   char time[32], from[32], to[32];
   fputs(ss_units_format(time, sizeof time, SS_TIME, ss_json_number(record, "time_s")), stream);
@@ -28,7 +28,7 @@ static int of_100(const struct cJSON *record, const char *share) {
 static void print_tie(const struct cJSON *record, const char *rival, FILE *stream) {
   const char *measure = ss_json_word(record, "measure");
   fprintf(stream, "%s, ", ss_decision_name(record, "label"));
-  print_time(record, stream);
+  ss_decision_print_time(record, stream);
   fprintf(stream,
           ", and %s, %.2f to %.2f times as long, cannot be told apart: they are fastest in %d and %d of 100 draws",
           rival, ss_json_number(record, "rival_ratio_low"), ss_json_number(record, "rival_ratio_high"),
@@ -63,6 +63,6 @@ void ss_decision_print(const struct cJSON *record, FILE *stream) {
   if (alone) fputs("takes ", stream);
   else if (drawn) fprintf(stream, "is fastest in %d of 100 draws, ", of_100(record, "wins"));
   else fputs("is fastest, ", stream);
-  print_time(record, stream);
+  ss_decision_print_time(record, stream);
   if (!alone) print_next(record, stream);
 }

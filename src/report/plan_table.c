@@ -129,13 +129,13 @@ static const cJSON *best_of_hierarchies(const cJSON *rows, const cJSON *row) {
 }
 
 void ss_plan_hierarchies(const cJSON *rows, FILE *stream) {
-  char time[32];
   for (const cJSON *r = rows->child; r; r = r->next) {
     const cJSON *best = best_of_hierarchies(rows, r);
     if (!best) continue;
-    fprintf(stream, "Of all hierarchies %s is the cheapest for %s, %s, on ", ss_decision_name(best, "label"),
-            is_sum(best) ? "all tensors" : ss_json_word(best, "tensor"),
-            ss_units_format(time, sizeof time, SS_TIME, ss_json_number(best, "time_s")));
+    fprintf(stream, "Of all hierarchies %s is the cheapest for %s, ", ss_decision_name(best, "label"),
+            is_sum(best) ? "all tensors" : ss_json_word(best, "tensor"));
+    ss_decision_print_time(best, stream);
+    fputs(", on ", stream);
     print_heading(best, stream);
   }
 }

@@ -79,6 +79,7 @@ static void add_words(cJSON *record, const struct ss_training_point *p) {
   ss_json_add_text(record, "name", name);
   ss_range_add(record, "fan", p->fan.p5, p->fan.p95);
   ss_time_add(record, "iteration", p->result.mean, p->low, p->high);
+  ss_ratio_add(record, "vs_best", p->speedup, p->speedup_low, p->speedup_high);
   ss_json_add_number(record, "sent", p->result.sent / p->ranks);
 }
 
@@ -98,7 +99,7 @@ static bool print_group(const struct ss_training *t, size_t first, size_t n, cJS
                                       {"comm.", "communication_s", "s"},
                                       {"hidden", "hidden", "%.1f%%"},
                                       {"sent/rank", "sent", "B"},
-                                      {"vs best *", "speedup", "%.2fx"},
+                                      {SS_RANGED(records, "vs best *", "speedup_low"), "vs_best", NULL},
                                       {"scaling", "scaling", "%.1f%%"}};
   const bool told = print_words(t, first, n, stream, error);
   fputc('\n', stream);

@@ -118,7 +118,7 @@ static bool add_each(const struct planning *p, const struct ss_result *all, size
 
 static const struct ss_turn *turn_of(const struct planning *p, const struct ss_result *best) {
   for (size_t i = 0; best && i < p->turns.count; i++)
-    if (p->turns.turn[i].winner && p->turns.turn[i].faster == best) return &p->turns.turn[i];
+    if (p->turns.turn[i].faster == best) return &p->turns.turn[i];
   return NULL;
 }
 

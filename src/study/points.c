@@ -73,7 +73,7 @@ struct cell {
   size_t *tensor;     /* [point.siblings] those of the trace that are played; NULL: the one there is */
   uint32_t available; /* ranks; 0: any number */
   bool extrapolates;  /* to more than these */
-  bool certain;       /* no time has a range */
+  bool certain;       /* nothing is drawn; extrapolated ranks keep their range */
   struct ss_setting defaults;
   const struct ss_placement *placement; /* NULL: none is given */
 };

@@ -118,7 +118,8 @@ static void add_numbers(cJSON *o, const struct ss_training_point *p) {
               SS_N("iteration_p5_s", p->fan.p5), SS_N("iteration_p50_s", p->fan.p50),
               SS_N("iteration_p95_s", p->fan.p95));
   if (isfinite(p->low))
-    ss_json_add(o, SS_N("iteration_low_s", p->low), SS_N("iteration_high_s", p->high), SS_N("wins", p->wins));
+    ss_json_add(o, SS_N("iteration_low_s", p->low), SS_N("iteration_high_s", p->high), SS_N("wins", p->wins),
+                SS_N("speedup_low", p->speedup_low), SS_N("speedup_high", p->speedup_high));
   ss_json_add(o, SS_N("compute_s", r->own), SS_N("stall_s", r->stall), SS_N("split_s", r->split),
               SS_N("step_s", r->step), SS_N("communication_s", r->busy), SS_N("hidden", r->hidden),
               SS_N("tokens_per_s", p->tokens), SS_N("speedup", p->speedup), SS_N("scaling", p->scaling),

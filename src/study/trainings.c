@@ -294,7 +294,7 @@ static const struct ss_field_spec fields[] = {
     {"sizes", "where systems do not say it (the library's; free without one)", SS_IS_CHOICE(ss_size_ways)},
     {"ragged", "where systems do not say it (the library's; v without one)", SS_IS_CHOICE(ss_ragged_ways)},
     {"baselines", "systems that speed-ups are over; those that say so by default", SS_IS_LIST(&ss_name_field, 0, 0)},
-    {"certain", "numbers are taken as they are: no time has a range", SS_IS_FLAG, .usual = "false",
+    {"certain", "numbers are taken as they are: nothing is drawn", SS_IS_FLAG, .usual = "false",
      SS_STORED(struct ss_train_study, training.durations.certain)},
     {"verify", "prove each simulated exchange", SS_IS_FLAG, .usual = "false",
      SS_STORED(struct ss_train_study, training.durations.verify)},
@@ -388,7 +388,10 @@ bool ss_training_decide(const struct ss_training *t, size_t first, size_t n, str
                                      .uncertainty = &p[i].uncertainty,
                                      .label = p[i].system->name,
                                      .own = t->durations.certain ? (struct ss_spread){1, 1} : mean_spread(&p[i])}};
-  return ss_decide(list, n, NULL, out, error);
+  const struct ss_candidate *base = NULL;
+  for (size_t i = 0; i < n; i++)
+    if (p[i].system->baseline && (!base || list[i].of.time < base->of.time)) base = &list[i];
+  return ss_decide(list, n, base ? &base->of : NULL, out, error);
 }
 
 static bool play(struct ss_training *t, unsigned jobs, struct ss_error *error) {
@@ -404,6 +407,8 @@ static bool play(struct ss_training *t, unsigned jobs, struct ss_error *error) {
       p[k].low = list[k].range.low;
       p[k].high = list[k].range.high;
       p[k].wins = list[k].wins;
+      p[k].speedup_low = list[k].base_ratio.low;
+      p[k].speedup_high = list[k].base_ratio.high;
     }
   }
   return true;

@@ -34,34 +34,23 @@ static struct ss_point *other_points(const struct ss_study *study, size_t *count
 
 /* --- what turns --------------------------------------------------------------------------------------------- */
 
-static bool before(double a, double b) {
-  return b - a > ROUNDING * b;
-}
-
-/* The n schemes of one cell and tensor, under one window and the other. */
+/* The n schemes of one cell and tensor, under one window and the other: is another one the fastest there? */
 static bool compare(const struct ss_result *here, const struct ss_result *there, size_t n, uint32_t window,
                     struct ss_turns *out, struct ss_error *error) {
-  const size_t first = out->count;
-  const struct ss_result *best, *other_best, *next;
+  const struct ss_result *best, *other, *next;
   ss_results_rank(here, n, &best, &next);
-  ss_results_rank(there, n, &other_best, &next);
-  for (size_t a = 0; a < n; a++)
-    for (size_t b = 0; b < n; b++) {
-      if (!before(here[a].time, here[b].time) || !before(there[b].time, there[a].time)) continue;
-      const struct ss_turn turn = {.faster = &here[a],
-                                   .slower = &here[b],
-                                   .faster_other = there[a].time,
-                                   .slower_other = there[b].time,
-                                   .window = window,
-                                   .other = other_window(window),
-                                   .winner = &here[a] == best && &there[b] == other_best};
-      if (!ss_grow_by_one(out->turn, out->count)) return ss_fail_memory(error, "comparing rankings");
-      out->turn[out->count++] = turn;
-      if (!turn.winner) continue;
-      out->turn[out->count - 1] = out->turn[first];
-      out->turn[first] = turn;
-      out->winners++;
-    }
+  ss_results_rank(there, n, &other, &next);
+  const struct ss_result *slower = &here[other - there], *faster_other = &there[best - here];
+  const bool turns = slower->time - best->time > ROUNDING * slower->time &&
+                     faster_other->time - other->time > ROUNDING * faster_other->time;
+  if (!turns) return true;
+  if (!ss_grow_by_one(out->turn, out->count)) return ss_fail_memory(error, "comparing rankings");
+  out->turn[out->count++] = (struct ss_turn){.faster = best,
+                                             .slower = slower,
+                                             .faster_other = faster_other->time,
+                                             .slower_other = other->time,
+                                             .window = window,
+                                             .other = other_window(window)};
   return true;
 }
 

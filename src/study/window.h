@@ -1,28 +1,26 @@
-/* Does the order of schemes depend on how many messages a port has under way (a cluster's "window")?
+/* Does the fastest scheme depend on how many messages a port has under way (a cluster's "window")?
  *
- * Few know their library's window: sendrecv has one message under way, receives posted ahead have all. A ranking that
- * holds under both does not depend on it; one that turns needs the window to be known. */
+ * Few know their library's window: sendrecv has one message under way, receives posted ahead have all. Who wins under
+ * both does not depend on it; an answer that turns needs the window to be known. */
 #pragma once
 
 #include "study/study.h"
 
-/* Two results of one cell and tensor whose order turns. */
+/* The fastest of one cell and tensor, here and with the other window. */
 struct ss_turn {
   const struct ss_result *faster, *slower; /* with the cluster's own window, as are the times in them */
   double faster_other, slower_other;       /* s with the other window: the second is less */
   uint32_t window, other;                  /* UINT32_MAX: all */
-  bool winner;                             /* `faster` is the fastest of all here, `slower` with the other window */
 };
 
 struct ss_turns {
-  struct ss_turn *turn; /* in the order of the results; of one cell and tensor that of the winners first */
+  struct ss_turn *turn; /* in the order of the results */
   size_t count;
-  size_t winners; /* of them, turns of the winner */
 };
 
-/* The pairs of `results` (of this study, with "*" as it has them) whose order with the cluster's own window is
- * another than with the other: all, or 1 where the cluster's own is all. Times that differ by less than 1e-9 of
- * themselves are equal, and no turn. Under the model "alpha-beta", and with one rank, there is no window.
+/* Where another of `results` (of this study, with "*" as it has them) is the fastest with the other window: all, or 1
+ * where the cluster's own is all. Times that differ by less than 1e-9 of themselves are equal, and no turn. Under the
+ * model "alpha-beta", and with one rank, there is no window.
  *
  * Simulates every other point once more, without proofs; told to options->watcher. What turns point to is the
  * results', which must outlive them. */

@@ -36,6 +36,7 @@ struct ss_training_point {
   struct ss_components components;   /* of result.mean; of what is uncertain */
   double tokens;                     /* a second, all ranks; NaN: not known */
   double speedup;                    /* over the fastest baseline at these ranks; NaN: there is none */
+  double speedup_low, speedup_high;  /* of its draws, as the next; NaN: nothing is uncertain */
   double low, high, wins; /* of result.mean over draws, and the share of them in which no system is faster there; NaN:
                              nothing is uncertain. The caller's to set */
   double scaling;         /* share of linear scaling from the smallest rank count */

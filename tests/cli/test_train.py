@@ -260,7 +260,7 @@ def ranges_are_those_of_what_an_iteration_is_made_of(folder):
     for latency, bandwidth, passes, alpha in (("estimated", "sheet", "estimated", 1e-3), ("sheet", "estimated", None, 1e-3), (None, None, None, 2e-4), ("measured", None, "estimated", 1e-5)):
         module = {"name": "a", "kind": "dense", "bytes": M, "forward_s": 3e-3, "backward_s": 6e-3, **({"source": {"forward_s": "estimated: a guess"}} if passes else {})}
         source = {k: v for k, v in (("latency", latency), ("bandwidth", bandwidth)) if v}
-        scenario = {"workload": {"name": "w", "modules": [module]}, "systems": systems, "cluster": {"name": "c", "latency": alpha, "bandwidth": 1.25e9, "source": source}, "ranks": [P]}
+        scenario = {"workload": {"name": "w", "modules": [module]}, "systems": systems, "cluster": {"name": "c", "latency": alpha, "bandwidth": 1.25e9, "source": source}, "ranks": [P], "baselines": ["ring"]}
         points = {p["system"]: p for p in results(folder, scenario)}
         draws = {}
         for name, (starts, shares) in forms.items():
@@ -272,9 +272,12 @@ def ranges_are_those_of_what_an_iteration_is_made_of(folder):
             assert close(points[name]["iteration_low_s"], at[50], 1e-9) and close(points[name]["iteration_high_s"], at[949], 1e-9), (name, points[name]["iteration_low_s"], at[50])
         best = [min(draws, key=lambda name: draws[name][d]) for d in range(1000)]
         assert all(points[name]["wins"] == best.count(name) / 1000 for name in forms), [(p["wins"], best.count(n)) for n, p in points.items()]
+        ahead = sorted(a / b for a, b in zip(draws["ring"], draws["rabenseifner"]))
+        assert close(points["rabenseifner"]["speedup_low"], ahead[50], 1e-9) and close(points["rabenseifner"]["speedup_high"], ahead[949], 1e-9)
+        assert points["ring"]["speedup_low"] == points["ring"]["speedup_high"] == 1
         decided.add(max(p["wins"] for p in points.values()) >= 0.95)
         sure = results(folder, scenario, "--certain")
-        assert sure == [{k: v for k, v in p.items() if k not in ("iteration_low_s", "iteration_high_s", "wins")} for p in points.values()]
+        assert sure == [{k: v for k, v in p.items() if k not in ("iteration_low_s", "iteration_high_s", "wins", "speedup_low", "speedup_high")} for p in points.values()]
     assert decided == {False, True}
 
 

@@ -239,7 +239,7 @@ MUTANTS = [
     # --- the other window
     Mutant("the other window is this one", "src/study/window.c", "return window == UINT32_MAX ? 1 : UINT32_MAX;", "return window;", unit="window"),
     Mutant("a ranking turns when one of two times does", "src/study/window.c",
-           "!before(here[a].time, here[b].time) || !before", "!before(here[a].time, here[b].time) && !before", unit="window"),
+           "slower->time - best->time > ROUNDING * slower->time &&", "", unit="window"),
     # --- the engine
     Mutant("independent rounds wait", "src/machine/alpha_beta.c", "if (round->dependent) {", "if (round->messages.count) {", unit="player"),
     Mutant("a kernel does not wait for what arrives", "src/machine/alpha_beta.c",
@@ -768,8 +768,8 @@ MUTANTS = [
            "if (strcmp(t->valuestring, text) == 0) return;",
            "continue;", cli="commands"),
     Mutant("a rounding error is faster", "src/study/window.c",
-           "return b - a > ROUNDING * b;",
-           "return b > a;", unit="window"),
+           "slower->time - best->time > ROUNDING * slower->time",
+           "slower->time > best->time", unit="window"),
     # --- calibrations
     Mutant("the noise refusal is half as strict", "src/calibration/robust.c",
            "out->per_byte_error <= out->per_byte / 2", "out->per_byte_error <= out->per_byte", unit="robust"),
