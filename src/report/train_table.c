@@ -52,6 +52,18 @@ static void print_path(const struct ss_training *t, const struct ss_training_poi
             100 * (p->result.mean / p->help[i].mean - 1), p->help[i].what, i + 1 == p->helps ? ".\n" : "");
 }
 
+/* The systems of these points that need more memory than the device has. */
+static void print_unfit(const struct ss_training_point *p, size_t n, double memory, FILE *stream) {
+  bool any = false;
+  for (size_t i = 0; memory > 0 && i < n; i++) {
+    if (p[i].peak <= memory) continue;
+    if (!any) fputc(' ', stream);
+    ss_unfit_print(p[i].system->name, p[i].peak, memory, !any, stream);
+    any = true;
+  }
+  if (any) fputs(".\n", stream);
+}
+
 /* "4 ranks: embrace is fastest in 97 of 100 draws, ...; of an iteration 1 ms stall." */
 static bool print_words(const struct ss_training *t, size_t first, size_t n, FILE *stream, struct ss_error *error) {
   const struct ss_training_point *p = &t->point[first];
@@ -69,6 +81,7 @@ static bool print_words(const struct ss_training *t, size_t first, size_t n, FIL
   ss_decision_print(record, stream);
   fprintf(stream, ". Of an iteration %s stall.\n", ss_units_format(stall, sizeof stall, SS_TIME, best->result.stall));
   print_path(t, best, stream);
+  print_unfit(p, n, t->durations.device.memory_size, stream);
   return true;
 }
 

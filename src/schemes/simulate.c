@@ -186,13 +186,18 @@ static void hold_own(const struct ss_run *run) {
     for (uint32_t t = 0; !dense && !fetches && t < (input->table ? input->tables : 1); t++)
       bytes += own_bytes(run, r, input->table ? &input->table[t] : &one, t);
     ss_play_hold(run->play, r, bytes + input->beside);
+    if (run->play->holding) run->play->holding[r].own = bytes + input->beside;
   }
 }
 
 static void tell_memory(const struct ss_play *play, struct ss_outcome *out) {
   for (uint32_t e = 0; play->holding && e < play->ranks + play->servers; e++) {
+    const struct ss_holding *h = &play->holding[e];
     uint64_t *peak = e < play->ranks ? &out->peak : &out->server_peak;
-    if (play->holding[e].peak > *peak) *peak = play->holding[e].peak;
+    if (h->peak > *peak) *peak = h->peak;
+    if (e >= play->ranks) continue;
+    if (h->own > out->own) out->own = h->own;
+    if (h->peak - h->own > out->besides) out->besides = h->peak - h->own;
   }
 }
 

@@ -34,6 +34,7 @@ struct ss_outcome {
   double dropped;              /* share of the lookups that found no room; NaN: there is room for all */
   uint64_t k;                  /* entries that a rank selects; 0: none are selected */
   uint64_t peak, server_peak;  /* B that a rank, and a server, holds at most (docs/model.md, "Memory") */
+  uint64_t own, besides; /* B of a rank's peak: the largest gradient, and the most that is held beside the own */
   struct ss_kernel_total work[SS_KERNELS]; /* of the endpoint that computed longest; 0 where none are counted */
   /* only where the caller put arrays there: */
   uint64_t *rank_sent, *rank_received; /* [ranks] on the first cluster */

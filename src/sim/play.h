@@ -88,7 +88,7 @@ struct ss_kernel_stream {
 
 /* B of what an endpoint holds (docs/model.md, "Memory"). */
 struct ss_holding {
-  uint64_t now, peak;
+  uint64_t now, peak, own; /* own: from the beginning to the end */
 };
 
 struct ss_play {

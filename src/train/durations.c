@@ -124,6 +124,7 @@ static bool reserve(struct ss_duration *d, uint64_t period, uint32_t draws, stru
   free_numbers(d);
   d->period = (uint32_t)period;
   d->draws = draws;
+  d->own = d->besides = 0;
   d->seconds = ss_alloc_zero(times_of(d), sizeof *d->seconds);
   d->sent = ss_alloc_zero(period, sizeof *d->sent);
   return d->seconds && d->sent ? true : ss_fail_memory(error, "simulating tasks");
@@ -272,6 +273,8 @@ static bool simulate(struct worker *w, const struct group *g, const struct sampl
   for (uint32_t i = 0; i < g->count; i++) {
     struct ss_duration *d = g->duration[i];
     d->sent[t] = (double)all.tally[n].bytes * sample->sampled;
+    d->own = fmax(d->own, (double)outcome.own * sample->sampled);
+    d->besides = fmax(d->besides, (double)outcome.besides * sample->sampled);
     n = read_times(&all, d, i, t, n);
   }
   return true;
@@ -489,6 +492,8 @@ static bool copy_all(const struct plan *plan, struct ss_error *error) {
     to->share = from->share;
     to->link_share = from->link_share;
     memcpy(to->link, from->link, sizeof to->link);
+    to->own = from->own;
+    to->besides = from->besides;
     memcpy(to->seconds, from->seconds, times_of(from) * sizeof *to->seconds);
     memcpy(to->sent, from->sent, from->period * sizeof *to->sent);
   }
@@ -532,6 +537,7 @@ static cJSON *write_group(void *context, size_t item) {
   for (uint32_t i = 0; i < g->count; i++) {
     struct ss_duration *d = g->duration[i];
     cJSON *o = ss_json_object(SS_N("sampled", d->sampled), SS_T("link", d->link), SS_N("link_share", d->link_share),
+                              SS_N("own", d->own), SS_N("besides", d->besides),
                               SS_J("share", cJSON_CreateDoubleArray(d->share.s, SS_COMPONENTS)),
                               SS_J("sent", cJSON_CreateDoubleArray(d->sent, (int)d->period)),
                               SS_J("seconds", cJSON_CreateDoubleArray(d->seconds, (int)times_of(d))));
@@ -549,15 +555,17 @@ static bool read_link(struct ss_node node, struct ss_duration *d, struct ss_erro
 }
 
 static bool read_duration(struct ss_node node, uint32_t draws, struct ss_duration *d, struct ss_error *error) {
-  struct ss_node sampled, share, sent, seconds, link, link_share;
+  struct ss_node sampled, own, besides, share, sent, seconds, link, link_share;
   return ss_node_need(node, "sampled", &sampled, error) && ss_node_need(node, "share", &share, error) &&
          ss_node_numbers(share, SS_COMPONENTS, d->share.s, error) && ss_node_need(node, "sent", &sent, error) &&
          ss_node_need(node, "link", &link, error) && read_link(link, d, error) &&
          ss_node_need(node, "link_share", &link_share, error) &&
          ss_node_nonnegative(link_share, SS_NUMBER, &d->link_share, error) &&
          ss_node_need(node, "seconds", &seconds, error) && ss_node_positive(sampled, SS_NUMBER, &d->sampled, error) &&
-         reserve(d, ss_node_size(sent), draws, error) && ss_node_numbers(sent, d->period, d->sent, error) &&
-         ss_node_numbers(seconds, times_of(d), d->seconds, error);
+         ss_node_need(node, "own", &own, error) && ss_node_need(node, "besides", &besides, error) &&
+         reserve(d, ss_node_size(sent), draws, error) && ss_node_nonnegative(own, SS_BYTES, &d->own, error) &&
+         ss_node_nonnegative(besides, SS_BYTES, &d->besides, error) &&
+         ss_node_numbers(sent, d->period, d->sent, error) && ss_node_numbers(seconds, times_of(d), d->seconds, error);
 }
 
 static bool read_group(void *context, size_t item, struct ss_node list, struct ss_error *error) {

@@ -28,6 +28,7 @@ struct ss_duration {
   uint32_t draws;               /* of uneven links; 0: links are even */
   double *seconds;              /* [1 + draws][period] on even links, then on those of each draw */
   double *sent;                 /* [period] B over all ranks */
+  double own, besides;          /* B of a rank, the most of all iterations: its gradient, and what else it holds */
   struct ss_components share;   /* of its time on even links, in its first iteration; of what is uncertain */
   char link[SS_LINK_NAME_SIZE]; /* that needs longest in its first iteration; "": none */
   double link_share;            /* of its time, which that link needs at the very least */

@@ -377,6 +377,46 @@ static void find_components(struct ss_training_point *p, const double *dearer) {
   p->components = ss_variants_split(&varied, p->result.mean, on);
 }
 
+/* --- memory -------------------------------------------------------------------------------------------------- */
+
+/* What was not applied waits until the next iteration, beside the gradient. */
+static bool keeps_residual(const struct ss_carried *c) {
+  return (c->select.selects && c->select.residual) || c->setting.scheme->content == SS_SENDS_LARGEST;
+}
+
+/* Adds what tasks of the channel hold to the end; returns what the largest holds besides while it is under way. */
+static double channel_memory(const struct ss_training *training, const struct ss_training_point *p, uint32_t channel,
+                             double *lasting) {
+  double most = 0;
+  for (uint32_t i = 0; i < p->timetable.tasks; i++) {
+    const struct ss_task *task = &p->timetable.task[i];
+    const struct ss_duration *d = &training->durations.duration[task->duration];
+    const double gradient = task->dense ? (double)task->bytes : d->own;
+    const double residual = keeps_residual(&d->carried) ? gradient : 0;
+    if (task->channel != channel) continue;
+    *lasting += residual + (task->dense ? 0 : gradient);
+    most = fmax(most, d->own + d->besides - gradient - residual);
+  }
+  return most;
+}
+
+/* Parameters, the optimizer's states, gradients and residuals, and on each channel the largest task. */
+static double memory_of(const struct ss_training *training, const struct ss_training_point *p) {
+  const struct ss_workload *w = &p->fed->workload;
+  const bool cut = ss_scheme_model_parallel(p->system->sparse.scheme) && p->ranks > 1;
+  double sum = 0;
+  for (uint32_t i = 0; i < w->modules; i++) {
+    const struct ss_module *m = &w->module[i];
+    const double bytes = (double)m->bytes / (m->embedding && cut ? p->ranks : 1);
+    sum += bytes * (1 + w->states);
+    if (!m->embedding || p->timetable.policy.dense_tables) sum += (double)m->bytes;
+  }
+  double lasting = 0, under_way = 0;
+  for (uint32_t c = 0; c == 0 || c < p->timetable.policy.concurrency.channels; c++)
+    under_way += channel_memory(training, p, c, &lasting);
+  return sum + lasting + under_way;
+}
+
 static bool play(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
   double dearer[SS_COMPONENTS] = {0};
   SS_AUTO(ss_recorded_close) struct ss_recorded recorded = {0};
@@ -399,6 +439,7 @@ static bool play(const struct ss_training *training, struct ss_training_point *p
       !ss_path_find(&p->timetable, &p->result, &p->path, &p->paths, error))
     return false;
   find_components(p, dearer);
+  p->peak = memory_of(training, p);
   p->tokens = tokens_of(training, p);
   return true;
 }

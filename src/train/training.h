@@ -39,6 +39,7 @@ struct ss_training_point {
   double speedup_low, speedup_high;  /* of its draws, as the next; NaN: nothing is uncertain */
   double low, high, wins; /* of result.mean over draws, and the share of them in which no system is faster there; NaN:
                              nothing is uncertain. The caller's to set */
+  double peak;            /* B that a rank holds at most (docs/training.md, "Memory") */
   double scaling;         /* share of linear scaling from the smallest rank count */
   bool all_dense;         /* the tables too: all ranks are in one node, where the system's hierarchy sums densely */
   double sampled;         /* how many times larger the largest sampled tensor is; 1: none is sampled */

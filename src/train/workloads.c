@@ -354,6 +354,8 @@ static const struct ss_field_spec workload_fields[] = {
      SS_STORED(struct ss_workload, dtype)},
     {"tokens", "non-padding words that a rank processes in an iteration (as the trace says)", SS_IS_ABOVE_0,
      .most = 0x1p53, SS_STORED(struct ss_workload, tokens)},
+    {"optimizer_states", "bytes of the optimizer's states, in those of the parameters: 2 of Adam", SS_IS_FROM_0,
+     .usual = "0", SS_STORED(struct ss_workload, states)},
     {"iterations", "different iterations of \"synth\" lookups (8, or the trace's)", SS_IS_COUNT(1, 1 << 20),
      SS_STORED(struct ss_workload, iterations)},
     {"modules", "in list order, which breaks ties of the forward order; backward passes go the other way",

@@ -49,6 +49,7 @@ struct ss_workload {
   struct ss_arena arena; /* of all that follows */
   const char *name, *summary;
   enum ss_dtype dtype; /* of all gradients */
+  double states;       /* of the optimizer, times as many bytes as the parameters have */
   double tokens;       /* a rank and iteration; NaN: the trace knows */
   uint64_t iterations; /* of synthetic lookups; 0: not given */
   struct ss_module *module;

@@ -364,6 +364,43 @@ LM = {"workload": "embrace-lm-rtx3090", "systems": ["horovod-allreduce", "horovo
 
 
 @test
+def a_rank_holds_parameters_gradients_and_tasks(folder):
+    """Sums by hand: a dense module and a table of one iteration's rows, with and without channels of their own."""
+    rows, width, ranks, dense = 50, 8, 4, 4 * 1000
+    draw = random.Random(5)
+    lists = [[sorted(draw.sample(range(rows), draw.randint(1, 20))) for _ in range(ranks)]]
+    trace = str(folder / "t.safetensors")
+    write_trace(folder / "t.safetensors", traces.tensor("t", rows, width), lists)
+    table_bytes, x = rows * width * 4, [len(ids) * (width * 4 + 4) for ids in lists[0]]
+    fetched = [len(ids) * 3 * width // ranks * 4 for ids in lists[0]]
+    pushed = [(sum(map(len, lists[0])) - len(ids)) * (width // ranks * 4 + 4) for ids in lists[0]]
+    ring, k = dense // ranks, 30
+    alone = {"allgather": max(x) + max(ring, max(sum(x) - one for one in x)),
+             "allreduce": table_bytes + max(ring, -(-rows // ranks) * width * 4),
+             "alltoall": max(x) + max(ring, *fetched, *pushed)}
+    for states in (0, 2):
+        workload = {"name": "w", "optimizer_states": states, "modules": [
+            {"name": "d", "kind": "dense", "bytes": dense}, {"name": "e", "kind": "embedding", "rows": rows, "row_width": width, "tensor": "t"}]}
+        scenario = {"trace": trace, "cluster": FLAT, "ranks": ranks, "workload": workload,
+                    "systems": [{"name": s, "sparse": s, "dense": {"name": "allreduce", "algorithm": "ring"}, "schedule": "fifo"} for s in alone]}
+        for point in results(folder, scenario):
+            parameters = dense + table_bytes / (ranks if point["system"] == "alltoall" else 1)
+            wanted = parameters * (1 + states) + dense + alone[point["system"]]
+            assert point["peak_bytes"] == wanted and point["device_memory_bytes"] is None, (point["system"], point["peak_bytes"], wanted)
+    two = [{"name": "two", "sparse": "allgather", "dense": {"name": "allreduce", "algorithm": "ring"}, "schedule": "fifo",
+            "channels": [["dense"], ["lookups", "gradient"]]}]
+    [point] = results(folder, {**scenario, "systems": two})
+    assert point["peak_bytes"] == 3 * (dense + table_bytes) + dense + max(x) + ring + max(sum(x) - one for one in x), point["peak_bytes"]
+    select = [{"name": "topka", "sparse": "allgather", "dense": {"name": "topka", "k": k}, "schedule": "fifo"}]
+    [point] = results(folder, {**scenario, "systems": select})
+    besides = max(k * 8 * ranks, max(sum(x) - one for one in x))
+    assert point["peak_bytes"] == 3 * (dense + table_bytes) + 2 * dense + max(x) + besides, point["peak_bytes"]
+    device = {"name": "d", "memory_bandwidth": "1TB/s", "efficiency": 1, "launch": 0, "memory_size": point["peak_bytes"] - 1}
+    said = train(folder, {**scenario, "systems": select, "device": device}).stdout
+    assert "Does not fit into" in said and "topka (" in said, said
+
+
+@test
 def the_table_answers_in_words(folder):
     drawn = train(folder, LM, "--device", "none").stdout
     assert re.search(r"\n16 ranks: \S+ is fastest in \d+ of 100 draws, \S+ \S+ \(\S+ \S+ to \S+ \S+\); \S+ takes \S+ to \S+ times as long\. "
