@@ -349,8 +349,11 @@ static void task_started(void *context, uint32_t slot, double now) {
     p->channel[channel] = -1;
     return;
   }
-  /* it began when it was submitted, or else when the channel was free */
-  const int64_t before = x->submitted < now ? p->channel[channel] : x->cause;
+  /* it began when the channel was free, or else when it was submitted; channels may wait for a multiple of the cycle
+   */
+  const int64_t last = p->channel[channel];
+  const bool was_free = last >= 0 ? p->out->span[last].end <= x->submitted + p->shift : now <= x->submitted;
+  const int64_t before = was_free ? x->cause : last;
   x->span = record(p, (struct ss_span){SS_SPAN_TASK, channel, task, x->iteration, x->submitted + p->shift,
                                        now + p->shift, NAN, before});
   p->channel[channel] = x->span;
@@ -491,10 +494,11 @@ bool ss_path_find(const struct ss_timetable *t, const struct ss_iterated *iterat
     const struct ss_span *s = &iterated->span[at];
     if (s->end <= iterated->window && s->start < iterated->window) break;
     struct ss_path_part *p = &part[(size_t)s->kind * n + s->what];
+    const double since = s->before >= 0 ? fmin(s->start, iterated->span[s->before].end) : s->start; /* its turn */
     p->kind = s->kind;
     p->what = s->what;
-    p->seconds += s->end - fmax(s->start, iterated->window);
-    if (s->start < iterated->window) break;
+    p->seconds += s->end - fmax(since, iterated->window);
+    if (since < iterated->window) break;
   }
   qsort(part, parts, sizeof *part, by_seconds);
   for (*count = 0; *count < parts && part[*count].seconds > 0;) ++*count;
