@@ -87,7 +87,11 @@ def list_tasks(workload, system, ranks):
     return gradients, lookups
 
 
-def play(workload, system, ranks, durations, splits, iterations, compute=1.0, sigma=0.0, seed=1):
+def part_of(total, part, parts):
+    return (part + 1) * total // parts - part * total // parts
+
+
+def play(workload, system, ranks, durations, splits, iterations, compute=1.0, sigma=0.0, seed=1, micro_batches=1):
     """`durations`: {task key: [seconds by iteration modulo length]}; `splits`: [seconds]. Returns ends of iterations, and
     intervals: of computing by rank, and of the channel."""
     modules = {m["name"]: m for m in workload["modules"]}
@@ -104,12 +108,33 @@ def play(workload, system, ranks, durations, splits, iterations, compute=1.0, si
     program += [("backward", n) for n in reversed(names)]
     program += [("split", None)] if two_d else []
     program += [("forward", n) for n in order]
+    program += ([("further backward", n) for n in reversed(names)] + [("further forward", n) for n in order]) * (micro_batches - 1)
+
+    software, element = system.get("software", {}), {"F32": 4, "F16": 2, "BF16": 2}[workload.get("dtype", "F32")]
+    cycle, slower = software.get("cycle", 0), 1 + system.get("interference", 0)
+    ticks, playing = 0, False  # ticks: multiples of the cycle up to now
+
+    def copy_of(task):
+        """Seconds in which a dense task is filled, or emptied."""
+        if "copy" not in software or task.kind != "gradient":
+            return 0.0
+        if modules[task.modules[0]]["kind"] == "embedding" and not sends_dense(system["sparse"]):
+            return 0.0
+        elements = sum(size(modules[name], element) // element for name in task.modules)
+        return part_of(elements, task.part, task.parts) * element / software["copy"]
+
+    def step_of(what, name):
+        """What comes before a forward pass."""
+        if what != "forward":
+            return 0.0
+        taken = compute * float(modules[name].get("optimizer_s", 0))
+        return taken + software.get("step", 0) / len(names) + software.get("step_per_byte", 0) * modules[name].get("bytes", 0)
 
     finished = {}  # (task key, iteration) -> time
     waiting = []  # [task, iteration, number, moved]
     made_by = {}  # (task key, iteration) -> ranks
     counter = 0
-    position = [[0, 0, None, -INFINITY] for _ in range(streams)]  # iteration, place, end of what runs, since
+    position = [[0, 0, None, -INFINITY, 0.0] for _ in range(streams)]  # iteration, place, end of what runs, since, own seconds
     ends = [0.0] * iterations
     through = [0] * iterations
     on_channel = None
@@ -125,7 +150,7 @@ def play(workload, system, ranks, durations, splits, iterations, compute=1.0, si
         if what == "backward":
             first = name == names[-1]
             return not first or t == 0 or all((x.key(), t) in finished for x in lookups if not consumers[x.modules[0]])
-        if what == "split":
+        if what not in ("backward", "forward"):
             return True
         if schedule == "fifo" and not all((x.key(), t) in finished for x in gradients):
             return False
@@ -138,6 +163,8 @@ def play(workload, system, ranks, durations, splits, iterations, compute=1.0, si
             return [x for x in gradients if x.kind == "gradient" and x.modules[-1] == name]
         if what == "split":
             return [x for x in gradients if x.kind != "gradient"]
+        if what != "forward":
+            return []
         return [x for x in lookups if x.modules[0] == name]
 
     def make(task, iteration):
@@ -172,17 +199,25 @@ def play(workload, system, ranks, durations, splits, iterations, compute=1.0, si
         changed = True
         while changed:
             changed = False
-            if on_channel and on_channel[2] == now:
-                finished[on_channel[0].key(), on_channel[1]] = now
-                on_channel = None
+            if on_channel and on_channel[2] == now:  # it is filled, or played, or emptied
+                task, iteration, _, rest = on_channel
                 changed = True
+                if rest:  # a play starts, or ends
+                    playing = len(rest) == 2
+                    for state in position:
+                        if state[2] is not None and slower > 1:
+                            state[2] = now + (state[2] - now) * (slower if playing else 1 / slower)
+                    on_channel[2:] = [now + rest[0], rest[1:]]
+                else:
+                    finished[task.key(), iteration] = now
+                    on_channel = None
             for rank, state in enumerate(position):
                 if state[2] == now:
                     what, name = program[state[1]]
                     state[2] = None
                     changed = True
                     if what != "split":
-                        computing[rank].append((state[3], now, state[0]))
+                        computing[rank].append((state[3], now, state[0], state[4], step_of(what, name)))
                     for task in makes(what, name):
                         make(task, state[0] + (what == "forward"))
                     state[1] += 1
@@ -193,20 +228,24 @@ def play(workload, system, ranks, durations, splits, iterations, compute=1.0, si
                         state[0], state[1] = state[0] + 1, 0
                 if state[2] is None and state[0] < iterations and gate(*program[state[1]], state[0]):
                     what, name = program[state[1]]
-                    factor = jitter(seed, sigma, state[0], rank)
+                    factor, step = jitter(seed, sigma, state[0], rank), step_of(what, name)
                     if what == "split":
                         lasts = splits[state[0] % len(splits)]
                     else:
-                        lasts = factor * (compute * float(modules[name].get(what + "_s", 0)))
-                    state[2], state[3] = now + lasts, now
+                        lasts = factor * (compute * float(modules[name].get(what.split()[-1] + "_s", 0)))
+                    state[2:] = [now + (lasts + step) * (slower if playing else 1), now, lasts]
                     changed = True
-        if on_channel is None and waiting:
+        while cycle and ticks * cycle < now:
+            ticks += 1
+        if on_channel is None and waiting and (not cycle or ticks * cycle == now):
             chosen = min(waiting, key=rank_of)
             waiting.remove(chosen)
-            on_channel = (chosen[0], chosen[1], now + seconds(chosen[0], chosen[1]), now)
-            carried.append((now, on_channel[2]))
+            before, alone, copy = software.get("call", 0) + copy_of(chosen[0]), seconds(chosen[0], chosen[1]), copy_of(chosen[0])
+            on_channel = [chosen[0], chosen[1], now + before, [alone, copy]]
+            carried.append((now, now + before + alone + copy))
             continue
         coming = [s[2] for s in position if s[2] is not None] + ([on_channel[2]] if on_channel else [])
+        coming += [ticks * cycle] if waiting and not on_channel and cycle else []
         if not coming or all(s[0] == iterations for s in position):
             break
         now = min(coming)
@@ -222,8 +261,9 @@ def summarise(ends, computing, carried, warmup):
     """iteration, stall, channel-busy time and its hidden share, over the iterations behind the warm-up."""
     low, high, n = ends[warmup - 1], ends[-1], len(ends) - warmup
     mean = (high - low) / n
-    own = sum(b - a for rank in computing for a, b, t in rank if t >= warmup) / len(computing) / n
+    own = sum(own for rank in computing for _, _, t, own, _ in rank if t >= warmup) / len(computing) / n
+    step = sum(step for rank in computing for _, _, t, _, step in rank if t >= warmup) / len(computing) / n
     clipped = [(max(a, low), min(b, high)) for a, b in carried if b > low and a < high]
     busy = sum(b - a for a, b in clipped)
     hidden = sum(overlap(rank, clipped) for rank in computing) / len(computing)
-    return {"iteration_s": mean, "stall_s": mean - own, "communication_s": busy / n, "hidden": hidden / busy if busy else None}
+    return {"iteration_s": mean, "stall_s": mean - own, "step_s": step, "communication_s": busy / n, "hidden": hidden / busy if busy else None}

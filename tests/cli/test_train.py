@@ -100,8 +100,8 @@ def compare(scenario, point):
     durations = durations_of(point)
     assert sorted(t.key() for t in gradients + lookups) == sorted(durations), f"tasks {sorted(durations)}"
     played = second_train.play(workload, system, point["ranks"], durations, point["splits_s"] or [0.0], scenario["iterations"],
-                               scenario.get("compute", 1.0), jitter.get("lognormal", 0.0), jitter.get("seed", 1))
-    accuracy = 1e-9 if jitter else 1e-12
+                               scenario.get("compute", 1.0), jitter.get("lognormal", 0.0), jitter.get("seed", 1), scenario.get("accumulation", 1))
+    accuracy = 1e-9 if jitter or "interference" in system else 1e-12
     for t, (ours, theirs) in enumerate(zip(played[0], point["ends_s"])):
         assert close(ours, theirs, accuracy), f"{system}: iteration {t} ends at {theirs!r}, here at {ours!r}"
     for name, value in second_train.summarise(*played, point["warmup"]).items():
@@ -127,6 +127,32 @@ def random_scenario(dice, jitter):
 def a_second_implementation_agrees(folder):
     for seed in range(60):
         scenario = random_scenario(random.Random(seed), False)
+        for point in results(folder, scenario):
+            try:
+                compare(scenario, point)
+            except AssertionError as wrong:
+                raise AssertionError(f"seed {seed}: {wrong}; {json.dumps(scenario)[:1500]}") from None
+
+
+def random_software(dice, tables):
+    software = {"call": dice.uniform(0, 0.001), "copy": dice.uniform(1e8, 1e9), "cycle": dice.uniform(0.0001, 0.003), "step": dice.uniform(0, 0.01)}
+    if not tables:
+        software["step_per_byte"] = dice.uniform(0, 1e-9)
+    return {key: value for key, value in software.items() if dice.random() < 0.6}
+
+
+@test
+def and_with_software_and_interference(folder):
+    for seed in range(2000, 2040):
+        dice = random.Random(seed)
+        scenario = random_scenario(dice, dice.random() < 0.3)
+        scenario["accumulation"] = dice.randint(1, 3)
+        modules = scenario["workload"]["modules"]
+        for system in scenario["systems"]:
+            system["software"] = random_software(dice, any(m["kind"] == "embedding" for m in modules))
+            system["interference"] = dice.uniform(0, 1)
+        for module in modules:  # of no round length: who comes first must not depend on rounding
+            module.update({"forward_s": dice.uniform(0, 0.004), "backward_s": dice.uniform(0, 0.006), "optimizer_s": dice.uniform(0, 0.001)})
         for point in results(folder, scenario):
             try:
                 compare(scenario, point)
