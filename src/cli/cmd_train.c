@@ -7,7 +7,7 @@
 struct arguments {
   struct ss_call call;
   const char *timeline, *gantt;
-  bool sensitivity;
+  bool sensitivity, wide;
 };
 
 static bool draw_gantt(const char *path, const struct ss_training *t, struct ss_error *error) {
@@ -29,6 +29,8 @@ static bool check_folders(const struct arguments *a, struct ss_error *error) {
   enum ss_picture kind;
   if (a->call.request.run.per_iteration && a->call.format != SS_JSON)
     return ss_fail(error, SS_BAD_INPUT, "--per-iteration adds arrays, which only JSON has room for (--format json)");
+  if (a->wide && (a->call.format == SS_JSON || a->call.format == SS_CSV))
+    return ss_fail(error, SS_BAD_INPUT, "--wide is for tables: JSON and CSV have all columns");
   return ss_output_has_folder(a->timeline, error) && ss_output_has_folder(a->gantt, error) &&
          (!a->gantt || ss_picture_of(a->gantt, &kind, error) || ss_fail_prefix(error, "--gantt"));
 }
@@ -37,10 +39,11 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   const struct arguments *a = (const struct arguments *)call;
   const struct ss_communicator *comm = call->request.run.comm;
   SS_AUTO(ss_train_study_close) struct ss_train_study s = {0};
-  return ss_communicator_agree(comm, check_folders(a, error) && ss_train_study_open(&call->request, NULL, &s, error),
-                               error) &&
-         ss_train_studies_run(&s, 1, &call->request.run, a->sensitivity, error) &&
-         (!ss_processes_first(comm) || write_all(a, &s, error));
+  const bool ok = ss_communicator_agree(
+                      comm, check_folders(a, error) && ss_train_study_open(&call->request, NULL, &s, error), error) &&
+                  ss_train_studies_run(&s, 1, &call->request.run, a->sensitivity, error);
+  s.wide = a->wide;
+  return ok && (!ss_processes_first(comm) || write_all(a, &s, error));
 }
 
 static const struct ss_option_spec options[] = {
@@ -56,6 +59,8 @@ static const struct ss_option_spec options[] = {
      .help = "the last iteration at the most ranks as a figure (.svg, .pdf or .png; needs gnuplot)"},
     {"--sensitivity", SS_FLAG(struct arguments, sensitivity),
      .help = "who is fastest when all compute times are half, or twice, as long"},
+    {"--wide", SS_FLAG(struct arguments, wide),
+     .help = "more columns: schedules, compute, what of it splits, communication, bytes sent"},
     SS_OPTION_CERTAIN,
     SS_OPTION_PATIENCE,
     SS_OPTIONS_OUTPUT,

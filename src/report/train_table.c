@@ -96,28 +96,31 @@ static void add_words(cJSON *record, const struct ss_training_point *p) {
   ss_json_add_number(record, "sent", p->result.sent / p->ranks);
 }
 
-static bool print_group(const struct ss_training *t, size_t first, size_t n, cJSON *records, FILE *stream,
+static bool print_group(const struct ss_train_study *s, size_t first, size_t n, cJSON *records, FILE *stream,
                         struct ss_error *error) {
+  enum { WIDE = 5 }; /* the last columns: with --wide alone */
+  const struct ss_training *t = &s->training;
   const struct ss_training_point *p = &t->point[first];
   const struct ss_column columns[] = {{"<system", "name", NULL},
-                                      {"<schedule", "schedule", NULL},
                                       {SS_RANGED(records, "iteration", "iteration_low_s"), "iteration", NULL},
                                       {"?fastest in", "wins", "%.0f%%"},
                                       {"?5%..95%", "fan", NULL},
                                       {"?median", "iteration_p50_s", "s"},
                                       {"tokens/s", "tokens_per_s", "%.0f"},
-                                      {"compute", "compute_s", "s"},
                                       {"stall", "stall_s", "s"},
+                                      {"hidden", "hidden", "%.1f%%"},
+                                      {SS_RANGED(records, "vs best *", "speedup_low"), "vs_best", NULL},
+                                      {"scaling", "scaling", "%.1f%%"},
+                                      {"<schedule", "schedule", NULL},
+                                      {"compute", "compute_s", "s"},
                                       {"of it split", "split_s", "s"},
                                       {"comm.", "communication_s", "s"},
-                                      {"hidden", "hidden", "%.1f%%"},
-                                      {"sent/rank", "sent", "B"},
-                                      {SS_RANGED(records, "vs best *", "speedup_low"), "vs_best", NULL},
-                                      {"scaling", "scaling", "%.1f%%"}};
+                                      {"sent/rank", "sent", "B"}};
+  const size_t count = sizeof columns / sizeof *columns - (s->wide ? 0 : WIDE);
   const bool told = print_words(t, first, n, stream, error);
   fputc('\n', stream);
   for (cJSON *r = records ? records->child : NULL; r; r = r->next) add_words(r, p++);
-  const bool ok = ss_records_print(columns, records, false, stream, error);
+  const bool ok = ss_columns_print(columns, count, records, false, stream, error);
   fputc('\n', stream);
   return told && ok;
 }
@@ -198,9 +201,12 @@ static void print_notes(const struct ss_train_study *s, FILE *stream) {
           stream);
   if (w->compute != 1) fprintf(stream, "compute    the workload's times, multiplied by %g\n", w->compute);
   fputs("stall      iteration less own forward and backward passes, mean over ranks\n"
-        "comm.      time in which the channel is busy; hidden: share of it under forward or backward passes\n"
+        "hidden     of the time in which the channel is busy, the share under forward or backward passes\n"
         "vs best *  how many times faster than the fastest baseline (*)\n"
         "scaling    share of linear scaling from the smallest rank count\n",
+        stream);
+  fputs(s->wide ? "of it split: Algorithm 1; comm.: time in which the channel is busy\n"
+                : "--wide: schedules, compute, what of it splits, communication, bytes sent\n",
         stream);
   print_ways(t, stream);
   if (sampled)
@@ -221,7 +227,7 @@ bool ss_training_table(const void *study, FILE *stream, struct ss_error *error) 
     if (i == 0 || t->point[i - 1].fed != p->fed)
       fprintf(stream, "%s on %s%s%s\n\n", p->fed->workload.name, s->cluster, s->source ? ", fed by " : "",
               s->source ? s->source->name : "");
-    if (!print_group(t, i, n, ss_records_take(all, n), stream, error)) return false;
+    if (!print_group(s, i, n, ss_records_take(all, n), stream, error)) return false;
     print_all_dense(p, n, stream);
   }
   if (s->best) print_ranking(s, stream);

@@ -24,6 +24,7 @@ struct ss_train_study {
   double factor[SS_TRAIN_FACTORS];       /* on compute times, of which `best` tells */
   const char *(*best)[SS_TRAIN_FACTORS]; /* [points] the fastest system at each factor; NULL: nobody asked */
   bool per_iteration;                    /* JSON has arrays */
+  bool wide;                             /* the table has all columns */
 };
 
 /* The request may edit "workloads" and "systems" by texts "a,b", the first also where the document has a "workload".
