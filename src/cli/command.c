@@ -174,7 +174,8 @@ static bool execute_subcommand(const struct ss_command *command, int argc, char 
   if (argc < 2) return ss_fail(error, SS_BAD_INPUT, "say what to do: %s (--help tells more)", all);
   if (asks_for_help(argv[1])) return print_help(command, error);
   for (size_t i = 0; names[i]; i++)
-    if (strcmp(argv[1], names[i]) == 0) return ss_command_execute(command->commands[i], argc - 1, argv + 1, error);
+    if (command->commands[i] && strcmp(argv[1], names[i]) == 0)
+      return ss_command_execute(command->commands[i], argc - 1, argv + 1, error);
   return ss_fail(error, SS_BAD_INPUT, "\"%s\" is not %s%s", argv[1], all, ss_suggest(argv[1], names, NULL).text);
 }
 

@@ -236,7 +236,7 @@ static bool open_predictions(const struct execution *x, struct predictions *p, s
 }
 
 static void read_predictions(const struct predictions *p, struct ss_engine *engine, struct ss_executed *out) {
-  double times[2 + SS_COMPONENTS];
+  double times[2 + SS_COMPONENTS] = {0};
   for (uint32_t i = 0; i < p->count; i++) times[i] = ss_engine_tally(engine, i).time + p->start[i];
   out->predicted = times[0];
   out->network = times[1];

@@ -29,7 +29,7 @@ double ss_vs_dense(double dense, double time);
 void ss_time_add(struct cJSON *record, const char *name, double time, double low, double high);
 void ss_ratio_add(struct cJSON *record, const char *name, double ratio, double low, double high);
 /* The head of such a column: "time (90%)" where one of the records has that field, a number, else "time". */
-#define SS_RANGED(records, head, low) (ss_records_have(records, low) ? head " (90%)" : head)
+#define SS_RANGED(records, head, low) (ss_records_have((records), (low)) ? head " (90%)" : (head))
 bool ss_records_have(const struct cJSON *records, const char *field);
 /* Adds a range alone, "1.1 ms..1.5 ms"; nothing where there is no `low` (NaN). */
 void ss_range_add(struct cJSON *record, const char *name, double low, double high);
@@ -44,10 +44,10 @@ const struct cJSON *ss_place_of(const struct cJSON *record, const char *field);
  * nothing where nothing differs. */
 void ss_places_add(struct cJSON *records);
 
-/* What tables show of n results, which may be of several cells: their JSON, and in words "time", "vs_dense",
+/* What tables show of `count` results, which may be of several cells: their JSON, and in words "time", "vs_dense",
  * "imbalance", "form", "off_by", "bottleneck", "fan", "bar" and the "busy" of links; "half", "busiest", and
  * "counted_s", of kernels, where a device is given. The caller's; NULL when memory is short. */
-struct cJSON *ss_results_records(const struct ss_result *results, size_t n);
+struct cJSON *ss_results_records(const struct ss_result *results, size_t count);
 /* The table of such records, and how busy their links are: of each kind the busiest and the mean; the caller's. */
 struct ss_table *ss_results_block(const struct cJSON *records);
 struct ss_table *ss_results_links(const struct cJSON *records);

@@ -131,22 +131,25 @@ static void add_apart(const struct ss_uncertain *whole, const struct ss_uncertai
   out[3] += share * part->time * deviation(&part->own);
 }
 
+/* What the logarithms of two have in common of what is drawn apart. */
+static double covariance_apart(const struct ss_uncertain *a, const struct ss_uncertain *b) {
+  double sum = 0;
+  for (size_t x = 0; x < parts_of(a); x++)
+    for (size_t y = 0; y < parts_of(b); y++) {
+      const struct ss_uncertain *mine = part_of(a, x), *other = part_of(b, y);
+      double of_mine[APART] = {0}, of_other[APART] = {0};
+      if (number_of(mine->label) != number_of(other->label)) continue;
+      add_apart(a, mine, of_mine);
+      add_apart(b, other, of_other);
+      for (int k = 0; k < APART; k++) sum += of_mine[k] * of_other[k];
+    }
+  return sum;
+}
+
 /* The variance that the parts of the two leave in the logarithm of their ratio, by what is drawn apart: of one label
  * it is one draw. */
 static double variance_apart(const struct ss_uncertain *a, const struct ss_uncertain *b) {
-  const size_t mine = parts_of(a), n = mine + parts_of(b);
-  double sum = 0;
-  for (size_t x = 0; x < n; x++)
-    for (size_t y = 0; y < n; y++) {
-      const struct ss_uncertain *whole[] = {x < mine ? a : b, y < mine ? a : b};
-      const struct ss_uncertain *part[] = {part_of(whole[0], x < mine ? x : x - mine),
-                                           part_of(whole[1], y < mine ? y : y - mine)};
-      double of[2][APART] = {{0}};
-      if (number_of(part[0]->label) != number_of(part[1]->label)) continue;
-      for (int k = 0; k < 2; k++) add_apart(whole[k], part[k], of[k]);
-      for (int k = 0; k < APART; k++) sum += (whole[0] == whole[1] ? 1 : -1) * of[0][k] * of[1][k];
-    }
-  return sum;
+  return covariance_apart(a, a) - 2 * covariance_apart(a, b) + covariance_apart(b, b);
 }
 
 static double deviation_shared(const struct ss_uncertain *u, int component) {

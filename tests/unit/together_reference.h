@@ -29,4 +29,4 @@ struct reference_trained {
   double own, stall, split, step, busy, hidden; /* as ss_iterated has them */
 };
 
-void reference_train(const struct reference_training *training, struct reference_trained *out);
+void reference_train(const struct reference_training *in, struct reference_trained *out);
