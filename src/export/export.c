@@ -47,9 +47,9 @@ static void add_count(char text[static TEXT_SIZE], size_t count, const char *wha
 
 /* "sweep" and what it changes. */
 static void name_cells(const struct ss_point *point, char text[static TEXT_SIZE]) {
-  const cJSON *axis;
   (void)snprintf(text, TEXT_SIZE, "places of \"sweep\":");
-  cJSON_ArrayForEach(axis, point->at) ss_append(text, TEXT_SIZE, " %s", axis->string);
+  for (const cJSON *axis = point->at ? point->at->child : NULL; axis; axis = axis->next)
+    ss_append(text, TEXT_SIZE, " %s", axis->string);
 }
 
 bool ss_export_point(const struct ss_study *study, const struct ss_point **point, struct ss_error *error) {

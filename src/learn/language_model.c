@@ -195,10 +195,11 @@ static inline void find_scores(const struct work *w, const double *own) {
 /* Scores become probabilities; returns the loss. */
 static inline double softmax(double *score, uint32_t words) {
   const double of_word = score[0];
-  double most = of_word, sum = 0;
+  double most = of_word;
   for (uint32_t k = 1; k < words; k++) most = score[k] > most ? score[k] : most;
   exponentials(score, most, words);
-  for (uint32_t k = 0; k < words; k++) sum += score[k];
+  double sum = score[0];
+  for (uint32_t k = 1; k < words; k++) sum += score[k];
   for (uint32_t k = 0; k < words; k++) score[k] /= sum;
   return log(sum) + most - of_word;
 }

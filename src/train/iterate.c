@@ -210,7 +210,8 @@ static void leave_out(struct player *p, uint64_t t, uint64_t left_out) {
     p->finished[i] = p->events.streams;
   }
   p->shift = end[t + left_out] - p->ended;
-  add_sums(&p->sum, &now, &p->before, (double)(left_out / p->cycle));
+  const uint64_t cycles = left_out / p->cycle;
+  add_sums(&p->sum, &now, &p->before, (double)cycles);
   for (uint32_t s = 0; s < p->events.streams; s++) p->stream[s].iteration += left_out;
   for (uint32_t i = 0; i < 2 * p->t->tasks; i++) p->instance[i].iteration += left_out;
   for (uint32_t i = 0; i < p->t->tasks; i++)

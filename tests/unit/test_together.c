@@ -279,8 +279,8 @@ struct course {
 };
 
 static const struct act *act_of(const struct course *c, uint32_t task, uint64_t iteration) {
-  assert_true(c->show.plays > 0 && c->timetable.task[task].period > 0);
-  return &c->show.act[(task * 7 + iteration % c->timetable.task[task].period * 3) % c->show.plays];
+  const uint32_t period = c->timetable.task[task].period, plays = c->show.plays;
+  return &c->show.act[period > 0 && plays > 0 ? (task * 7 + iteration % period * 3) % plays : 0];
 }
 
 static bool play_task(void *context, uint32_t task, uint64_t iteration, struct ss_task_play *out,

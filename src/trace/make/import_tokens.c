@@ -44,8 +44,9 @@ static bool fail_byte(const struct tokens *t, const struct scanner *s, unsigned 
 static bool add_id(struct tokens *t, const struct scanner *s, struct ss_error *error) {
   if (s->value > ID_MOST)
     return ss_fail(error, SS_BAD_INPUT, "%s: line %" PRIu64 ": an id beyond %" PRIu32, t->name, s->line, ID_MOST);
+  const uint32_t id = (uint32_t)s->value;
   t->ids++;
-  return ss_spool_add(&t->spool, 0, &(uint32_t){(uint32_t)s->value}, sizeof(uint32_t), error);
+  return ss_spool_add(&t->spool, 0, &id, sizeof id, error);
 }
 
 static bool scan(struct tokens *t, struct scanner *s, const unsigned char *text, size_t size,

@@ -22,7 +22,8 @@ static struct ss_node first_of(struct ss_node numbers) {
 }
 
 static struct ss_node next_of(struct ss_node numbers, struct ss_node entry) {
-  return entry.at == numbers.at ? (struct ss_node){0} : ss_node_next(entry);
+  const struct ss_node none = {0};
+  return entry.at == numbers.at ? none : ss_node_next(entry);
 }
 
 /* Which is the table called that the entry names? `tensors`: none is. */
