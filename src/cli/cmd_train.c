@@ -39,8 +39,9 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   const struct arguments *a = (const struct arguments *)call;
   const struct ss_communicator *comm = call->request.run.comm;
   SS_AUTO(ss_train_study_close) struct ss_train_study s = {0};
-  const bool ok = ss_communicator_agree(
-                      comm, check_folders(a, error) && ss_train_study_open(&call->request, NULL, &s, error), error) &&
+  const bool opened = check_folders(a, error) && ss_train_study_open(&call->request, NULL, &s, error);
+  s.training.helps = s.training.helps || (a->call.format != SS_JSON && a->call.format != SS_CSV);
+  const bool ok = ss_communicator_agree(comm, opened, error) &&
                   ss_train_studies_run(&s, 1, &call->request.run, a->sensitivity, error);
   s.wide = a->wide;
   return ok && (!ss_processes_first(comm) || write_all(a, &s, error));

@@ -341,6 +341,7 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
                          struct ss_train_study *out, struct ss_error *error) {
   *out = (struct ss_train_study){.base = request->base ? request->base : request->file,
                                  .name = "command line",
+                                 .training.helps = request->run.per_iteration,
                                  .per_iteration = request->run.per_iteration};
   if (!ss_study_document(request, &out->doc, error)) return false;
   struct ss_node root = ss_doc_root(out->doc);

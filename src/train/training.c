@@ -551,7 +551,7 @@ bool ss_training_play(struct ss_training *t, unsigned jobs, struct ss_error *err
   const struct ss_work work = {.context = t, .count = t->points, .jobs = jobs, .compute = play_item};
   if (!ss_work_run(&work, error)) return false;
   compare(t);
-  for (size_t i = 0; i < t->points; i++)
+  for (size_t i = 0; t->helps && i < t->points; i++)
     if (is_fastest(t, &t->point[i]) && !find_helps(t, &t->point[i], error)) return false;
   return true;
 }

@@ -55,6 +55,7 @@ struct ss_training {
   size_t systems;
   const uint32_t *ranks; /* [rank_counts], the caller's */
   size_t rank_counts;
+  bool helps;                   /* what would help the fastest is found: it takes more plays */
   bool skips;                   /* nobody named the systems: those that cannot run somewhere are left out there */
   const struct ss_trace *trace; /* NULL: none */
   uint32_t merge;
