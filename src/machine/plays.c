@@ -3,6 +3,7 @@
 #include "base/list.h"
 #include "machine/fair_time.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -33,6 +34,7 @@ static bool open_links(struct ss_plays *p, const struct ss_cluster *const *clust
     if (!ss_fair_map_open(&map, clusters[i], p->size.ranks, p->size.servers, &p->join) ||
         (i == 0 && !ss_shares_open(&p->wire.shares, map.links, map.path)))
       return false;
+    assert(map.links == p->wire.shares.links && map.path <= 1u << p->wire.shares.shift);
     ss_fair_capacities(&map, clusters[i], p->wire.shares.link);
   }
   return true;

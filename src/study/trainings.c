@@ -375,7 +375,7 @@ static struct ss_spread mean_spread(const struct ss_training_point *p) {
   for (uint64_t i = 0; i < n; i++)
     squares =
         ss_mean_square_add(squares, end[first + i - 1] - end[first - 1], i, end[first + i] - end[first + i - 1]);
-  const uint64_t differ = p->fed->cycle < n ? p->fed->cycle : n;
+  const uint64_t differ = p->options.sigma > 0 || p->fed->cycle > n ? n : p->fed->cycle;
   return ss_mean_spread(p->result.mean, n > 1 ? sqrt(squares / (double)(n - 1)) : 0, differ);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -155,6 +156,7 @@ static double turn(const struct ss_events *e) {
   const double cycle = e->concurrency.software.cycle;
   if (cycle <= 0) return e->now;
   const double cycles = ceil(e->now / cycle);
+  if (!(cycles < INFINITY)) return e->now;
   return (cycles - 1) * cycle >= e->now ? (cycles - 1) * cycle : cycles * cycle;
 }
 
@@ -208,7 +210,7 @@ static bool pass(struct ss_events *e, double until, bool *any, struct ss_error *
   if (e->together && !e->network.advance(e->network.context, until, &task, &ended, error)) return false;
   *any = task != UINT32_MAX;
   if (!*any) ended = until;
-  if (!(ended < INFINITY)) return ss_fail(error, SS_MACHINE, "plays that are under way never end");
+  if (!(ended < INFINITY)) return ss_seconds_check(ended, error);
   if (ended > e->now && e->client.passed) e->client.passed(e->client.context, e->now, ended);
   if (ended > e->now) e->now = ended;
   return !*any || end_play(e, channel_of(e, task), error);

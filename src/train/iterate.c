@@ -460,7 +460,8 @@ bool ss_iterate(const struct ss_timetable *timetable, const struct ss_iterate_op
     ok = ss_fail(error, SS_MACHINE, "%s: the timeline stands still after %.9g s", timetable->workload->name,
                  p.events.now);
   if (ok) summarise(&p);
-  ok = ok && ((ss_seconds_check(out->mean, error) && ss_seconds_check(out->max, error)) ||
+  ok = ok && ((ss_seconds_check(out->mean, error) && ss_seconds_check(out->max, error) &&
+               ss_seconds_check(out->end[options->iterations - 1], error)) ||
               ss_fail_prefix(error, "%s: an iteration", timetable->workload->name));
   ss_arena_free(&p.arena);
   ss_events_close(&p.events);

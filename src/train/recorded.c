@@ -103,7 +103,10 @@ const struct ss_task_network *ss_recorded_on(struct ss_recorded *r, const struct
   r->pace = pace;
   r->network =
       (struct ss_task_network){.size = {.ranks = r->timetable->ranks}, .context = r, .play = play, .ended = ended};
-  bool ok = add_cluster(r, cluster);
+  struct ss_cluster bare = *cluster;
+  for (uint32_t i = 0; i < r->timetable->tasks; i++) /* it is all tasks', or none's */
+    bare.staged = r->durations->duration[r->timetable->task[i].duration].carried.staged;
+  bool ok = add_cluster(r, &bare);
   for (uint32_t i = 0; ok && i < r->timetable->tasks; i++) {
     const struct ss_duration *d = &r->durations->duration[r->timetable->task[i].duration];
     const struct ss_setting *setting = &d->carried.setting;

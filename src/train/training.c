@@ -191,13 +191,19 @@ static double split_time(const struct ss_training *training, const struct ss_tra
   return most;
 }
 
-static bool fill_split(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
+/* Iterations after which what depends on rows is as before; all, where feeds have lengths that do not divide each
+ * other. */
+static uint64_t period_of(const struct ss_training_point *p) {
   const struct ss_fed_workload *fed = p->fed;
-  uint64_t period = fed->cycle;
-  if (!p->timetable.splits || p->timetable.split) return true;
   for (uint32_t i = 0; i < fed->workload.modules; i++)
     if (fed->workload.module[i].embedding && fed->cycle % fed->lookups[i].iterations != 0)
-      period = p->options.iterations; /* feeds of lengths that do not divide each other */
+      return p->options.iterations;
+  return fed->cycle;
+}
+
+static bool fill_split(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
+  const uint64_t period = period_of(p);
+  if (!p->timetable.splits || p->timetable.split) return true;
   double *split = ss_arena_alloc(&p->timetable.arena, period, sizeof *split);
   SS_AUTO_FREE struct ss_split_work *work = ss_alloc(p->ranks, sizeof *work);
   if (!split || !work) return ss_fail_memory(error, "timing Algorithm 1");
@@ -226,7 +232,7 @@ static bool gradient_bytes(const struct ss_training_point *p, uint32_t module, u
 static bool fill_steps(struct ss_training_point *p, struct ss_error *error) {
   const struct ss_software *software = &p->system->concurrency.software;
   const uint32_t n = p->fed->workload.modules;
-  const uint64_t period = software->step_per_byte > 0 ? p->fed->cycle : 1;
+  const uint64_t period = software->step_per_byte > 0 ? period_of(p) : 1;
   if ((software->step <= 0 && software->step_per_byte <= 0) || p->timetable.step) return true;
   double *step = ss_arena_alloc(&p->timetable.arena, period * n, sizeof *step), bytes = 0;
   if (!step) return ss_fail_memory(error, "timing software");
@@ -329,6 +335,19 @@ static const double *scaled(const double *values, size_t n, double factor, struc
   return out;
 }
 
+/* A cycle behind the warm-up tells as much as many, and plays at once take their time. */
+static void shorten(struct ss_iterate_options *options) {
+  if (options->iterations > 2 * options->warmup) options->iterations = 2 * options->warmup;
+}
+
+/* How many times as long the point's mean is as that of the iterations that are left then. */
+static double longer(const struct ss_training_point *p) {
+  const uint64_t w = p->options.warmup;
+  if (p->options.iterations <= 2 * w) return 1;
+  const double mean = (p->result.end[2 * w - 1] - p->result.end[w - 1]) / (double)w;
+  return mean > 0 ? p->result.mean / mean : 1;
+}
+
 /* A component is looked at where it costs so many times as much. */
 static const double DEARER = 1.2;
 
@@ -354,8 +373,7 @@ static bool play_dearer(const struct ss_training *training, struct ss_training_p
       ss_cluster_dearer(&training->durations.cluster, &p->uncertainty, component, DEARER);
   options.network = network_of(p, recorded, &dearer, component == SS_COMPUTING ? DEARER : 1);
   options.recorded = 1;
-  /* a cycle behind the warm-up tells as much as many, and plays at once take their time */
-  if (options.network && options.iterations > 2 * options.warmup) options.iterations = 2 * options.warmup;
+  if (options.network) shorten(&options);
   if (!ok) (void)ss_fail_memory(error, "playing iterations");
   ok = ok && ss_iterate(&p->timetable, &options, &p->result, error);
   p->timetable.split = split;
@@ -370,7 +388,7 @@ static void find_components(struct ss_training_point *p, const double *dearer) {
   double on[SS_COMPONENTS];
   for (int i = 0; i < SS_COMPONENTS; i++) {
     if (!ss_component_uncertain(&p->uncertainty, (enum ss_component)i)) continue;
-    on[varied.count] = dearer[i];
+    on[varied.count] = dearer[i] * (p->options.network ? longer(p) : 1);
     varied.factor[varied.count] = DEARER;
     varied.of[varied.count++] = (enum ss_component)i;
   }
@@ -421,6 +439,7 @@ static bool play(const struct ss_training *training, struct ss_training_point *p
   double dearer[SS_COMPONENTS] = {0};
   SS_AUTO(ss_recorded_close) struct ss_recorded recorded = {0};
   p->options.compute = training->options.compute;
+  p->helps = 0;
   ss_iterated_free(&p->result);
   free(p->path);
   p->path = NULL;
@@ -508,9 +527,9 @@ static bool play_help(const struct ss_training *training, const struct ss_traini
   if (help == NO_COMMUNICATION) c->channels = 1;
   options.network = c->channels > 1 ? ss_recorded_on(recorded, &training->durations.cluster, 1) : NULL;
   options.recorded = 1;
-  if (options.iterations > 2 * options.warmup) options.iterations = 2 * options.warmup;
+  shorten(&options);
   if (!ss_iterate(&t, &options, &result, error)) return false;
-  *mean = result.mean;
+  *mean = result.mean * longer(p);
   ss_iterated_free(&result);
   return true;
 }

@@ -651,6 +651,8 @@ WRONG = [
     (with_system(channels=[["dense"], []]), 'channels[1]: expected a list of what the channel carries'),
     (with_system(channels=[["dense"], ["dense"]]), 'channels[1][0]: "dense" has a channel already'),
     (with_system(channels=[["denze"]]), 'did you mean "dense"?'),
+    (with_system(software={"cycle": 1e300}), "out of all proportion"),
+    (with_system(software={"copy": 1e-308}), "out of all proportion"),
     (with_system(interference=-1), "interference: -1 is below zero"),
     (with_system(software={"copy": 0}), "software.copy: 0 is not above zero"),
     (with_system(staging="host"), 'say how fast in the cluster\'s "host"'),
@@ -706,6 +708,11 @@ def messages_cross_the_path_to_the_host(folder):
         [point] = results(folder, {**scenario, "cluster": {**cluster, "host": host}})
         expected = 6 * (10e-6 + 2 * 5e-6 + 1e6 / rate)
         assert close(point["tasks"][0]["time_s"], expected, 1e-9), (shared, point["tasks"][0]["time_s"], expected)
+    path = {"host": {"latency": "5us", "bandwidth": "3GB/s"}}
+    apart = busy_system(name="apart", staging="host", channels=[["dense"], ["gradient"]])
+    both = busy_scenario(busy_system(staging="host"), apart)
+    one, two = results(folder, {**both, "cluster": {**both["cluster"], **path}})
+    assert one["communication_s"] > 0 and 0.5 * one["iteration_s"] < two["iteration_s"] < 1.5 * one["iteration_s"], (one, two)
     refused = train(folder, {**scenario, "cluster": cluster}, status=2)
     assert "host" in refused.stderr, refused.stderr
 

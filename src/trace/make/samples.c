@@ -11,7 +11,8 @@
 
 /* What names a table, the length of its name; NULL: nothing does. A name may hold an "=" itself. */
 static const char *named(struct ss_node entry, bool by_name, size_t *length) {
-  const char *text = by_name ? ss_node_key(entry) : ss_node_is_text(entry) ? entry.at->valuestring : "";
+  const char *text = by_name ? ss_node_key(entry) : "";
+  if (!by_name && (!ss_node_is_text(entry) || !ss_node_text(entry, &text, NULL))) text = "";
   const char *equals = by_name ? text + strlen(text) : strrchr(text, '=');
   *length = equals ? (size_t)(equals - text) : 0;
   return equals ? text : NULL;
