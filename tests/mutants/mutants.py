@@ -833,7 +833,7 @@ MUTANTS = [
     Mutant("what comes down a tree is a step early", "src/sim/collectives/steps.c", "height + place->depth - 1",
            "height + place->depth - 2", unit="patterns"),
     # --- ranges
-    Mutant("a trace that is played again tells more", "src/study/trainings.c", "p->fed->cycle < n ? p->fed->cycle : n;", "n;", cli="train"),
+    Mutant("a trace that is played again tells more", "src/study/trainings.c", "p->fed->cycle > n ? n : p->fed->cycle;", "n;", cli="train"),
     Mutant("a crossing leaves by the other end", "src/study/crossover.c",
            "sign * leads[here] > 0 ? s->place[s->places - 1].x : s->place[0].x", "sign * leads[here] > 0 ? s->place[0].x : s->place[s->places - 1].x",
            cli="crossover"),
