@@ -48,8 +48,8 @@ static void print_path(const struct ss_training *t, const struct ss_training_poi
           100 * p->path[0].seconds / all);
   print_link(t, p, stream);
   for (size_t i = 0; i < p->helps; i++)
-    fprintf(stream, i ? ", %.0f%% %s%s" : "  An iteration would be %.0f%% faster %s%s",
-            100 * (p->result.mean / p->help[i].mean - 1), p->help[i].what, i + 1 == p->helps ? ".\n" : "");
+    fprintf(stream, i ? ", %.2f %s%s" : "  An iteration would be %.2f times as fast %s%s",
+            p->result.mean / p->help[i].mean, p->help[i].what, i + 1 == p->helps ? ".\n" : "");
 }
 
 /* The systems of these points that need more memory than the device has. */
@@ -62,6 +62,10 @@ static void print_unfit(const struct ss_training_point *p, size_t n, double memo
     any = true;
   }
   if (any) fputs(".\n", stream);
+}
+
+static bool is_lossy(const struct ss_system *s) {
+  return !ss_scheme_lossless(s->sparse.scheme) || !ss_scheme_lossless(s->dense.scheme) || s->select.selects;
 }
 
 /* "4 ranks: embrace is fastest in 97 of 100 draws, ...; of an iteration 1 ms stall." */
@@ -79,6 +83,7 @@ static bool print_words(const struct ss_training *t, size_t first, size_t n, FIL
   ss_decision_add_draws(record, &d);
   fprintf(stream, "%u rank%s: ", p->ranks, p->ranks == 1 ? "" : "s");
   ss_decision_print(record, stream);
+  if (is_lossy(best->system)) fprintf(stream, ". %s is lossy", best->system->name);
   fprintf(stream, ". Of an iteration %s stall.\n", ss_units_format(stall, sizeof stall, SS_TIME, best->result.stall));
   print_path(t, best, stream);
   print_unfit(p, n, t->durations.device.memory_size, stream);

@@ -213,11 +213,11 @@ struct drawing {
   double (*draws)[SS_RANGE_DRAWS]; /* [n], and of the baseline */
 };
 
-/* Is it, under another name, one of those before it? */
-static bool came_before(const struct ss_candidate *list, size_t i) {
-  for (size_t k = 0; k < i; k++)
-    if (ss_uncertain_same(&list[k].of, &list[i].of)) return true;
-  return false;
+/* The first that is the same under another name, or itself. */
+static size_t first_same(const struct ss_candidate *list, size_t i) {
+  size_t k = 0;
+  while (k < i && (list[k].left_out || !ss_uncertain_same(&list[k].of, &list[i].of))) k++;
+  return k;
 }
 
 static void count_wins(const struct drawing *d) {
@@ -226,7 +226,7 @@ static void count_wins(const struct drawing *d) {
   for (size_t k = 0; k < SS_RANGE_DRAWS; k++) least[k] = INFINITY;
   for (size_t i = 0; i < d->n; i++) {
     d->list[i].wins = 0;
-    if (came_before(d->list, i) || d->list[i].left_out) continue;
+    if (first_same(d->list, i) < i || d->list[i].left_out) continue;
     for (size_t k = 0; k < SS_RANGE_DRAWS; k++) {
       if (!(d->draws[i][k] < least[k])) continue;
       least[k] = d->draws[i][k];
@@ -235,6 +235,8 @@ static void count_wins(const struct drawing *d) {
   }
   for (size_t k = 0; k < SS_RANGE_DRAWS; k++) d->list[winner[k]].wins += 1;
   for (size_t i = 0; i < d->n; i++) d->list[i].wins /= SS_RANGE_DRAWS;
+  for (size_t i = 0; i < d->n; i++)
+    if (!d->list[i].left_out) d->list[i].wins = d->list[first_same(d->list, i)].wins;
 }
 
 /* Who wins most of the draws that the best does not, the faster of equals; NULL: nobody is there but what is the same
@@ -272,8 +274,10 @@ static void compare(const struct drawing *d, const struct ss_uncertain *base, st
   }
   const struct ss_candidate *rival = out->best->wins < 0.95 ? rival_of(d, out->best) : NULL;
   if (!rival) return;
+  const struct ss_likely ratio = ratio_to(d, rival, out->best);
+  if (ratio.low > 1) return; /* it is told apart from each of the others, though not from all of them together */
   out->rival = rival;
-  out->rival_ratio = ratio_to(d, rival, out->best);
+  out->rival_ratio = ratio;
   out->measure = measure_of(&out->best->of, &rival->of);
 }
 
