@@ -750,6 +750,15 @@ def what_would_help_is_what_happens_then(folder):
 
 
 @test
+def systems_that_are_the_same_win_the_same_draws(folder):
+    scenario = {**busy_scenario(busy_system(name="one"), busy_system(name="two"), busy_system(name="slow", interference=4)), "certain": False}
+    scenario["workload"]["modules"][0]["backward_s"] = 0.02
+    one, two, slow = results(folder, scenario)
+    assert one["wins"] == two["wins"] > 0.5 > slow["wins"], (one["wins"], two["wins"], slow["wins"])
+    assert " 0 of 100" not in train(folder, scenario).stdout
+
+
+@test
 def long_runs_of_channels_leave_out_what_repeats(folder):
     """Jitter too small to change a double makes every iteration be played."""
     systems = [busy_system(name="fifo", channels=[["dense"], ["gradient"]], interference=0.2),
