@@ -1,13 +1,16 @@
-/* The rounds of a scheme on SimGrid: a peer that shares no line with sparsync.
+/* The rounds of a scheme, or of several at once, on SimGrid: a peer that shares no line with sparsync.
  *
  *   dump_rounds ... | simgrid_rounds
  *
- * Every endpoint is three actors, one that sends, one that receives and one that computes, each in the order of the
- * rounds. A message starts when both its actors have come to it, after what they must wait for, and with a place in
- * their windows; then it sleeps its latency, and then its bytes flow over the platform: cards, uplinks and buses are
- * links, and a message's own bandwidth is the most that it is given. SimGrid's max-min solver says how fast.
+ * Every endpoint of a play is three actors, one that sends, one that receives and one that computes, each in the
+ * order of the rounds. A message starts when both its actors have come to it, after what they must wait for, and with
+ * a place in their windows; then it sleeps its latency, and then its bytes flow over the platform: cards, uplinks and
+ * buses are links, and a message's own bandwidth is the most that it is given. SimGrid's max-min solver says how
+ * fast. Of several plays each begins at its instant, with actors and windows of its own; ports are then links that
+ * they share.
  *
- * Prints one JSON object: seconds as the engine has them, as SimGrid has them, and how far they are apart. */
+ * Prints one JSON object: seconds as the engine has them, as SimGrid has them, and how far they are apart (the
+ * farthest, by the play's own length); "ends" has both of every play. */
 #include <simgrid/s4u.hpp>
 #include <simgrid/version.h>
 
@@ -38,11 +41,14 @@ struct Level {
   double rate, latency;
 };
 
+struct Endpoint;
+
 struct Message {
   long from, to;
+  Endpoint *source, *target;
   double bytes, alpha, rate;
   long need_from, need_to, number; /* operations done before at its ends; of messages to that receiver */
-  s4u::BarrierPtr meet, over;
+  s4u::BarrierPtr meet;
 };
 
 struct Work {
@@ -57,19 +63,30 @@ struct Endpoint {
   std::vector<bool> received;
   size_t whole = 0; /* all messages before this one were received */
   long listed = 0, done = 0, barrier = 0;
+  double at = 0, last = 0; /* the play's begin; when something was done last */
   s4u::MutexPtr mutex = s4u::Mutex::create();
   s4u::ConditionVariablePtr changed = s4u::ConditionVariable::create();
   s4u::SemaphorePtr out_places, in_places;
 };
 
+struct Play {
+  double at, result;
+  std::vector<Endpoint> ends;
+
+  double end() const {
+    double last = at;
+    for (const Endpoint &e : ends) last = std::max(last, e.last);
+    return last;
+  }
+};
+
 struct World {
-  long ranks = 0, servers = 0, gpus = 1, nics = 1, window = 1;
+  long ranks = 0, ends = 0, gpus = 1, nics = 1, window = 1;
   bool bus = false;
   Class inter, exchange, intra;
   std::vector<Level> levels;
   std::deque<Message> messages;
-  std::vector<Endpoint> ends;
-  double result = 0;
+  std::deque<Play> plays;
 
   long nodes() const {
     return (ranks + gpus - 1) / gpus;
@@ -104,13 +121,22 @@ Class read_class(std::istringstream &line) {
   return pieces;
 }
 
-void settle(World &world, std::istringstream &line) {
+void begin_play(World &world, std::istringstream &line) {
+  double at = 0;
+  long servers = 0;
+  line >> at >> servers;
+  world.ends = std::max(world.ends, world.ranks + servers);
+  world.plays.push_back({at, 0, std::vector<Endpoint>(static_cast<size_t>(world.ranks + servers))});
+  for (Endpoint &end : world.plays.back().ends) end.at = at;
+}
+
+void settle(std::vector<Endpoint> &ends, std::istringstream &line) {
   long count = 0, e = 0;
   line >> count;
   if (count < 0)
-    for (Endpoint &end : world.ends) end.barrier = end.listed;
+    for (Endpoint &end : ends) end.barrier = end.listed;
   for (long i = 0; i < count && line >> e; ++i)
-    world.ends[static_cast<size_t>(e)].barrier = world.ends[static_cast<size_t>(e)].listed;
+    ends[static_cast<size_t>(e)].barrier = ends[static_cast<size_t>(e)].listed;
 }
 
 void read_message(World &world, std::istringstream &line, bool exchange) {
@@ -122,7 +148,10 @@ void read_message(World &world, std::istringstream &line, bool exchange) {
   m.rate = piece.rate;
   for (const Level &level : world.levels)
     if (a / level.nodes != b / level.nodes) m.alpha += level.latency;
-  Endpoint &from = world.ends[static_cast<size_t>(m.from)], &to = world.ends[static_cast<size_t>(m.to)];
+  std::vector<Endpoint> &ends = world.plays.back().ends;
+  Endpoint &from = ends[static_cast<size_t>(m.from)], &to = ends[static_cast<size_t>(m.to)];
+  m.source = &from;
+  m.target = &to;
   m.need_from = from.barrier;
   m.need_to = to.barrier;
   m.number = static_cast<long>(to.in.size());
@@ -136,12 +165,14 @@ void read_message(World &world, std::istringstream &line, bool exchange) {
 World read_world(std::istream &input) {
   World world;
   bool exchange = false;
+  size_t results = 0;
   for (std::string text, word; std::getline(input, text);) {
     std::istringstream line(text);
     line >> word;
     if (word == "cluster") {
-      line >> world.ranks >> world.servers >> world.gpus >> world.nics >> world.window >> world.bus;
-      world.ends = std::vector<Endpoint>(static_cast<size_t>(world.ranks + world.servers));
+      line >> world.ranks >> world.gpus >> world.nics >> world.window >> world.bus;
+    } else if (word == "play") {
+      begin_play(world, line);
     } else if (word == "class") {
       line >> word;
       (word == "inter" ? world.inter : word == "exchange" ? world.exchange : world.intra) = read_class(line);
@@ -152,18 +183,18 @@ World read_world(std::istream &input) {
     } else if (word == "round") {
       bool dependent = false;
       line >> dependent >> exchange;
-      if (dependent) settle(world, line);
+      if (dependent) settle(world.plays.back().ends, line);
     } else if (word == "m") read_message(world, line, exchange);
     else if (word == "c") {
       long e = 0;
       Work work{};
       line >> e >> work.seconds;
-      Endpoint &end = world.ends[static_cast<size_t>(e)];
+      Endpoint &end = world.plays.back().ends[static_cast<size_t>(e)];
       work.need = end.barrier;
       work.receipts = static_cast<long>(end.in.size());
       end.work.push_back(work);
       ++end.listed;
-    } else if (word == "result") line >> world.result;
+    } else if (word == "result") line >> world.plays[results++].result;
   }
   return world;
 }
@@ -192,7 +223,7 @@ class Platform {
   std::vector<s4u::LinkInRoute> route(long from, long to) const {
     const long a = world.node(from), b = world.node(to);
     std::vector<s4u::LinkInRoute> path{s4u::LinkInRoute(nothing)};
-    if (world.window > 1) {
+    if (world.window > 1 || world.plays.size() > 1) {
       path.emplace_back(at(a == b ? inner_out : outer_out, from));
       path.emplace_back(at(a == b ? inner_in : outer_in, to));
     }
@@ -213,7 +244,7 @@ class Platform {
 
 public:
   explicit Platform(World &of) : world(of) {
-    const long ends = world.ranks + world.servers, nodes = world.nodes();
+    const long ends = world.ends, nodes = world.nodes();
     const double card = std::max(fastest(world.inter), fastest(world.exchange)), bus = fastest(world.intra);
     nothing = zone->create_link("nothing", 1e18)->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE)->seal();
     out = links("out", nodes * world.nics, card);
@@ -228,12 +259,15 @@ public:
       up.push_back(links(name + "up", (nodes - 1) / world.levels[l].nodes + 1, world.levels[l].rate));
       down.push_back(links(name + "down", (nodes - 1) / world.levels[l].nodes + 1, world.levels[l].rate));
     }
-    for (long e = 0; e < ends; ++e) of.ends[static_cast<size_t>(e)].host = zone->create_host(std::to_string(e), 1e9);
+    std::vector<s4u::Host *> hosts;
+    for (long e = 0; e < ends; ++e) hosts.push_back(zone->create_host(std::to_string(e), 1e9));
+    for (Play &play : of.plays)
+      for (size_t e = 0; e < play.ends.size(); ++e) play.ends[e].host = hosts[e];
     for (long a = 0; a < ends; ++a)
       for (long b = 0; b < ends; ++b)
         if (a != b)
-          zone->add_route(of.ends[static_cast<size_t>(a)].host->get_netpoint(),
-                          of.ends[static_cast<size_t>(b)].host->get_netpoint(), nullptr, nullptr, route(a, b), false);
+          zone->add_route(hosts[static_cast<size_t>(a)]->get_netpoint(),
+                          hosts[static_cast<size_t>(b)]->get_netpoint(), nullptr, nullptr, route(a, b), false);
     zone->seal();
   }
 };
@@ -243,6 +277,7 @@ public:
 void complete(Endpoint &end, const Message *received) {
   const std::scoped_lock lock(*end.mutex);
   ++end.done;
+  end.last = s4u::Engine::get_clock();
   if (received) {
     end.received[static_cast<size_t>(received->number)] = true;
     while (end.whole < end.received.size() && end.received[end.whole]) ++end.whole;
@@ -256,7 +291,8 @@ template <typename Condition> void wait_until(Endpoint &end, Condition condition
 }
 
 s4u::Mailbox *mailbox(const Message &m) {
-  return s4u::Mailbox::by_name(std::to_string(m.from) + ">" + std::to_string(m.to));
+  /* of one play: no other has that endpoint */
+  return s4u::Mailbox::by_name(std::to_string(reinterpret_cast<uintptr_t>(m.source)) + ">" + std::to_string(m.to));
 }
 
 /* The other end of carry, on the receiver's host. */
@@ -264,8 +300,7 @@ void take(const Message &m) {
   if (m.bytes > 0) mailbox(m)->get<char>();
 }
 
-void carry(World &world, const Message &m) {
-  Endpoint &from = world.ends[static_cast<size_t>(m.from)], &to = world.ends[static_cast<size_t>(m.to)];
+void carry(const Message &m) {
   if (m.alpha > 0) s4u::this_actor::sleep_for(m.alpha);
   if (m.bytes > 0) {
     static char token;
@@ -273,23 +308,25 @@ void carry(World &world, const Message &m) {
     comm->set_rate(m.rate);
     comm->wait();
   }
-  from.out_places->release();
-  to.in_places->release();
-  complete(from, nullptr);
-  complete(to, &m);
+  m.source->out_places->release();
+  m.target->in_places->release();
+  complete(*m.source, nullptr);
+  complete(*m.target, &m);
 }
 
-void send_all(World &world, Endpoint &end) {
+void send_all(const World &world, Endpoint &end) {
+  s4u::this_actor::sleep_until(end.at);
   for (Message *m : end.out) {
     wait_until(end, [&end, m] { return end.done >= m->need_from; });
     end.out_places->acquire();
     m->meet->wait();
-    if (world.window == 1) carry(world, *m);
-    else s4u::Actor::create("message", end.host, [&world, m] { carry(world, *m); });
+    if (world.window == 1) carry(*m);
+    else s4u::Actor::create("message", end.host, [m] { carry(*m); });
   }
 }
 
 void receive_all(const World &world, Endpoint &end) {
+  s4u::this_actor::sleep_until(end.at);
   for (Message *m : end.in) {
     wait_until(end, [&end, m] { return end.done >= m->need_to; });
     end.in_places->acquire();
@@ -300,6 +337,7 @@ void receive_all(const World &world, Endpoint &end) {
 }
 
 void compute_all(Endpoint &end) {
+  s4u::this_actor::sleep_until(end.at);
   for (const Work &work : end.work) {
     wait_until(end, [&] { return end.done >= work.need && end.whole >= static_cast<size_t>(work.receipts); });
     if (work.seconds > 0) s4u::this_actor::sleep_for(work.seconds);
@@ -307,9 +345,8 @@ void compute_all(Endpoint &end) {
   }
 }
 
-void populate(World &world) {
-  for (Message &m : world.messages) m.meet = s4u::Barrier::create(2);
-  for (Endpoint &end : world.ends) {
+void populate(const World &world, std::vector<Endpoint> &ends) {
+  for (Endpoint &end : ends) {
     const unsigned places = world.window > 1000000 ? 1000000 : static_cast<unsigned>(world.window);
     end.received.assign(end.in.size(), false);
     end.out_places = s4u::Semaphore::create(places);
@@ -335,17 +372,26 @@ int main() {
   World world = read_world(std::cin);
   const auto start = std::chrono::steady_clock::now();
   const Platform platform(world);
-  populate(world);
+  for (Message &m : world.messages) m.meet = s4u::Barrier::create(2);
+  for (Play &play : world.plays) populate(world, play.ends);
   engine.run();
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const double simulated = s4u::Engine::get_clock();
+  double simulated = 0, ours = 0, off = 0;
+  std::ostringstream all;
+  all.precision(17);
+  for (const Play &play : world.plays) {
+    const double end = play.end(), apart = std::fabs(end - play.result);
+    all << (all.tellp() > 0 ? ",[" : "[") << play.result << ',' << end << ']';
+    simulated = std::max(simulated, end);
+    ours = std::max(ours, play.result);
+    off = std::max(off, play.result > play.at ? apart / (play.result - play.at) : apart);
+  }
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   const double cpu = static_cast<double>(usage.ru_utime.tv_sec) + 1e-6 * static_cast<double>(usage.ru_utime.tv_usec);
   std::printf("{\"peer\":\"SimGrid %d.%d\",\"messages\":%zu,\"engine_s\":%.17g,\"simulated_s\":%.17g,\"off\":%.3g,"
-              "\"wall_s\":%.6f,\"cpu_s\":%.6f,\"peak_bytes\":%ld}\n",
-              SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR, world.messages.size(), world.result, simulated,
-              world.result > 0 ? std::fabs(simulated / world.result - 1) : simulated, wall, cpu,
-              usage.ru_maxrss * 1024L);
+              "\"ends\":[%s],\"wall_s\":%.6f,\"cpu_s\":%.6f,\"peak_bytes\":%ld}\n",
+              SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR, world.messages.size(), ours, simulated, off,
+              all.str().c_str(), wall, cpu, usage.ru_maxrss * 1024L);
   return 0;
 }

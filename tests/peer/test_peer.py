@@ -7,7 +7,8 @@ Every lossless scheme on the shipped traces (16 and 64 ranks), on clusters with 
 scheme is played there on one cluster, another sixth of them on each, unless --all is said. What takes 10 ms and more must
 agree to 1e-6; below, to 10 ns, since SimGrid snaps times to 1 ns. Long ragged exchanges through an oversubscribed fabric
 are chaotic: each round enlarges what rounding did in those before. How much shows when all times are scaled by hardly more
-than 1 and scaled back; ten times that is allowed too. Skipped where SimGrid or a C++ compiler is missing.
+than 1 and scaled back; ten times that is allowed too. Five cases play two or three schemes at once, on 16 ranks, where
+rounding does not grow. Skipped where SimGrid or a C++ compiler is missing.
 """
 import json
 import pathlib
@@ -39,6 +40,11 @@ SCHEMES = ["allreduce", {"name": "allreduce", "algorithm": "rabenseifner"}, {"na
            {"name": "zen", "hierarchy": "shard"}, {"name": "zen", "hierarchy": "leader"},
            {"name": "design:ring/incremental/parallel/even/coo"}]
 TRACES = ["bible-kjv-16", "wordnet-64"]
+# Plays at once: the cluster, and which begins when (s).
+CARD_FOR_4 = {**GBPS, "gpus_per_node": 4, "nic": "per-node", "intra": NVLINK}
+TOGETHER = [(CARD_FOR_4, ["allreduce", 5e-3, "allgather"]), (CARD_FOR_4, ["alltoall", 8e-4, "allreduce"]),
+            ({**CARD_FOR_4, "nic": "per-rank"}, ["alltoall", 5e-4, "alltoall"]),
+            (CLUSTERS["fabric"], ["ps", 3e-3, "allgather"]), (CLUSTERS["fabric"], ["allreduce", 6e-3, "alltoall", 8e-3, "zen"])]
 # SimGrid takes minutes for an exchange in which 64 x 63 flows share cards at once.
 FEW_AT_ONCE = ["allreduce", {"name": "allgather", "algorithm": "bruck"}, "ps", "sparcml-rd"]
 
@@ -78,6 +84,16 @@ def apart(dump, peer, trace, cluster, scheme):
     return times, distance > 10 * max(abs(other - ours) for other in others)
 
 
+def together(dump, peer, trace, cluster, first, *others):
+    """What SimGrid says of plays at once, and whether one ends elsewhere, or before all were under way."""
+    words = [json.dumps(word) for word in others]
+    rounds = subprocess.run([dump, trace, cluster, json.dumps(first), "1", "--kernels", *words], stdout=subprocess.PIPE,
+                            check=True).stdout
+    times = json.loads(subprocess.run([peer], input=rounds, stdout=subprocess.PIPE, check=True).stdout)
+    wrong = any(abs(ours - theirs) > max(1e-8, 1e-6 * ours) for ours, theirs in times["ends"])
+    return times, wrong or max(others[::2]) >= min(ours for ours, _ in times["ends"])
+
+
 def main():
     quick = "--quick" in sys.argv
     dump, root = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
@@ -88,7 +104,7 @@ def main():
             print("1..0 # SKIP no SimGrid, or no C++ compiler")
             return 0
         traces = TRACES[:1] if quick else TRACES
-        print(f"1..{len(traces) * len(CLUSTERS)}")
+        print(f"1..{len(traces) * len(CLUSTERS) + len(TOGETHER)}")
         bad = number = 0
         for trace in traces:
             for label, cluster in CLUSTERS.items():
@@ -103,6 +119,12 @@ def main():
                 bad += bool(wrong)
                 print(f"{'not ok' if wrong else 'ok'} {number} - {trace}, {label}: at most {worst:.1e} off", *wrong, sep="\n",
                       flush=True)
+        for cluster, plays in TOGETHER:
+            file.write_text(json.dumps(cluster), encoding="utf-8")
+            times, differ = together(dump, peer, root / "traces" / f"{TRACES[0]}.safetensors", file, *plays)
+            number += 1
+            bad += differ
+            print(f"{'not ok' if differ else 'ok'} {number} - {plays} at once: at most {times['off']:.1e} off", flush=True)
         return bool(bad)
 
 
