@@ -70,16 +70,27 @@ static bool may_compute(const struct ss_network *n, const struct ss_fair_end *en
   return ss_fair_reached(end->completed, work->need) && ss_fair_reached(received, work->receipts);
 }
 
-static void start_work(struct ss_network *n, uint32_t e) {
+/* Takes the next off the list; s that it takes. */
+static double take_work(struct ss_network *n, uint32_t e) {
   struct ss_fair_end *end = &n->end[e];
   const uint32_t id = end->next_work;
   struct ss_fair_work *work = &n->work[id];
-  end->computing = true;
   end->seconds += work->seconds;
   end->next_work = work->next;
-  ss_fair_heap_set(&n->computing, e, n->wire->now + work->seconds);
   work->next = n->free_work;
   n->free_work = id;
+  return work->seconds;
+}
+
+static void start_work(struct ss_network *n, uint32_t e) {
+  n->end[e].computing = true;
+  if (e >= n->wire->asking) {
+    ss_fair_heap_set(&n->computing, e, n->wire->now + take_work(n, e));
+    return;
+  }
+  n->end[e].asked = n->wire->now;
+  n->wire->asked = true;
+  n->asks++;
 }
 
 static void start_at(struct ss_network *n, uint32_t e) {
@@ -110,6 +121,18 @@ static void complete(struct ss_network *n, uint32_t e) {
   n->end[e].completed++;
   n->done[e] = n->wire->now;
   ss_fair_stir(n, e);
+}
+
+double ss_fair_asks_for(const struct ss_network *n, uint32_t e) {
+  return n->work[n->end[e].next_work].seconds;
+}
+
+void ss_fair_computed(struct ss_network *n, uint32_t e) {
+  (void)take_work(n, e);
+  n->end[e].computing = false;
+  n->asks--;
+  complete(n, e);
+  ss_fair_start_all(n);
 }
 
 static void end_message(struct ss_network *n, uint32_t id) {

@@ -40,6 +40,7 @@ struct ss_fair_end {
   uint32_t open; /* of its ports: those at which a message to come could start now */
   bool computing, stirred;
   double seconds; /* of computations */
+  double asked;   /* s: when the one that asks for a stream could start */
 };
 
 struct ss_fair_queue {
@@ -66,6 +67,8 @@ struct ss_fair_wire {
   uint64_t flows;                    /* of all members, the most at once */
   struct ss_network **member, *only; /* [members]; only: room for one */
   uint32_t members;
+  uint32_t asking; /* ranks: endpoints below it do not compute, but ask for a stream until it has been lent */
+  bool asked;      /* one began to, since somebody looked */
 };
 
 struct ss_network {
@@ -93,6 +96,7 @@ struct ss_network {
   struct ss_fair_heap
       late; /* messages by the ends of their latencies, where these are uneven; else `queue` has them */
   struct ss_fair_heap computing;
+  uint32_t asks;                    /* endpoints that do, or compute on such a stream */
   uint32_t *stirred, stirred_count; /* endpoints at which something may start */
   uint32_t *ended;                  /* room for ids of messages, or of endpoints */
   uint32_t *path;
@@ -144,6 +148,9 @@ void ss_fair_spread(struct ss_network *network);
 void ss_fair_start_all(struct ss_network *network);
 /* Lets time pass as long as nothing that is still to be listed could start; `to_the_end`: nothing is to be listed. */
 void ss_fair_advance(struct ss_network *network, bool to_the_end);
+/* What the endpoint asked for a stream for has been computed on it; s that it takes. */
+void ss_fair_computed(struct ss_network *network, uint32_t endpoint);
+double ss_fair_asks_for(const struct ss_network *network, uint32_t endpoint);
 /* When something happens next; HUGE_VAL: nothing is under way. And all that happens at that instant. */
 double ss_fair_next(const struct ss_fair_wire *wire);
 void ss_fair_step(struct ss_fair_wire *wire, double instant);

@@ -45,6 +45,7 @@ struct ss_plays *ss_plays_open(const struct ss_cluster *const *clusters, uint32_
   if (!p) return NULL;
   p->size = size;
   p->join = (struct ss_fair_join){size.ranks + size.servers, true};
+  p->wire.asking = size.shared ? size.ranks : 0;
   if (open_links(p, clusters, count)) return p;
   ss_plays_close(p);
   return NULL;
@@ -101,7 +102,7 @@ static bool list_rounds(struct ss_plays *p, uint32_t i) {
 
 static bool is_through(const struct ss_plays *p, uint32_t i) {
   const struct ss_network *n = p->wire.member[i];
-  return n && p->member[i].listed && !(n->listed > 0 || n->computing.count > 0);
+  return n && p->member[i].listed && !(n->listed > 0 || n->computing.count > 0 || n->asks > 0);
 }
 
 static void end_play(struct ss_plays *p, uint32_t i, uint32_t *id, double *ended) {
@@ -120,16 +121,40 @@ static double next_of(const struct ss_plays *p) {
   return next;
 }
 
-enum ss_plays_state ss_plays_advance(struct ss_plays *p, double until, uint32_t *id, double *ended) {
+enum ss_plays_state ss_plays_advance(struct ss_plays *p, double until, uint32_t *id, double *at) {
   for (;;) {
     for (uint32_t i = 0; i < p->wire.members; i++) {
       if (!list_rounds(p, i)) return SS_PLAYS_SHORT;
       if (!is_through(p, i)) continue;
-      end_play(p, i, id, ended);
+      end_play(p, i, id, at);
       return SS_PLAYS_ENDED;
     }
     const double next = next_of(p);
+    if (p->wire.asked && next > p->wire.now) {
+      p->wire.asked = false;
+      *at = p->wire.now;
+      return SS_PLAYS_ASKED;
+    }
     if (!(next <= until && next < HUGE_VAL)) return SS_PLAYS_GO_ON;
     ss_fair_step(&p->wire, next);
   }
+}
+
+static struct ss_network *play_of(const struct ss_plays *p, uint32_t id) {
+  uint32_t i = 0;
+  while (!p->wire.member[i] || p->member[i].id != id) i++;
+  return p->wire.member[i];
+}
+
+bool ss_plays_asks(const struct ss_plays *p, uint32_t id, uint32_t rank, double *since, double *seconds) {
+  const struct ss_network *n = play_of(p, id);
+  if (!n->end[rank].computing) return false;
+  *since = n->end[rank].asked;
+  *seconds = ss_fair_asks_for(n, rank);
+  return true;
+}
+
+void ss_plays_computed(struct ss_plays *p, uint32_t id, uint32_t rank, double at) {
+  p->wire.now = ss_later(p->wire.now, at);
+  ss_fair_computed(play_of(p, id), rank);
 }

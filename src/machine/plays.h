@@ -25,6 +25,7 @@ struct ss_play_begun {
 
 struct ss_plays_size {
   uint32_t ranks, servers; /* servers: the most that a play has */
+  bool shared; /* kernels of ranks wait for the caller to lend them the rank's compute stream (ss_plays_asks) */
 };
 
 struct ss_plays;
@@ -37,7 +38,14 @@ void ss_plays_close(struct ss_plays *plays);
  * memory is short. */
 bool ss_plays_start(struct ss_plays *plays, const struct ss_play_begun *play, double at, double delay) SS_MUST_CHECK;
 
-enum ss_plays_state { SS_PLAYS_ENDED, SS_PLAYS_GO_ON, SS_PLAYS_SHORT /* of memory */ };
-/* Lets time pass until a play ends, or until `until` at the latest: what happens at that instant happens. Of a play
- * that ended says which it was, and when its last endpoint was done. */
-enum ss_plays_state ss_plays_advance(struct ss_plays *plays, double until, uint32_t *id, double *ended);
+enum ss_plays_state { SS_PLAYS_ENDED, SS_PLAYS_ASKED, SS_PLAYS_GO_ON, SS_PLAYS_SHORT /* of memory */ };
+/* Lets time pass until a play ends, or a kernel asks for its stream, or until `until` at the latest: what happens at
+ * that instant happens. Of a play that ended says which it was, and when its last endpoint was done (*at); of a
+ * kernel, when it asked. */
+enum ss_plays_state ss_plays_advance(struct ss_plays *plays, double until, uint32_t *id, double *at);
+
+/* Of plays whose kernels are shared: does one at the rank ask for its stream? Since when, and for how long. While the
+ * caller lends the stream, it still does. */
+bool ss_plays_asks(const struct ss_plays *plays, uint32_t id, uint32_t rank, double *since, double *seconds);
+/* It has been computed at `at`, to which time must have been let pass. */
+void ss_plays_computed(struct ss_plays *plays, uint32_t id, uint32_t rank, double at);

@@ -47,7 +47,7 @@ void ss_agenda_free(struct ss_agenda *agenda) {
 
 /* --- streams -------------------------------------------------------------------------------------------- */
 
-enum { OPERATION, TURN, FILLED, PLAYED, EMPTIED };
+enum { OPERATION, KERNEL, TURN, FILLED, PLAYED, EMPTIED };
 
 static bool at(struct ss_events *e, uint32_t what, uint32_t who, double when, struct ss_error *error) {
   return ss_agenda_add(&e->agenda, (struct ss_event){.at = when, .what = what, .who = who}) ||
@@ -58,10 +58,28 @@ static double slowness(const struct ss_events *e) {
   return e->plays > 0 ? 1 + e->concurrency.interference : 1;
 }
 
+/* The kernel that asked first has the stream, among equals that of the first channel; false: none asks. */
+static bool lend(struct ss_events *e, uint32_t stream, double *seconds) {
+  double first = INFINITY, since, takes;
+  if (!e->concurrency.shared_kernels || !e->together) return false;
+  for (uint32_t c = 0; c < e->concurrency.channels; c++) {
+    const uint32_t task = e->channel[c].task.who;
+    if (!e->channel[c].playing || !e->network.asks(e->network.context, task, stream, &since, &takes)) continue;
+    if (since >= first) continue;
+    first = since;
+    *seconds = takes;
+    e->kernel[stream] = task;
+  }
+  return first < INFINITY;
+}
+
 static bool start(struct ss_events *e, uint32_t stream, struct ss_error *error) {
   double seconds;
-  if (e->working[stream] || !e->client.next(e->client.context, stream, e->now, &seconds)) return true;
+  if (e->working[stream]) return true;
+  const bool kernel = lend(e, stream, &seconds);
+  if (!kernel && !e->client.next(e->client.context, stream, e->now, &seconds)) return true;
   e->working[stream] = true;
+  if (kernel) return at(e, KERNEL, stream, e->now + seconds, error);
   return at(e, OPERATION, stream, e->now + seconds * slowness(e), error);
 }
 
@@ -108,6 +126,7 @@ static bool join(struct ss_events *e, struct ss_error *error) {
 
 static bool begin_play(struct ss_events *e, uint32_t c, struct ss_error *error) {
   struct ss_channel *channel = &e->channel[c];
+  if (e->concurrency.shared_kernels) e->together = true;
   if (e->plays > 0 && !e->together && !join(e, error)) return false;
   channel->playing = true;
   channel->began = e->now;
@@ -119,7 +138,8 @@ static bool begin_play(struct ss_events *e, uint32_t c, struct ss_error *error) 
 static bool end_task(struct ss_events *e, uint32_t c, struct ss_error *error) {
   e->channel[c].busy = false;
   e->busy--;
-  return e->client.task_ended(e->client.context, e->channel[c].task.who, e->now, error) && start_all(e, error);
+  return e->client.task_ended(e->client.context, e->channel[c].task.who, e->now, error) &&
+         (e->concurrency.shared_kernels || start_all(e, error));
 }
 
 static bool end_play(struct ss_events *e, uint32_t c, struct ss_error *error) {
@@ -181,13 +201,15 @@ bool ss_events_open(struct ss_events *e, uint32_t streams, const struct ss_concu
   *e = (struct ss_events){.client = client, .streams = streams, .concurrency = *concurrency};
   if (e->concurrency.channels == 0) e->concurrency.channels = 1;
   e->working = ss_alloc_zero(streams, sizeof *e->working);
-  return e->working ? true : ss_fail_memory(error, "playing a timeline");
+  e->kernel = ss_alloc_zero(streams, sizeof *e->kernel);
+  return e->working && e->kernel ? true : ss_fail_memory(error, "playing a timeline");
 }
 
 void ss_events_close(struct ss_events *e) {
   ss_agenda_free(&e->agenda);
   for (uint32_t c = 0; c < SS_CHANNELS_MAX; c++) ss_agenda_free(&e->channel[c].waiting);
   free(e->working);
+  free(e->kernel);
   *e = (struct ss_events){0};
 }
 
@@ -197,9 +219,14 @@ static bool play(struct ss_events *e, const struct ss_event *event, struct ss_er
   case FILLED: return begin_play(e, event->who, error);
   case PLAYED: return end_play(e, event->who, error);
   case EMPTIED: return end_task(e, event->who, error);
+  case KERNEL:
+    e->working[event->who] = false;
+    e->network.computed(e->network.context, e->kernel[event->who], event->who, e->now);
+    return true;
   default:
     e->working[event->who] = false;
-    return e->client.ended(e->client.context, event->who, e->now, error) && start(e, event->who, error);
+    return e->client.ended(e->client.context, event->who, e->now, error) &&
+           (e->concurrency.shared_kernels || start(e, event->who, error));
   }
 }
 
@@ -209,7 +236,6 @@ static bool pass(struct ss_events *e, double until, bool *any, struct ss_error *
   double ended = until;
   if (e->together && !e->network.advance(e->network.context, until, &task, &ended, error)) return false;
   *any = task != UINT32_MAX;
-  if (!*any) ended = until;
   if (!(ended < INFINITY)) return ss_seconds_check(ended, error);
   if (ended > e->now && e->client.passed) e->client.passed(e->client.context, e->now, ended);
   if (ended > e->now) e->now = ended;
@@ -228,13 +254,23 @@ static bool settle(struct ss_events *e, struct ss_error *error) {
   return true;
 }
 
+/* Streams start what is next, where kernels are shared; plays that began now may ask for them now. `again`: something
+ * ended. */
+static bool start_shared(struct ss_events *e, bool *again, struct ss_error *error) {
+  *again = false;
+  if (e->together && !pass(e, e->now, again, error)) return false;
+  return *again || start_all(e, error);
+}
+
 bool ss_events_run(struct ss_events *e, struct ss_error *error) {
-  bool any;
-  if (!start_all(e, error)) return false;
+  bool any, again = false;
+  if (!e->concurrency.shared_kernels && !start_all(e, error)) return false;
   for (;;) {
     if (!settle(e, error)) return false;
     for (uint32_t c = 0; c < e->concurrency.channels; c++)
       if (!choose(e, c, error)) return false;
+    if (e->concurrency.shared_kernels && !start_shared(e, &again, error)) return false;
+    if (again) continue;
     if (e->agenda.count == 0 && !e->together) return true;
     if (!pass(e, e->agenda.count > 0 ? e->agenda.heap[0].at : INFINITY, &any, error)) return false;
   }

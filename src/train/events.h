@@ -5,7 +5,9 @@
  * keys the one that was submitted first. A task is software, a *play*, and software again. A play lasts as long as it
  * takes alone, unless another is under way as well: then a network says when each ends. Events are played by time,
  * those of one instant in the order in which they were put on the agenda, and channels choose, the first one first,
- * only when nothing else is left to happen at that instant: so the same client always gives the same timeline. */
+ * only when nothing else is left to happen at that instant: so the same client always gives the same timeline.
+ * Where kernels are shared, a stream is lent to a play's kernel as well: a network says when each play ends, also of
+ * one that is alone, and streams start what is next only when channels have chosen. */
 #pragma once
 
 #include "train/system.h"
@@ -53,8 +55,12 @@ struct ss_stage_client {
 struct ss_stage_network {
   void *context;
   bool (*start)(void *context, uint32_t task, double at, struct ss_error *error);
-  /* Lets time pass until a play ends, which *task then says and `ended` when, or until `until` (*task UINT32_MAX). */
-  bool (*advance)(void *context, double until, uint32_t *task, double *ended, struct ss_error *error);
+  /* Lets time pass until a play ends, which *task then says and *at when; or until a kernel asks for its stream
+   * (*at), or until `until` (*at stays as it is), *task UINT32_MAX. */
+  bool (*advance)(void *context, double until, uint32_t *task, double *at, struct ss_error *error);
+  /* Does a kernel of the task's play ask for the stream of that number? Since when, and for how long. */
+  bool (*asks)(void *context, uint32_t task, uint32_t stream, double *since, double *seconds);
+  void (*computed)(void *context, uint32_t task, uint32_t stream, double at);
   /* None is under way any more. */
   void (*rest)(void *context);
 };
@@ -68,15 +74,17 @@ struct ss_channel {
 
 struct ss_events {
   struct ss_stage_client client;
-  struct ss_stage_network network; /* the caller's to set before the run, where there are several channels */
+  struct ss_stage_network network; /* the caller's to set before the run, where there are several channels, or kernels
+                                      are shared */
   struct ss_concurrency concurrency;
   struct ss_agenda agenda;
   struct ss_channel channel[SS_CHANNELS_MAX];
   uint32_t streams;
-  bool *working;  /* [streams] */
-  uint32_t busy;  /* channels */
-  uint32_t plays; /* under way */
-  bool together;  /* they are on the network */
+  bool *working;    /* [streams] */
+  uint32_t *kernel; /* [streams] the task whose kernel it computes */
+  uint32_t busy;    /* channels */
+  uint32_t plays;   /* under way */
+  bool together;    /* they are on the network */
   double now;
 };
 

@@ -427,6 +427,7 @@ double ss_task_seconds(const struct ss_task *task, const struct ss_iterate_optio
 
 static bool open_player(struct player *p, struct ss_error *error) {
   const uint32_t tasks = p->t->tasks, streams = p->out->streams;
+  const struct ss_concurrency *policy = &p->t->policy.concurrency;
   const struct ss_stage_client client = {p, next, ended, task_started, task_ended, passed};
   p->operations = 2 * p->t->workload->modules * (p->options->accumulation > 1 ? p->options->accumulation : 1);
   p->operations += p->t->splits;
@@ -439,11 +440,12 @@ static bool open_player(struct player *p, struct ss_error *error) {
   for (uint32_t i = 0; i < 2 * tasks; i++) p->instance[i].span = -1;
   for (uint32_t c = 0; c < SS_CHANNELS_MAX; c++) p->channel[c] = -1;
   p->out->last = -1;
-  if (p->t->policy.concurrency.channels > 1 && !p->options->network)
+  if (ss_concurrency_needs_network(policy) && !p->options->network)
     return ss_fail_memory(error, "playing tasks at once");
   p->cycle = cycle_of(p);
-  p->under_way = (struct ss_under_way){p->options->network, iteration_of, p, NULL, NULL, 0, 0};
-  if (!ss_events_open(&p->events, streams, &p->t->policy.concurrency, client, error)) return false;
+  p->under_way = (struct ss_under_way){
+      .network = p->options->network, .iteration = iteration_of, .context = p, .shared = policy->shared_kernels};
+  if (!ss_events_open(&p->events, streams, policy, client, error)) return false;
   p->events.network = ss_under_way_network(&p->under_way);
   return true;
 }
@@ -451,7 +453,8 @@ static bool open_player(struct player *p, struct ss_error *error) {
 bool ss_iterate(const struct ss_timetable *timetable, const struct ss_iterate_options *options,
                 struct ss_iterated *out, struct ss_error *error) {
   struct player p = {.t = timetable, .options = options, .out = out};
-  *out = (struct ss_iterated){.streams = options->sigma > 0 ? timetable->ranks : 1};
+  const bool alike = !(options->sigma > 0) && !timetable->policy.concurrency.shared_kernels;
+  *out = (struct ss_iterated){.streams = alike ? 1 : timetable->ranks};
   /* one more, of which delayed rows may still be under way */
   if (options->recorded + 1 < options->iterations) p.record_from = options->iterations - options->recorded - 1;
   bool ok = open_player(&p, error) && ss_events_run(&p.events, error);

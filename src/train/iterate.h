@@ -2,8 +2,8 @@
  *
  * Iteration t is backward(t), [split(t)], forward(t+1), and of each further micro-batch a forward pass and, before
  * it, a backward pass whose gradients stay; it ends with the last forward pass on the last rank. Time 0 is the start
- * of the first backward pass, with nothing pending. Without jitter all ranks do the same at the same time, and one
- * stands for all. */
+ * of the first backward pass, with nothing pending. Without jitter, where kernels are not shared, all ranks do the
+ * same at the same time, and one stands for all. */
 #pragma once
 
 #include "train/timetable.h"
@@ -18,7 +18,7 @@ struct ss_iterate_options {
   double sigma;          /* of the lognormal factor on them, one an iteration and rank; 0: no jitter */
   uint64_t seed;         /* of that */
   uint64_t recorded;     /* iterations, the last ones, whose spans are kept */
-  const struct ss_task_network *network; /* where plays share links; NULL where there is one channel */
+  const struct ss_task_network *network; /* where plays share links; NULL where none is needed */
 };
 
 enum ss_span_kind { SS_SPAN_BACKWARD, SS_SPAN_SPLIT, SS_SPAN_FORWARD, SS_SPAN_TASK };

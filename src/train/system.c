@@ -111,6 +111,7 @@ static bool read_select(struct ss_node node, struct ss_system *s, struct ss_erro
 }
 
 static const char *const stagings[] = {"device", "host", NULL};
+static const char *const kernel_streams[] = {"own", "shared", NULL};
 static const struct ss_field_spec a_cargo = {NULL, NULL, SS_IS_CHOICE(cargoes)};
 static const struct ss_field_spec a_channel = {NULL, NULL, SS_IS_LIST(&a_cargo, 1, SS_CARGOES)};
 static const struct ss_field_spec software[] = {
@@ -140,6 +141,8 @@ static const struct ss_field_spec fields[] = {
      SS_IS_LIST(&a_channel, 1, SS_CHANNELS_MAX), .read = read_channels},
     {"interference", "computing takes 1 + so many times as long while something is sent", SS_IS_FROM_0,
      SS_STORED(struct ss_system, concurrency.interference)},
+    {"kernels", "of schemes: on a stream of their own, or in turns with computing (shared)",
+     SS_IS_CHOICE(kernel_streams), .usual = "own", SS_STORED(struct ss_system, concurrency.shared_kernels)},
     {"staging", "host: messages are copied through the memory of machines (the cluster's \"host\")",
      SS_IS_CHOICE(stagings), .usual = "device", SS_STORED(struct ss_system, staged)},
     {"software", NULL, SS_IS_OBJECT(&software_spec), SS_STORED(struct ss_system, concurrency.software)},

@@ -26,9 +26,15 @@ struct ss_software {
 struct ss_concurrency {
   uint32_t channels;           /* 0 is 1 */
   uint8_t channel[SS_CARGOES]; /* which one carries it */
+  bool shared_kernels;         /* kernels of plays take turns with operations on the ranks' compute streams */
   double interference;         /* an operation takes 1 + so many times as long while a play is under way */
   struct ss_software software;
 };
+
+/* Must plays be played on a network, as they may meet each other or computing? */
+static inline bool ss_concurrency_needs_network(const struct ss_concurrency *concurrency) {
+  return concurrency->channels > 1 || concurrency->shared_kernels;
+}
 
 struct ss_system {
   char name[96];

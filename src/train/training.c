@@ -85,11 +85,11 @@ static bool want(struct ss_training *training, struct ss_training_point *p, stru
 }
 
 static bool can_run(const struct ss_training *training, const struct ss_training_point *p, struct ss_error *error) {
-  if (p->system->concurrency.channels > 1 && !ss_cluster_fair(&training->durations.cluster))
+  const struct ss_concurrency *c = &p->system->concurrency;
+  if (ss_concurrency_needs_network(c) && !ss_cluster_fair(&training->durations.cluster))
     return ss_fail(error, SS_BAD_INPUT,
-                   "%s has several channels: the model \"%s\" plays one task at a time (\"fair\" "
-                   "plays several)",
-                   p->system->name, training->durations.cluster.model);
+                   "%s has %s: the model \"%s\" plays one task at a time (\"fair\" plays several)", p->system->name,
+                   c->channels > 1 ? "several channels" : "shared kernels", training->durations.cluster.model);
   if (p->system->staged && !(training->durations.cluster.host.bandwidth > 0))
     return ss_fail(error, SS_BAD_INPUT,
                    "%s copies messages through the memory of machines (\"staging\"): say how fast in the cluster's "
@@ -287,7 +287,8 @@ static void set_tasks(const struct ss_training *training, struct ss_training_poi
 /* Where tasks share links; NULL: they never do. */
 static const struct ss_task_network *network_of(const struct ss_training_point *p, struct ss_recorded *recorded,
                                                 const struct ss_cluster *cluster, double pace) {
-  return p->timetable.policy.concurrency.channels > 1 ? ss_recorded_on(recorded, cluster, pace) : NULL;
+  return ss_concurrency_needs_network(&p->timetable.policy.concurrency) ? ss_recorded_on(recorded, cluster, pace)
+                                                                        : NULL;
 }
 
 /* All links of a draw are uneven in one way for all of a run. */
@@ -492,7 +493,7 @@ static bool is_fastest(const struct ss_training *t, const struct ss_training_poi
 
 /* --- what would help ---------------------------------------------------------------------------------------- */
 
-enum help { NO_INTERFERENCE, NO_SOFTWARE, SECOND_CHANNEL, NO_COMMUNICATION };
+enum help { NO_INTERFERENCE, KERNELS_APART, NO_SOFTWARE, SECOND_CHANNEL, NO_COMMUNICATION };
 
 /* Does it make a difference to this system? */
 static bool applies(const struct ss_training *training, const struct ss_training_point *p, enum help help) {
@@ -501,6 +502,7 @@ static bool applies(const struct ss_training *training, const struct ss_training
   for (uint32_t i = 0; i < p->timetable.tasks; i++) *(p->timetable.task[i].dense ? &dense : &rows) = true;
   switch (help) {
   case NO_INTERFERENCE: return c->interference > 0;
+  case KERNELS_APART: return c->shared_kernels;
   case NO_SOFTWARE: return c->software.call > 0 || c->software.copy > 0 || c->software.cycle > 0 || p->timetable.step;
   case SECOND_CHANNEL: return c->channels <= 1 && dense && rows && ss_cluster_fair(&training->durations.cluster);
   default: return dense || rows;
@@ -524,8 +526,10 @@ static bool play_help(const struct ss_training *training, const struct ss_traini
     if (help == NO_COMMUNICATION) task->channel = task->period = 0, task->sent = NULL;
   }
   if (help == SECOND_CHANNEL) c->channels = 2;
-  if (help == NO_COMMUNICATION) c->channels = 1;
-  options.network = c->channels > 1 ? ss_recorded_on(recorded, &training->durations.cluster, 1) : NULL;
+  if (help == NO_COMMUNICATION) c->channels = 1, c->shared_kernels = false;
+  if (help == KERNELS_APART) c->shared_kernels = false;
+  options.network =
+      ss_concurrency_needs_network(c) ? ss_recorded_on(recorded, &training->durations.cluster, 1) : NULL;
   options.recorded = 1;
   shorten(&options);
   if (!ss_iterate(&t, &options, &result, error)) return false;
@@ -544,6 +548,7 @@ static void add_help(struct ss_training_point *p, const char *what, double mean)
 static bool find_helps(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
   static const char *const what[SS_HELPS] = {
       [NO_INTERFERENCE] = "without interference",
+      [KERNELS_APART] = "with kernels on a stream of their own",
       [NO_SOFTWARE] = "without software",
       [SECOND_CHANNEL] = "with rows in a channel of their own",
       [NO_COMMUNICATION] = "with links that take no time",

@@ -18,7 +18,7 @@ struct ss_help {
   const char *what; /* "without interference", "with a second channel", ... */
   double mean;      /* s */
 };
-enum { SS_HELPS = 4 };
+enum { SS_HELPS = 5 };
 
 struct ss_training_point {
   const struct ss_fed_workload *fed;

@@ -33,7 +33,9 @@ static bool begin(struct ss_under_way *u, struct ss_task_replay *t, double at, s
                                       .pace = t->play.pace,
                                       .rounds = ss_replay_rounds(&t->replay),
                                       .id = t->slot};
-  if (!u->plays) u->plays = ss_plays_open(n->clusters, n->count, n->size);
+  struct ss_plays_size size = n->size;
+  size.shared = u->shared;
+  if (!u->plays) u->plays = ss_plays_open(n->clusters, n->count, size);
   return (u->plays && ss_plays_start(u->plays, &begun, at, t->play.start)) ||
          ss_fail_memory(error, "playing tasks at once");
 }
@@ -66,13 +68,22 @@ static bool advance(void *context, double until, uint32_t *slot, double *ended, 
   *slot = UINT32_MAX;
   switch (ss_plays_advance(u->plays, until, slot, ended)) {
   case SS_PLAYS_ENDED: forget(u, *slot); return true;
+  case SS_PLAYS_ASKED:
   case SS_PLAYS_GO_ON: return true;
   default: return ss_fail_memory(error, "playing tasks at once");
   }
 }
 
+static bool asks(void *context, uint32_t slot, uint32_t stream, double *since, double *seconds) {
+  return ss_plays_asks(((const struct ss_under_way *)context)->plays, slot, stream, since, seconds);
+}
+
+static void computed(void *context, uint32_t slot, uint32_t stream, double at) {
+  ss_plays_computed(((const struct ss_under_way *)context)->plays, slot, stream, at);
+}
+
 struct ss_stage_network ss_under_way_network(struct ss_under_way *under_way) {
-  return (struct ss_stage_network){under_way, start, advance, rest};
+  return (struct ss_stage_network){under_way, start, advance, asks, computed, rest};
 }
 
 void ss_under_way_close(struct ss_under_way *u) {

@@ -28,6 +28,7 @@ struct ss_under_way {
   const struct ss_task_network *network;
   uint64_t (*iteration)(void *context, uint32_t slot);
   void *context;
+  bool shared;                  /* kernels ask for the ranks' compute streams */
   struct ss_plays *plays;       /* NULL: none are under way */
   struct ss_task_replay **task; /* [tasks] */
   size_t tasks, capacity;

@@ -750,6 +750,27 @@ def what_would_help_is_what_happens_then(folder):
 
 
 @test
+def shared_kernels_wait_for_the_pass_under_way(folder):
+    """Two ranks sum halves of `head` while the pass of `long` is under way, which hides it all; where kernels are shared, the
+    sum waits for the pass, and with it the second half of the ring."""
+    modules = [{"name": "long", "kind": "dense", "bytes": 0, "forward_s": 0.001, "backward_s": 0.05},
+               {"name": "head", "kind": "dense", "bytes": 4000000, "forward_s": 0.001, "backward_s": 0.002}]
+    cluster = {"name": "c", "latency": "10us", "bandwidth": "1GB/s", "gpus_per_node": 1}
+    systems = [busy_system(name="own", kernels="own"), busy_system(name="shared", kernels="shared")]
+    scenario = {"workload": {"name": "w", "modules": modules}, "cluster": cluster, "device": "t4", "ranks": [2], "systems": systems, "certain": True}
+    own, shared = results(folder, scenario)
+    step = 10e-6 + 2e6 / 1e9
+    [kernel] = [task["time_s"] - 2 * step for task in own["tasks"]]
+    assert kernel > 1e-6 and close(own["iteration_s"], 0.054, 1e-9), (kernel, own["iteration_s"])
+    assert close(shared["iteration_s"], 0.054 + kernel + step, 1e-9), (shared["iteration_s"], kernel)
+    told = {x["what"]: x["iteration_s"] for x in results(folder, {**scenario, "systems": systems[1:]})[0]["would_help"]}
+    assert close(told["with kernels on a stream of their own"], own["iteration_s"], 1e-9), told
+    own, shared = results(folder, {**scenario, "device": "none"})
+    assert close(own["iteration_s"], shared["iteration_s"], 1e-9), "without kernels nothing is shared"
+    assert "shared kernels" in train(folder, {**scenario, "cluster": {**cluster, "model": "alpha-beta"}}, status=2).stderr
+
+
+@test
 def systems_that_are_the_same_win_the_same_draws(folder):
     scenario = {**busy_scenario(busy_system(name="one"), busy_system(name="two"), busy_system(name="slow", interference=4)), "certain": False}
     scenario["workload"]["modules"][0]["backward_s"] = 0.02

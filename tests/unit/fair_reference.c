@@ -15,7 +15,7 @@ struct wire {
   double capacity, bytes;
 };
 
-enum state { WAITING, LATENCY, FLOWING, COMPUTING, OVER };
+enum state { WAITING, ASKING, LATENCY, FLOWING, COMPUTING, OVER };
 
 /* A message, or a computation (from == to). */
 struct op {
@@ -39,6 +39,7 @@ static struct world {
   const struct ss_cluster *const *clusters;
   uint32_t count, ranks, nodes;
   bool joined; /* plays may be under way at once: ports and cards are links in any case */
+  bool shared; /* kernels of ranks ask */
   struct play play[MOST_PLAYS];
   uint32_t plays;
   struct op op[MOST_OPS];
@@ -305,6 +306,7 @@ static bool begin_some(struct world *w) {
     if (op->state != WAITING || !may_begin(w, i)) continue;
     op->state = op->computes ? COMPUTING : LATENCY;
     op->until = w->now + (op->computes ? op->seconds : op->alpha);
+    if (w->shared && op->computes && op->from < w->ranks) op->state = ASKING, op->until = w->now;
     any = true;
   }
   return any;
@@ -402,6 +404,31 @@ double reference_end(uint32_t play) {
   return p->over == p->last - p->first && world.now >= p->ready ? p->end : NAN;
 }
 
+/* --- kernels that are shared --------------------------------------------------------------------------------- */
+
+void reference_share_kernels(void) {
+  world.shared = true;
+}
+
+uint32_t reference_asks(uint32_t play, uint32_t rank, double *since) {
+  for (uint32_t i = world.play[play].first; i < world.play[play].last; i++) {
+    if (world.op[i].state != ASKING || world.op[i].from != rank) continue;
+    *since = world.op[i].until;
+    return i;
+  }
+  return UINT32_MAX;
+}
+
+void reference_compute(uint32_t kernel) {
+  struct op *op = &world.op[kernel];
+  op->state = COMPUTING;
+  op->until = world.now + op->seconds;
+}
+
+bool reference_is_over(uint32_t kernel) {
+  return world.op[kernel].state == OVER;
+}
+
 /* --- the least that it takes -------------------------------------------------------------------------------- */
 
 static double bound_of(const struct world *w) {
@@ -426,6 +453,7 @@ void reference_open(const struct ss_cluster *const *clusters, uint32_t count, ui
   w->ranks = ranks;
   w->nodes = (ranks + clusters[0]->gpus_per_node - 1) / clusters[0]->gpus_per_node;
   w->joined = joined;
+  w->shared = false;
   w->plays = w->ops = w->wires = w->first = 0;
   w->now = 0;
   memset(w->done, 0, sizeof w->done);

@@ -37,6 +37,13 @@ struct reference_begun {
 /* Nothing under way, at time 0, on links of the clusters; there is one such network. `joined`: where plays may meet,
  * ports and cards are links in any case. */
 void reference_open(const struct ss_cluster *const *clusters, uint32_t count, uint32_t ranks, bool joined);
+/* From now on kernels of ranks do not begin by themselves: they ask. */
+void reference_share_kernels(void);
+/* The number of a kernel of the play that asks at the rank, and since when; UINT32_MAX: none. */
+uint32_t reference_asks(uint32_t play, uint32_t rank, double *since);
+/* It begins now. */
+void reference_compute(uint32_t kernel);
+bool reference_is_over(uint32_t kernel);
 /* A play whose first round is ready then, at now or later; its number. Go to now afterwards, at least. */
 uint32_t reference_start(const struct reference_begun *play, double ready);
 /* When something happens next; HUGE_VAL: never. */

@@ -315,6 +315,7 @@ static struct ss_concurrency draw_concurrency(struct dice *d) {
   if (dice_one_in(d, 2)) c.software.call = dice_unit(d);
   if (dice_one_in(d, 2)) c.software.copy = 1e6 * (0.1 + dice_unit(d));
   if (dice_one_in(d, 3)) c.software.cycle = 0.1 + 3 * dice_unit(d);
+  c.shared_kernels = dice_one_in(d, 3);
   return c;
 }
 
@@ -357,7 +358,8 @@ static void draw_course(struct dice *d, struct course *c, struct ss_arena *arena
                                    .partition = schedule == SS_PRIORITY && dice_one_in(d, 2) ? 1000000 : 0,
                                    .exchanges = dice_one_in(d, 2),
                                    .concurrency = c->concurrency};
-  assert_true(ss_timetable_make(&c->workload, &policy, dice_between(d, 2, 4), &c->timetable, &error));
+  const uint32_t ranks = c->concurrency.shared_kernels ? c->show.ranks : dice_between(d, 2, 4);
+  assert_true(ss_timetable_make(&c->workload, &policy, ranks, &c->timetable, &error));
   draw_tasks(d, c);
   for (uint32_t i = 0; i < 2; i++) c->split[i] = dice_unit(d);
   for (uint32_t i = 0; i < 2 * toy.modules; i++) c->step[i] = dice_unit(d);
@@ -398,7 +400,8 @@ static void compare_alone(const struct course *c, uint64_t seed, const struct ss
   struct ss_iterated other;
   struct ss_error error;
   options.network = NULL;
-  if (c->concurrency.channels > 1 || c->options.sigma <= 0) return; /* without jitter, iterations may be left out */
+  if (ss_concurrency_needs_network(&c->concurrency) || c->options.sigma <= 0)
+    return; /* without jitter, iterations may be left out */
   assert_true(ss_iterate(&c->timetable, &options, &other, &error));
   const double figures[] = {got->busy, got->hidden, got->own, got->stall, got->mean},
                others[] = {other.busy, other.hidden, other.own, other.stall, other.mean};
@@ -446,24 +449,26 @@ TEST(trainings_agree_with_a_second_calculation) {
 /* --- a training by hand ---------------------------------------------------------------------------------------- */
 
 /* A table and a dense module behind it, under `fifo`, each with a channel; the play of the dense gradient is 24 B
- * from rank 0 to 2, that of the rows 16 B from 1 to 3, on the card above. Forward passes of 1 s, backward of 2 and
- * `table`. */
+ * from rank 0 to 2, and there a shared kernel of `kernel` s, if any; that of the rows 16 B from 1 to 3, on the card
+ * above. Forward passes of 1 s, backward of 2 and `table`. */
 static const struct by_hand {
-  double table, interference, call, copy, cycle, period, busy, hidden;
+  double table, interference, call, copy, cycle, period, busy, hidden, kernel;
 } by_hand[] = {
     /* dense [0,2], its play from 2; the table at half speed [2,4], its play from 4: 8 and 16 B are left at 5, when it
      * flows too: dense is through at 7, rows at 8; then two forward passes */
-    {1, 1, 0, 0, 0, 10, 6, 2.0 / 6},
+    {1, 1, 0, 0, 0, 10, 6, 2.0 / 6, 0},
     /* the table [2,6]: its play begins when the other ends, 6..9 */
-    {2, 1, 0, 0, 0, 11, 7, 4.0 / 7},
+    {2, 1, 0, 0, 0, 11, 7, 4.0 / 7, 0},
     /* both are chosen at 4, and flow from 5: rows until 9, the 8 B that dense has left until 10; all again at 12 */
-    {1, 1, 0, 0, 4, 12, 6, 0},
+    {1, 1, 0, 0, 4, 12, 6, 0, 0},
     /* a call of 1 s, and 24 B filled in 1: dense's play from 4, that of rows, made at 3, as well; as above, and dense
      * is emptied until 11; a call slows nothing down */
-    {1, 1, 1, 24, 0, 13, 9, 1.0 / 9},
+    {1, 1, 1, 24, 0, 13, 9, 1.0 / 9, 0},
+    /* the kernel asks at 6, while rank 2 has the table [2,8], and runs [8,13]; rows 8..11 */
+    {6, 0, 0, 0, 0, 15, 11, 6.0 / 11, 5},
 };
 
-static struct ss_recording hand_recording[2];
+static struct ss_recording hand_recording[3]; /* dense, rows, dense with the kernel */
 static const struct ss_cluster *hand_cluster;
 
 static bool play_by_hand(void *context, uint32_t task, uint64_t iteration, struct ss_task_play *out,
@@ -471,13 +476,21 @@ static bool play_by_hand(void *context, uint32_t task, uint64_t iteration, struc
   const struct ss_timetable *t = context;
   (void)iteration;
   (void)error;
-  *out = (struct ss_task_play){
-      .recording = &hand_recording[!t->task[task].dense], .cluster = *hand_cluster, .stretch = 1, .pace = 1};
+  *out = (struct ss_task_play){.recording = &hand_recording[!t->task[task].dense                   ? 1
+                                                            : t->policy.concurrency.shared_kernels ? 2
+                                                                                                   : 0],
+                               .cluster = *hand_cluster,
+                               .stretch = 1,
+                               .pace = 1};
   return true;
 }
 
-static void record_line(struct ss_recording *out, uint32_t from, uint32_t to, uint64_t bytes) {
-  struct ss_round round = {.messages = {.count = 1, .from = &from, .to = &to, .each = bytes}, .dependent = true};
+static void record_line(struct ss_recording *out, struct line line, double kernel) {
+  const struct ss_computation after = {line.to, kernel};
+  struct ss_round round = {.messages = {.count = 1, .from = &line.from, .to = &line.to, .each = line.bytes},
+                           .dependent = true,
+                           .after = &after,
+                           .after_count = kernel > 0};
   ss_recording_open(out);
   assert_true(out->player.play(&out->player, &round, NULL));
 }
@@ -490,6 +503,7 @@ static void check_by_hand(const struct by_hand *b) {
       .schedule = SS_FIFO,
       .concurrency = {.channels = 2,
                       .channel = {[SS_CARGO_GRADIENT] = 1},
+                      .shared_kernels = b->kernel > 0,
                       .interference = b->interference,
                       .software = {.call = b->call, .copy = b->copy, .cycle = b->cycle}}};
   static const double dense = 4, rows = 3, nothing = 0;
@@ -499,7 +513,7 @@ static void check_by_hand(const struct by_hand *b) {
   struct ss_iterated got;
   struct ss_error error;
   toy_workload(&toy, &workload, module);
-  assert_true(ss_timetable_make(&workload, &policy, 2, &t, &error));
+  assert_true(ss_timetable_make(&workload, &policy, 4, &t, &error));
   assert_int_equal(t.tasks, 2);
   for (uint32_t i = 0; i < t.tasks; i++) t.task[i].seconds = t.task[i].dense ? &dense : &rows, t.task[i].period = 1;
   t.split = &nothing;
@@ -525,8 +539,12 @@ static void check_by_hand(const struct by_hand *b) {
 TEST(trainings_by_hand) {
   const struct ss_cluster c = shared_cluster();
   hand_cluster = &c;
-  record_line(&hand_recording[0], 0, 2, 24);
-  record_line(&hand_recording[1], 1, 3, 16);
-  for (uint32_t i = 0; i < COUNT(by_hand); i++) check_by_hand(&by_hand[i]);
+  record_line(&hand_recording[0], (struct line){0, 2, 24, 0, 0}, 0);
+  record_line(&hand_recording[1], (struct line){1, 3, 16, 0, 0}, 0);
+  for (uint32_t i = 0; i < COUNT(by_hand); i++) {
+    record_line(&hand_recording[2], (struct line){0, 2, 24, 0, 0}, by_hand[i].kernel);
+    check_by_hand(&by_hand[i]);
+    ss_recording_free(&hand_recording[2]);
+  }
   for (uint32_t i = 0; i < 2; i++) ss_recording_free(&hand_recording[i]);
 }

@@ -9,7 +9,8 @@ struct stream {
   uint64_t iteration;
   uint32_t place; /* in the iteration's program */
   bool running;
-  double end; /* if nothing changes */
+  uint32_t kernel; /* that it computes; UINT32_MAX: none */
+  double end;      /* if nothing changes */
 };
 
 enum phase { FREE, BEFORE, PLAYING, AFTER };
@@ -239,13 +240,35 @@ static void end_operation(struct plan *p, struct stream *s) {
   s->iteration++;
 }
 
-static bool compute(struct plan *p, uint32_t i) {
-  struct stream *s = &p->stream[i];
-  if (s->running && s->end <= p->now) {
-    end_operation(p, s);
+static bool end_some(struct plan *p, struct stream *s) {
+  if (s->kernel != UINT32_MAX) {
+    if (!reference_is_over(s->kernel)) return false;
+    s->kernel = UINT32_MAX;
     return true;
   }
-  if (s->running || s->iteration == p->in->options->iterations || !may_start(p, s)) return false;
+  if (!s->running || s->end > p->now) return false;
+  end_operation(p, s);
+  return true;
+}
+
+/* The stream computes the kernel that asked first, the first lane's among equals. */
+static bool start_kernel(struct plan *p, uint32_t i) {
+  uint32_t first = UINT32_MAX, kernel;
+  double least = HUGE_VAL, since;
+  for (uint32_t l = 0; l < p->lanes && p->in->concurrency->shared_kernels; l++) {
+    if (p->lane[l].phase != PLAYING || (kernel = reference_asks(p->lane[l].play, i, &since)) == UINT32_MAX) continue;
+    if (since < least) least = since, first = kernel;
+  }
+  p->stream[i].kernel = first;
+  if (first != UINT32_MAX) reference_compute(first);
+  return first != UINT32_MAX;
+}
+
+static bool start_some(struct plan *p, uint32_t i) {
+  struct stream *s = &p->stream[i];
+  if (s->running || s->kernel != UINT32_MAX) return false;
+  if (start_kernel(p, i)) return true;
+  if (s->iteration == p->in->options->iterations || !may_start(p, s)) return false;
   s->running = true;
   s->end = p->now + lasts(p, i, s->iteration >= p->in->options->warmup) / p->speed;
   return true;
@@ -254,6 +277,7 @@ static bool compute(struct plan *p, uint32_t i) {
 static void start_play(struct plan *p, struct lane *lane) {
   const struct reference_call call = p->in->call(p->in->context, lane->task, lane->iteration);
   if (p->plays++ == 0) reference_open(p->in->clusters, p->in->count, p->in->ranks, true);
+  if (p->in->concurrency->shared_kernels) reference_share_kernels();
   lane->play = reference_start(&call.play, p->now + call.start);
   lane->phase = PLAYING;
   reference_go(p->now);
@@ -297,14 +321,22 @@ static bool choose_some(struct plan *p) {
 static void settle(struct plan *p) {
   const double cycle = p->in->concurrency->software.cycle;
   while (cycle > 0 && p->tick < p->now) p->tick = (double)++p->ticks * cycle;
+  const bool shared = p->in->concurrency->shared_kernels;
+  bool started;
   do {
-    for (bool any = true; any;) {
-      any = false;
-      for (uint32_t i = 0; i < p->lanes; i++) any = communicate(p, &p->lane[i]) || any;
-      set_speed(p);
-      for (uint32_t i = 0; i < p->streams; i++) any = compute(p, i) || any;
-    }
-  } while (choose_some(p));
+    do {
+      for (bool any = true; any;) {
+        any = false;
+        for (uint32_t i = 0; i < p->lanes; i++) any = communicate(p, &p->lane[i]) || any;
+        set_speed(p);
+        for (uint32_t i = 0; i < p->streams; i++) any = end_some(p, &p->stream[i]) || any;
+        for (uint32_t i = 0; i < p->streams && !shared; i++) any = start_some(p, i) || any;
+        if (shared && p->plays > 0 && reference_next() <= p->now) reference_go(p->now), any = true;
+      }
+    } while (choose_some(p));
+    started = false;
+    for (uint32_t i = 0; i < p->streams && shared; i++) started = start_some(p, i) || started;
+  } while (started);
 }
 
 static double next_instant(const struct plan *p) {
@@ -345,7 +377,8 @@ void reference_train(const struct reference_training *in, struct reference_train
   *out = (struct reference_trained){0};
   *p = (struct plan){.in = in, .t = in->timetable, .w = in->timetable->workload, .speed = 1, .out = out};
   assert_true(p->w->modules <= MOST_MODULES && p->t->tasks <= MOST_TASKS && o->iterations < REFERENCE_ITERATIONS);
-  p->streams = o->sigma > 0 ? p->t->ranks : 1;
+  p->streams = o->sigma > 0 || in->concurrency->shared_kernels ? p->t->ranks : 1;
+  for (uint32_t i = 0; i < p->streams; i++) p->stream[i].kernel = UINT32_MAX;
   p->program = 2 * p->w->modules * (o->accumulation > 0 ? o->accumulation : 1) + p->t->splits;
   p->lanes = in->concurrency->channels;
   find_order(p);
