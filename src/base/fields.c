@@ -203,9 +203,9 @@ static const struct {
 } dimensions[] = {
     [SS_NUMBER] = {"number", "", "a number, or a text of one"},
     [SS_RATIO] = {"ratio", "( *%| */ *[+-]?" UNSIGNED ")?", "a number, \"1.13%\" or \"1/32\""},
-    [SS_TIME] = {"time", "( *(ns|us|ms|s|min|h))?", "s, or a text with a unit: \"10us\""},
+    [SS_TIME] = {"time", " *(ns|us|ms|s|min|h)", "s, or a text with a unit: \"10us\""},
     [SS_BYTES] = {"size", "( *([kKMGTP]|[KMGTP]i)?B)?", "B, or a text with a unit: \"128MiB\""},
-    [SS_RATE] = {"rate", "( *([kKMGTP]|[KMGTP]i)?(B/s|bps|bit/s|b/s))?",
+    [SS_RATE] = {"rate", " *([kKMGTP]|[KMGTP]i)?(B/s|bps|bit/s|b/s)",
                  "B/s, or a text with a unit: \"25Gbps\", \"3.1GB/s\""},
 };
 
@@ -252,8 +252,9 @@ static cJSON *quantity_schema(const struct ss_field_spec *f, const struct writin
   if (f->kind == SS_SPEC_NONNEGATIVE) cJSON_AddNumberToObject(number, "minimum", 0);
   if (f->most > 0) cJSON_AddNumberToObject(number, "maximum", f->most);
   if (w->written) return number;
-  snprintf(pattern, sizeof pattern, "^%s[+-]?" UNSIGNED "%s$", f->kind == SS_SPEC_NUMBER ? "" : "(?!-)",
-           dimensions[f->dimension].units);
+  const bool needed = f->dimension == SS_TIME || f->dimension == SS_RATE; /* the unit; see ss_units_said */
+  snprintf(pattern, sizeof pattern, "^%s([+-]?" UNSIGNED "%s%s)$", f->kind == SS_SPEC_NUMBER ? "" : "(?!-)",
+           dimensions[f->dimension].units, needed ? "|0" : "");
   cJSON *out = number_or_text(number, pattern);
   cJSON_AddStringToObject(out, "description", dimensions[f->dimension].says);
   return out;

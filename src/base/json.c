@@ -336,7 +336,7 @@ bool ss_node_quantity(struct ss_node node, enum ss_dimension dimension, double *
   }
   if (!ss_node_is_text(node))
     return ss_node_fail(node, error, "%s is not %s", describe(node, found), ss_dimension_wanted(dimension));
-  return ss_units_parse(node.at->valuestring, dimension, out, &problem) ||
+  return ss_units_said(node.at->valuestring, dimension, out, &problem) ||
          ss_node_fail(node, error, "%s", problem.text);
 }
 

@@ -25,7 +25,7 @@ static bool fail_quantity(const struct ss_option_spec *spec, const char *value, 
 static bool store_quantity(const struct ss_option_spec *spec, const char *value, double *out,
                            struct ss_error *error) {
   double quantity;
-  if (!ss_units_parse(value, spec->dimension, &quantity, error)) return ss_fail_prefix(error, "%s", spec->name);
+  if (!ss_units_said(value, spec->dimension, &quantity, error)) return ss_fail_prefix(error, "%s", spec->name);
   if (!(quantity >= spec->low && quantity <= spec->high)) return fail_quantity(spec, value, error);
   *out = quantity;
   return true;
@@ -142,15 +142,30 @@ static bool takes_value(const struct ss_option_spec *spec) {
 
 /* --- parsing ----------------------------------------------------------------------------------------------- */
 
+/* Not to be said twice: of two values one would count for nothing. */
+static bool takes_one(const struct ss_option_spec *spec) {
+  const bool several = spec->kind == SS_TAKES_TEXTS || (spec->kind == SS_TAKES_SAID && spec->list);
+  return *spec->name && !several && takes_value(spec);
+}
+
+static bool note_given(const struct ss_option_spec **given, const struct ss_option_spec *spec,
+                       struct ss_error *error) {
+  for (; takes_one(spec) && *given; given++)
+    if (*given == spec) return ss_fail(error, SS_BAD_INPUT, "%s is given twice", spec->name);
+  if (takes_one(spec)) *given = spec;
+  return true;
+}
+
 /* Handles one option. `next` is the argument behind it, or NULL; *used becomes true when it was the value. */
 static bool take_option(const struct ss_option_spec *specs, const char *argument, const char *next, bool *used,
-                        void *arguments, struct ss_error *error) {
+                        const struct ss_option_spec **given, void *arguments, struct ss_error *error) {
   const char *equals = argument[1] == '-' ? strchr(argument, '=') : NULL;
   const size_t length = equals ? (size_t)(equals - argument) : strlen(argument);
   const struct ss_option_spec *spec = find(specs, argument, length);
   if (!spec) return fail_unknown(specs, argument, length, error);
   if (!takes_value(spec) && spec->kind != SS_REFUSED && equals)
     return ss_fail(error, SS_BAD_INPUT, "%s takes no value, but got \"%s\"", spec->name, equals + 1);
+  if (!note_given(given, spec, error)) return false;
   if (equals || !takes_value(spec)) return store(spec, equals ? equals + 1 : NULL, arguments, error);
   /* "--scheme --ranks 4" has forgotten a value. */
   if (!next || strncmp(next, "--", 2) == 0 || find(specs, next, strlen(next)))
@@ -163,6 +178,8 @@ bool ss_options_parse(const struct ss_option_spec *specs, int argc, char **argv,
                       struct ss_error *error) {
   const struct ss_option_spec *operand = find_operand(specs);
   bool ended = false;
+  SS_AUTO_FREE const struct ss_option_spec **given = ss_alloc_zero((size_t)argc + 1, sizeof *given);
+  if (!given) return ss_fail_memory(error, "reading options");
   for (int i = 1; i < argc && argv[i]; i++) {
     const char *argument = argv[i];
     if (!ended && strcmp(argument, "--") == 0) {
@@ -172,7 +189,8 @@ bool ss_options_parse(const struct ss_option_spec *specs, int argc, char **argv,
       if (!store(operand, argument, arguments, error)) return false;
     } else {
       bool used = false;
-      if (!take_option(specs, argument, i + 1 < argc ? argv[i + 1] : NULL, &used, arguments, error)) return false;
+      if (!take_option(specs, argument, i + 1 < argc ? argv[i + 1] : NULL, &used, given, arguments, error))
+        return false;
       i += used;
     }
   }

@@ -1,9 +1,9 @@
 /* Command-line options: one table a command, which says where each value goes and what --help prints of it.
  *
  * `--name VALUE`, `--name=VALUE`, `-o VALUE`; the rest are operands, and `--` ends the options. An unknown option is
- * an error that suggests the nearest known one; so is a missing or superfluous value. (The C library's getopt_long
- * and argp print errors themselves and suggest nothing, so that this small parser is shorter than what would hide
- * them.) */
+ * an error that suggests the nearest known one; a missing or superfluous value is one, and an option that is given
+ * twice and takes one value. (The C library's getopt_long and argp print errors themselves and suggest nothing, so
+ * that this small parser is shorter than what would hide them.) */
 #pragma once
 
 #include "base/units.h"

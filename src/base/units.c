@@ -42,9 +42,9 @@ const char *ss_dimension_wanted(enum ss_dimension dimension) {
   switch (dimension) {
   case SS_NUMBER: return "a number (say 12 or 0.5)";
   case SS_RATIO: return "a ratio (say \"1.13%\", \"1/32\" or 0.5)";
-  case SS_TIME: return "a time (say \"10us\", \"1.5ms\" or a number in s)";
+  case SS_TIME: return "a time (say \"10us\" or \"1.5ms\")";
   case SS_BYTES: return "a size (say \"856MB\", \"128MiB\" or a number in B)";
-  case SS_RATE: return "a rate (say \"25Gbps\", \"3.1GB/s\" or a number in B/s)";
+  case SS_RATE: return "a rate (say \"25Gbps\" or \"3.1GB/s\")";
   }
   return "a quantity";
 }
@@ -142,6 +142,14 @@ bool ss_units_parse(const char *text, enum ss_dimension dimension, double *out, 
                    ss_dimension_wanted(dimension));
   *out = value;
   return true;
+}
+
+bool ss_units_said(const char *text, enum ss_dimension dimension, double *out, struct ss_error *error) {
+  double plain;
+  if (!ss_units_parse(text, dimension, out, error)) return false;
+  const bool needed = dimension == SS_TIME || dimension == SS_RATE;
+  if (!needed || !(fabs(*out) > 0) || !ss_units_parse(text, SS_NUMBER, &plain, NULL)) return true;
+  return ss_fail(error, SS_BAD_INPUT, "\"%s\" has no unit: want %s", text, ss_dimension_wanted(dimension));
 }
 
 static bool parse_digits(const char *text, uint64_t *out) {

@@ -16,13 +16,17 @@
 
 enum ss_dimension { SS_NUMBER, SS_RATIO, SS_TIME, SS_BYTES, SS_RATE };
 
-/* What a good value of the dimension looks like: `a rate (say "25Gbps", "3.1GB/s" or a number in B/s)`. */
+/* What a good value of the dimension looks like: `a rate (say "25Gbps" or "3.1GB/s")`. */
 const char *ss_dimension_wanted(enum ss_dimension dimension);
 
 /* Parses the whole of `text`. The sign may be negative: ranges are the caller's to check. On failure the error
  * reads `"25 Gb/z" is not a rate (say ...)`. NaN, infinities, hex and empty text are refused. A plain number
  * without a unit is in base units. */
 bool ss_units_parse(const char *text, enum ss_dimension dimension, double *out, struct ss_error *error) SS_MUST_CHECK;
+
+/* The same of what a person says: a time or rate that is a plain number, of which nobody can tell the unit, is an
+ * error too, unless it is 0. (A plain size is of bytes everywhere.) */
+bool ss_units_said(const char *text, enum ss_dimension dimension, double *out, struct ss_error *error) SS_MUST_CHECK;
 
 /* Parses a whole number in [low, high]; no sign, no spaces, no unit. `what` names it in the error. */
 bool ss_count_parse(const char *text, const char *what, uint64_t low, uint64_t high, uint64_t *out,

@@ -61,6 +61,12 @@ static bool print_placing(const void *context, FILE *stream, struct ss_error *er
 /* Where tables might live, instead of which scheme moves them. */
 static bool place(struct ss_call *call, struct ss_error *error) {
   SS_AUTO(ss_placing_close) struct ss_placing placing = {0};
+  if (ss_json_get(call->edits, "placement"))
+    return ss_fail(error, SS_BAD_INPUT, "--placement says where tables live: --place is to find it");
+  if (call->request.lossy || call->request.model_parallel)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "%s says which schemes are tried: --place compares where tables live under one",
+                   call->request.lossy ? "--lossy" : "--model-parallel");
   if (!ss_placing_make(&call->request, &placing, error)) return false;
   const struct placing_answer answer = {call, ss_study_name(placing.study[SS_PLACINGS]), &placing};
   return ss_output_write(call->output, print_placing, &answer, error);

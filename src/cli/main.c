@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
     print_help(stderr);
     return SS_BAD_INPUT;
   }
-  if (strcmp(argv[1], "--version") == 0) {
+  if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
     return print_version();
   }
   if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {

@@ -320,6 +320,8 @@ bool ss_setting_set_options(struct ss_doc *doc, char *options, struct ss_error *
     if (!equals || equals == pair)
       return ss_fail(error, SS_BAD_INPUT, "\"%s\" is not an option with its value (say zen:format=coo)", pair);
     *equals = '\0';
+    if (ss_node_present(ss_node_get(ss_doc_root(doc), pair)))
+      return ss_fail(error, SS_BAD_INPUT, "%s: given twice", pair);
     if (!ss_doc_set(doc, pair, equals + 1, error)) return false;
   }
   return true;

@@ -356,7 +356,7 @@ def ranges_are_those_of_classes(folder):
         spread = tuple(math.exp(math.sqrt(math.log(classes[of][i])**2 + (nodes * math.log(classes["doubling"][i]))**2 + (sizes * math.log(classes["sizes"][i]))**2))
                        for i in (0, 1))
         held(t, [t["time_s"] * drawn(dice, part(spread, .21)) * drawn(dice, part(spread, .79)) for _ in range(20000)])
-        (given,) = json.loads(call(*said, "--latency", ALPHA, "--bandwidth", RATE).stdout)["times"]
+        (given,) = json.loads(call(*said, "--latency", f"{ALPHA}s", "--bandwidth", f"{RATE}B/s").stdout)["times"]
         held(given, [t["time_s"] * drawn(dice, (1.03, 1.1)) for _ in range(20000)])
     table, sure = (call("allreduce", "--cluster", path, "--sizes", "1MiB", *more).stdout for more in ((), ("--certain",)))
     assert all(word in table and word not in sure for word in ("time (90%)", "fastest in", "--certain")), table

@@ -420,7 +420,7 @@ def wrong_bags(folder):
     ):
         (folder / "i.npy").write_bytes(indices)
         (folder / "o.npy").write_bytes(offsets)
-        refused(folder, "--from", "bags", folder / "i.npy", folder / "o.npy", "--tables", 3, "--ranks", 1, "--batch", 1, *arguments, says=says)
+        refused(folder, "--from", "bags", folder / "i.npy", folder / "o.npy", "--tables", 3, "--ranks", 1, *(arguments if "--batch" in arguments else ("--batch", 1, *arguments)), says=says)
     refused(folder, "--from", "bags", folder / "i.npy", "--tables", 3, "--ranks", 1, says="pairs of files")
     refused(folder, "--from", "bags", folder / "i.npy", folder / "o.npy", "--ranks", 1, says="--tables T")
 
