@@ -13,7 +13,10 @@ static bool by_elements(const struct ss_summation *a) {
   return a->selector.selection.selects || ss_setting_by_elements(a->setting);
 }
 
-static bool carries(const struct ss_setting *setting, struct ss_error *error) {
+static bool carries(const struct ss_summation *a, struct ss_error *error) {
+  const struct ss_setting *setting = a->setting;
+  if (a->selector.selection.selects && ss_scheme_valued(setting->scheme) && !ss_scheme_estimates(setting->scheme))
+    return ss_fail(error, SS_BAD_INPUT, "%s selects by itself: leave --select out", setting->label);
   if (ss_setting_says(setting, "exchange", "lookups"))
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: exchange \"lookups\" carries no gradients: say \"both\" or \"gradients\"", setting->label);
@@ -42,7 +45,7 @@ bool ss_summation_open(struct ss_summation *a, struct ss_error *error) {
         "a table of %" PRIu64 " rows of %" PRIu32
         " elements has more than the 2^32 - 1 elements that can be told apart (use a smaller vocab or width)",
         a->rows, a->width);
-  if (!ss_setting_check(a->setting, ss_layout_of(a->cluster, a->ranks), error) || !carries(a->setting, error) ||
+  if (!ss_setting_check(a->setting, ss_layout_of(a->cluster, a->ranks), error) || !carries(a, error) ||
       !k_fits(a->setting, elements, error))
     return false;
   a->memory = ss_alloc_zero(a->plays, sizeof *a->memory);
@@ -55,6 +58,46 @@ void ss_summation_close(struct ss_summation *summation) {
   ss_selector_free(&summation->selector);
   ss_arena_free(&summation->arena);
   *summation = (struct ss_summation){0};
+}
+
+/* --- units ---------------------------------------------------------------------------------------------- */
+
+enum {
+  EXPONENT_MOST = 900, /* so that 2^(900 + 20) and its inverse are doubles: smaller gradients round to nothing */
+  VALUE_SUM_BITS = 33  /* sums below 2^33 are exact in doubles on the grid of 2^-20 */
+};
+
+/* The largest magnitude; NaN when a value is no number. */
+static double largest(const struct ss_summation *a, const double *const *value, const struct ss_learn_rows *own) {
+  double most = 0;
+  for (uint32_t r = 0; r < a->ranks; r++)
+    for (uint64_t i = 0; i < own[r].count * a->width; i++) {
+      const double magnitude = fabs(value[r][i]);
+      if (!(magnitude <= most)) most = magnitude;
+      if (isnan(most)) return most;
+    }
+  return most;
+}
+
+bool ss_learn_round(struct ss_learn_scale *scale, const struct ss_summation *a, const double *const *value,
+                    struct ss_learn_rows *own) {
+  const double most = largest(a, value, own);
+  if (!isfinite(most)) return false;
+  if (!scale->chosen && most > 0) {
+    const int exponent = SS_VALUE_MAGNITUDE - 1 - ilogb(most);
+    scale->exponent = exponent < EXPONENT_MOST ? exponent : EXPONENT_MOST;
+    scale->chosen = true;
+  }
+  if (ldexp(most, scale->exponent) * a->ranks > ldexp(1, VALUE_SUM_BITS)) return false;
+  const double units = ldexp(1, scale->exponent + SS_VALUE_BITS);
+  for (uint32_t r = 0; r < a->ranks; r++)
+    for (uint64_t i = 0; i < own[r].count * a->width; i++) own[r].unit[i] = llrint(value[r][i] * units);
+  return true;
+}
+
+void ss_learn_rescale(const struct ss_learn_scale *scale, struct ss_added *added) {
+  const double unit = ldexp(1, -SS_VALUE_BITS - scale->exponent);
+  for (uint64_t i = 0; i < added->count; i++) added->unit[i] *= unit;
 }
 
 /* --- what ranks end with -------------------------------------------------------------------------------- */

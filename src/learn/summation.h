@@ -14,7 +14,7 @@
 struct ss_learn_rows {
   const uint32_t *row; /* [count] ascending, distinct */
   uint64_t count;
-  const int64_t *unit;    /* [count * width] */
+  int64_t *unit;          /* [count * width] */
   const uint32_t *lookup; /* [lookups] ascending, duplicates kept: whose parameters are to be fetched with it */
   uint64_t lookups;
 };
@@ -46,6 +46,20 @@ struct ss_added {
  * the scheme can carry such gradients. To be closed, also after a failure. */
 bool ss_summation_open(struct ss_summation *summation, struct ss_error *error) SS_MUST_CHECK;
 void ss_summation_close(struct ss_summation *summation);
+
+/* How a tensor's values become whole units: multiplied by 2^exponent and rounded, half to even, to multiples of
+ * 2^-20. The largest magnitude of its first gradient that is not zero comes to lie in [2^9, 2^10), as that of a trace
+ * does; later ones may grow until sums over ranks leave the range of exact doubles. A zeroed struct is ready. */
+struct ss_learn_scale {
+  int exponent;
+  bool chosen;
+};
+/* Fills in own[ranks].unit from value[ranks][count * width]. False: values are too large, or no numbers. */
+bool ss_learn_round(struct ss_learn_scale *scale, const struct ss_summation *summation, const double *const *value,
+                    struct ss_learn_rows *own) SS_MUST_CHECK;
+
 /* One step: own[ranks]. */
 bool ss_summation_run(struct ss_summation *summation, const struct ss_learn_rows *own, struct ss_added *out,
                       struct ss_error *error) SS_MUST_CHECK;
+/* What was added becomes values again. */
+void ss_learn_rescale(const struct ss_learn_scale *scale, struct ss_added *added);

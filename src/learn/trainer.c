@@ -15,11 +15,7 @@ struct ss_learn_memory {
   bool failed;
 };
 
-enum {
-  EXPONENT_MOST = 900,    /* so that 2^(900 + 20) and its inverse are doubles: smaller gradients round to nothing */
-  VALUE_SUM_BITS = 33,    /* sums below 2^33 are exact in doubles on the grid of 2^-20 */
-  WORTH_THREADS = 1 << 18 /* multiplications a pass, below which waking threads takes longer */
-};
+enum { WORTH_THREADS = 1 << 18 }; /* multiplications a pass, below which waking threads takes longer */
 
 /* --- opening -------------------------------------------------------------------------------------------- */
 
@@ -33,8 +29,6 @@ static bool fits(const struct ss_learn_task *task, const struct ss_setting *sett
   if (task->split)
     return ss_fail(error, SS_BAD_INPUT,
                    "--select and --split: what is not selected would be kept by part (leave one of them out)");
-  if (ss_scheme_valued(setting->scheme) && !ss_scheme_estimates(setting->scheme))
-    return ss_fail(error, SS_BAD_INPUT, "%s selects by itself: leave --select out", setting->label);
   return true;
 }
 
@@ -158,41 +152,14 @@ static bool count_examples(const struct ss_learner *l, uint64_t step, uint64_t *
   return true;
 }
 
-/* The largest magnitude of a table's values; NaN when one is no number. */
-static double largest(const struct ss_learner *l, const struct ss_gradients *g, int table) {
-  double most = 0;
-  for (uint32_t r = 0; r < l->ranks; r++)
-    for (uint64_t i = 0; i < g->own[table][r].count * l->task->shape.width; i++) {
-      const double magnitude = fabs(g->value[table][r][i]);
-      if (!(magnitude <= most)) most = magnitude;
-      if (isnan(most)) return most;
-    }
-  return most;
-}
-
-/* Rounds values to units, half to even: the largest magnitude of the first gradient comes to lie in [2^9, 2^10), as
- * that of a trace does; later ones may grow until sums over ranks leave the range of exact doubles. */
 static bool round_table(struct ss_learner *l, uint64_t step, int table, struct ss_gradients *g,
                         struct ss_error *error) {
-  const double most = largest(l, g, table);
-  if (!isfinite(most)) {
-    g->finite = false;
-    return true;
+  struct ss_learn_rows *own = g->own[table];
+  for (uint32_t r = 0; r < l->ranks; r++) {
+    if (!ss_take(&memory_of(l, step, r)->arena, own[r].unit, own[r].count * l->task->shape.width))
+      return ss_fail_memory(error, "training a model");
   }
-  if (!l->scaled[table] && most > 0) {
-    const int exponent = SS_VALUE_MAGNITUDE - 1 - ilogb(most);
-    l->exponent[table] = exponent < EXPONENT_MOST ? exponent : EXPONENT_MOST;
-    l->scaled[table] = true;
-  }
-  if (ldexp(most, l->exponent[table]) * l->ranks > ldexp(1, VALUE_SUM_BITS)) g->finite = false;
-  for (uint32_t r = 0; g->finite && r < l->ranks; r++) {
-    const uint64_t n = g->own[table][r].count * l->task->shape.width;
-    int64_t *unit = ss_arena_alloc(&memory_of(l, step, r)->arena, n, sizeof *unit);
-    if (!unit) return ss_fail_memory(error, "training a model");
-    const double units = ldexp(1, l->exponent[table] + SS_VALUE_BITS);
-    for (uint64_t i = 0; i < n; i++) unit[i] = llrint(g->value[table][r][i] * units);
-    g->own[table][r].unit = unit;
-  }
+  g->finite = ss_learn_round(&l->scale[table], &l->summation[table][0], g->value[table], own);
   return true;
 }
 
@@ -306,8 +273,7 @@ bool ss_learner_update(struct ss_learner *l, const struct ss_gradients *gradient
     if (!ss_summation_run(&l->summation[table][part == SS_PART_DELAYED], gradients->own[table], &added, error))
       return false;
     note(l, &added);
-    const double unit = ldexp(1, -SS_VALUE_BITS - l->exponent[table]);
-    for (uint64_t i = 0; i < added.count; i++) added.unit[i] *= unit;
+    ss_learn_rescale(&l->scale[table], &added);
     const struct ss_update update = {added.element, added.unit, added.count};
     ss_optimizer_apply(&l->optimizer[table], l->model.table[table], &update, part);
   }

@@ -67,12 +67,11 @@ struct ss_learner {
   struct ss_model model;
   struct ss_optimizer optimizer[SS_TABLES];
   struct ss_summation summation[SS_TABLES][2]; /* of whole or prior parts; of delayed parts */
-  int exponent[SS_TABLES];                     /* values are multiplied by 2^exponent before they are rounded: */
-  bool scaled[SS_TABLES];                      /* chosen at the first gradient that is not zero */
-  struct ss_learn_memory *memory;              /* [2 * ranks] of odd and even steps */
-  struct ss_arena arena[2];                    /* likewise */
-  struct ss_curve curve;                       /* so far: sums, of which ss_learn makes means */
-  uint64_t sums;                               /* tables added up */
+  struct ss_learn_scale scale[SS_TABLES];
+  struct ss_learn_memory *memory; /* [2 * ranks] of odd and even steps */
+  struct ss_arena arena[2];       /* likewise */
+  struct ss_curve curve;          /* so far: sums, of which ss_learn makes means */
+  uint64_t sums;                  /* tables added up */
 };
 
 /* Checks that course and scheme fit. The learner is the caller's, to be closed (also after a failure). */

@@ -5,18 +5,12 @@
 #include "trace/make/import.h"
 
 #include <cjson/cJSON.h>
-#include <locale.h>
 #include <omp.h>
 #include <string.h>
 
-/* --- what of the calling thread must be otherwise meanwhile -------------------------------------------------- */
+/* --- settings of the calling thread -------------------------------------------------- */
 
-struct settings {
-  int threads;
-  locale_t locale, plain; /* plain: numbers have points, whatever the program's users are used to */
-};
-
-static bool enter(unsigned threads, struct settings *s, struct ss_error *error) {
+bool ss_settings_enter(unsigned threads, struct ss_settings *s, struct ss_error *error) {
   s->plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   if (!s->plain) return ss_fail_memory(error, "asking a request");
   s->locale = uselocale(s->plain);
@@ -25,7 +19,7 @@ static bool enter(unsigned threads, struct settings *s, struct ss_error *error) 
   return true;
 }
 
-static void leave(const struct settings *s) {
+void ss_settings_leave(const struct ss_settings *s) {
   omp_set_num_threads(s->threads);
   (void)uselocale(s->locale);
   freelocale(s->plain);
@@ -70,10 +64,10 @@ static bool import(const struct ss_request *request, const struct task *task, st
 static bool perform(const struct ss_request *request, task_runner *what, const struct task *task,
                     struct ss_error *error) {
   struct ss_error own;
-  struct settings before;
-  if (!enter(request->run.jobs, &before, error)) return false;
+  struct ss_settings before;
+  if (!ss_settings_enter(request->run.jobs, &before, error)) return false;
   const bool good = ss_watcher_goes_on(request->run.watcher, &own) && what(request, task, &own);
-  leave(&before);
+  ss_settings_leave(&before);
   if (!good && error) *error = own;
   return good;
 }

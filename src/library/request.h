@@ -7,6 +7,8 @@
 #include "study/sources.h"
 #include "study/study.h"
 
+#include <locale.h>
+
 /* --- asking ------------------------------------------------------------------------------------------------- */
 
 /* The clients are the commands, with requests of their own, and the public functions. Whatever is asked, settings of
@@ -28,6 +30,15 @@ bool ss_answer_new(struct cJSON *tree, const char *rows, struct ss_answer **out,
 const struct cJSON *ss_answer_list(const struct ss_answer *answer);
 /* The whole of it, likewise. */
 const struct cJSON *ss_answer_tree(const struct ss_answer *answer);
+
+/* What of the calling thread must be otherwise while something is asked. */
+struct ss_settings {
+  int threads;
+  locale_t locale, plain; /* plain: numbers have points, whatever the program's users are used to */
+};
+/* `threads` work at once; 0: one a core. */
+bool ss_settings_enter(unsigned threads, struct ss_settings *before, struct ss_error *error) SS_MUST_CHECK;
+void ss_settings_leave(const struct ss_settings *before);
 
 /* An SS_BAD_INPUT error where a needed argument is NULL. */
 bool ss_argument_given(const void *argument, const char *what, struct ss_error *error) SS_MUST_CHECK;

@@ -218,6 +218,52 @@ SS_PUBLIC bool ss_answer_flag(const struct ss_answer *answer, size_t row, const 
 /* All of it as JSON, which the command prints with --format json; the answer's. NULL: memory is short. */
 SS_PUBLIC const char *ss_answer_json(struct ss_answer *answer);
 
+/* --- what a training ends with ------------------------------------------------------------------------------- */
+
+/* A tensor whose gradients a scheme synchronises, step by step: ranks end with what the scheme leaves them, be that
+ * the sum, the largest of it, or an estimate, and what they did not send waits for the next step. No time is
+ * predicted. `sparsync learn` adds up gradients by the same code (docs/learning.md). One belongs to one thread at a
+ * time. */
+struct ss_sync;
+
+struct ss_sync_tensor {
+  const char *scheme; /* "spardl:density=0.01", as --scheme takes it, or a JSON object (docs/scenarios.md) */
+  uint64_t rows;      /* rows * row_width elements, fewer than 2^32 */
+  uint32_t row_width; /* at most 65536; 1 of what has no rows, like the weights of a dense layer */
+  uint32_t ranks;
+  uint32_t gpus_per_node; /* where the scheme has a hierarchy; 0: 1 */
+  double select;          /* the share of its elements that each rank sends, the rest waits, of schemes that do not
+                             select by themselves; 0: all */
+};
+
+/* What a rank has. */
+struct ss_rank_gradient {
+  uint64_t count;       /* rows; 0: it has nothing */
+  const int64_t *rows;  /* [count] ascending, each once; NULL: all of the tensor (count is its rows), of which rows
+                           that are all zeros are not there */
+  const double *values; /* [count * row_width] finite */
+};
+
+/* What each rank ends with: elements (row * row_width + column) ascending, the others are zero. Valid until the next
+ * step. */
+struct ss_synced {
+  uint64_t count;
+  const uint32_t *element;              /* [count] */
+  const double *value;                  /* [count] sums over ranks, not means */
+  uint64_t sent_bytes;                  /* the most that a rank sent, values of 4 B */
+  double energy, energy_lost, error_l2; /* docs/model.md, "Values"; NaN where the scheme has none; 1, 0, 0 of exact
+                                           sums */
+};
+
+/* *out is the caller's, to be closed, and NULL on failure. */
+SS_PUBLIC bool ss_sync_open(const struct ss_sync_tensor *tensor, struct ss_sync **out, struct ss_error *error);
+/* One step: gradient[ranks]. Values become whole units by the first gradient (docs/learning.md, "Units"); later ones
+ * may be 2^23 / ranks times as large, at least, and are refused beyond. SS_UNPROVEN: ranks did not end alike, or
+ * something was lost that must be kept. After that, and after SS_MACHINE, it can only be closed. */
+SS_PUBLIC bool ss_sync_step(struct ss_sync *sync, const struct ss_rank_gradient *gradient, struct ss_synced *out,
+                            struct ss_error *error);
+SS_PUBLIC void ss_sync_close(struct ss_sync *sync);
+
 #ifdef __cplusplus
 }
 #endif

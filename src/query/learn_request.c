@@ -15,8 +15,9 @@
 
 /* --- schemes ------------------------------------------------------------------------------------------------- */
 
+static const struct ss_setting defaults = {.index_bytes = 4};
+
 static bool add_setting(struct ss_learn_request *q, struct ss_node node, struct ss_error *error) {
-  const struct ss_setting defaults = {.index_bytes = 4};
   if (q->source.settings == SS_LEARN_SETTINGS_MAX)
     return ss_node_fail(node, error, "more than %d schemes", SS_LEARN_SETTINGS_MAX);
   struct ss_setting *setting = &q->setting[q->source.settings];
@@ -72,6 +73,16 @@ static bool read_schemes(struct ss_node schemes, struct ss_learn_request *q, str
   for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n))
     if (!add_setting(q, n, error)) return false;
   return true;
+}
+
+bool ss_learn_scheme_read(const char *text, struct ss_setting *out, struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  if (!ss_doc_adopt("scheme", cJSON_CreateArray(), &doc, error)) return false;
+  const struct ss_node list = ss_doc_root(doc);
+  if (!add_text(list.at, list, text, error)) return false;
+  if (ss_node_size(list) != 1)
+    return ss_fail(error, SS_BAD_INPUT, "scheme: expected one, and \"%s\" names %zu", text, ss_node_size(list));
+  return ss_setting_read(ss_node_first(list), &defaults, out, error);
 }
 
 /* --- the rest ------------------------------------------------------------------------------------------------ */

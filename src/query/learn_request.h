@@ -15,3 +15,6 @@ struct ss_learn_request {
 
 /* Errors name the field. */
 bool ss_learn_request_read(struct ss_node object, struct ss_learn_request *out, struct ss_error *error) SS_MUST_CHECK;
+
+/* The one scheme that a text names ("spardl:density=0.01"), or that is its JSON. */
+bool ss_learn_scheme_read(const char *text, struct ss_setting *out, struct ss_error *error) SS_MUST_CHECK;

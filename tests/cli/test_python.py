@@ -196,6 +196,27 @@ def traces_of_lists_and_arrays(folder):
     fails("no/such", sparsync.Trace.open, "no/such.safetensors")
 
 
+def gradients_end_as_a_scheme_leaves_them(_):
+    """A tensor of 3 rows of 2, of which two ranks send one element: the larger magnitude first, what is left waits."""
+    sync = sparsync.Sync("topka:k=1", rows=3, row_width=2, ranks=2)
+    first = sync.step([[5, -1, 0, 0, 3, 0], ([1, 2], array.array("d", [1, 2, -7, 4]))])
+    assert list(first.elements) == [0, 4] and list(first.values) == [5, -7] and first.energy == (25 + 49) / (25 + 1 + 1 + 4 + 16 + 16)
+    second = sync.step([([], []), ([0], [0, 1])])  # of -1 and 3; of 1, 2 and 4, and 1 on -1
+    assert list(second.elements) == [4, 5] and list(second.values) == [3, 4] and second.sent_bytes == 8
+    exact = sparsync.Sync({"name": "zen", "format": "coo"}, 3, 2, 2, select=0.5).step([[5, -1, 0, 0, 3, 0], ([1, 2], [1, 2, -7, 4])])
+    assert dict(zip(exact.elements, exact.values)) == {0: 5, 1: -1, 3: 2, 4: -4, 5: 4}
+    fails("1 gradients of 2 ranks", sync.step, [[0] * 6])
+    fails("gradient of rank 1: 5 values of 3 rows of 2", sync.step, [[0] * 6, [0] * 5])
+    fails("gradient of rank 0: 2 values of 2 rows of 2", sync.step, [([0, 1], [0, 1]), [0] * 6])
+    fails("row ids of rank 0: ", sync.step, [([0.5], [0, 1]), [0] * 6])
+    fails("rank 0: row 3 at place 0", sync.step, [([3], [0, 1]), [0] * 6])
+    fails("gradients are not finite", sync.step, [[float("nan")] * 6, [0] * 6])
+    fails('did you mean "topka"?', sparsync.Sync, "topk", 6)
+    fails("ranks: -1", sparsync.Sync, "topka", 6, ranks=-1)
+    fails("one of each", copy.deepcopy, sync)
+    assert list(sync.step([[0] * 6, [0] * 6]).values) == [-1, 2]  # what was refused changed nothing
+
+
 def errors_have_the_words_of_the_program(_):
     reason = fails('no scheme is called "zenn"', sparsync.run, SMALL, schemes=["zenn"])
     assert (reason.status, reason.field) == ("bad input", "schemes[0]"), reason.field
@@ -313,7 +334,7 @@ def pip_installs_the_package(folder):
 
 
 TESTS = [answers_are_those_of_the_command, placements_checks_exports_and_imports_are_the_commands, calibrated_clusters_and_rows_are_plain_data, traces_of_lists_and_arrays,
-         errors_have_the_words_of_the_program, notices_are_warnings_and_settings_are_taken,
+         gradients_end_as_a_scheme_leaves_them, errors_have_the_words_of_the_program, notices_are_warnings_and_settings_are_taken,
          progress_is_told_and_what_it_raises_ends_the_request, control_c_ends_a_request, frames_where_pandas_is,
          notebook_runs_and_shows_what_it_says, pip_installs_the_package]
 sys.exit(tap.run(TESTS))

@@ -5,6 +5,7 @@
 
 #include "learn/traces.h"
 #include "learn/trainer.h"
+#include "library/sparsync.h"
 #include "schemes/registry.h"
 #include "study/learning.h"
 #include "trace/file/trace.h"
@@ -348,7 +349,7 @@ static void plain_curve(const struct ss_learn_task *task, double *loss) {
       for (uint64_t e = 0; e < n; e++)
         if (there[e]) {
           element[update.count] = (uint32_t)e;
-          value[update.count++] = ldexp((double)sum[e], -SS_VALUE_BITS - l.exponent[table]);
+          value[update.count++] = ldexp((double)sum[e], -SS_VALUE_BITS - l.scale[table].exponent);
         }
       free(there);
       ss_optimizer_apply(&l.optimizer[table], l.model.table[table], &update, SS_PART_WHOLE);
@@ -674,6 +675,90 @@ TEST(training_may_diverge) {
   ss_trace_close(text);
 }
 
+/* --- a program's own training ---------------------------------------------------------------------------- */
+
+/* A step of a table as a program takes it: by row ids, or all of it, in which a row that was not read is zeros. */
+static void step_by_library(struct ss_learner *l, int table, const struct ss_gradients *g, struct ss_sync *sync,
+                            bool whole, double *sent) {
+  const uint64_t width = l->task->shape.width, n = l->task->shape.vocab * width;
+  struct ss_rank_gradient given[4];
+  int64_t *ids = calloc(4 * l->task->shape.vocab, sizeof *ids);
+  double *all = calloc(4 * n, sizeof *all);
+  struct ss_synced synced;
+  struct ss_error error;
+  for (uint32_t r = 0; r < l->ranks; r++) {
+    const struct ss_learn_rows *own = &g->own[table][r];
+    int64_t *id = ids + r * l->task->shape.vocab;
+    double *of_rank = all + r * n;
+    for (uint64_t i = 0; i < own->count; i++) {
+      id[i] = own->row[i];
+      memcpy(of_rank + own->row[i] * width, g->value[table][r] + i * width, width * sizeof *of_rank);
+    }
+    given[r] = whole ? (struct ss_rank_gradient){l->task->shape.vocab, NULL, of_rank}
+                     : (struct ss_rank_gradient){own->count, id, g->value[table][r]};
+  }
+  if (!ss_sync_step(sync, given, &synced, &error)) fail_msg("%s", error.text);
+  const struct ss_update update = {synced.element, synced.value, synced.count};
+  ss_optimizer_apply(&l->optimizer[table], l->model.table[table], &update, SS_PART_WHOLE);
+  *sent += (double)synced.sent_bytes;
+  free(ids);
+  free(all);
+}
+
+static void train_by_library(const struct ss_learn_task *task, const char *scheme, bool whole) {
+  struct ss_setting setting;
+  struct ss_learner ours, theirs;
+  struct ss_sync *sync[SS_TABLES];
+  struct ss_error error;
+  double sent = 0;
+  setting_of(scheme, &setting);
+  assert_true(ss_learner_open(task, &setting, &ours, &error) && ss_learner_open(task, &setting, &theirs, &error));
+  const struct ss_sync_tensor tensor = {
+      *scheme == '{' ? scheme : setting.label,        task->shape.vocab, task->shape.width, task->ranks, 0,
+      task->select.selects ? task->select.density : 0};
+  for (int table = 0; table < SS_TABLES; table++)
+    if (!ss_sync_open(&tensor, &sync[table], &error)) fail_msg("%s", error.text);
+  for (uint64_t t = 0; t < task->steps; t++) {
+    struct ss_gradients g;
+    assert_true(ss_learner_gradients(&ours, t, &g, &error) && g.finite);
+    assert_true(ss_learner_update(&ours, &g, SS_PART_WHOLE, &error));
+    assert_true(ss_learner_gradients(&theirs, t, &g, &error) && g.finite);
+    for (int table = 0; table < SS_TABLES; table++) step_by_library(&theirs, table, &g, sync[table], whole, &sent);
+  }
+  for (int table = 0; table < SS_TABLES; table++) {
+    assert_memory_equal(ours.model.table[table], theirs.model.table[table],
+                        task->shape.vocab * task->shape.width * sizeof(double));
+    ss_sync_close(sync[table]);
+  }
+  if (setting.scheme->content != SS_SENDS_TABLE && !close_to(sent, ours.curve.sent, 1e-12))
+    fail_msg("%s sent %g, not %g", scheme, sent, ours.curve.sent);
+  ss_learner_close(&ours);
+  ss_learner_close(&theirs);
+}
+
+/* Gradients that a program hands over end as `learn` ends them, bit by bit, step after step, residuals and sketches
+ * included; however they are handed over, unless a scheme counts the entries of rows that are read but all zeros. */
+TEST(the_library_ends_as_learning_does) {
+  static const char *const schemes[] = {"\"allreduce\"",
+                                        "\"zen\"",
+                                        "\"alltoall\"",
+                                        "\"topka\"",
+                                        "\"gtopk\"",
+                                        "\"oktopk\"",
+                                        "{\"name\": \"spardl\", \"residuals\": \"local\"}",
+                                        "{\"name\": \"s2\", \"lambda\": 0.3}"};
+  struct ss_trace *text = text_of(SS_STREAM, 4, WORDS);
+  for (size_t i = 0; i < COUNT(schemes); i++)
+    for (int whole = 0; whole < 2; whole++) {
+      struct ss_learn_task task = course_of(text, i % 2 ? SS_SGD : SS_ADAGRAD);
+      train_by_library(&task, schemes[i], whole);
+      if (i > 2) continue;
+      task.select = (struct ss_selection){.selects = true, .residual = true, .density = 0.1};
+      train_by_library(&task, schemes[i], whole);
+    }
+  ss_trace_close(text);
+}
+
 /* Of gradients up to 2^10 in their unit, sums over four ranks stay below 2^33 on a grid 2^21 times finer, and not on
  * one 2^23 times finer, though each of them alone does. */
 TEST(sums_over_ranks_stay_exact) {
@@ -687,7 +772,7 @@ TEST(sums_over_ranks_stay_exact) {
   for (int finer = 21; finer <= 23; finer += 2) {
     assert_true(ss_learner_open(&task, &setting, &l, &error));
     assert_true(ss_learner_gradients(&l, 0, &g, &error) && g.finite && l.ranks == 4);
-    for (int table = 0; table < SS_TABLES; table++) l.exponent[table] += finer;
+    for (int table = 0; table < SS_TABLES; table++) l.scale[table].exponent += finer;
     assert_true(ss_learner_gradients(&l, 0, &g, &error));
     assert_int_equal(g.finite, finer == 21);
     ss_learner_close(&l);
@@ -722,7 +807,7 @@ TEST(selected_by_hand) {
                                         "{\"name\": \"zen\", \"granularity\": \"row\"}"};
   static const uint32_t rows_0[] = {0, 2}, rows_1[] = {1, 2};
   /* elements 0, 1, 4, 5 of rank 0, and 2, 3, 4, 5 of rank 1; then 0, 1 and 2, 3 */
-  static const int64_t first_0[] = {5, -1, 3, 0}, first_1[] = {1, 2, -7, 4}, then_0[] = {0, -4}, then_1[] = {3, 1};
+  static int64_t first_0[] = {5, -1, 3, 0}, first_1[] = {1, 2, -7, 4}, then_0[] = {0, -4}, then_1[] = {3, 1};
   static const double sum[2][8] = {{5, 0, 0, 0, 3 - 7, 4, 0, 0}, {0, -1 - 4, 1 + 3, 2 + 1, 0, 0, 0, 0}};
   const struct ss_learn_rows step[2][2] = {{{rows_0, 2, first_0, rows_0, 2}, {rows_1, 2, first_1, rows_1, 2}},
                                            {{rows_0, 1, then_0, rows_0, 1}, {rows_1, 1, then_1, rows_1, 1}}};

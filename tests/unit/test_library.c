@@ -428,6 +428,135 @@ TEST(test_bad_ids_are_told) {
   assert_int_equal(ss_trace_ranks(NULL) + ss_trace_tensors(NULL) + ss_trace_iterations(NULL), 0);
 }
 
+/* --- what a training ends with ------------------------------------------------------------------------------- */
+
+enum { SYNC_RANKS = 3, SYNC_ROWS = 50, SYNC_WIDTH = 4, SYNC_ELEMENTS = SYNC_ROWS * SYNC_WIDTH };
+
+/* A rank's rows, of which it has a third or, in every fifth step, none; half of the ranks hand over all of the
+ * tensor. */
+static void roll(unsigned *seed, bool whole, double *values, int64_t *rows, struct ss_rank_gradient *out,
+                 double *sum) {
+  uint64_t n = 0;
+  const bool empty = rand_r(seed) % 5 == 0;
+  memset(values, 0, SYNC_ELEMENTS * sizeof *values);
+  for (int row = 0; row < SYNC_ROWS; row++) {
+    if (empty || rand_r(seed) % 3) continue;
+    for (int c = 0; c < SYNC_WIDTH; c++) {
+      const double value = (rand_r(seed) % 2001 - 1000) * ldexp(1, rand_r(seed) % 8);
+      values[(whole ? (uint64_t)row : n) * SYNC_WIDTH + (uint64_t)c] = value;
+      sum[row * SYNC_WIDTH + c] += value;
+    }
+    rows[n++] = row;
+  }
+  *out = whole ? (struct ss_rank_gradient){SYNC_ROWS, NULL, values} : (struct ss_rank_gradient){n, rows, values};
+}
+
+/* The plain sum, which whole numbers have exactly, whoever hands over rows or all of them. */
+TEST(test_exact_schemes_end_with_the_sum) {
+  static const char *const schemes[] = {
+      "allreduce",  "allgather",  "ps",       "zen:format=coo",
+      "omnireduce", "sparcml-rd", "alltoall", "{\"name\": \"topka\", \"density\": 1}"};
+  for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+    const struct ss_sync_tensor tensor = {schemes[i], SYNC_ROWS, SYNC_WIDTH, SYNC_RANKS, 0, 0};
+    struct ss_sync *sync;
+    struct ss_error error;
+    unsigned seed = 1;
+    if (!ss_sync_open(&tensor, &sync, &error)) fail_msg("%s", error.text);
+    for (int step = 0; step < 20; step++) {
+      static double values[SYNC_RANKS][SYNC_ELEMENTS];
+      static int64_t rows[SYNC_RANKS][SYNC_ROWS];
+      struct ss_rank_gradient given[SYNC_RANKS];
+      struct ss_synced synced;
+      double sum[SYNC_ELEMENTS] = {0};
+      for (int r = 0; r < SYNC_RANKS; r++) roll(&seed, (r + step) % 2, values[r], rows[r], &given[r], sum);
+      if (!ss_sync_step(sync, given, &synced, &error)) fail_msg("%s: %s", schemes[i], error.text);
+      for (uint64_t k = 0; k < synced.count; k++) {
+        assert_true(k == 0 || synced.element[k] > synced.element[k - 1]);
+        sum[synced.element[k]] -= synced.value[k];
+      }
+      for (int e = 0; e < SYNC_ELEMENTS; e++)
+        if (sum[e] != 0) fail_msg("%s, step %d: %g too little at %d", schemes[i], step, sum[e], e);
+    }
+    ss_sync_close(sync);
+  }
+}
+
+TEST(test_bad_tensors_are_refused) {
+  static const struct {
+    struct ss_sync_tensor tensor;
+    const char *says;
+  } cases[] = {{{NULL, 4, 2, 2, 0, 0}, "no scheme was given (NULL)"},
+               {{"zenn", 4, 2, 2, 0, 0}, "no scheme is called \"zenn\""},
+               {{"zen,ps", 4, 2, 2, 0, 0}, "expected one, and \"zen,ps\" names 2"},
+               {{"lossless", 4, 2, 2, 0, 0}, "expected one"},
+               {{"[]", 4, 2, 2, 0, 0}, "names no scheme"},
+               {{"{\"name\": ", 4, 2, 2, 0, 0}, "scheme"},
+               {{"topka:k=9", 4, 2, 2, 0, 0}, "k 9 is more than the 8 elements"},
+               {{"gtopk", 4, 2, 6, 0, 0}, "gtopk"},
+               {{"topka", 4, 2, 2, 0, 0.1}, "selects by itself"},
+               {{"zen:hierarchy=shard", 4, 2, 2, 0, 0}, "gpus_per_node"},
+               {{"zen", 0, 2, 2, 0, 0}, "rows"},
+               {{"zen", 4, 0, 2, 0, 0}, "row_width"},
+               {{"zen", 4, 1 << 17, 2, 0, 0}, "row_width"},
+               {{"zen", UINT64_MAX, 65536, 2, 0, 0}, "2^32 - 1 elements"},
+               {{"zen", UINT32_MAX, 2, 2, 0, 0}, "2^32 - 1 elements"},
+               {{"zen", 4, 2, 0, 0, 0}, "ranks"},
+               {{"zen", 4, 2, UINT32_MAX, 0, 0}, "ranks"},
+               {{"zen", 4, 2, 2, UINT32_MAX, 0}, "gpus_per_node"},
+               {{"zen", 4, 2, 2, 0, -0.1}, "select"},
+               {{"zen", 4, 2, 2, 0, (double)NAN}, "select"}};
+  struct ss_sync *sync;
+  struct ss_error error;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    if (ss_sync_open(&cases[i].tensor, &sync, &error)) fail_msg("case %zu is taken", i);
+    assert_null(sync);
+    if (!strstr(error.text, cases[i].says)) fail_msg("\"%s\" does not say \"%s\"", error.text, cases[i].says);
+  }
+  assert_false(ss_sync_open(NULL, &sync, &error));
+  assert_false(ss_sync_open(&cases[1].tensor, NULL, &error));
+  ss_sync_close(NULL);
+}
+
+/* What is refused changes nothing: the step after it is the second of its training. */
+TEST(test_bad_gradients_are_refused) {
+  static const double values[] = {1, 2, 3, 4, 5, 6, 7, 8}, bad[] = {1, (double)INFINITY, 0, 0, 0, 0, 0, 0},
+                      large[] = {1e9, 0, 0, 0, 0, 0, 0, 0};
+  static const int64_t good[] = {0, 2}, twice[] = {2, 2}, late[] = {0, 4}, early[] = {-1, 2};
+  static const struct {
+    struct ss_rank_gradient second;
+    const char *says;
+  } cases[] = {{{2, twice, values}, "rank 1: row 2 at place 1 is not from 0 to 3, ascending, each once"},
+               {{2, late, values}, "rank 1: row 4 at place 1"},
+               {{2, early, values}, "rank 1: row -1 at place 0"},
+               {{5, good, values}, "rank 1: 5 rows of a tensor of 4"},
+               {{UINT64_MAX, NULL, values}, "rank 1: 18446744073709551615 rows of a tensor of 4"},
+               {{3, NULL, values}, "rank 1: 3 rows of a tensor of 4 (without row ids all, or none)"},
+               {{2, good, NULL}, "rank 1 has no values (NULL)"},
+               {{4, NULL, bad}, "gradients are not finite"},
+               {{4, NULL, large}, "2^23/ranks times as large"}};
+  const struct ss_sync_tensor tensor = {"topka:k=1", 4, 2, 2, 0, 0};
+  struct ss_rank_gradient given[2] = {{4, NULL, values}, {2, good, values}};
+  struct ss_sync *sync;
+  struct ss_synced synced;
+  struct ss_error error;
+  assert_true(ss_sync_open(&tensor, &sync, &error) && ss_sync_step(sync, given, &synced, &error));
+  assert_true(synced.count == 2 && synced.element[0] == 5 && synced.element[1] == 7); /* 4 of rank 1, 8 of rank 0 */
+  assert_true(synced.value[0] == 4 && synced.value[1] == 8);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    given[1] = cases[i].second;
+    if (ss_sync_step(sync, given, &synced, &error)) fail_msg("case %zu is taken", i);
+    if (!strstr(error.text, cases[i].says)) fail_msg("\"%s\" does not say \"%s\"", error.text, cases[i].says);
+  }
+  given[1] = (struct ss_rank_gradient){0, NULL, NULL};
+  assert_true(ss_sync_step(sync, given, &synced, &error));
+  assert_true(synced.count == 2 && synced.element[0] == 4 && synced.element[1] == 6); /* 3 was kept, and twice 7 */
+  assert_true(synced.value[0] == 3 && synced.value[1] == 14);
+  assert_false(ss_sync_step(NULL, given, &synced, &error));
+  assert_false(ss_sync_step(sync, NULL, &synced, &error));
+  assert_false(ss_sync_step(sync, given, NULL, &error));
+  ss_sync_close(sync);
+}
+
 /* --- what is refused ----------------------------------------------------------------------------------------- */
 
 typedef bool asking(struct ss_request *request, struct ss_answer **out, struct ss_error *error);

@@ -25,9 +25,10 @@ import warnings
 from . import _library
 from ._library import Error, lib
 from ._progress import Progress
+from ._sync import Sync, Synced
 from ._trace import Trace
 
-__all__ = ["Error", "Notice", "Rows", "Trace", "calibrate", "check", "cost", "crossover", "export", "import_trace", "learn", "place",
+__all__ = ["Error", "Notice", "Rows", "Sync", "Synced", "Trace", "calibrate", "check", "cost", "crossover", "export", "import_trace", "learn", "place",
            "plan", "run", "stats", "train"]
 __version__ = lib.ss_version().decode()
 

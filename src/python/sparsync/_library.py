@@ -36,6 +36,20 @@ class ProgressValue(ctypes.Structure):
     _fields_ = [("what", c_char_p), ("done", c_size_t), ("all", c_size_t), ("share", c_double)]
 
 
+class SyncTensor(ctypes.Structure):
+    _fields_ = [("scheme", c_char_p), ("rows", c_uint64), ("row_width", c_uint32), ("ranks", c_uint32), ("gpus_per_node", c_uint32),
+                ("select", c_double)]
+
+
+class RankGradient(ctypes.Structure):
+    _fields_ = [("count", c_uint64), ("rows", c_void_p), ("values", c_void_p)]
+
+
+class SyncedValue(ctypes.Structure):
+    _fields_ = [("count", c_uint64), ("element", c_void_p), ("value", c_void_p), ("sent_bytes", c_uint64), ("energy", c_double),
+                ("energy_lost", c_double), ("error_l2", c_double)]
+
+
 TOLD = ctypes.CFUNCTYPE(None, c_void_p, POINTER(ProgressValue))
 HEARD = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
 
@@ -77,6 +91,9 @@ def _declare(lib):
         *((f"ss_request_{kind}", c_bool, c_void_p, POINTER(c_void_p), error) for kind in KINDS),
         ("ss_request_export", c_bool, c_void_p, c_char_p, c_char_p, error),
         ("ss_request_import", c_bool, c_void_p, c_char_p, POINTER(c_void_p), error),
+        ("ss_sync_open", c_bool, POINTER(SyncTensor), POINTER(c_void_p), error),
+        ("ss_sync_step", c_bool, c_void_p, POINTER(RankGradient), POINTER(SyncedValue), error),
+        ("ss_sync_close", None, c_void_p),
         ("ss_answer_free", None, c_void_p),
         ("ss_answer_json", c_char_p, c_void_p),
     ]:
