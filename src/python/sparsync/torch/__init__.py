@@ -2,7 +2,8 @@
 used, and torch by nothing else of the package.
 
     Recorder              what `sparsync train --capture` needs, out of a training of your own
-    Capture               the rows alone, of any model"""
+    Capture               the rows alone, of any model
+    apply                 what ranks would end with under a scheme"""
 import importlib
 
 _WHERE = {"Recorder": "_recorder", "Capture": "_recorder", "measure_collectives": "_collectives", "apply": "_hook"}
