@@ -49,6 +49,11 @@ bool ss_uncertainty_of_call(const struct ss_cluster *cluster, const struct ss_ac
 struct ss_uncertainty ss_uncertainty_of_training(const struct ss_cluster *cluster, const struct ss_device *device,
                                                  uint32_t ranks);
 
+/* Where a number lies, most likely: 5% and 95% of the draws; NaN: nobody knows, or nothing is uncertain. */
+struct ss_likely {
+  double low, high;
+};
+
 static inline bool ss_spread_certain(const struct ss_spread *spread) {
   return !(spread->most > 1);
 }

@@ -176,6 +176,14 @@ void ss_ratio_add(cJSON *record, const char *name, double ratio, double low, dou
   cJSON_AddStringToObject(record, name, text);
 }
 
+void ss_count_add(cJSON *record, const char *name, const char *unit, double count, double low, double high) {
+  char text[128];
+  if (!isfinite(count)) return;
+  if (low < high) snprintf(text, sizeof text, "%.0f%s %.0f..%.0f", count, unit, low, high);
+  else snprintf(text, sizeof text, "%.*f%s", *unit ? 1 : 0, count, unit);
+  cJSON_AddStringToObject(record, name, text);
+}
+
 bool ss_records_have(const cJSON *records, const char *field) {
   for (const cJSON *r = records ? records->child : NULL; r; r = r->next)
     if (isfinite(ss_json_number(r, field))) return true;

@@ -28,6 +28,8 @@ double ss_vs_dense(double dense, double time);
  * and "1.43x 1.25..1.62"; without the range where there is none (NaN); nothing where there is no time. */
 void ss_time_add(struct cJSON *record, const char *name, double time, double low, double high);
 void ss_ratio_add(struct cJSON *record, const char *name, double ratio, double low, double high);
+/* The same of per cent, "95% 93..97", and of a number, "12000 9000..15000": `unit` "%" or "". */
+void ss_count_add(struct cJSON *record, const char *name, const char *unit, double count, double low, double high);
 /* The head of such a column: "time (90%)" where one of the records has that field, a number, else "time". */
 #define SS_RANGED(records, head, low) (ss_records_have((records), (low)) ? head " (90%)" : (head))
 bool ss_records_have(const struct cJSON *records, const char *field);

@@ -34,6 +34,16 @@ static void print_link(const struct ss_training *t, const struct ss_training_poi
   fprintf(stream, "  Of the time of %s, %s alone takes %.0f%%.\n", name, d->link, 100 * d->link_share);
 }
 
+/* "  An iteration would be 1.10 times (1.04 to 1.19) as fast with links that take no time, ..." */
+static void print_helps(const struct ss_training_point *p, FILE *stream) {
+  for (const struct ss_help *h = p->help; h < p->help + p->helps; h++) {
+    fprintf(stream, h == p->help ? "  An iteration would be %.2f times" : ", %.2f times", p->result.mean / h->mean);
+    if (isfinite(p->wins)) fprintf(stream, " (%.2f to %.2f)", h->speedup.low, h->speedup.high);
+    fprintf(stream, h == p->help ? " as fast %s" : " %s", h->what);
+  }
+  if (p->helps > 0) fputs(".\n", stream);
+}
+
 /* What the iteration waits for: the largest part of the critical path. */
 static void print_path(const struct ss_training *t, const struct ss_training_point *p, FILE *stream) {
   char name[200];
@@ -47,9 +57,7 @@ static void print_path(const struct ss_training *t, const struct ss_training_poi
   fprintf(stream, "  Critical path: %.0f%% communication; most of all %s, %.0f%%.\n", 100 * of_tasks / all, name,
           100 * p->path[0].seconds / all);
   print_link(t, p, stream);
-  for (size_t i = 0; i < p->helps; i++)
-    fprintf(stream, i ? ", %.2f %s%s" : "  An iteration would be %.2f times as fast %s%s",
-            p->result.mean / p->help[i].mean, p->help[i].what, i + 1 == p->helps ? ".\n" : "");
+  print_helps(p, stream);
 }
 
 /* The systems of these points that need more memory than the device has. */
@@ -74,57 +82,82 @@ static bool print_words(const struct ss_training *t, size_t first, size_t n, FIL
   SS_AUTO_FREE struct ss_candidate *list = ss_alloc(n, sizeof *list);
   SS_AUTO_JSON cJSON *record = cJSON_CreateObject();
   struct ss_decision d;
-  char stall[32];
+  char stall[32], high[32];
   if (!list) return ss_fail_memory(error, "comparing systems");
   if (!ss_training_decide(t, first, n, list, &d, error)) return false;
   const struct ss_training_point *best = &p[d.best - list];
+  const struct ss_likely *stalled = &best->likely[SS_TOLD_STALL];
   ss_json_add_text(record, "label", d.best->of.label);
   ss_decision_add_times(record, &d);
   ss_decision_add_draws(record, &d);
   fprintf(stream, "%u rank%s: ", p->ranks, p->ranks == 1 ? "" : "s");
   ss_decision_print(record, stream);
   if (is_lossy(best->system)) fprintf(stream, ". %s is lossy", best->system->name);
-  fprintf(stream, ". Of an iteration %s stall.\n", ss_units_format(stall, sizeof stall, SS_TIME, best->result.stall));
+  fprintf(stream, ". Of an iteration %s", ss_units_format(stall, sizeof stall, SS_TIME, best->result.stall));
+  if (stalled->low < stalled->high)
+    fprintf(stream, " (%s to %s)", ss_units_format(stall, sizeof stall, SS_TIME, stalled->low),
+            ss_units_format(high, sizeof high, SS_TIME, stalled->high));
+  fputs(" stall.\n", stream);
   print_path(t, best, stream);
   print_unfit(p, n, t->durations.device.memory_size, stream);
   return true;
 }
 
 /* Adds what the table shows besides the points' JSON. */
-static void add_words(cJSON *record, const struct ss_training_point *p) {
+static void add_words(cJSON *record, const struct ss_training *t, const struct ss_training_point *p) {
+  const struct ss_iterated *r = &p->result;
+  const struct {
+    const char *name;
+    double seconds;
+    enum ss_told told;
+  } times[] = {{"iteration", r->mean, SS_TOLD_ITERATION},
+               {"stalls", r->stall, SS_TOLD_STALL},
+               {"computes", r->own, SS_TOLD_COMPUTE},
+               {"splits", r->split, SS_TOLD_SPLIT},
+               {"busy", r->busy, SS_TOLD_COMMUNICATION}};
+  const struct ss_likely *l = p->likely;
   char name[300];
   snprintf(name, sizeof name, "%s%s", p->system->name, p->system->baseline ? " *" : "");
   ss_json_add_text(record, "name", name);
   ss_range_add(record, "fan", p->fan.p5, p->fan.p95);
-  ss_time_add(record, "iteration", p->result.mean, p->low, p->high);
-  ss_ratio_add(record, "vs_best", p->speedup, p->speedup_low, p->speedup_high);
-  ss_json_add_number(record, "sent", p->result.sent / p->ranks);
+  for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+    ss_time_add(record, times[i].name, times[i].seconds, l[times[i].told].low, l[times[i].told].high);
+  ss_count_add(record, "under", "%", 100 * r->hidden, 100 * l[SS_TOLD_HIDDEN].low, 100 * l[SS_TOLD_HIDDEN].high);
+  ss_count_add(record, "tokens", "", p->tokens, l[SS_TOLD_TOKENS].low, l[SS_TOLD_TOKENS].high);
+  if (t->systems > 1) {
+    ss_json_add_number(record, "fastest", p->wins);
+    ss_ratio_add(record, "vs_best", p->speedup, l[SS_TOLD_SPEEDUP].low, l[SS_TOLD_SPEEDUP].high);
+  }
+  if (t->rank_counts > 1)
+    ss_count_add(record, "scales", "%", 100 * p->scaling, 100 * l[SS_TOLD_SCALING].low,
+                 100 * l[SS_TOLD_SCALING].high);
+  ss_json_add_number(record, "sent", r->sent / p->ranks);
 }
 
 static bool print_group(const struct ss_train_study *s, size_t first, size_t n, cJSON *records, FILE *stream,
                         struct ss_error *error) {
-  enum { WIDE = 5 }; /* the last columns: with --wide alone */
+  enum { WIDE = 6 }; /* the last columns: with --wide alone */
   const struct ss_training *t = &s->training;
   const struct ss_training_point *p = &t->point[first];
   const struct ss_column columns[] = {{"<system", "name", NULL},
                                       {SS_RANGED(records, "iteration", "iteration_low_s"), "iteration", NULL},
-                                      {"?fastest in", "wins", "%.0f%%"},
+                                      {"?fastest in", "fastest", "%.0f%%"},
                                       {"?5%..95%", "fan", NULL},
                                       {"?median", "iteration_p50_s", "s"},
-                                      {"tokens/s", "tokens_per_s", "%.0f"},
-                                      {"stall", "stall_s", "s"},
-                                      {"hidden", "hidden", "%.1f%%"},
-                                      {SS_RANGED(records, "vs best *", "speedup_low"), "vs_best", NULL},
-                                      {"scaling", "scaling", "%.1f%%"},
+                                      {SS_RANGED(records, "stall", "iteration_low_s"), "stalls", NULL},
+                                      {SS_RANGED(records, "hidden", "hidden_low"), "under", NULL},
+                                      {SS_RANGED(records, "?vs best *", "speedup_low"), "vs_best", NULL},
+                                      {SS_RANGED(records, "?scaling", "iteration_low_s"), "scales", NULL},
+                                      {SS_RANGED(records, "?tokens/s", "iteration_low_s"), "tokens", NULL},
                                       {"<schedule", "schedule", NULL},
-                                      {"compute", "compute_s", "s"},
-                                      {"of it split", "split_s", "s"},
-                                      {"comm.", "communication_s", "s"},
+                                      {SS_RANGED(records, "compute", "iteration_low_s"), "computes", NULL},
+                                      {SS_RANGED(records, "of it split", "iteration_low_s"), "splits", NULL},
+                                      {SS_RANGED(records, "comm.", "iteration_low_s"), "busy", NULL},
                                       {"sent/rank", "sent", "B"}};
   const size_t count = sizeof columns / sizeof *columns - (s->wide ? 0 : WIDE);
   const bool told = print_words(t, first, n, stream, error);
   fputc('\n', stream);
-  for (cJSON *r = records ? records->child : NULL; r; r = r->next) add_words(r, p++);
+  for (cJSON *r = records ? records->child : NULL; r; r = r->next) add_words(r, t, p++);
   const bool ok = ss_columns_print(columns, count, records, false, stream, error);
   fputc('\n', stream);
   return told && ok;
@@ -194,25 +227,31 @@ static void print_notes(const struct ss_train_study *s, FILE *stream) {
           (unsigned long long)w->warmup, (unsigned long long)w->iterations - 1, w->sigma > 0 ? " (with jitter)" : "");
   ss_print_counted(counted, stream);
   fputc('\n', stream);
-  if (isfinite(t->point->low))
-    fputs("(90%)      where an iteration lies in 90 of 100 draws of what is not certain: numbers of the machine, "
-          "times of\n"
-          "           passes, the model (--certain leaves them out); fastest in: share of the draws\n",
+  if (isfinite(t->point->wins))
+    fputs("(90%)      where it lies in 90 of 100 draws of what is not certain: numbers of the machine, times of "
+          "passes, "
+          "the\n           model (--certain leaves them out)\n",
           stream);
   if (isfinite(t->point->fan.p50))
     fputs("5%..95%    on the links of the cluster's \"jitter\": where 90% of its draws end, and their median; all "
           "else is "
           "of\n           even links\n",
           stream);
-  if (w->compute != 1) fprintf(stream, "compute    the workload's times, multiplied by %g\n", w->compute);
+  if (w->compute != 1) fprintf(stream, "passes     the workload's times, multiplied by %g\n", w->compute);
   fputs("stall      iteration less own forward and backward passes, mean over ranks\n"
-        "hidden     of the time in which the channel is busy, the share under forward or backward passes\n"
-        "vs best *  how many times faster than the fastest baseline (*)\n"
-        "scaling    share of linear scaling from the smallest rank count\n",
+        "hidden     of the time in which the channel is busy, the share under forward or backward passes\n",
         stream);
-  fputs(s->wide ? "of it split: Algorithm 1; comm.: time in which the channel is busy\n"
-                : "--wide: schedules, compute, what of it splits, communication, bytes sent\n",
+  if (t->systems > 1 && isfinite(t->point->wins)) fputs("fastest in: share of the draws\n", stream);
+  if (t->systems > 1) fputs("vs best *  how many times faster than the fastest baseline (*)\n", stream);
+  if (t->rank_counts > 1) fputs("scaling    share of linear scaling from the smallest rank count\n", stream);
+  fputs(s->wide ? "tokens/s   of all ranks, as many as the workload or the trace says\n"
+                  "schedule   in which order gradients are sent (docs/training.md)\n"
+                  "compute    own forward and backward passes, mean over ranks; of it split: Algorithm 1\n"
+                  "comm.      time in which the channel is busy\n"
+                  "sent/rank  in an iteration, mean over ranks\n"
+                : "--wide: tokens a second, schedules, compute, what of it splits, communication, bytes sent\n",
         stream);
+  fputs("shares of the critical path and of links are of the iteration as it is told\n", stream);
   print_ways(t, stream);
   if (sampled)
     fputs("sampled    of large dense tensors that are sent sparse, a part was simulated at a part of the bandwidth\n",

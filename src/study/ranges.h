@@ -33,10 +33,6 @@ void ss_draws_of(const struct ss_uncertain *uncertain, double out[SS_RANGE_DRAWS
 /* Are both one thing under two names, equal in time and components? Its draws are then those of either. */
 bool ss_uncertain_same(const struct ss_uncertain *a, const struct ss_uncertain *b);
 
-/* Where a number lies, most likely: 5% and 95% of the draws; NaN: nobody knows, or nothing is uncertain. */
-struct ss_likely {
-  double low, high;
-};
 /* Brings them into another order. */
 struct ss_likely ss_likely_of(double draws[SS_RANGE_DRAWS]);
 

@@ -85,8 +85,15 @@ static cJSON *path_json(const struct ss_training_point *p) {
 
 static cJSON *helps_json(const struct ss_training_point *p) {
   cJSON *list = cJSON_CreateArray();
-  for (size_t i = 0; i < p->helps; i++)
-    cJSON_AddItemToArray(list, ss_json_object(SS_T("what", p->help[i].what), SS_N("iteration_s", p->help[i].mean)));
+  for (size_t i = 0; i < p->helps; i++) {
+    const struct ss_help *h = &p->help[i];
+    cJSON *o = ss_json_object(SS_T("what", h->what), SS_N("iteration_s", h->mean),
+                              SS_N("speedup", p->result.mean / h->mean));
+    if (isfinite(p->wins))
+      ss_json_add(o, SS_N("iteration_low_s", h->range.low), SS_N("iteration_high_s", h->range.high),
+                  SS_N("speedup_low", h->speedup.low), SS_N("speedup_high", h->speedup.high));
+    cJSON_AddItemToArray(list, o);
+  }
   return list;
 }
 
@@ -112,14 +119,30 @@ static void add_arrays(cJSON *o, const struct ss_training_point *p) {
               SS_J("spans", spans_json(p)));
 }
 
+/* "iteration_low_s", "iteration_high_s", ... */
+static void add_ranges(cJSON *o, const struct ss_training_point *p) {
+  static const char *const names[SS_TOLD][2] = {
+      [SS_TOLD_ITERATION] = {"iteration", "_s"}, [SS_TOLD_COMPUTE] = {"compute", "_s"},
+      [SS_TOLD_STALL] = {"stall", "_s"},         [SS_TOLD_SPLIT] = {"split", "_s"},
+      [SS_TOLD_HIDDEN] = {"hidden", ""},         [SS_TOLD_COMMUNICATION] = {"communication", "_s"},
+      [SS_TOLD_TOKENS] = {"tokens_per_s", ""},   [SS_TOLD_SPEEDUP] = {"speedup", ""},
+      [SS_TOLD_SCALING] = {"scaling", ""}};
+  char name[48];
+  for (int i = 0; i < SS_TOLD && isfinite(p->wins); i++) {
+    snprintf(name, sizeof name, "%s_low%s", names[i][0], names[i][1]);
+    ss_json_add_number(o, name, p->likely[i].low);
+    snprintf(name, sizeof name, "%s_high%s", names[i][0], names[i][1]);
+    ss_json_add_number(o, name, p->likely[i].high);
+  }
+  if (isfinite(p->wins)) ss_json_add_number(o, "wins", p->wins);
+}
+
 static void add_numbers(cJSON *o, const struct ss_training_point *p) {
   const struct ss_iterated *r = &p->result;
   ss_json_add(o, SS_N("iteration_s", r->mean), SS_N("iteration_min_s", r->min), SS_N("iteration_max_s", r->max),
               SS_N("iteration_p5_s", p->fan.p5), SS_N("iteration_p50_s", p->fan.p50),
               SS_N("iteration_p95_s", p->fan.p95));
-  if (isfinite(p->low))
-    ss_json_add(o, SS_N("iteration_low_s", p->low), SS_N("iteration_high_s", p->high), SS_N("wins", p->wins),
-                SS_N("speedup_low", p->speedup_low), SS_N("speedup_high", p->speedup_high));
+  add_ranges(o, p);
   ss_json_add(o, SS_N("compute_s", r->own), SS_N("stall_s", r->stall), SS_N("split_s", r->split),
               SS_N("step_s", r->step), SS_N("communication_s", r->busy), SS_N("hidden", r->hidden),
               SS_N("tokens_per_s", p->tokens), SS_N("speedup", p->speedup), SS_N("scaling", p->scaling),

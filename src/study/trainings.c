@@ -367,52 +367,8 @@ size_t ss_training_group(const struct ss_training *t, size_t first) {
   return n;
 }
 
-/* What the mean of the measured iterations may be off, of which no more tell something than differ. */
-static struct ss_spread mean_spread(const struct ss_training_point *p) {
-  const uint64_t first = p->options.warmup, n = p->options.iterations - first;
-  const double *end = p->result.end;
-  double squares = 0;
-  for (uint64_t i = 0; i < n; i++)
-    squares =
-        ss_mean_square_add(squares, end[first + i - 1] - end[first - 1], i, end[first + i] - end[first + i - 1]);
-  const uint64_t differ = p->options.sigma > 0 || p->fed->cycle > n ? n : p->fed->cycle;
-  return ss_mean_spread(p->result.mean, n > 1 ? sqrt(squares / (double)(n - 1)) : 0, differ);
-}
-
-bool ss_training_decide(const struct ss_training *t, size_t first, size_t n, struct ss_candidate *list,
-                        struct ss_decision *out, struct ss_error *error) {
-  const struct ss_training_point *p = &t->point[first];
-  for (size_t i = 0; i < n; i++)
-    list[i] =
-        (struct ss_candidate){.of = {.time = p[i].result.mean,
-                                     .components = &p[i].components,
-                                     .uncertainty = &p[i].uncertainty,
-                                     .label = p[i].system->name,
-                                     .own = t->durations.certain ? (struct ss_spread){1, 1} : mean_spread(&p[i])}};
-  const struct ss_candidate *base = NULL;
-  for (size_t i = 0; i < n; i++)
-    if (p[i].system->baseline && (!base || list[i].of.time < base->of.time)) base = &list[i];
-  return ss_decide(list, n, base ? &base->of : NULL, out, error);
-}
-
 static bool play(struct ss_training *t, unsigned jobs, struct ss_error *error) {
-  SS_AUTO_FREE struct ss_candidate *list = ss_alloc(t->points, sizeof *list);
-  if (!list) return ss_fail_memory(error, "comparing systems");
-  if (!ss_training_play(t, jobs, error)) return false;
-  for (size_t i = 0, n; i < t->points; i += n) {
-    struct ss_training_point *p = &t->point[i];
-    struct ss_decision ignored;
-    n = ss_training_group(t, i);
-    if (!ss_training_decide(t, i, n, list, &ignored, error)) return false;
-    for (size_t k = 0; k < n; k++) {
-      p[k].low = list[k].range.low;
-      p[k].high = list[k].range.high;
-      p[k].wins = list[k].wins;
-      p[k].speedup_low = list[k].base_ratio.low;
-      p[k].speedup_high = list[k].base_ratio.high;
-    }
-  }
-  return true;
+  return ss_training_play(t, jobs, error) && ss_training_draw(t, error);
 }
 
 /* The fastest system at the point's workload and ranks. */

@@ -45,6 +45,9 @@ size_t ss_training_group(const struct ss_training *training, size_t first);
 bool ss_training_decide(const struct ss_training *training, size_t first, size_t n, struct ss_candidate *list,
                         struct ss_decision *out, struct ss_error *error) SS_MUST_CHECK;
 
+/* Fills in what draws say of all points, and of what would help them. */
+bool ss_training_draw(struct ss_training *training, struct ss_error *error) SS_MUST_CHECK;
+
 /* The tree that `train --format json` prints, and its list of points; the caller's, NULL when memory is short. */
 struct cJSON *ss_train_study_json(const struct ss_train_study *study);
 struct cJSON *ss_train_study_points(const struct ss_train_study *study);

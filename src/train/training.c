@@ -285,10 +285,9 @@ static void set_tasks(const struct ss_training *training, struct ss_training_poi
 }
 
 /* Where tasks share links; NULL: they never do. */
-static const struct ss_task_network *network_of(const struct ss_training_point *p, struct ss_recorded *recorded,
+static const struct ss_task_network *network_of(const struct ss_timetable *t, struct ss_recorded *recorded,
                                                 const struct ss_cluster *cluster, double pace) {
-  return ss_concurrency_needs_network(&p->timetable.policy.concurrency) ? ss_recorded_on(recorded, cluster, pace)
-                                                                        : NULL;
+  return ss_concurrency_needs_network(&t->policy.concurrency) ? ss_recorded_on(recorded, cluster, pace) : NULL;
 }
 
 /* All links of a draw are uneven in one way for all of a run. */
@@ -300,7 +299,7 @@ static bool play_draws(const struct ss_training *training, struct ss_training_po
     struct ss_cluster drawn = training->durations.cluster;
     drawn.jitter.draw = d + 1;
     set_tasks(training, p, d + 1);
-    p->options.network = network_of(p, recorded, &drawn, 1);
+    p->options.network = network_of(&p->timetable, recorded, &drawn, 1);
     if (!ss_iterate(&p->timetable, &p->options, &p->result, error)) return false;
     times[d] = p->result.mean;
     ss_iterated_free(&p->result);
@@ -352,48 +351,91 @@ static double longer(const struct ss_training_point *p) {
 /* A component is looked at where it costs so many times as much. */
 static const double DEARER = 1.2;
 
-static bool play_dearer(const struct ss_training *training, struct ss_training_point *p, struct ss_recorded *recorded,
-                        enum ss_component component, double *mean, struct ss_error *error) {
-  SS_AUTO(ss_arena_free) struct ss_arena arena = {0};
-  struct ss_iterate_options options = p->options;
-  const double *split = p->timetable.split;
-  bool ok = true;
-  set_tasks(training, p, 0);
-  if (component == SS_PASSES) options.compute *= DEARER;
-  for (uint32_t i = 0; i < p->timetable.tasks && component != SS_PASSES; i++) {
-    struct ss_task *task = &p->timetable.task[i];
-    const double share = training->durations.duration[task->duration].share.s[component];
-    task->seconds = scaled(task->seconds, task->period, 1 + share * (DEARER - 1), &arena);
-    ok = ok && task->seconds;
+/* What may be different. */
+enum help { NO_INTERFERENCE, KERNELS_APART, NO_SOFTWARE, SECOND_CHANNEL, NO_COMMUNICATION, UNHELPED };
+
+static void apply_help(struct ss_timetable *t, enum help help) {
+  struct ss_concurrency *c = &t->policy.concurrency;
+  if (help == NO_INTERFERENCE) c->interference = 0;
+  if (help == NO_SOFTWARE) c->software = (struct ss_software){0}, t->step = NULL;
+  if (help == SECOND_CHANNEL) c->channels = 2;
+  if (help == NO_COMMUNICATION) c->channels = 1, c->shared_kernels = false;
+  if (help == KERNELS_APART) c->shared_kernels = false;
+  for (uint32_t i = 0; i < t->tasks; i++) {
+    struct ss_task *task = &t->task[i];
+    if (help == SECOND_CHANNEL) task->channel = task->dense ? 0 : 1;
+    if (help == NO_COMMUNICATION) task->channel = task->period = 0, task->sent = NULL;
   }
-  if (component == SS_COMPUTING && split) {
-    p->timetable.split = scaled(split, p->timetable.split_period, DEARER, &arena);
-    ok = ok && p->timetable.split;
-  }
-  const struct ss_cluster dearer =
-      ss_cluster_dearer(&training->durations.cluster, &p->uncertainty, component, DEARER);
-  options.network = network_of(p, recorded, &dearer, component == SS_COMPUTING ? DEARER : 1);
-  options.recorded = 1;
-  if (options.network) shorten(&options);
-  if (!ok) (void)ss_fail_memory(error, "playing iterations");
-  ok = ok && ss_iterate(&p->timetable, &options, &p->result, error);
-  p->timetable.split = split;
-  *mean = p->result.mean;
-  ss_iterated_free(&p->result);
-  return ok;
 }
 
-/* What of an iteration each component makes, given how long it takes. */
-static void find_components(struct ss_training_point *p, const double *dearer) {
+static bool apply_dearer(const struct ss_training *training, struct ss_timetable *t, enum ss_component component,
+                         struct ss_arena *arena, struct ss_error *error) {
+  bool ok = true;
+  for (uint32_t i = 0; i < t->tasks; i++) {
+    struct ss_task *task = &t->task[i];
+    const double share = training->durations.duration[task->duration].share.s[component];
+    if (task->period > 0) task->seconds = scaled(task->seconds, task->period, 1 + share * (DEARER - 1), arena);
+    ok = ok && task->seconds;
+  }
+  if (component == SS_COMPUTING && t->split) {
+    t->split = scaled(t->split, t->split_period, DEARER, arena);
+    ok = ok && t->split;
+  }
+  return ok || ss_fail_memory(error, "playing iterations");
+}
+
+/* The point, helped, with a component that is dearer; SS_COMPONENTS: none is. *out has its mean, and what channels
+ * do. */
+static bool play_varied(const struct ss_training *training, struct ss_training_point *p, struct ss_recorded *recorded,
+                        enum help help, enum ss_component component, struct ss_iterated *out,
+                        struct ss_error *error) {
+  SS_AUTO(ss_arena_free) struct ss_arena arena = {0};
+  struct ss_cluster cluster = training->durations.cluster;
+  struct ss_iterate_options options = p->options;
+  struct ss_timetable t = p->timetable;
+  if (!ss_take(&arena, t.task, t.tasks)) return ss_fail_memory(error, "playing iterations");
+  memcpy(t.task, p->timetable.task, t.tasks * sizeof *t.task);
+  apply_help(&t, help);
+  if (component == SS_PASSES) options.compute *= DEARER;
+  if (component < SS_PASSES) {
+    if (!apply_dearer(training, &t, component, &arena, error)) return false;
+    cluster = ss_cluster_dearer(&training->durations.cluster, &p->uncertainty, component, DEARER);
+  }
+  options.network = network_of(&t, recorded, &cluster, component == SS_COMPUTING ? DEARER : 1);
+  options.recorded = 1;
+  if (options.network || help != UNHELPED) shorten(&options);
+  if (!ss_iterate(&t, &options, out, error)) return false;
+  const struct ss_iterated played = *out;
+  ss_iterated_free(out);
+  out->mean = played.mean;
+  out->busy = played.busy;
+  out->hidden = played.hidden;
+  return true;
+}
+
+/* What of an iteration, `played` so, each component makes, and by how much it grows the time in which channels are
+ * busy, and that of it under passes. */
+static bool find_components(const struct ss_training *training, struct ss_training_point *p,
+                            struct ss_recorded *recorded, enum help help, const struct ss_iterated *played,
+                            struct ss_training_parts *out, struct ss_error *error) {
   struct ss_variants varied = {.count = 0};
   double on[SS_COMPONENTS];
-  for (int i = 0; i < SS_COMPONENTS; i++) {
-    if (!ss_component_uncertain(&p->uncertainty, (enum ss_component)i)) continue;
-    on[varied.count] = dearer[i] * (p->options.network ? longer(p) : 1);
+  const double all =
+      help == UNHELPED && !ss_concurrency_needs_network(&p->timetable.policy.concurrency) ? 1 : longer(p);
+  *out = (struct ss_training_parts){0};
+  for (enum ss_component i = 0; i < SS_COMPONENTS; i++) {
+    struct ss_iterated dearer;
+    if (!ss_component_uncertain(&p->uncertainty, i)) continue;
+    if (!play_varied(training, p, recorded, help, i, &dearer, error)) return false;
+    on[varied.count] = dearer.mean * all;
     varied.factor[varied.count] = DEARER;
-    varied.of[varied.count++] = (enum ss_component)i;
+    varied.of[varied.count++] = i;
+    out->busy.s[i] = (dearer.busy - played->busy) / (DEARER - 1);
+    if (played->busy > 0)
+      out->hidden.s[i] = (dearer.hidden * dearer.busy - played->hidden * played->busy) / (DEARER - 1);
   }
-  p->components = ss_variants_split(&varied, p->result.mean, on);
+  out->mean = ss_variants_split(&varied, played->mean * (help == UNHELPED ? 1 : all), on);
+  return true;
 }
 
 /* --- memory -------------------------------------------------------------------------------------------------- */
@@ -437,7 +479,6 @@ static double memory_of(const struct ss_training *training, const struct ss_trai
 }
 
 static bool play(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
-  double dearer[SS_COMPONENTS] = {0};
   SS_AUTO(ss_recorded_close) struct ss_recorded recorded = {0};
   p->options.compute = training->options.compute;
   p->helps = 0;
@@ -449,16 +490,12 @@ static bool play(const struct ss_training *training, struct ss_training_point *p
       !play_draws(training, p, &recorded, error))
     return false;
   p->uncertainty = uncertainty_of(training, p);
-  for (int i = 0; i < SS_COMPONENTS; i++)
-    if (ss_component_uncertain(&p->uncertainty, (enum ss_component)i) &&
-        !play_dearer(training, p, &recorded, (enum ss_component)i, &dearer[i], error))
-      return false;
   set_tasks(training, p, 0);
-  p->options.network = network_of(p, &recorded, &training->durations.cluster, 1);
+  p->options.network = network_of(&p->timetable, &recorded, &training->durations.cluster, 1);
   if (!ss_iterate(&p->timetable, &p->options, &p->result, error) ||
-      !ss_path_find(&p->timetable, &p->result, &p->path, &p->paths, error))
+      !ss_path_find(&p->timetable, &p->result, &p->path, &p->paths, error) ||
+      !find_components(training, p, &recorded, UNHELPED, &p->result, &p->parts, error))
     return false;
-  find_components(p, dearer);
   p->peak = memory_of(training, p);
   p->tokens = tokens_of(training, p);
   return true;
@@ -493,8 +530,6 @@ static bool is_fastest(const struct ss_training *t, const struct ss_training_poi
 
 /* --- what would help ---------------------------------------------------------------------------------------- */
 
-enum help { NO_INTERFERENCE, KERNELS_APART, NO_SOFTWARE, SECOND_CHANNEL, NO_COMMUNICATION };
-
 /* Does it make a difference to this system? */
 static bool applies(const struct ss_training *training, const struct ss_training_point *p, enum help help) {
   const struct ss_concurrency *c = &p->system->concurrency;
@@ -509,40 +544,11 @@ static bool applies(const struct ss_training *training, const struct ss_training
   }
 }
 
-static bool play_help(const struct ss_training *training, const struct ss_training_point *p,
-                      struct ss_recorded *recorded, enum help help, struct ss_error *error, double *mean) {
-  SS_AUTO(ss_arena_free) struct ss_arena arena = {0};
-  struct ss_timetable t = p->timetable;
-  struct ss_concurrency *c = &t.policy.concurrency;
-  struct ss_iterate_options options = p->options;
-  struct ss_iterated result;
-  if (help == NO_INTERFERENCE) c->interference = 0;
-  if (help == NO_SOFTWARE) c->software = (struct ss_software){0}, t.step = NULL;
-  if (!ss_take(&arena, t.task, t.tasks)) return ss_fail_memory(error, "playing iterations");
-  memcpy(t.task, p->timetable.task, t.tasks * sizeof *t.task);
-  for (uint32_t i = 0; i < t.tasks; i++) {
-    struct ss_task *task = &t.task[i];
-    if (help == SECOND_CHANNEL) task->channel = task->dense ? 0 : 1;
-    if (help == NO_COMMUNICATION) task->channel = task->period = 0, task->sent = NULL;
-  }
-  if (help == SECOND_CHANNEL) c->channels = 2;
-  if (help == NO_COMMUNICATION) c->channels = 1, c->shared_kernels = false;
-  if (help == KERNELS_APART) c->shared_kernels = false;
-  options.network =
-      ss_concurrency_needs_network(c) ? ss_recorded_on(recorded, &training->durations.cluster, 1) : NULL;
-  options.recorded = 1;
-  shorten(&options);
-  if (!ss_iterate(&t, &options, &result, error)) return false;
-  *mean = result.mean * longer(p);
-  ss_iterated_free(&result);
-  return true;
-}
-
-static void add_help(struct ss_training_point *p, const char *what, double mean) {
-  size_t at = p->helps;
-  if (!(mean < 0.995 * p->result.mean)) return;
-  for (p->helps++; at > 0 && p->help[at - 1].mean > mean; at--) p->help[at] = p->help[at - 1];
-  p->help[at] = (struct ss_help){what, mean};
+/* Keeps the best first; what is found of it in front of the others. */
+static void add_help(struct ss_training_point *p, const struct ss_help *help) {
+  size_t at = p->helps++;
+  for (; at > 0 && p->help[at - 1].mean > help->mean; at--) p->help[at] = p->help[at - 1];
+  p->help[at] = *help;
 }
 
 static bool find_helps(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
@@ -556,11 +562,15 @@ static bool find_helps(const struct ss_training *training, struct ss_training_po
   SS_AUTO(ss_recorded_close) struct ss_recorded recorded = {0};
   p->helps = 0;
   if (!ss_recorded_open(&recorded, &training->durations, &p->timetable, error)) return false;
-  for (enum help h = NO_INTERFERENCE; h <= NO_COMMUNICATION; h++) {
-    double mean;
+  for (enum help h = NO_INTERFERENCE; h < UNHELPED; h++) {
+    struct ss_help help = {.what = what[h]};
+    struct ss_iterated helped;
     if (!applies(training, p, h)) continue;
-    if (!play_help(training, p, &recorded, h, error, &mean)) return false;
-    add_help(p, what[h], mean);
+    if (!play_varied(training, p, &recorded, h, SS_COMPONENTS, &helped, error)) return false;
+    help.mean = helped.mean * longer(p);
+    if (!(help.mean < 0.995 * p->result.mean)) continue;
+    if (!find_components(training, p, &recorded, h, &helped, &help.parts, error)) return false;
+    add_help(p, &help);
   }
   return true;
 }

@@ -13,10 +13,32 @@ struct ss_fed_workload {
                                       `like`; they outlive it. NULL: none */
 };
 
+/* By how much what is told of an iteration grows, each component being dearer, in s for a component twice as dear;
+ * `mean` adds up to the iteration at most. */
+struct ss_training_parts {
+  struct ss_components mean, busy, hidden; /* hidden: seconds, of those in which channels are busy */
+};
+
+/* What is told of an iteration with a range. */
+enum ss_told {
+  SS_TOLD_ITERATION,
+  SS_TOLD_COMPUTE,
+  SS_TOLD_STALL,
+  SS_TOLD_SPLIT,
+  SS_TOLD_COMMUNICATION,
+  SS_TOLD_HIDDEN,
+  SS_TOLD_TOKENS,
+  SS_TOLD_SPEEDUP,
+  SS_TOLD_SCALING,
+  SS_TOLD
+};
+
 /* What an iteration would take if one thing were different. */
 struct ss_help {
   const char *what; /* "without interference", "with a second channel", ... */
   double mean;      /* s */
+  struct ss_training_parts parts;
+  struct ss_likely range, speedup; /* of it, and of the iteration to it; as those of the point */
 };
 enum { SS_HELPS = 5 };
 
@@ -33,16 +55,15 @@ struct ss_training_point {
   struct ss_help help[SS_HELPS]; /* [helps] of the fastest system of its workload and rank count; the best first */
   size_t helps;
   struct ss_uncertainty uncertainty; /* ss_certain: nobody asks */
-  struct ss_components components;   /* of result.mean; of what is uncertain */
+  struct ss_training_parts parts;    /* of what is uncertain */
   double tokens;                     /* a second, all ranks; NaN: not known */
   double speedup;                    /* over the fastest baseline at these ranks; NaN: there is none */
-  double speedup_low, speedup_high;  /* of its draws, as the next; NaN: nothing is uncertain */
-  double low, high, wins; /* of result.mean over draws, and the share of them in which no system is faster there; NaN:
-                             nothing is uncertain. The caller's to set */
-  double peak;            /* B that a rank holds at most (docs/training.md, "Memory") */
-  double scaling;         /* share of linear scaling from the smallest rank count */
-  bool all_dense;         /* the tables too: all ranks are in one node, where the system's hierarchy sums densely */
-  double sampled;         /* how many times larger the largest sampled tensor is; 1: none is sampled */
+  struct ss_likely likely[SS_TOLD];  /* over draws; NaN: nothing is uncertain. The caller's to set, as is the next */
+  double wins;                       /* share of the draws in which no system is faster there */
+  double peak;                       /* B that a rank holds at most (docs/training.md, "Memory") */
+  double scaling;                    /* share of linear scaling from the smallest rank count */
+  bool all_dense; /* the tables too: all ranks are in one node, where the system's hierarchy sums densely */
+  double sampled; /* how many times larger the largest sampled tensor is; 1: none is sampled */
 };
 
 /* How all-reduces are played that name no algorithm: as libraries take them, or by rings. */

@@ -845,7 +845,10 @@ MUTANTS = [
     Mutant("what comes down a tree is a step early", "src/sim/collectives/steps.c", "height + place->depth - 1",
            "height + place->depth - 2", unit="patterns"),
     # --- ranges
-    Mutant("a trace that is played again tells more", "src/study/trainings.c", "p->fed->cycle > n ? n : p->fed->cycle;", "n;", cli="train"),
+    Mutant("a trace that is played again tells more", "src/study/training_ranges.c", "p->fed->cycle > n ? n : p->fed->cycle;", "n;", cli="train"),
+    Mutant("stalls are as sure as passes", "src/study/training_ranges.c", "rounding ? iteration[d] - own[d] : 0", "rounding ? iteration[d] - p->result.own : 0", cli="train"),
+    Mutant("what would help leaves all as it is made of", "src/study/training_ranges.c", "&h->parts.mean, whole.own, other", "&p->parts.mean, whole.own, other",
+           cli="train"),
     Mutant("a crossing leaves by the other end", "src/study/crossover.c",
            "sign * leads[here] > 0 ? s->place[s->places - 1].x : s->place[0].x", "sign * leads[here] > 0 ? s->place[0].x : s->place[s->places - 1].x",
            cli="crossover"),
