@@ -158,6 +158,22 @@ def records_what_was_looked_up(folder):
 
 
 @test
+def records_trainings(folder):
+    """Module times, buckets and so on of trainings that know their own; the program reads what was recorded of them."""
+    done = subprocess.run([python_with_torch(), str(ROOT / "tests" / "cli" / "recorder_cases.py"), str(HOOK.parent), str(folder)],
+                          capture_output=True, text=True, timeout=tap.HANG,
+                          env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "SPARSYNC_DATA": str(ROOT),
+                               "PATH": f"{os.path.dirname(PROGRAM)}:{os.environ['PATH']}"})
+    assert done.returncode == 0, done.stderr
+    assert f"6 iterations of 2 ranks are in {folder}/times.safetensors" in done.stdout, done.stdout
+    for path in folder.glob("*.safetensors"):
+        call("trace", "info", path)
+    points = json.loads(call("run", "--trace", folder / "rows2.safetensors", "--cluster", "rtx3090-1gbe", "--scheme",
+                             "alltoall:partition=row,pooling=sum", "--tensor", "bag.weight", "--format", "json")[0])["points"]
+    assert points and all(p["exact"] for p in points), "bags are there to be pooled"
+
+
+@test
 def trains_on_four_processes(folder):
     python, text = python_with_torch(), (ROOT / "docs" / "model.md").read_bytes() * 3
     (folder / "text").write_bytes(text)

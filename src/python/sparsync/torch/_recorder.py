@@ -23,6 +23,7 @@ import datetime
 import fnmatch
 import functools
 import json
+import math
 import os
 import shutil
 import socket
@@ -69,17 +70,17 @@ class Capture:
     this process's own gradient, summed over the step's backward passes, before any all-reduce. Records wait in temporary
     files, not in memory."""
 
-    def __init__(self, model, prefix, iterations=50, gradients=None, source=f"PyTorch {torch.__version__}"):
+    def __init__(self, model, prefix, iterations=50, gradients=None, source=f"PyTorch {torch.__version__}", without=()):
         rank = dist.get_rank() if distributed() else int(os.environ.get("RANK", 0))
         self.path, self.limit, self.source = f"{prefix}-rank{rank:04}.safetensors", iterations, source
         self.steps, self.tokens, self.tensors, self.offsets, self.spool, self.hooks = 0, [], [], {}, {}, []
         self.tables, self.seen, self.wanted, self.sums, self.pads, self.bags = {}, {}, {}, {}, set(), {}
-        self.waiting, self.training, self.weighted = collections.deque(), None, set()
+        self.waiting, self.weighted, self.training, self.held = collections.deque(), set(), None, False
         self.gpu = any(p.is_cuda for p in model.parameters())
         modules = list(model.named_modules())
         tied = {id(p) for _, m in modules if not isinstance(m, LOOKUPS) for p in m.parameters(recurse=False)}
         for name, module in modules:
-            if isinstance(module, LOOKUPS) and module.weight.requires_grad:
+            if isinstance(module, LOOKUPS) and module.weight.requires_grad and id(module.weight) not in without:
                 self._table(plain(f"{name}.weight".lstrip(".")), module, id(module.weight) in tied)
         parameters = {plain(name): p for name, p in model.named_parameters() if p.requires_grad}
         for pattern, share in (gradients or {}).items():
@@ -130,7 +131,7 @@ class Capture:
             if given.get("per_sample_weights") is not None:
                 self.weighted.add(name)
             if ids.dim() == 2:
-                starts = torch.arange(0, ids.numel(), ids.shape[1]) if ids.numel() else torch.zeros(ids.shape[0], dtype=torch.long)
+                starts = torch.arange(ids.shape[0]) * ids.shape[1]
             else:
                 starts = to_host(given["offsets"][:-1] if module.include_last_offset else given["offsets"], torch.int64)
         elif name in self.bags:  # each of its lookups is a vector of its own
@@ -159,7 +160,7 @@ class Capture:
         self.waiting.append((reached, self.seen, largest, tokens))
         self.seen, self.sums, self.steps = {}, {}, self.steps + 1
         self._write()
-        if self.steps == self.limit and self.training is None:
+        if self.steps == self.limit and not self.held:
             self.close()
 
     def _write(self, wait=False):
@@ -196,15 +197,12 @@ class Capture:
             self._put(f"{name}.{part}", data)
         self.offsets[name].append(self.offsets[name][-1] + parts["rows"].numel())
 
-    def _unhook(self):
+    def close(self):
+        """Writes the file, whole or not at all."""
         hooks, self.hooks = self.hooks, []
         for hook in hooks:
             hook.remove()
-        return hooks
-
-    def close(self):
-        """Writes the file, whole or not at all."""
-        if not self._unhook():
+        if not hooks:
             return
         if self.steps == 0:
             warnings.warn(f"step() was never called: {self.path} is not written")
@@ -227,8 +225,8 @@ class Capture:
         """The format of safetensors, by hand: a length, a header in JSON, the data."""
         header, end = {"__metadata__": about}, 0
         for entry, (file, kind) in self.spool.items():
-            begin, end = end, end + file.tell()
-            header[entry] = {"dtype": FILES[kind], "shape": [(end - begin) // torch.empty(0, dtype=kind).element_size()], "data_offsets": [begin, end]}
+            begin, end, size = end, end + file.tell(), torch.empty(0, dtype=kind).element_size()
+            header[entry] = {"dtype": FILES[kind], "shape": [(end - begin) // size], "data_offsets": [begin, end]}
         text = json.dumps(header).encode()
         text += b" " * (-len(text) % 8)
         with open(self.path + ".part", "wb") as out:
@@ -244,7 +242,7 @@ class Capture:
 
 
 class Clock:
-    """Instants on the stream of the computation: events of a GPU, which are read once they are over, or seconds."""
+    """Instants on the stream of the computation: seconds, or a GPU's events, which are read when they are over."""
 
     def __init__(self, device):
         self.gpu = device.type == "cuda"
@@ -267,8 +265,18 @@ def middle(numbers):
     return statistics.median(numbers) if numbers else 0.0
 
 
+def spread(numbers):
+    """How far off their median may be: one standard error, out of the median deviation."""
+    deviation = middle([abs(x - middle(numbers)) for x in numbers])
+    return 1.858 * deviation / max(len(numbers), 1) ** 0.5
+
+
 def number(x):
     return float(f"{x:.6g}")
+
+
+def size_of(tensors):
+    return sum(t.numel() * t.element_size() for t in tensors)
 
 
 def wrapped(model):
@@ -280,433 +288,484 @@ def wrapped(model):
 
 
 def refuse_others(model, world, ddp):
+    """What cannot be recorded, in one line."""
     for name, module in model.named_modules():
         kinds = {f"{kind.__module__.split('.', maxsplit=1)[0]}.{kind.__name__}" for kind in type(module).__mro__}
+        why = None
         if kinds & {"torch.FullyShardedDataParallel", "torch.FSDPModule"}:
-            raise ValueError(f'Recorder: "{name}" is fully sharded (FSDP): only DistributedDataParallel can be recorded')
-        if any(kind.startswith("torchrec.") for kind in kinds):
-            raise ValueError(f'Recorder: "{name}" is TorchRec\'s {type(module).__name__}, which is not supported: only '
-                             "nn.Embedding and nn.EmbeddingBag are")
+            why = "is fully sharded (FSDP): only DistributedDataParallel can be recorded"
+        elif any(kind.startswith("torchrec.") for kind in kinds):
+            why = f"is TorchRec's {type(module).__name__}: only nn.Embedding and nn.EmbeddingBag can be recorded"
+        elif "torch.OptimizedModule" in kinds or getattr(module, "_compiled_call_impl", None):
+            why = "is compiled, and would not call what records: record it without torch.compile"
+        if why:
+            raise ValueError(f'Recorder: "{name or "the model"}" {why}')
     if world > 1 and not ddp:
         raise ValueError(f"Recorder: {world} ranks, but no DistributedDataParallel: wrap the model before it is recorded")
 
 
 def compare_models(specs):
-    """`specs`: of each rank, [name, shape, dtype, sparse] of each parameter that trains."""
+    """Of each rank [name, shape, dtype, sparse] of each parameter that trains: all must be alike."""
+    def told(rank, place):
+        if place >= len(specs[rank]):
+            return "none more"
+        name, shape, dtype, sparse = specs[rank][place]
+        return f"{name} ({' x '.join(map(str, shape))} {dtype}{', sparse' if sparse else ''})"
+
     for rank, spec in enumerate(specs):
-        for ours, first in zip(spec, specs[0]):
-            if ours != first:
-                raise ValueError(f"Recorder: rank {rank}'s model has {describe(ours)} where rank 0's has {describe(first)}")
-        if len(spec) != len(specs[0]):
-            longer, has = (rank, spec) if len(spec) > len(specs[0]) else (0, specs[0])
-            more = has[min(len(spec), len(specs[0]))]
-            raise ValueError(f"Recorder: rank {longer}'s model has {describe(more)} and rank {rank + 0 if longer == 0 else 0}'s not")
-
-
-def describe(parameter):
-    name, shape, dtype, sparse = parameter
-    return f"{name} ({' x '.join(map(str, shape))} {dtype}{', sparse' if sparse else ''})"
+        for place in range(max(len(spec), len(specs[0]))):
+            if spec[place:place + 1] != specs[0][place:place + 1]:
+                raise ValueError(f"Recorder: parameter {place} of rank {rank}'s model is {told(rank, place)}, "
+                                 f"of rank 0's {told(0, place)}: ranks train different models")
 
 
 class Part:
     """What the workload calls a module: parameters that one module owns and one bucket sends."""
 
-    def __init__(self, name, parameters, table=None):
-        self.name, self.parameters, self.table = name, parameters, table
-        self.bytes = sum(p.numel() * p.element_size() for p in parameters)
+    def __init__(self, name, parameters, table):
+        self.name, self.parameters, self.table, self.bytes = name, parameters, table, size_of(parameters)
+
+
+class Iteration:
+    """What is noted of one. Marks are pairs of what and when: "forward", "backward" and "end" begin and end passes, a number
+    is a part whose forward pass begins or whose gradient is ready, "last" is the gradient that is ready last."""
+
+    def __init__(self, step, timed, silent):
+        self.step, self.timed, self.quiet = step, timed, timed and silent
+        self.marks, self.updates, self.copies, self.reduced, self.passes = [], [], [], [], 0
+        self.began = self.end = None
 
 
 class Recorder:
-    """Records a training: what Capture does, and of `quiet` of its iterations how long each module computes while nothing is
-    sent (gradients are then summed at once behind the backward pass, so that training goes on as ever); of all others how
-    long an iteration takes. `gradients`: as Capture's. `group`: the processes, DistributedDataParallel's own by default.
-    A training shorter than `warmup` + `iterations` steps calls close() itself, on all ranks."""
+    """Records a training: what Capture does; of `quiet` of its iterations how long each module computes while nothing is sent
+    (gradients are then summed behind the backward pass, bucket by bucket as ever: the training goes on as it would); of all
+    others how long they take. `gradients`: as Capture's. `group`: the processes, by default DistributedDataParallel's.
+    A training of fewer than `warmup` + `iterations` steps calls close() itself, on all ranks behind the same step.
+    `tokens`: of this process in the step under way, padding excluded, if the caller knows; else as Capture counts."""
 
-    def __init__(self, model, optimizer, group=None, prefix="run", iterations=50, warmup=5, quiet=5, gradients=None, source=None):
+    tokens = None
+
+    def __init__(self, model, optimizer, group=None, prefix="run", iterations=50, warmup=5, quiet=5, gradients=None,
+                 source=f"PyTorch {torch.__version__}"):
+        self.optimizers = list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer]
         if not hasattr(torch.Tensor, "register_post_accumulate_grad_hook"):
             raise ImportError(f"Recorder needs PyTorch 2.1 or later, not {torch.__version__} (Capture: 2.0)")
-        if iterations < 2 or warmup < 3 or not 0 < quiet < iterations:
-            raise ValueError("Recorder: wants at least 2 iterations, 3 of warm-up, and fewer quiet ones than iterations")
-        self.ddp = wrapped(model)
+        if not (iterations > quiet > 0 and warmup >= 3):
+            raise ValueError("Recorder: expected more iterations than quiet ones, and a warmup of 3 or more")
+        if not all(isinstance(one, torch.optim.Optimizer) for one in self.optimizers):
+            raise ValueError("Recorder: expected a torch.optim.Optimizer, or a list of them")
+        self.ddp, self.prefix, self.warmup = wrapped(model), prefix, warmup
+        self.model = self.ddp or model
         self.group = group or (self.ddp.process_group if self.ddp else None)
         self.world, self.rank = (dist.get_world_size(self.group), dist.get_rank(self.group)) if distributed() else (1, 0)
         refuse_others(model, self.world, self.ddp)
-        self.model, self.prefix, self.warmup, self.source = self.ddp or model, prefix, warmup, source
-        self.named = {plain(name): p for name, p in self.model.named_parameters() if p.requires_grad and self._sent(name)}
+        self.backend = dist.get_backend(self.group) if distributed() else "none"
+        ignored = self.ddp.parameters_to_ignore if self.ddp else ()
+        self.named = {plain(name): p for name, p in self.model.named_parameters()
+                      if p.requires_grad and name.removeprefix("module.") not in ignored}
         self.sparse = {id(m.weight) for m in self.model.modules() if isinstance(m, LOOKUPS) and m.sparse}
-        self._agree()
-        self.capture = Capture(self.model, prefix, iterations, gradients, source or f"PyTorch {torch.__version__}")
-        self.capture.training = ""  # it waits for close() here
-        self.clock = Clock(next(iter(self.named.values())).device)
-        self.optimizers = list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer]
-        self.limit, self.step, self.kept = iterations, -warmup, []
-        spaced = {int((i + 0.5) * iterations / quiet) for i in range(quiet)}
-        self.timed = {-1} | spaced  # one of the warm-up, too: what is done for the first time takes longer
-        self.unknown, self.parts, self.order = [], None, None
-        self.silent = self._can_be_silent()
-        self.model.register_forward_pre_hook(self._forward_begins)
-        self.model.register_forward_hook(self._forward_ends)
+        self._agree([iterations, warmup, quiet])
+        self.unknown, self.parts, self.hooks, self.depth = [], None, [], 0
+        self.silent, self.clock = self._can_be_silent(), Clock(next(iter(self.named.values())).device)
+        self.capture = Capture(self.model, prefix, iterations, gradients, source, self._dense_tables())
+        self.capture.held = True  # until close() here
+        self.limit, self.kept, self.done = iterations, [], False
+        # One of the warm-up, too: what is done for the first time takes longer.
+        self.timed = {-1} | {int((i + 0.5) * iterations / quiet) for i in range(quiet)}
+        self.always = [self.model.register_forward_pre_hook(self._forward_begins),
+                       self.model.register_forward_hook(self._forward_ends, always_call=True)]
         for one in self.optimizers:
-            one.register_step_pre_hook(self._optimizer_begins)
-            one.register_step_post_hook(self._optimizer_ends)
-        self.hooks, self.last = [], None
-        self._begin()
-
-    def _sent(self, name):
-        return not self.ddp or name.removeprefix("module.") not in self.ddp.parameters_to_ignore
+            one.register_step_pre_hook(self._update_begins)
+            one.register_step_post_hook(self._update_ends)
+        atexit.register(self._left)
+        self._begin(-warmup)
 
     def _gather(self, what):
-        if self.world == 1:
-            return [what]
-        everyone = [None] * self.world
-        dist.all_gather_object(everyone, what, self.group)
+        everyone = [what] * self.world
+        if self.world > 1:
+            dist.all_gather_object(everyone, what, self.group)
         return everyone
 
-    def _agree(self):
-        spec = [[name, list(p.shape), str(p.dtype).removeprefix("torch."), id(p) in self.sparse] for name, p in self.named.items()]
-        everyone = self._gather((uuid.uuid4().hex, socket.gethostname(), spec))
-        self.run, self.hosts = everyone[0][0], [host for _, host, _ in everyone]
-        compare_models([spec for _, _, spec in everyone])
+    def _agree(self, options):
+        spec = [[name, list(p.shape), str(p.dtype).removeprefix("torch."), id(p) in self.sparse]
+                for name, p in self.named.items()]
+        everyone = self._gather((uuid.uuid4().hex, socket.gethostname(), options, spec))
+        self.run, self.hosts = everyone[0][0], [host for _, host, _, _ in everyone]
+        for rank, (_, _, theirs, _) in enumerate(everyone):
+            if theirs != everyone[0][2]:
+                raise ValueError(f"Recorder: rank {rank} asks for iterations, warmup, quiet {theirs}, "
+                                 f"rank 0 for {everyone[0][2]}")
+        compare_models([spec for _, _, _, spec in everyone])
 
     def _can_be_silent(self):
         """Whether gradients may be summed behind the backward pass, to the same result."""
-        ddp = self.ddp
-        if not ddp:
+        if not self.ddp:
             return False
-        for reason, there in (("a communication hook is registered", bool(ddp._comm_hooks)), ("find_unused_parameters is set", ddp.find_unused_parameters),
-                              ("the graph is declared static", ddp.static_graph), ("mixed_precision is set", ddp.mixed_precision is not None),
-                              ("gradients are sent by compiled code", ddp._use_python_reducer)):
+        for there, reason in ((self.ddp._comm_hooks, "a communication hook is registered"),
+                              (self.ddp.find_unused_parameters, "find_unused_parameters is set"),
+                              (self.ddp.static_graph, "the graph is declared static"),
+                              (self.ddp.mixed_precision, "mixed_precision is set"),
+                              (getattr(self.ddp, "_delay_all_reduce_params", ()), "some all-reduces are delayed"),
+                              (getattr(self.ddp, "_use_python_reducer", False), "compiled code sends gradients")):
             if there:
-                self.unknown.append(f"{reason}: no iteration could go without communication, so times of modules have its interference in them")
+                self.unknown.append(f"times of modules without communication: {reason}, so every iteration had it")
                 return False
         return True
 
+    def _dense_tables(self):
+        """A system has one scheme for all tables: beside sparse gradients, dense ones are those of dense modules."""
+        if not self.sparse:
+            return set()
+        dense = {id(m.weight) for m in self.model.modules() if isinstance(m, LOOKUPS) and m.weight.requires_grad} - self.sparse
+        for name, p in self.named.items():
+            if id(p) in dense:
+                self.unknown.append(f"rows of {name}: beside tables with sparse gradients its dense one is a dense module's")
+        return dense
+
+    def _left(self):
+        if not self.done:
+            warnings.warn(f"Recorder: the training ended after {self.now.step + self.warmup} of {self.limit + self.warmup} "
+                          "steps without close(): rows alone are written")
+            self.capture.close()
+
     # --- an iteration ---
 
-    def _begin(self):
-        self.marks, self.passes, self.spent, self.suppressed = [], 0, [], False
-        self.inside = False
-        self.is_timed = self.step in self.timed
-        self.is_quiet = self.is_timed and self.silent
-        if self.is_timed:
-            self._listen()
-        self.began = self.clock.now()
+    def _begin(self, step):
+        self.now = Iteration(step, step in self.timed, self.silent)
+        self.inside, self.suppressed = False, False
+        if self.now.timed:
+            if self.parts is None:
+                self._divide()
+            for part, module in self.owners:
+                self.hooks.append(module.register_forward_pre_hook(functools.partial(self._module_begins, part)))
+            for part, entry in enumerate(self.parts):
+                for p in entry.parameters:
+                    self.hooks.append(p.register_post_accumulate_grad_hook(functools.partial(self._gradient_ready, part)))
+        self.now.began = self.clock.now()
 
-    def _listen(self):
-        """Hooks that mark when modules begin and gradients are ready."""
-        if self.parts is None:
-            self._divide()
-        for part, module in self.owners:
-            self.hooks.append(module.register_forward_pre_hook(functools.partial(self._module_begins, part)))
-        for part, entry in enumerate(self.parts):
-            for p in entry.parameters:
-                self.hooks.append(p.register_post_accumulate_grad_hook(functools.partial(self._gradient_ready, part)))
+    def _mark(self, what):
+        self.now.marks.append((what, self.clock.now()))
 
     def _forward_begins(self, module, inputs):
         self.inside = torch.is_grad_enabled() and module.training
         if not self.inside:
             return
-        self.marks.append(("forward", self.clock.now()))
-        if self.is_quiet:
+        self._mark("forward")
+        if self.now.quiet:
             self.wanted = self.ddp.require_backward_grad_sync, self.ddp.require_forward_param_sync
             self.ddp.require_backward_grad_sync = False
 
     def _module_begins(self, part, module, inputs):
-        if self.inside:
-            self.marks.append((part, self.clock.now()))
+        if self.inside:  # not when a checkpoint runs it again
+            self._mark(part)
 
     def _forward_ends(self, module, inputs, output):
         if not self.inside:
             return
         self.inside, self.backward = False, False
-        self.marks.append(("backward", self.clock.now()))
-        if self.is_quiet:
+        self._mark("backward")
+        if self.now.quiet:
             self.ddp.require_backward_grad_sync, self.ddp.require_forward_param_sync = self.wanted
             self.suppressed = self.suppressed or self.wanted[0]
 
     def _gradient_ready(self, part, parameter):
-        self.marks.append((part, self.clock.now()))
+        self._mark(part)
         if not self.backward:
             self.backward = True
             torch.autograd.Variable._execution_engine.queue_callback(self._backward_ends)
 
+    def _last_ready(self, parameter):
+        self._mark("last")
+
     def _backward_ends(self):
-        self.marks.append(("end", self.clock.now()))
-        self.passes += 1
+        self._mark("end")
+        self.now.passes += 1
         if self.suppressed:
-            self.suppressed = False
-            begin = self.clock.now()
-            self._reduce()
-            self.spent.append((begin, self.clock.now()))
+            self.suppressed, begin = False, self.clock.now()
+            with torch.no_grad():
+                for bucket in self.buckets:
+                    self._reduce(bucket)
+            self.now.reduced.append((begin, self.clock.now()))
 
-    def _reduce(self):
-        """What DistributedDataParallel would have done, bucket by bucket: the mean over ranks."""
-        share, self.copies = 1 / self.world, []
-        with torch.no_grad():
-            for bucket in self.buckets:
-                if id(bucket[0]) in self.sparse:
-                    p = bucket[0]
-                    grad = torch.sparse_coo_tensor(size=p.shape, dtype=p.dtype, device=p.device) if p.grad is None else p.grad * share
-                    dist.all_reduce(grad, group=self.group)
-                    p.grad = grad
-                    continue
-                flat = torch.empty(sum(p.numel() for p in bucket), dtype=bucket[0].dtype, device=bucket[0].device)
-                views = [view.view_as(p) for view, p in zip(flat.split([p.numel() for p in bucket]), bucket)]
-                begin = self.clock.now()
-                for view, p in zip(views, bucket):
-                    view.zero_() if p.grad is None else torch.mul(p.grad, share, out=view)
-                full = self.clock.now()
-                dist.all_reduce(flat, group=self.group)
-                summed = self.clock.now()
-                for view, p in zip(views, bucket):
-                    p.grad = view.clone() if p.grad is None else p.grad.copy_(view)
-                self.copies.append((flat.numel() * flat.element_size(), begin, full, summed, self.clock.now()))
+    def _reduce(self, bucket):
+        """What DistributedDataParallel would have made of it: the mean over ranks, in the same order of additions."""
+        first, share = bucket[0], 1 / self.world
+        if id(first) in self.sparse:
+            like = {"dtype": first.dtype, "device": first.device}
+            grad = torch.sparse_coo_tensor(size=first.shape, **like) if first.grad is None else first.grad * share
+            dist.all_reduce(grad, group=self.group)
+            first.grad = grad
+            return
+        flat = torch.empty(sum(p.numel() for p in bucket), dtype=first.dtype, device=first.device)
+        views = [view.view_as(p) for view, p in zip(flat.split([p.numel() for p in bucket]), bucket)]
+        begin = self.clock.now()
+        for view, p in zip(views, bucket):
+            if p.grad is None:
+                view.zero_()
+            else:
+                torch.mul(p.grad, share, out=view)
+        filled = self.clock.now()
+        dist.all_reduce(flat, group=self.group)
+        summed = self.clock.now()
+        for view, p in zip(views, bucket):
+            p.grad = view.clone() if p.grad is None else p.grad.copy_(view)
+        self.now.copies.append((begin, filled, summed, self.clock.now()))
 
-    def _optimizer_begins(self, optimizer, inputs, named):
-        if optimizer is self.optimizers[0]:
-            self.updates = []
-        self.updates.append(self.clock.now())
+    def _update_begins(self, optimizer, inputs, named):
+        self.depth += 1  # a class whose step() calls another's is heard twice
+        if not self.done and self.depth == 1:
+            self.now.updates.append(self.clock.now())
 
-    def _optimizer_ends(self, optimizer, inputs, named):
-        self.updates.append(self.clock.now())
+    def _update_ends(self, optimizer, inputs, named):
+        self.depth -= 1
+        if self.done or self.depth:
+            return
+        self.now.updates.append(self.clock.now())
         if optimizer is self.optimizers[-1]:
             self._end()
 
-    def _last_ready(self, parameter):
-        if not self.is_timed:
-            self.marks.append(("last", self.clock.now()))
-
     def _end(self):
-        end = self.clock.now()
+        it, self.now.end = self.now, self.now.updates[-1]
         for hook in self.hooks:
             hook.remove()
         self.hooks = []
-        if self.is_timed or self.step >= 0:
-            self.kept.append({"quiet": self.is_quiet, "timed": self.is_timed, "real": self.step >= 0, "began": self.began, "end": end, "passes": self.passes,
-                              "marks": self.marks, "updates": self.updates, "spent": self.spent, "copies": self.copies if self.is_quiet else []})
-        if self.is_timed and self.last is None:
-            self._learn()
-        if self.step < 0:
-            self.capture.seen, self.capture.sums = {}, {}
-        else:
+        if it.step >= 0:
+            self.kept.append(it)
             self.capture.step(self.tokens)
-        self.tokens, self.step = None, self.step + 1
-        if self.step == self.limit:
+        else:
+            self.capture.seen, self.capture.sums = {}, {}
+            if it.timed:
+                self._learn(it)
+        self.tokens = None
+        if it.step + 1 == self.limit:
             self.close()
         else:
-            self._begin()
-
-    tokens = None  # of this process in this step, padding excluded, if the caller says so; else what the first table looked up
+            self._begin(it.step + 1)
 
     def _divide(self):
-        """Parameters into buckets and parts."""
+        """Parameters into buckets, which are settled by now, and parts."""
+        self.buckets = [list(self.named.values())]
         if self.ddp:
             self.buckets = [bucket.parameters() for bucket in self.ddp.reducer._get_zeros_like_grad_buckets()]
-        else:
-            self.buckets = [list(self.named.values())]
-        where = {id(p): b for b, bucket in enumerate(self.buckets) for p in bucket}
-        self.parts, self.owners, owner, several = [], [], {}, bool(self.sparse)
+        bucket_of = {id(p): b for b, bucket in enumerate(self.buckets) for p in bucket}
+        self.parts, self.owners, part_of = [], [], {}
         for name, module in self.model.named_modules():
-            own = {part: p for part, p in module.named_parameters(recurse=False) if p.requires_grad and id(p) in where}
-            new = {}
-            for part, p in own.items():
-                if id(p) not in owner:
-                    new.setdefault(where[id(p)], {})[part] = p
-            for bucket, members in new.items():
-                label = plain(name) or type(self.model).__name__
-                label = label if len(new) == 1 else f"{label}.{'+'.join(members)}"
+            own, mine = {key: p for key, p in module.named_parameters(recurse=False) if id(p) in bucket_of}, {}
+            for key, p in own.items():
+                if id(p) not in part_of:
+                    mine.setdefault(bucket_of[id(p)], {})[key] = p
+            label = plain(name) or type(module).__name__
+            for members in mine.values():
+                part_of |= dict.fromkeys(map(id, members.values()), len(self.parts))
                 table = self.capture.tables.get(id(module.weight)) if isinstance(module, LOOKUPS) else None
-                if table and several and id(module.weight) not in self.sparse:
-                    self.unknown.append(f"{table} has dense gradients beside tables with sparse ones: it is taken for a dense module, its rows are left out")
-                    table = None
-                owner |= {id(p): len(self.parts) for p in members.values()}
-                self.parts.append(Part(label, list(members.values()), table))
+                whole = label if len(mine) == 1 else f"{label}.{'+'.join(members)}"
+                self.parts.append(Part(whole, list(members.values()), table))
             if own:
-                self.owners.append((owner[id(next(iter(own.values())))], module))
+                self.owners.append((part_of[id(next(iter(own.values())))], module))
 
-    def _learn(self):
-        """From the iteration that was timed in the warm-up: the order of modules, and which gradient is ready last."""
-        order = list(dict.fromkeys(what for what, _ in self._forward_marks(self.kept[0]["marks"])))
+    def _learn(self, it):
+        """From the timed iteration of the warm-up: the order of parts, and which gradient is ready last."""
+        inside, order, ready = False, [], []
+        for what, _ in it.marks:
+            inside = what == "forward" or (inside and what != "backward")
+            if not isinstance(what, str):
+                (order if inside else ready).append(what)
+        order = list(dict.fromkeys(order))
         for part in range(len(self.parts)):  # what is never called by itself follows what was defined before it
             if part not in order:
                 order.insert(order.index(part - 1) + 1 if part else 0, part)
         self.order = order
-        ready = [what for what, _ in self.kept[0]["marks"] if what not in ("forward", "backward", "end")]
-        self.last = self.parts[ready[-1]].parameters[-1] if ready else None
-        if self.last is not None:
-            self.last.register_post_accumulate_grad_hook(self._last_ready)
-
-    @staticmethod
-    def _forward_marks(marks):
-        inside = False
-        for mark in marks:
-            inside = mark[0] == "forward" or (inside and mark[0] != "backward")
-            if inside and mark[0] != "forward":
-                yield mark
+        if ready:
+            self.always.append(self.parts[ready[-1]].parameters[-1].register_post_accumulate_grad_hook(self._last_ready))
+        if list(dict.fromkeys(ready[::-1])) != [part for part in order if part in ready]:
+            self.unknown.append("the true order of backward passes: gradients were ready in another order than the reverse of "
+                                "forward passes, which the prediction takes")
 
     # --- what it amounts to ---
 
-    def _seconds(self, kept):
-        """The marks of an iteration, in s from its beginning."""
-        return [(what, self.clock.between(kept["began"], t)) for what, t in kept["marks"]]
-
-    def _module_times(self, kept):
-        """Of a timed iteration, over all its passes: each part's forward and backward pass; and of the last backward pass the
-        instants at which the first bucket, and all gradients, were ready."""
-        forward, backward, first, whole = [0.0] * len(self.parts), [0.0] * len(self.parts), 0.0, 0.0
-        ready, within, current, at = {}, False, None, 0.0
-        early = {id(p) for p in self.buckets[0]}
+    def _times(self, it):
+        """Of a timed iteration, in s over all its passes: each part's forward and backward pass; and of its last backward
+        pass until the first bucket was ready, and all gradients."""
+        forward, backward = [0.0] * len(self.parts), [0.0] * len(self.parts)
+        early, first, whole = set(map(id, self.buckets[0])), 0.0, 0.0
         early = {i for i, part in enumerate(self.parts) if id(part.parameters[0]) in early}
-        for what, t in self._seconds(kept):
+        within, current, at, ready = False, None, 0.0, {}
+        for what, t in self._marks(it):
             if what == "forward":
                 within, current, at, ready = True, None, t, {}
             elif what == "backward":
                 forward[self.order[0] if current is None else current] += t - at
                 within, at = False, t
             elif what == "end":
-                begin = at
-                for part, t_ready in sorted(ready.items(), key=lambda pair: pair[1]):
-                    backward[part] += t_ready - at
-                    at = t_ready
-                first, whole = max((ready[p] for p in early if p in ready), default=at) - begin, at - begin
-                if ready:
-                    backward[max(ready, key=ready.get)] += t - at
+                begin, in_order = at, sorted(ready, key=ready.get)
+                for part in in_order:
+                    backward[part] += ready[part] - at
+                    at = ready[part]
+                if in_order:
+                    first, whole = max((ready[part] for part in early & ready.keys()), default=at) - begin, at - begin
+                    backward[in_order[-1]] += t - at
                 at, ready = t, {}
             elif within:
                 if current is not None:
                     forward[current] += t - at
                     at = t
                 current = what
-            else:
+            elif what != "last":
                 ready[what] = t
         return forward, backward, first, whole
 
+    def _marks(self, it):
+        return [(what, self.clock.between(it.began, t)) for what, t in it.marks]
+
+    def _busy(self, it):
+        """How long the last backward pass of an iteration with communication took until all gradients were ready."""
+        begin = last = None
+        for what, t in self._marks(it):
+            begin, last = (t, last) if what == "backward" else (begin, (begin, t))
+        return [last[1] - last[0]] if last and last[0] is not None else []
+
     def _mine(self):
-        """What this rank measured."""
-        real = [kept for kept in self.kept if kept["real"]]
-        timed, plain_ones = [k for k in real if k["timed"]], [k for k in real if not k["timed"]]
-        between, times = self.clock.between, [self._module_times(k) for k in real if k["timed"]]
-        passes = max((k["passes"] for k in timed), default=1) or 1
-        updates = [sum(between(a, b) for a, b in zip(k["updates"][::2], k["updates"][1::2])) for k in real]
-        busy = []
-        for k in plain_ones:
-            marks = self._seconds(k)
-            last = [t for what, t in marks if what == "last"]
-            begins = [t for what, t in marks if what == "backward" and last and t < last[-1]]
-            busy += [last[-1] - begins[-1]] if begins else []
-        copies = [c for k in timed for c in k["copies"]]
-        return {
-            "steps": self.capture.steps, "passes": passes, "order": self.order,
-            "forward": [middle([t[0][i] for t in times]) / passes for i in range(len(self.parts))],
-            "backward": [middle([t[1][i] for t in times]) / passes for i in range(len(self.parts))],
-            "compute": [sum(t[0]) + sum(t[1]) for t in times], "first": middle([t[2] for t in times]), "quiet_backward": [t[3] for t in times],
-            "busy_backward": busy, "optimizer": middle(updates), "iteration": [between(k["began"], k["end"]) for k in plain_ones],
-            "timed_iteration": [between(k["began"], k["end"]) - sum(between(a, b) for a, b in k["spent"]) for k in timed],
-            "copied": sum(c[0] for c in copies), "fill": sum(between(c[1], c[2]) for c in copies), "empty": sum(between(c[3], c[4]) for c in copies),
-            "device": torch.cuda.get_device_name() if self.clock.gpu else "cpu", "weighted": sorted(self.capture.weighted)}
+        """What this rank measured, in s."""
+        between = self.clock.between
+        timed, others = [it for it in self.kept if it.timed], [it for it in self.kept if not it.timed]
+        times, copies = [self._times(it) for it in timed], self.ddp and not self.ddp.gradient_as_bucket_view
+        passes = max((it.passes for it in timed), default=0)
+        each = max(passes, 1)
+        lasts = [between(it.began, it.end) - sum(between(a, b) for a, b in it.reduced) for it in timed]
+        busy = [t for it in others for t in self._busy(it)]
+        updates = [sum(between(a, b) for a, b in zip(it.updates[::2], it.updates[1::2])) for it in self.kept]
+        return {"steps": self.capture.steps, "passes": passes, "timed": len(timed),
+                "forward": [middle([t[0][i] for t in times]) / each for i in range(len(self.parts or ()))],
+                "backward": [middle([t[1][i] for t in times]) / each for i in range(len(self.parts or ()))],
+                "compute": middle([sum(t[0]) + sum(t[1]) for t in times]), "optimizer": middle(updates), "quiet": middle(lasts),
+                "first": middle([t[2] for t in times]), "quiet_backward": middle([t[3] for t in times]),
+                "busy_backward": middle(busy), "noise": math.hypot(spread(busy), spread([t[3] for t in times])),
+                "iterations": [between(it.began, it.end) for it in others],
+                "fill": middle([sum(between(c[0], c[1]) for c in it.copies) for it in timed]) if copies else 0.0,
+                "empty": middle([sum(between(c[2], c[3]) for c in it.copies) for it in timed]) if copies else 0.0,
+                "weighted": sorted(self.capture.weighted)}
 
     def close(self):
-        """Ends recording: on all ranks in the same step. Writes the files, and joins them where rank 0 sees them all."""
-        if self.capture.training != "":
+        """Ends recording, on all ranks behind the same step. Writes the files, and joins them where rank 0 sees them all."""
+        if self.done:
             return
-        self.capture.training = None
-        mine = self._mine()
-        everyone = self._gather(mine)
+        self.done = True
+        for hook in self.always + self.hooks:
+            hook.remove()
+        everyone = self._gather(self._mine())
         for rank, other in enumerate(everyone):
-            for what in ("steps", "passes"):
-                if other[what] != everyone[0][what]:
-                    raise ValueError(f"Recorder: rank {rank} recorded {other[what]} {'steps' if what == 'steps' else 'backward passes a step'}, "
-                                     f"rank 0 {everyone[0][what]}: nothing is written")
-        self.capture.training = json.dumps(self._training(everyone))
+            for key, what in (("steps", "iterations"), ("passes", "backward passes an iteration")):
+                if other[key] != everyone[0][key]:
+                    self.capture.held = False
+                    raise ValueError(f"Recorder: rank {rank} recorded {other[key]} {what}, rank 0 {everyone[0][key]}")
+        if everyone[0]["timed"]:
+            self.capture.training = json.dumps(self._training(everyone))
+        else:
+            warnings.warn(f"Recorder: closed after {self.capture.steps} iterations, before one was timed: rows alone are written")
         self.capture.close()
         self._join()
 
     def _training(self, everyone):
-        over = lambda key: middle([middle(m[key]) if isinstance(m[key], list) else m[key] for m in everyone])  # noqa: E731
-        steps, iterations = sum(1 for k in self.kept if k["real"] and k["timed"]), [m["iteration"] for m in everyone]
-        local = os.environ.get("LOCAL_WORLD_SIZE")
-        nodes = collections.Counter(self.hosts)
-        a_node = int(local) if local else nodes[self.hosts[0]] if len(set(nodes.values())) == 1 else None
-        optimizer = middle([m["optimizer"] for m in everyone])
-        how = f"measured: medians of {steps} iterations{' without communication' if self.silent else ''} on {self.world} ranks, {datetime.date.today()}"
-        compute = over("compute")
-        step = max(0.0, over("timed_iteration") - compute - optimizer) if self.silent or self.world == 1 else 0.0
+        over = {key: middle([m[key] for m in everyone]) for key, value in everyone[0].items() if isinstance(value, float)}
+        nodes, local = collections.Counter(self.hosts), os.environ.get("LOCAL_WORLD_SIZE")
+        even, over["accumulation"] = len(set(nodes.values())) == 1, max(everyone[0]["passes"], 1)
+        how = (f"measured: medians over {everyone[0]['timed']} iterations{' without communication' if self.silent else ''}, "
+               f"then over {self.world} ranks; {datetime.date.today()}")
+        self.unknown.append("software.call: what a call takes beside the wire is in the times that measure_collectives takes")
+        if self.ddp and any(b.numel() for b in self.ddp.modules_buffers) and self.ddp.broadcast_buffers:
+            self.unknown.append(f"what {size_of(self.ddp.modules_buffers)} bytes of buffers take: rank 0 broadcasts them before each "
+                                "forward pass, and the first module's forward time has that in it")
+        self.unknown += [f"the weights of the lookups of {name}: bags are recorded without" for name in everyone[0]["weighted"]]
         training = {
-            "run": self.run, "world": self.world, "gpus_per_node": a_node, "backend": dist.get_backend(self.group) if distributed() else "none",
-            "device": everyone[0]["device"], "versions": {"torch": torch.__version__, "python": sys.version.split()[0]} |
-            ({"cuda": torch.version.cuda} if self.clock.gpu else {}),
-            "accumulation": everyone[0]["passes"], "workload": self._workload(everyone, optimizer, how), "system": self._system(everyone, step, how),
-            "measured": {"iteration_s": [number(statistics.fmean(each)) for each in zip(*iterations)], "steps": len(iterations[0]), "warmup": self.warmup,
-                         "quiet_iteration_s": number(over("timed_iteration")), "quiet_steps": steps, "compute_s": number(compute), "optimizer_s": number(optimizer),
-                         "rank_compute_s": [number(middle(m["compute"])) for m in everyone],
-                         "backward_s": number(over("busy_backward")), "quiet_backward_s": number(over("quiet_backward"))},
-            "unknown": self.unknown + ["system.software.call: what a collective costs beside the wire is in the times that measure_collectives takes"]}
+            "run": self.run, "world": self.world, "gpus_per_node": int(local) if local else nodes[self.hosts[0]] if even else None,
+            "backend": self.backend, "device": torch.cuda.get_device_name() if self.clock.gpu else "cpu",
+            "versions": {"torch": torch.__version__, "python": sys.version.split()[0]}, "accumulation": over["accumulation"],
+            "workload": self._workload(everyone, over, how), "system": self._system(over, how),
+            "measured": {"iteration_s": [number(statistics.fmean(each)) for each in zip(*(m["iterations"] for m in everyone))],
+                         "steps": len(everyone[0]["iterations"]), "warmup": self.warmup, "quiet_iteration_s": number(over["quiet"]),
+                         "quiet_steps": everyone[0]["timed"], "compute_s": number(over["compute"]),
+                         "optimizer_s": number(over["optimizer"]), "rank_compute_s": [number(m["compute"]) for m in everyone],
+                         "backward_s": number(over["busy_backward"]), "quiet_backward_s": number(over["quiet_backward"]),
+                         "fill_s": number(over["fill"]), "empty_s": number(over["empty"])},
+            "unknown": self.unknown}
         return {key: value for key, value in training.items() if value is not None}
 
-    def _workload(self, everyone, optimizer, how):
-        modules, before, tables, whole = [], None, [], sum(part.bytes for part in self.parts) or 1
-        for i in everyone[0]["order"]:
+    def _workload(self, everyone, over, how):
+        modules, chain, tables, whole = [], [], [], sum(part.bytes for part in self.parts)
+        dense = sum(part.bytes for part in self.parts if not self._is_sparse(part))
+        for i in self.order:
             part = self.parts[i]
-            module = {"name": part.name, "kind": "embedding" if part.table else "dense"}
+            filling = 0.0 if self._is_sparse(part) else over["fill"] / over["accumulation"] * part.bytes / dense
+            times = {"forward_s": number(middle([m["forward"][i] for m in everyone])),
+                     "backward_s": number(middle([m["backward"][i] for m in everyone]) + filling)}
+            module = {"name": part.name} | times | {"optimizer_s": number(over["optimizer"] * part.bytes / whole)}
             if part.table:
                 rows, width = part.parameters[0].shape
-                module |= {"rows": rows, "row_width": width, "tensor": part.table}
-            else:
-                module |= {"bytes": part.bytes}
-            module |= {"forward_s": number(middle([m["forward"][i] for m in everyone])), "backward_s": number(middle([m["backward"][i] for m in everyone])),
-                       "optimizer_s": number(optimizer * part.bytes / whole)}
-            if part.table:
+                modules.append(module | {"kind": "embedding", "rows": rows, "row_width": width, "tensor": part.table})
                 tables.append(part.name)
             else:
-                module |= {"after": ([before] if before else []) + tables} if before or tables else {}
-                before, tables = part.name, []
-            modules.append(module)
+                modules.append(module | {"kind": "dense", "bytes": part.bytes} | ({"after": chain + tables} if chain + tables else {}))
+                chain, tables = [part.name], []
         kinds = collections.Counter()
         for p in self.named.values():
-            kinds[DTYPES.get(p.dtype, "F32")] += p.numel() * p.element_size()
-        state = sum(t.numel() * t.element_size() for one in self.optimizers for s in one.state.values() for t in s.values()
-                    if isinstance(t, torch.Tensor) and t.numel() > 1)
-        return {"name": os.path.basename(self.prefix), "dtype": kinds.most_common(1)[0][0], "optimizer_states": number(state / whole), "modules": modules,
-                "source": {"forward_s": how, "backward_s": how, "optimizer_s": f"{how}; shared out among modules by bytes",
-                           "after": "taken for a chain in the order in which modules ran"}}
+            kinds[DTYPES.get(p.dtype, "F32")] += p.numel()
+        states = [t for one in self.optimizers for state in one.state.values() for t in state.values()
+                  if isinstance(t, torch.Tensor) and t.numel() > 1]
+        return {"name": os.path.basename(self.prefix), "dtype": kinds.most_common(1)[0][0], "modules": modules,
+                "optimizer_states": number(size_of(states) / whole),
+                "source": {"forward_s": how, "optimizer_s": f"{how}; shared out among modules by bytes",
+                           "backward_s": f"{how}; with the filling of buckets, {over['fill']:.3g} s an iteration in all, which "
+                                         "DistributedDataParallel does in backward passes",
+                           "after": "not known: taken for a chain, in the order in which modules ran"}}
 
-    def _system(self, everyone, step, how):
-        over = lambda key: middle([middle(m[key]) if isinstance(m[key], list) else m[key] for m in everyone])  # noqa: E731
-        backend = dist.get_backend(self.group) if distributed() else "none"
-        gloo = "ProcessGroupGloo.cpp, AsyncSparseAllreduceWork: coalesced; sizes, then 64-bit indices, then values gathered; summed by each"
-        sparse = {"name": "allgather", "separate": True, "index_bytes": 8, "sizes": "exchanged"} if self.sparse else {"name": "allreduce"}
-        system = {"name": "as-captured", "summary": f"DistributedDataParallel over {backend}, as it was captured", "sparse": sparse, "dense": {"name": "allreduce"},
-                  "schedule": "fifo", "software": {"step": number(step)}, "baseline": True,
-                  "source": {"sparse": gloo if self.sparse else "tables have dense gradients (sparse=False)", "dense": "DistributedDataParallel's all-reduce",
-                             "step": f"{how}: iterations less modules and optimizer"}}
+    def _is_sparse(self, part):
+        return id(part.parameters[0]) in self.sparse
+
+    def _system(self, over, how):
+        source = {"dense": "DistributedDataParallel sums each bucket by all_reduce",
+                  "sparse": "gradients of tables are dense (sparse=False)"}
+        system = {"name": "as-captured", "summary": f"DistributedDataParallel over {self.backend}, as it ran",
+                  "sparse": {"name": "allreduce"}, "dense": {"name": "allreduce"}, "schedule": "fifo", "baseline": True}
+        if self.sparse:
+            system["sparse"] = {"name": "allgather", "separate": True, "index_bytes": 8, "sizes": "exchanged"}
+            source["sparse"] = ("PyTorch's ProcessGroupGloo, AsyncSparseAllreduceWork: coalesces; gathers sizes, 64-bit indices, "
+                                "values, one after the other; each rank sums")
+        system["bucket"], source["bucket"] = "25MiB", "nothing was sent; DistributedDataParallel's default"
         if self.ddp:
             names = {id(p): part.name for part in self.parts for p in part.parameters}
             system["bucket"] = [list(dict.fromkeys(names[id(p)] for p in bucket)) for bucket in self.buckets]
-            system["source"]["bucket"] = "DistributedDataParallel's own, in its order"
-        else:
-            system["bucket"] = "25MiB"
-            system["source"]["bucket"] = "nothing was sent; DistributedDataParallel's default"
-        quiet, busy, first = over("quiet_backward"), over("busy_backward"), over("first")
-        copied = sum(m["copied"] for m in everyone)
-        fill, empty = sum(m["fill"] for m in everyone), sum(m["empty"] for m in everyone)
-        in_place = not self.ddp or self.ddp.gradient_as_bucket_view
-        if copied and not in_place:
-            system["software"]["copy"] = number(2 * copied / (fill + empty))
-            system["source"]["copy"] = f"{how}: buckets filled and emptied"
-        if self.silent and quiet > first:
-            filling = 0.0 if in_place else fill / len(everyone) / max(1, sum(1 for k in self.kept if k["real"] and k["timed"]))
-            system["interference"] = number(max(0.0, (busy - quiet - filling) / (quiet - first)))
-            system["source"]["interference"] = f"{how}: backward passes {busy:.6g} s with communication and {quiet:.6g} s without, buckets filled in {filling:.6g} s, the first ready after {first:.6g} s"
-        return system
+            source["bucket"] = "DistributedDataParallel's own, in its order"
+        if self.silent or not self.ddp:
+            rest = max(0.0, over["quiet"] - over["compute"] - over["optimizer"])
+            system["software"] = {"step": number(rest + over["empty"])}
+            source["step"] = (f"{how}: an iteration without its modules and optimizer; with the emptying of buckets, "
+                              f"{over['empty']:.3g} s, for which nothing computes")
+        self._interference(over, how, system, source)
+        return system | {"source": source}
+
+    def _interference(self, over, how, system, source):
+        """More time than without communication, over the time that computing goes on while something is sent."""
+        quiet, busy, window = over["quiet_backward"], over["busy_backward"], over["quiet_backward"] - over["first"]
+        if not self.silent:
+            return
+        if window < 0.1 * quiet:
+            self.unknown.append("interference: the first bucket is ready so late that hardly anything is computed while it is sent")
+            return
+        more, noise = busy - quiet - over["fill"], over["noise"]
+        source["interference"] = (f"{how}: backward passes took {busy:.4g} s with communication, {over['fill']:.3g} s of it to fill "
+                                  f"buckets, and {quiet:.4g} s without, of which {window:.4g} s behind the first bucket")
+        if more < 2 * noise:
+            source["interference"] += f"; that is within the spread of such times ({noise:.2g} s)"
+        system["interference"] = number(more / window if more >= 2 * noise else 0.0)
 
     def _join(self):
         files = [f"{self.prefix}-rank{rank:04}.safetensors" for rank in range(self.world)]
-        self._gather(None)  # everybody has written
+        self._gather(None)  # all have written theirs
         if self.rank:
             return
-        program, out = shutil.which("sparsync"), f"{self.prefix}.safetensors"
-        command = ["trace", "merge", *files, "-o", out]
-        if program and all(map(os.path.exists, files)) and subprocess.run([program, *command], check=False).returncode == 0:
-            print(f"sparsync: recorded {self.capture.steps} iterations of {self.world} ranks in {out}; next: sparsync train --capture {out}", flush=True)
+        out, program = f"{self.prefix}.safetensors", shutil.which("sparsync")
+        command, seen = ["trace", "merge", *files, "-o", out], all(map(os.path.exists, files))
+        if program and seen and subprocess.run([program, *command], check=False, stdout=subprocess.DEVNULL).returncode == 0:
+            print(f"sparsync: {self.capture.steps} iterations of {self.world} ranks are in {out}", flush=True)
         else:
-            print(f"sparsync: recorded {self.capture.steps} iterations; join them: sparsync {' '.join(command)}", flush=True)
+            print(f"sparsync: {self.capture.steps} iterations are recorded; join them: sparsync {' '.join(command)}", flush=True)

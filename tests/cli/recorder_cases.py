@@ -1,0 +1,334 @@
+"""What the recorder says of trainings, against what these trainings know of themselves. Runs where PyTorch is; test_capture.py
+starts it. Arguments: the folder of the hook, a folder to write to, and for a rank of several its number. Seconds are those of
+a clock that only sleeping modules move, so that nothing depends on how long anything really takes."""
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import types
+import warnings
+
+import torch
+import torch.distributed as dist
+from safetensors import safe_open
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+sys.path.insert(0, sys.argv[1])
+import capture_pytorch  # noqa: E402
+from capture_pytorch import Recorder  # noqa: E402
+
+OUT, RANK, WORLD = sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 0, 2
+QUICK = {"iterations": 6, "warmup": 3, "quiet": 2}
+
+
+class Watch:
+    """A clock, and whoever sleeps by it."""
+    now = 0.0
+
+    @classmethod
+    def perf_counter(cls):
+        return cls.now
+
+
+class Sleep(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x, forward, backward):
+        context.backward = backward
+        Watch.now += forward
+        return x.clone()
+
+    @staticmethod
+    def backward(context, grad):
+        Watch.now += context.backward() if callable(context.backward) else context.backward
+        return grad, None, None
+
+
+class Sleeping(torch.optim.SGD):
+    def step(self, closure=None):
+        Watch.now += 0.07
+        return super().step(closure)
+
+
+class Model(nn.Module):
+    """A table of bags, two layers. It keeps what it was given, and sleeps; `busy` is how much longer backward passes take when
+    they send."""
+
+    def __init__(self, sparse=False, busy=1.0):
+        super().__init__()
+        self.bag, self.words = nn.EmbeddingBag(50, 8, mode="sum", sparse=sparse), nn.Embedding(40, 8, padding_idx=3, sparse=sparse)
+        self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 4)
+        self.given, self.busy, self.ddp = [], busy, None
+
+    def forward(self, bags, offsets, words):
+        if self.training and torch.is_grad_enabled():
+            self.given.append((bags.flatten().tolist(), range(0, bags.numel(), bags.shape[1]) if offsets is None else offsets.tolist(),
+                               words.flatten().tolist()))
+        sends = self.ddp is not None and self.ddp.require_backward_grad_sync
+        x = self.bag(bags, offsets) + self.words(words).mean(1)
+        x = Sleep.apply(x, 0.1, 0.2 * (self.busy if sends else 1))
+        x = Sleep.apply(self.a(x), 0.3, 0.4 * (self.busy if sends else 1))
+        return Sleep.apply(self.b(x), 0.5, 0.6)
+
+
+def inputs(step):
+    torch.manual_seed(100 * step + RANK)
+    if step % 2:
+        return torch.randint(50, (4, 3)), None, torch.randint(40, (4, 5))
+    return torch.randint(50, (9,)), torch.tensor([0, 2, 2, 7]), torch.randint(40, (4, 5))
+
+
+def train(steps, model, optimizer, accumulate=1):
+    for step in range(steps):
+        optimizer.zero_grad()
+        for micro in range(accumulate):
+            last = micro == accumulate - 1
+            with contextlib.nullcontext() if last or not hasattr(model, "no_sync") else model.no_sync():
+                Watch.now += 0.05
+                model(*inputs(step * accumulate + micro)).square().mean().backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.05)
+        optimizer.step()
+
+
+def parallel(sparse=False, busy=1.0, **options):
+    torch.manual_seed(1)
+    model = Model(sparse, busy)
+    ddp = DistributedDataParallel(model, **options)
+    model.ddp = ddp
+    return model, ddp, Sleeping(ddp.parameters(), lr=0.5)
+
+
+def read(name, rank=RANK):
+    with safe_open(os.path.join(OUT, f"{name}-rank{rank:04}.safetensors"), "pt") as file:
+        data, about = {key: file.get_tensor(key).tolist() for key in file.keys()}, file.metadata()
+    return data, about, json.loads(about["training"]) if "training" in about else None
+
+
+def close(a, b):
+    assert abs(a - b) < 1e-5 * max(1, abs(b)), (a, b)
+
+
+def modules(training):
+    return {m["name"]: m for m in training["workload"]["modules"]}
+
+
+def refused(says, make):
+    try:
+        make()
+    except ValueError as error:
+        assert says in str(error) and "\n" not in str(error), error
+        return
+    raise AssertionError(f"was not refused: {says}")
+
+
+# --- two ranks ----------------------------------------------------------------------------------------------
+
+
+def rows_and_bags():
+    """What was looked up in the recorded steps, and only then; several backward passes a step."""
+    for sparse, accumulate in ((False, 1), (True, 2)):
+        model, ddp, optimizer = parallel(sparse)
+        name = f"rows{accumulate}"
+        Recorder(ddp, optimizer, prefix=os.path.join(OUT, name), **QUICK)
+        train(11, ddp, optimizer, accumulate)
+        data, about, training = read(name)
+        steps = [model.given[i * accumulate:(i + 1) * accumulate] for i in range(3, 9)]
+        bags, words, offsets, before = [], [], [0], 0
+        for step in steps:
+            bags.append([i for given, _, _ in step for i in given])
+            words.append([i for _, _, given in step for i in given])
+            for given, starts, _ in step:
+                offsets[-1:] = [before + start for start in starts] + [before + len(given)]
+                before += len(given)
+        for entry, lists in (("bag.weight", bags), ("words.weight", words)):
+            bounds = data[f"{entry}.offsets"]
+            assert [data[f"{entry}.rows"][a:b] for a, b in zip(bounds, bounds[1:])] == lists
+        assert data["bag.weight.bag_offsets"] == offsets and data["bag.weight.bags"] == list(range(0, 25 * accumulate, 4 * accumulate))
+        assert "words.weight.bags" not in data and about["iterations"] == "6" and training["accumulation"] == accumulate
+        with open(os.path.join(OUT, f"plain{RANK}"), "w", encoding="ascii") as any_file:
+            assert os.stat(os.path.join(OUT, f"{name}-rank{RANK:04}.safetensors")).st_mode == os.fstat(any_file.fileno()).st_mode
+        assert json.loads(about["tokens"]) == [sum(i != 3 for i in step) if i == "words" else len(step) for i, step in (("bag", b) for b in bags)]
+        scheme = training["system"]["sparse"]
+        assert scheme["name"] == ("allgather" if sparse else "allreduce") and scheme.get("index_bytes") == (8 if sparse else None)
+
+
+def times():
+    """Each module has the sleep behind it; what is left is the step's."""
+    for accumulate in (1, 2):
+        _, ddp, optimizer = parallel(busy=1.25, bucket_cap_mb=1e-5)  # a bucket a parameter: b's go first
+        Recorder(ddp, optimizer, prefix=os.path.join(OUT, "times"), **QUICK)
+        train(9, ddp, optimizer, accumulate)
+        training = read("times")[2]
+        parts, measured, system = modules(training), training["measured"], training["system"]
+        forward, backward = (sum(m[f"{way}_s"] for m in parts.values()) for way in ("forward", "backward"))
+        close(forward, 0.9)
+        close(backward, 1.2)
+        close(sum(m["forward_s"] for name, m in parts.items() if name.startswith(("bag", "words"))), 0.1)
+        for name, times in (("a", (0.3, 0.4)), ("b", (0.5, 0.6))):
+            close(sum(m["forward_s"] for key, m in parts.items() if key.startswith(f"{name}.")), times[0])
+            close(sum(m["backward_s"] for key, m in parts.items() if key.startswith(f"{name}.")), times[1])
+        close(sum(m["optimizer_s"] for m in parts.values()), 0.07)
+        close(measured["quiet_iteration_s"], 2.15 * accumulate + 0.07)  # the sum over ranks, a second each, is not in it
+        assert len(measured["iteration_s"]) == measured["steps"] == 4 and measured["quiet_steps"] == 2
+        for each in measured["iteration_s"]:
+            close(each, 2.15 * accumulate + 0.07 + 0.25 * 0.6)
+        close(system["software"]["step"], 0.05 * accumulate)
+        close(system["interference"], 0.25)
+        close(measured["backward_s"], 1.35)
+        close(measured["rank_compute_s"][RANK], 2.1 * accumulate)
+
+
+def buckets():
+    """Those that the reducer itself logs, in its order; a module that two buckets share is two."""
+    for cap in (25, 2e-4, 1e-5):
+        model, ddp, optimizer = parallel(sparse=cap == 2e-4, bucket_cap_mb=cap)
+        Recorder(ddp, optimizer, prefix=os.path.join(OUT, "buckets"), **QUICK)
+        train(9, ddp, optimizer)
+        training = read("buckets")[2]
+        logged = ddp._get_ddp_logging_data()["rebuilt_per_bucket_param_indices"].split(",")
+        names = [name for name, _ in model.named_parameters()]
+        logged = [[names[int(i)] for i in bucket.split()] for bucket in logged]
+        assert len(logged) == {25: 1, 2e-4: 3, 1e-5: 6}[cap], logged
+        size, owns = {name: p.numel() * 4 for name, p in model.named_parameters()}, modules(training)
+        assert sorted(name for bucket in training["system"]["bucket"] for name in bucket) == sorted(owns)
+        for told, bucket in zip(training["system"]["bucket"], logged):
+            assert all(any(name == part or name == f"{part}.{name.rsplit('.', 1)[1]}" for part in told) for name in bucket), (told, bucket)
+            bytes_of = [m.get("bytes") or m["rows"] * m["row_width"] * 4 for m in map(owns.get, told)]
+            assert sum(bytes_of) == sum(map(size.get, bucket))
+
+
+def exactness():
+    """A training that is recorded ends where it would have ended; ranks agree."""
+    for sparse, accumulate, options in ((False, 1, {}), (True, 1, {}), (False, 2, {"gradient_as_bucket_view": True}), (True, 2, {})):
+        ends = []
+        for recorded in (False, True):
+            _, ddp, optimizer = parallel(sparse, **options)
+            if recorded:
+                Recorder(ddp, optimizer, prefix=os.path.join(OUT, "exact"), **QUICK)
+            train(10, ddp, optimizer, accumulate)
+            ends.append(torch.cat([p.detach().flatten() for p in ddp.parameters()]))
+        assert (ends[0] - ends[1]).abs().max() < 1e-6 and not torch.equal(ends[0], torch.cat([p.flatten() for p in Model().parameters()]))
+        both = [torch.empty_like(ends[1]) for _ in range(WORLD)]
+        dist.all_gather(both, ends[1])
+        assert torch.equal(*both)
+
+
+def mixed():
+    """Tables with dense gradients beside sparse ones; an iteration that cannot go without communication; two optimizers."""
+    model, ddp, optimizer = parallel(find_unused_parameters=True)
+    Recorder(ddp, optimizer, prefix=os.path.join(OUT, "unused"), **QUICK)
+    train(9, ddp, optimizer)
+    training = read("unused")[2]
+    assert any("find_unused_parameters" in text for text in training["unknown"]) and "interference" not in training["system"]
+    torch.manual_seed(1)
+    model = Model(sparse=True)
+    model.words.sparse = False
+    ddp = DistributedDataParallel(model)
+    optimizers = [torch.optim.SGD([model.bag.weight], lr=0.1), torch.optim.Adam([p for p in model.parameters() if p is not model.bag.weight])]
+    Recorder(ddp, optimizers, prefix=os.path.join(OUT, "mixed"), **QUICK)
+    for step in range(9):
+        ddp(*inputs(step)).square().mean().backward()
+        for one in optimizers:
+            one.step()
+            one.zero_grad()
+    data, about, training = read("mixed")
+    parts = modules(training)
+    assert parts["bag"]["kind"] == "embedding" and parts["words"] == parts["words"] | {"kind": "dense", "bytes": 40 * 8 * 4}
+    assert [t["name"] for t in json.loads(about["tensors"])] == ["bag.weight"] and any("words.weight" in text for text in training["unknown"])
+    close(training["workload"]["optimizer_states"], 2 * (1 - 50 * 8 / sum(p.numel() for p in model.parameters())))
+
+
+def two_ranks_that_differ():
+    torch.manual_seed(1)
+    models = [nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 4)), nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 5))]
+    for name, make in (("parameter 1 of rank 1's model is 1.weight (5 x 4 float32), of rank 0's 1.weight (4 x 4 float32)", lambda: models[RANK]),
+                       ("parameter 2 of rank 1's model is none more", lambda: nn.Sequential(models[0][0], nn.Linear(4, 4, bias=not RANK)))):
+        ddp = DistributedDataParallel(make(), init_sync=False)
+        refused(name, lambda: Recorder(ddp, torch.optim.SGD(ddp.parameters(), lr=0.1)))  # noqa: B023
+    refused("wrap the model before", lambda: Recorder(models[0], torch.optim.SGD(models[0].parameters(), lr=0.1)))
+    _, ddp, optimizer = parallel()
+    refused("rank 1 asks for iterations, warmup, quiet [9, 3, 2], rank 0 for [8, 3, 2]",
+            lambda: Recorder(ddp, optimizer, iterations=8 + RANK, warmup=3, quiet=2))
+    recorder = Recorder(ddp, optimizer, prefix=os.path.join(OUT, "differ"), **QUICK)
+    train(8, ddp, optimizer, 1 + RANK)
+    refused("rank 1 recorded 2 backward passes an iteration, rank 0 1", recorder.close)
+
+
+# --- one process --------------------------------------------------------------------------------------------
+
+
+def alone():
+    """Without DistributedDataParallel: nothing is sent, every iteration is quiet."""
+    torch.manual_seed(1)
+    model = Model()
+    optimizer = Sleeping(model.parameters(), lr=0.1)
+    Recorder(model, optimizer, prefix=os.path.join(OUT, "alone"), **QUICK)
+    train(9, model, optimizer)
+    training = read("alone")[2]
+    assert training["world"] == 1 and training["system"]["bucket"] == "25MiB" and training["backend"] == "none"
+    close(training["system"]["software"]["step"], 0.05)
+    close(training["measured"]["quiet_iteration_s"], 2.22)
+
+
+def refusals():
+    class Sharded(nn.Module):
+        pass
+
+    model = Model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for module, kind, says in (("torch.distributed.fsdp", "FullyShardedDataParallel", "FSDP"),
+                               ("torchrec.modules.embedding_modules", "EmbeddingBagCollection", "TorchRec's EmbeddingBagCollection")):
+        odd = type(kind, (Sharded,), {"__module__": module})()
+        odd.inner = model
+        refused(says, lambda: Recorder(odd, optimizer))  # noqa: B023
+    refused("without torch.compile", lambda: Recorder(nn.Sequential(torch.compile(model)), optimizer))
+    refused("torch.optim.Optimizer", lambda: Recorder(model, model))
+    for options in ({"iterations": 5, "quiet": 5}, {"quiet": 0}, {"warmup": 2}):
+        refused("expected more iterations", lambda: Recorder(model, optimizer, **options))  # noqa: B023
+
+
+def ends_early():
+    """Closed before an iteration was timed, or never: rows alone, and a warning."""
+    for name, closes, says in (("early", True, "before one was timed"), ("left", False, "without close()")):
+        model = Model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        recorder = Recorder(model, optimizer, prefix=os.path.join(OUT, name), **QUICK)
+        train(4, model, optimizer)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            (recorder.close if closes else recorder._left)()
+        assert says in str(said[0].message), said
+        _, about, training = read(name)
+        assert about["iterations"] == "1" and training is None
+
+
+def main():
+    torch.set_num_threads(1)
+    capture_pytorch.time = Watch
+    torch.optim.SGD([nn.Parameter(torch.zeros(1))]).step()  # from now on its step() is heard beside Sleeping's
+    if len(sys.argv) == 3:
+        for case in (alone, refusals, ends_early):
+            case()
+        port = str(20000 + os.getpid() % 9999)
+        ranks = [subprocess.Popen([sys.executable, __file__, *sys.argv[1:], str(rank)], env={**os.environ, "MASTER_ADDR": "127.0.0.1",
+                                  "MASTER_PORT": port, "RANK": str(rank), "WORLD_SIZE": str(WORLD), "LOCAL_WORLD_SIZE": str(WORLD)})
+                 for rank in range(WORLD)]
+        assert [rank.wait() for rank in ranks] == [0] * WORLD
+        print("all cases hold")
+        return
+    dist.init_process_group("gloo")
+    reduce = dist.all_reduce
+
+    def all_reduce(*arguments, **options):
+        Watch.now += 1
+        return reduce(*arguments, **options)
+
+    capture_pytorch.dist = types.SimpleNamespace(**{**vars(dist), "all_reduce": all_reduce})
+    for case in (rows_and_bags, times, buckets, exactness, mixed, two_ranks_that_differ):
+        case()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
