@@ -213,7 +213,7 @@ static struct ss_measured_cluster begin(const struct ss_fit_problem *p,
     intra = intra || o->per_node > 1;
     inter = inter || o->nodes > 1;
     stream = stream || o->stream;
-    mpi = mpi || o->mpi;
+    mpi = mpi || ss_library_mpi(o->library);
     if (o->nodes > 1 && ss_observation_exchanges(o) && o->per_node > sharing) sharing = o->per_node;
   }
   begin_piece(&m, SS_COST_INTER, 5e-6, beta);
@@ -547,7 +547,7 @@ static void begin_at_priors(const struct ss_fit_problem *p, struct ss_measured_c
 static bool chooses(const struct ss_fit_problem *p, const struct ss_library *library) {
   for (size_t i = 0; i < p->count; i++) {
     const struct ss_observation *o = &p->list[p->at[i]];
-    if (library->kind == SS_NCCL && o->open && !o->mpi && o->nodes > 1) return true;
+    if (library->kind == SS_NCCL && o->open && !ss_library_mpi(o->library) && o->nodes > 1) return true;
   }
   return false;
 }

@@ -185,8 +185,10 @@ static bool settle_tool(struct reader *r, struct ss_error *error) {
 }
 
 static bool add_rows(struct reader *r, uint32_t ranks, uint32_t nodes, struct ss_error *error) {
-  struct ss_observation one = {
-      .stream = r->tool->size == RATE, .mpi = r->tool->title != NULL, .nodes = nodes, .per_node = ranks / nodes};
+  struct ss_observation one = {.stream = r->tool->size == RATE,
+                               .library = r->tool->title ? SS_OPEN_MPI : SS_NCCL,
+                               .nodes = nodes,
+                               .per_node = ranks / nodes};
   if (!ss_reading_suppose(r->reading, r->tool->collective, &one, error)) return false;
   for (size_t i = 0; i < r->rows; i++) {
     one.line = r->row[i].line;

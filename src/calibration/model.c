@@ -118,11 +118,11 @@ static struct played play_of(const struct ss_measured_cluster *m, const struct s
   struct played p = {.call = {.algorithm = o->algorithm,
                               .ranks = ranks,
                               .bytes = o->bytes,
-                              .rings = !o->mpi && o->nodes > 1 ? cards_of(m, o->per_node) : 1,
+                              .rings = !ss_library_mpi(o->library) && o->nodes > 1 ? cards_of(m, o->per_node) : 1,
                               .memory.sum = has_memory ? memory->cost[0].value : 0,
                               .memory.page = has_memory ? memory->cost[1].value : 0,
-                              .mpi = o->mpi}};
-  p.chosen = o->open && !o->mpi && o->nodes > 1 && ss_tuner_chooses(cluster, collective);
+                              .library = o->library}};
+  p.chosen = o->open && !ss_library_mpi(o->library) && o->nodes > 1 && ss_tuner_chooses(cluster, collective);
   if (!p.chosen) return p;
   p.choice = ss_tuner_choose(cluster, collective, ranks, o->bytes);
   p.call = ss_choice_call(cluster, p.choice, collective, ranks, o->bytes);
@@ -158,7 +158,7 @@ bool ss_observation_predict(const struct ss_measured_cluster *m, const struct ss
 
 bool ss_observation_same_call(const struct ss_observation *a, const struct ss_observation *b) {
   return a->algorithm == b->algorithm && a->nodes == b->nodes && a->per_node == b->per_node && a->bytes == b->bytes &&
-         a->stream == b->stream && a->mpi == b->mpi && a->open == b->open;
+         a->stream == b->stream && a->library == b->library && a->open == b->open;
 }
 
 uint64_t ss_observation_message(const struct ss_observation *o) {
@@ -345,7 +345,7 @@ static bool memory_term(const struct ss_measured_cluster *m, const struct ss_obs
   struct ss_pattern_call call = play_of(m, o, &cluster).call;
   double *beta = which == 0 ? &call.memory.sum : &call.memory.page, after;
   const double by = STEP * seconds / (double)(o->bytes > 0 ? o->bytes : 1);
-  if (m->pieces[SS_COST_MEMORY] == 0 || (which == 1 && !o->mpi) || o->bytes == 0) return true;
+  if (m->pieces[SS_COST_MEMORY] == 0 || (which == 1 && !ss_library_mpi(o->library)) || o->bytes == 0) return true;
   *beta += by;
   if (!ss_pattern_times(&one, 1, &call, &after, error)) return false;
   if (after - seconds > 1e-3 * STEP * seconds) add(t, SS_COST_MEMORY, which, o->bytes, (after - seconds) / by);

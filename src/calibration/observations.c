@@ -23,7 +23,7 @@ bool ss_reading_suppose(const struct ss_reading *reading, enum ss_collective col
   }
   one->supposed = collective < SS_SENDRECV;
   one->open = one->supposed && !algorithm;
-  if (one->open && collective == SS_ALLTOALL && !one->mpi) algorithm = "linear";
+  if (one->open && collective == SS_ALLTOALL && !ss_library_mpi(one->library)) algorithm = "linear";
   one->algorithm = ss_algorithm_of(collective, algorithm);
   return one->algorithm || ss_fail(error, SS_BAD_INPUT, "--suppose: %s has no algorithm \"%s\"",
                                    ss_collective_names[collective], algorithm);

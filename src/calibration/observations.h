@@ -13,11 +13,11 @@ enum { SS_OBSERVATIONS_MAX = 4096, SS_OBSERVATION_RANKS = 4096 };
 
 struct ss_observation {
   const struct ss_algorithm *algorithm;
-  bool supposed;   /* the benchmark does not say the algorithm, */
-  bool open;       /* nor does the user: small ones may have been played by another */
-  bool stream;     /* osu_bw: messages overlap, so that the start-up is none of the link's */
-  bool mpi;        /* of MPI: its own code copies within memory */
-  uint32_t source; /* which file, and where in it: */
+  bool supposed;                /* the benchmark does not say the algorithm, */
+  bool open;                    /* nor does the user: small ones may have been played by another */
+  bool stream;                  /* osu_bw: messages overlap, so that the start-up is none of the link's */
+  enum ss_library_kind library; /* whose code it is; of a benchmark's own over MPI's sends Open MPI's */
+  uint32_t source;              /* which file, and where in it: */
   uint32_t line;
   uint32_t nodes, per_node; /* ranks on each */
   uint64_t bytes;           /* as enum ss_collective has them */
@@ -60,8 +60,8 @@ void ss_observations_free(struct ss_observations *all);
 
 /* --- for the readers ----------------------------------------------------------------------------------------- */
 
-/* Gives an observation, whose `mpi` is set, the algorithm that "alltoall=linear" among what is supposed says, else
- * what is usual, in MPI or in NCCL; fails where there is no such. */
+/* Gives an observation, whose `library` is set, the algorithm that "alltoall=linear" among what is supposed says,
+ * else what is usual, in MPI or in NCCL; fails where there is no such. */
 bool ss_reading_suppose(const struct ss_reading *reading, enum ss_collective collective, struct ss_observation *one,
                         struct ss_error *error) SS_MUST_CHECK;
 /* Appends one, of the last source; or not, as its size and time have it. */

@@ -134,14 +134,16 @@ static bool read_algorithm(const struct table *t, enum ss_collective collective,
   return one->algorithm || wrong(t, error, "no such algorithm can be played:", name);
 }
 
-/* A table with a column for the library is of MPI, but for rows that name NCCL. */
-static bool is_mpi(const struct table *t) {
-  return t->column[LIBRARY] != SIZE_MAX && strncasecmp(cell_of(t, LIBRARY), "nccl", 4) != 0;
+/* A table with a column for the library is of MPI, but for rows that name NCCL: MPICH's or Cray's, else Open MPI's,
+ * as is what a benchmark plays itself (the one of models/measured took over Open MPI's code). */
+static enum ss_library_kind library_of(const struct table *t) {
+  if (t->column[LIBRARY] == SIZE_MAX || strncasecmp(cell_of(t, LIBRARY), "nccl", 4) == 0) return SS_NCCL;
+  return strcasestr(cell_of(t, LIBRARY), "mpich") ? SS_MPICH : SS_OPEN_MPI;
 }
 
 static bool read_row(struct table *t, struct ss_error *error) {
   uint64_t nodes, per_node = 1;
-  struct ss_observation one = {.line = (uint32_t)t->csv.line, .mpi = is_mpi(t)};
+  struct ss_observation one = {.line = (uint32_t)t->csv.line, .library = library_of(t)};
   if (!wanted(t)) return true;
   const enum ss_collective collective = ss_collective_of(cell_of(t, COLLECTIVE));
   if (collective == SS_COLLECTIVES) return wrong(t, error, "no collective that is known:", cell_of(t, COLLECTIVE));

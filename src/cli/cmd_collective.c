@@ -140,7 +140,7 @@ static struct ss_pattern_call call_of(const struct answer *r, size_t algorithm, 
                                   .rings = own->rings ? ss_rings_of(r->a->rings, layout) : 1,
                                   .chunks = own->chunk > 0 ? r->a->chunks : 1,
                                   .memory = ss_host_at(&r->cluster->memory, (uint64_t)bytes),
-                                  .mpi = r->cluster->memory.pieces > 0};
+                                  .library = ss_pattern_library(r->cluster)};
 }
 
 /* What one core plays in a second, roughly; and what is worth a word before it begins. */

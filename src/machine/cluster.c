@@ -67,8 +67,7 @@ uint32_t ss_cluster_window(const struct ss_cluster *cluster) {
 }
 
 bool ss_cluster_mpi(const struct ss_cluster *cluster) {
-  const enum ss_library_kind kind = cluster->library.kind;
-  return cluster->memory.pieces > 0 || kind == SS_OPEN_MPI || kind == SS_MPICH || kind == SS_CRAY_MPICH;
+  return cluster->memory.pieces > 0 || ss_library_mpi(cluster->library.kind);
 }
 
 uint32_t ss_cluster_rings(const struct ss_cluster *cluster) {

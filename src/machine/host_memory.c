@@ -8,8 +8,9 @@ struct ss_host_piece ss_host_at(const struct ss_host_memory *memory, uint64_t by
 }
 
 double ss_host_filled(struct ss_host_moves moves, uint32_t ranks) {
-  const bool power_of_two = (ranks & (ranks - 1)) == 0;
-  return moves.buffers + moves.halving * (power_of_two ? 0.5 : 1);
+  const bool power_of_two = (ranks & (ranks - 1)) == 0, one_over = ranks % 2 == 1 && ((ranks - 1) & (ranks - 2)) == 0;
+  return moves.buffers + moves.halving * (power_of_two ? 0.5 : 1) +
+         moves.halved * (power_of_two || one_over ? 0.5 : 1);
 }
 
 double ss_host_pages(const struct ss_host_piece *piece, uint64_t bytes, double filled) {

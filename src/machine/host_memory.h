@@ -25,9 +25,10 @@ struct ss_host_memory {
 };
 
 /* Buffers of all bytes that a library allocates for a call and fills, how often it copies all bytes, and buffers in
- * which nothing but what is received by halving is written: pages that nobody writes never come. */
+ * which nothing but what is received by halving is written: pages that nobody writes never come. `halved`: the same
+ * where ranks that leave send half of what they have, and not all. */
 struct ss_host_moves {
-  uint32_t buffers, copies, halving;
+  uint32_t buffers, copies, halving, halved;
 };
 
 extern const struct ss_object_spec ss_host_memory_fields;
@@ -36,7 +37,8 @@ bool ss_host_memory_read(struct ss_node node, struct ss_host_memory *out, struct
 /* The costs at a vector of so many bytes; all 0 where nothing is said. */
 struct ss_host_piece ss_host_at(const struct ss_host_memory *memory, uint64_t bytes);
 /* Buffers that are filled, of the rank that fills most: of `halving` ones half where ranks are a power of two, for
- * later messages lie within the first one's half; else all, by ranks that take in another one first. */
+ * later messages lie within the first one's half; else all, by ranks that take in another one first. Of `halved` ones
+ * half also where one rank is left over, since who takes its half in goes on with the same one. */
 double ss_host_filled(struct ss_host_moves moves, uint32_t ranks);
 /* s that the pages of so many filled buffers of `bytes` take. */
 double ss_host_pages(const struct ss_host_piece *piece, uint64_t bytes, double filled);

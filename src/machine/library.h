@@ -14,6 +14,12 @@ struct ss_cluster;
 
 enum ss_library_kind { SS_NO_LIBRARY, SS_NCCL, SS_OPEN_MPI, SS_MPICH, SS_CRAY_MPICH, SS_GLOO };
 extern const char *const ss_library_names[]; /* "none", "nccl", ...; ended by NULL */
+static inline bool ss_library_mpich(enum ss_library_kind kind) {
+  return kind == SS_MPICH || kind == SS_CRAY_MPICH;
+}
+static inline bool ss_library_mpi(enum ss_library_kind kind) {
+  return kind == SS_OPEN_MPI || ss_library_mpich(kind);
+}
 
 /* What `bytes` of a call are: */
 enum ss_collective {

@@ -111,11 +111,12 @@ static bool right(const struct rank *r) {
   return true;
 }
 
-static void prove(const struct ss_algorithm *algorithm, uint32_t me, uint32_t ranks, uint32_t chunks) {
+static void prove(const struct ss_algorithm *algorithm, enum ss_library_kind library, uint32_t me, uint32_t ranks,
+                  uint32_t chunks) {
   static struct rank r;
   struct ss_error error = {.text = "ends with something else"};
   const struct ss_pattern_call call = {
-      .algorithm = algorithm, .ranks = ranks, .bytes = (uint64_t)UNITS * KIB, .chunks = chunks};
+      .algorithm = algorithm, .ranks = ranks, .bytes = (uint64_t)UNITS * KIB, .chunks = chunks, .library = library};
   memset(&r, 0, sizeof r);
   r = (struct rank){.player = {.play = play},
                     .me = me,
@@ -129,8 +130,8 @@ static void prove(const struct ss_algorithm *algorithm, uint32_t me, uint32_t ra
   }
   r.last = me;
   if (ss_pattern_play(&call, 1, &r.player, &error) && right(&r)) return;
-  fprintf(stderr, "rank %u of %u: %s of %s, %u chunks: %s\n", me, ranks, algorithm->name,
-          r.reduces ? "reduce" : "broadcast", chunks, error.text);
+  fprintf(stderr, "rank %u of %u: %s's %s of %s, %u chunks: %s\n", me, ranks, ss_library_names[library],
+          algorithm->name, r.reduces ? "reduce" : "broadcast", chunks, error.text);
   MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
 }
 
@@ -144,7 +145,8 @@ int main(int count, char **arguments) {
   for (size_t i = 0; i < algorithms; i++)
     for (uint32_t chunks = 1; chunks <= (list[i].rings ? 7 : 1); chunks += 3)
       if (list[i].collective == SS_BROADCAST || list[i].collective == SS_REDUCE)
-        prove(&list[i], (uint32_t)me, (uint32_t)ranks, chunks);
+        for (int k = SS_NO_LIBRARY; k <= SS_MPICH; k++)
+          prove(&list[i], (enum ss_library_kind)k, (uint32_t)me, (uint32_t)ranks, chunks);
   MPI_Finalize();
   return EXIT_SUCCESS;
 }

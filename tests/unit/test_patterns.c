@@ -15,7 +15,7 @@ struct made {
   enum ss_collective collective;
   uint32_t ranks, per_node, nics, window, rings, chunks;
   uint64_t bytes;
-  bool mpi;
+  enum ss_library_kind library;
 };
 
 static double time_of(const struct made *m) {
@@ -32,7 +32,7 @@ static double time_of(const struct made *m) {
                                        .chunks = m->chunks,
                                        .memory.sum = SUM,
                                        .memory.page = PAGE,
-                                       .mpi = m->mpi};
+                                       .library = m->library};
   double seconds = 0;
   struct ss_error error;
   assert_non_null(call.algorithm);
@@ -41,7 +41,7 @@ static double time_of(const struct made *m) {
 }
 
 static double flat(enum ss_collective collective, const char *algorithm, uint32_t ranks, uint64_t bytes) {
-  return time_of(&(struct made){algorithm, collective, ranks, 1, 1, 1, 0, 0, bytes, false});
+  return time_of(&(struct made){algorithm, collective, ranks, 1, 1, 1, 0, 0, bytes, SS_NO_LIBRARY});
 }
 
 static void near(double got, double wanted, const char *what, uint32_t ranks, uint64_t bytes) {
@@ -68,6 +68,11 @@ static double halves(uint64_t bytes, uint32_t core) {
   return sum;
 }
 
+/* A pair exchanges halves, sums them, and one of it gets the other's. */
+static double folded(uint64_t bytes) {
+  return 2 * ALPHA + share(bytes, 2) * (2 * BETA + SUM);
+}
+
 TEST(rings_and_exchanges) {
   struct dice dice = {.seed = 1};
   for (int i = 0; i < DRAWS; i++) {
@@ -90,8 +95,8 @@ TEST(broadcasts_and_reductions) {
   for (int i = 0; i < DRAWS; i++) {
     const uint32_t P = 2 + dice_below(&dice, RANKS_MAX - 2), K = 1 + dice_below(&dice, 20);
     const uint64_t M = 1 + dice_below(&dice, 1 << 20);
-    const struct made chain = {"ring", SS_BROADCAST, P, 1, 1, 1, 0, K, M, false},
-                      back = {"ring", SS_REDUCE, P, 1, 1, 1, 0, K, M, false};
+    const struct made chain = {"ring", SS_BROADCAST, P, 1, 1, 1, 0, K, M, SS_NO_LIBRARY},
+                      back = {"ring", SS_REDUCE, P, 1, 1, 1, 0, K, M, SS_NO_LIBRARY};
     uint32_t Q = 1;
     while (2 * Q <= P) Q *= 2;
     const bool folds = Q < P;
@@ -102,8 +107,8 @@ TEST(broadcasts_and_reductions) {
     near(flat(SS_REDUCE, "binomial", P, M), log_up(P) * (whole + sum), "reduce binomial", P, M);
     near(flat(SS_BROADCAST, "scatter_allgather", P, M),
          (log_up(P) + P - 1) * ALPHA + 2 * (P - 1) * share(M, P) * BETA, "broadcast scattered", P, M);
-    near(flat(SS_REDUCE, "rabenseifner", P, M),
-         folds * (whole + sum) + 2 * log_up(Q) * ALPHA + halved * (2 * BETA + SUM), "reduce rabenseifner", P, M);
+    near(flat(SS_REDUCE, "rabenseifner", P, M), folds * folded(M) + 2 * log_up(Q) * ALPHA + halved * (2 * BETA + SUM),
+         "reduce rabenseifner", P, M);
   }
   const uint64_t step = 1 << 19; /* pieces of NCCL's, where nobody says chunks, 256 at most */
   for (uint64_t chunks = 1; chunks < 300; chunks += 13) {
@@ -124,7 +129,7 @@ TEST(doublings) {
     near(flat(SS_ALLREDUCE, "recursive_doubling", P, M), (rounds + 2 * folds) * whole + (rounds + folds) * sum,
          "allreduce doubling", P, M);
     near(flat(SS_ALLREDUCE, "rabenseifner", P, M),
-         2 * rounds * ALPHA + 2 * halved * BETA + halved * SUM + folds * (2 * whole + sum), "rabenseifner", P, M);
+         2 * rounds * ALPHA + 2 * halved * BETA + halved * SUM + folds * (whole + folded(M)), "rabenseifner", P, M);
     near(flat(SS_REDUCE_SCATTER, "recursive_halving", P, M),
          rounds * ALPHA + halved * (BETA + SUM) + folds * (whole + sum + ALPHA + share(M, P) * BETA), "halving", P,
          M);
@@ -150,7 +155,7 @@ TEST(alltoall_by_bruck) {
 /* All posted: one start-up, and all bytes through a port. */
 TEST(posted_at_once) {
   for (uint32_t P = 2; P < RANKS_MAX; P += 5) {
-    const struct made m = {"linear", SS_ALLTOALL, P, 1, 1, UINT32_MAX, 0, 0, 1000 * P, false};
+    const struct made m = {"linear", SS_ALLTOALL, P, 1, 1, UINT32_MAX, 0, 0, 1000 * P, SS_NO_LIBRARY};
     near(time_of(&m), ALPHA + (P - 1) * 1000 * BETA, "posted at once", P, m.bytes);
   }
 }
@@ -161,7 +166,7 @@ TEST(memory_of_mpi) {
   for (int i = 0; i < 2; i++) {
     const uint64_t M = i ? large : small;
     const double b = (double)M, pages = i ? PAGE * b : 0;
-    struct made m = {"recursive_doubling", SS_ALLREDUCE, 4, 1, 1, 1, 0, 0, M, true};
+    struct made m = {"recursive_doubling", SS_ALLREDUCE, 4, 1, 1, 1, 0, 0, M, SS_OPEN_MPI};
     near(time_of(&m), 2 * (ALPHA + b * BETA) + 2 * SUM * b + 4.0 / 3 * SUM * b + pages, "doubling with copies", 4, M);
     m.algorithm = "ring";
     near(time_of(&m), 6 * (ALPHA + b / 4 * BETA) + 0.75 * SUM * b + 2.0 / 3 * SUM * b, "ring with copies", 4, M);
@@ -191,12 +196,79 @@ static double written_by_halving(uint32_t P) {
   return (double)most / UNITS;
 }
 
+/* Addresses of the buffer that Rabenseifner's halves are received in: low ranks keep low halves, neighbours first.
+ * Who takes in half of another rank gets the low one. */
+static double written_by_neighbours(uint32_t P) {
+  enum { UNITS = 4096 };
+  uint32_t core = 1, most = 0;
+  while (2 * core <= P) core *= 2;
+  for (uint32_t rank = 0; rank < core; rank++) {
+    bool written[UNITS] = {false};
+    uint32_t from = 0, to = UNITS, count = 0;
+    for (uint32_t i = 0; rank < P - core && i < UNITS / 2; i++) written[i] = true;
+    for (uint32_t mask = 1; mask < core; mask *= 2) {
+      if (rank & mask) from += (to - from) / 2;
+      else to -= (to - from) / 2;
+      for (uint32_t i = from; i < to; i++) written[i] = true;
+    }
+    for (uint32_t i = 0; i < UNITS; i++) count += written[i];
+    most = count > most ? count : most;
+  }
+  return (double)most / UNITS;
+}
+
+/* Open MPI's pairs exchange halves, MPICH's hand over all, and receive it in the buffer. */
+TEST(rabenseifner_of_two_libraries) {
+  const uint64_t M = (uint64_t)64 << 20;
+  const double b = (double)M, whole = ALPHA + b * BETA;
+  for (uint32_t P = 2; P < RANKS_MAX; P++) {
+    uint32_t core = 1;
+    while (2 * core <= P) core *= 2;
+    const bool folds = core < P;
+    struct made m = {"rabenseifner", SS_ALLREDUCE, P, 1, 1, 1, 0, 0, M, SS_OPEN_MPI};
+    const double moved = 2.0 / 3 * SUM * b + 2 * log_up(core) * ALPHA + halves(M, core) * (2 * BETA + SUM);
+    near(time_of(&m), moved + PAGE * b * written_by_neighbours(P) + folds * (folded(M) + whole), "Open MPI", P, M);
+    m.library = SS_MPICH;
+    near(time_of(&m), moved + PAGE * b * (folds ? 1 : 0.5) + folds * (2 * whole + SUM * b), "MPICH", P, M);
+  }
+}
+
+/* Open MPI's: rank r hears of r without its highest bit, once that has sent all that it sends, through one port. */
+static double posted_below(uint32_t r, uint32_t P, double each) {
+  uint32_t below = 0;
+  double last = 0;
+  for (uint32_t bit = 1; bit < P; bit *= 2) below += bit > r && r + bit < P;
+  for (uint32_t bit = 1; bit < P; bit *= 2)
+    if (bit > r && r + bit < P) last = fmax(last, posted_below(r + bit, P, each));
+  return below > 0 ? ALPHA + below * each + last : 0;
+}
+
+TEST(broadcasts_of_two_libraries) {
+  for (uint32_t P = 2; P < RANKS_MAX; P++) {
+    struct made m = {"binomial", SS_BROADCAST, P, 1, 1, 1, 0, 0, 1 << 20, SS_OPEN_MPI};
+    const double each = (1 << 20) * BETA;
+    near(time_of(&m), posted_below(0, P, each), "Open MPI's broadcast", P, m.bytes);
+    m.library = SS_MPICH;
+    near(time_of(&m), log_up(P) * (ALPHA + each), "MPICH's broadcast", P, m.bytes);
+  }
+}
+
+/* What MPICH copies: doubling once, and a Bruck all-gather once, out of a buffer of all bytes. */
+TEST(memory_of_mpich) {
+  const uint64_t M = (uint64_t)32 << 20;
+  const double b = (double)M;
+  struct made m = {"recursive_doubling", SS_ALLREDUCE, 4, 1, 1, 1, 0, 0, M, SS_MPICH};
+  near(time_of(&m), 2 * (ALPHA + b * BETA) + 2 * SUM * b + 2.0 / 3 * SUM * b + PAGE * b, "doubling", 4, M);
+  m = (struct made){"bruck", SS_ALLGATHER, 4, 1, 1, 1, 0, 0, M, SS_MPICH};
+  near(time_of(&m), 2 * ALPHA + 0.75 * b * BETA + 2.0 / 3 * SUM * b + PAGE * b, "Bruck", 4, M);
+}
+
 TEST(halves_fill_half_a_buffer) {
   const uint64_t M = (uint64_t)64 << 20;
   for (uint32_t P = 2; P < RANKS_MAX; P++) {
     uint32_t core = 1;
     while (2 * core <= P) core *= 2;
-    const struct made m = {"recursive_halving", SS_REDUCE_SCATTER, P, 1, 1, 1, 0, 0, M, true};
+    const struct made m = {"recursive_halving", SS_REDUCE_SCATTER, P, 1, 1, 1, 0, 0, M, SS_OPEN_MPI};
     const double b = (double)M, fold = core < P ? 2 * ALPHA + b * (BETA + SUM) + share(M, P) * BETA : 0;
     const double halving = log_up(core) * ALPHA + halves(M, core) * (BETA + SUM);
     const double pages = PAGE * b * (1 + written_by_halving(P));
@@ -209,7 +281,7 @@ TEST(halves_fill_half_a_buffer) {
 /* A ring leaves each node by one card; several, each by its own, are as many times as fast. */
 TEST(rings_use_cards) {
   for (uint32_t cards = 1; cards <= 4; cards *= 2) {
-    const struct made m = {"ring", SS_ALLGATHER, 16, 4, cards, 1, cards, 0, 16 << 20, false};
+    const struct made m = {"ring", SS_ALLGATHER, 16, 4, cards, 1, cards, 0, 16 << 20, SS_NO_LIBRARY};
     near(time_of(&m), 15 * (ALPHA + (double)(1 << 20) / cards * BETA), "rings", 16, m.bytes);
   }
 }
@@ -223,7 +295,7 @@ TEST(chains_use_cards) {
     const uint32_t g = dice_between(&dice, 2, 6), nodes = dice_between(&dice, 2, 6), P = g * nodes;
     const uint32_t K = dice_between(&dice, 1, 9);
     const uint64_t each = dice_between(&dice, 1, 1 << 20);
-    const struct made one = {"ring", SS_BROADCAST, P, g, g, 1, 0, K, K * each, false};
+    const struct made one = {"ring", SS_BROADCAST, P, g, g, 1, 0, K, K * each, SS_NO_LIBRARY};
     const double far = ALPHA + (double)each * BETA, near_by = inside + (double)each * fast;
     near(time_of(&one), (nodes - 2 + K) * far + (P - nodes) * near_by, "a chain of nodes", P, each);
     for (int reduces = 0; reduces < 2; reduces++) {
@@ -232,7 +304,8 @@ TEST(chains_use_cards) {
       all.chunks = 64;
       all.bytes = (uint64_t)g * 64 << 20;
       all.collective = reduces ? SS_REDUCE : SS_BROADCAST;
-      struct ss_pattern_call call = {ss_algorithm_of(all.collective, "ring"), P, all.bytes, g, 64, .mpi = false};
+      struct ss_pattern_call call = {
+          ss_algorithm_of(all.collective, "ring"), P, all.bytes, g, 64, .library = SS_NCCL};
       assert_true(ss_pattern_messages(&call, g) == 64.0 * g * (P - 1));
       const double cards = time_of(&all);
       all.nics = 1;
@@ -248,17 +321,17 @@ TEST(exchanges_go_by_node) {
   static const uint32_t nodes[] = {2, 5}, per_node[] = {2, 4};
   for (int i = 0; i < 4; i++) {
     const uint32_t n = nodes[i % 2], g = per_node[i / 2], P = n * g;
-    struct made m = {"linear", SS_ALLTOALL, P, g, g, 1, 0, 0, 100000 * P, false};
+    struct made m = {"linear", SS_ALLTOALL, P, g, g, 1, 0, 0, 100000 * P, SS_NO_LIBRARY};
     const double inter = ALPHA + 100000 * BETA, intra = ALPHA / 10 + 100000 * BETA / 100;
     near(time_of(&m), (g - 1) * intra + (P - g) * inter, "alltoall by nodes", P, m.bytes);
-    m.mpi = true;
+    m.library = SS_OPEN_MPI;
     assert_true(time_of(&m) > (P - g + 0.9) * inter);
   }
 }
 
 /* Four ranks share a card: what leaves the node goes through it. */
 TEST(exchanges_share_cards) {
-  const struct made m = {"linear", SS_ALLTOALL, 8, 4, 1, UINT32_MAX, 0, 0, 8 << 20, false};
+  const struct made m = {"linear", SS_ALLTOALL, 8, 4, 1, UINT32_MAX, 0, 0, 8 << 20, SS_NO_LIBRARY};
   near(time_of(&m), ALPHA + 16 * (double)(1 << 20) * BETA, "shared card", 8, m.bytes);
 }
 
@@ -276,10 +349,10 @@ TEST(small_trees) {
 /* Depth is logarithmic, and chunks pass behind one another: neither bytes nor start-ups grow with ranks as a ring's.
  */
 TEST(large_trees) {
-  const struct made small = {"trees", SS_ALLREDUCE, 256, 1, 1, 1, 0, 1, 8, false};
+  const struct made small = {"trees", SS_ALLREDUCE, 256, 1, 1, 1, 0, 1, 8, SS_NO_LIBRARY};
   assert_true(time_of(&small) < flat(SS_ALLREDUCE, "ring", 256, 8) / 10);
   assert_true(time_of(&small) >= 2 * 8 * ALPHA); /* up and down the 8 levels that 256 nodes have at least */
-  const struct made large = {"trees", SS_ALLREDUCE, 64, 1, 1, 1, 0, 64, (uint64_t)1 << 30, false};
+  const struct made large = {"trees", SS_ALLREDUCE, 64, 1, 1, 1, 0, 64, (uint64_t)1 << 30, SS_NO_LIBRARY};
   assert_true(time_of(&large) > 2 * (double)large.bytes * BETA * 63 / 64); /* no all-reduce sends less */
   assert_true(time_of(&large) < 3 * flat(SS_ALLREDUCE, "ring", 64, (uint64_t)1 << 30));
 }
@@ -295,7 +368,8 @@ TEST(trees_use_cards) {
         .model = "fair", .gpus_per_node = g, .nics = g, .window = UINT32_MAX, .has_intra = true};
     many.inter = many.exchange = (struct ss_link){ALPHA, BETA};
     many.intra = (struct ss_link){ALPHA / 10, BETA / 1e12};
-    struct ss_pattern_call call = {ss_algorithm_of(SS_ALLREDUCE, "trees"), g * nodes, bytes, g, chunks, .mpi = false};
+    struct ss_pattern_call call = {
+        ss_algorithm_of(SS_ALLREDUCE, "trees"), g * nodes, bytes, g, chunks, .library = SS_NCCL};
     const struct ss_cluster *all = &many;
     struct ss_error error;
     double of_many, of_one;
@@ -327,6 +401,6 @@ TEST(sizes_are_told) {
       .algorithm = ss_algorithm_of(SS_ALLREDUCE, "rabenseifner"), .ranks = 8, .bytes = 800};
   assert_int_equal(ss_pattern_sizes(&call, 1, sizes), 3);
   for (uint32_t i = 0; i < 3; i++) assert_int_equal(sizes[i].bytes, 400 >> i);
-  assert_int_equal(ss_pattern_sizes(&call, 2, sizes), 3); /* neighbours exchange the smallest inside nodes */
-  assert_true(sizes[2].intra && !sizes[0].intra && !sizes[1].intra);
+  assert_int_equal(ss_pattern_sizes(&call, 2, sizes), 3); /* neighbours exchange the largest inside nodes */
+  assert_true(sizes[0].intra && !sizes[1].intra && !sizes[2].intra);
 }

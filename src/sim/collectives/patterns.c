@@ -11,6 +11,7 @@
 /* A call while it is played. */
 struct ss_pattern_stage {
   const struct ss_pattern_call *call;
+  bool mpi;
   struct ss_player *player;
   struct ss_arena arena; /* of its arrays */
   uint32_t ranks, rings;
@@ -65,23 +66,23 @@ static bool add(struct ss_pattern_stage *s, uint64_t bytes, struct ss_error *err
 }
 
 static bool copy(struct ss_pattern_stage *s, uint64_t bytes, struct ss_error *error) {
-  return !s->call->mpi || work(s, s->call->memory.sum * (double)bytes * 2 / 3, error);
+  return !s->mpi || work(s, s->call->memory.sum * (double)bytes * 2 / 3, error);
 }
 
-/* What Open MPI does within memory: allocates and fills buffers of all bytes, and copies all bytes. */
+/* What an MPI does within memory: allocates and fills buffers of all bytes, and copies all bytes. */
 static bool move_within(struct ss_pattern_stage *s, struct ss_host_moves moves, struct ss_error *error) {
   const uint64_t bytes = s->call->bytes;
   const double filled = ss_host_filled(moves, s->ranks);
-  return (!s->call->mpi || work(s, ss_host_pages(&s->call->memory, bytes, filled), error)) &&
+  return (!s->mpi || work(s, ss_host_pages(&s->call->memory, bytes, filled), error)) &&
          copy(s, moves.copies * bytes, error);
 }
 
 /* --- phases ------------------------------------------------------------------------------------------------ */
 
-/* What each message of a phase carries: all bytes, one of P blocks, as many blocks as the step moves, or of as many
- * parts as there are core positions that hold other parts than its sender then, one; CORE: the same, and the step is
- * one of core positions. */
-enum amount { NOTHING, WHOLE, BLOCK, BLOCKS, HALVES, CORE };
+/* What each message of a phase carries: all bytes, half of them, one of P blocks, as many blocks as the step moves,
+ * or of as many parts as there are core positions that hold other parts than its sender then, one; CORE: the same,
+ * and the step is one of core positions. */
+enum amount { NOTHING, WHOLE, HALF, BLOCK, BLOCKS, HALVES, CORE };
 
 /* What is done with it: what comes is kept where it is, or added; or what goes and what comes is copied. */
 enum then { KEEP, ADD, PACK };
@@ -97,6 +98,7 @@ static uint64_t bytes_of(const struct ss_pattern_stage *s, enum amount amount, c
   switch (amount) {
   case NOTHING: return 0;
   case WHOLE: break;
+  case HALF: return share(s->call->bytes, 2);
   case BLOCK: return block;
   case BLOCKS: return block * ss_step_move(step, 0).count;
   case HALVES: return share(s->call->bytes, step->fold.Q / step->by);
@@ -123,9 +125,10 @@ static bool play_rings(struct ss_pattern_stage *s, uint64_t bytes, struct ss_err
 static bool play_step(struct ss_pattern_stage *s, const struct ss_step *step, enum amount amount, uint64_t bytes,
                       struct ss_error *error) {
   const bool core = amount == CORE, unlike = amount == BLOCKS && step->phase == SS_SCATTER;
-  const struct ss_fold fold = {.q = s->ranks - step->size, .even = true};
+  struct ss_fold fold = ss_fold_of(s->ranks);
   struct ss_round round = {.messages = {.count = step->moves, .from = s->from, .to = s->to, .each = bytes},
                            .dependent = true};
+  fold.even = fold.near = true;
   if (s->rings > 1) return play_rings(s, bytes, error);
   if (ss_step_shift(step) > 0) return shift(s, ss_step_shift(step), bytes, true, false, error);
   for (uint32_t i = 0; i < step->moves; i++) {
@@ -138,11 +141,14 @@ static bool play_step(struct ss_pattern_stage *s, const struct ss_step *step, en
   return play(s, &round, error);
 }
 
-static bool play_phases(struct ss_pattern_stage *s, const struct ss_pattern_phase *phase, struct ss_error *error) {
+/* `near`: the largest halves are exchanged with neighbours. */
+static bool play_list(struct ss_pattern_stage *s, const struct ss_pattern_phase *phase, bool near,
+                      struct ss_error *error) {
   for (; phase->amount != NOTHING; phase++) {
     const uint32_t core = ss_fold_of(s->ranks).Q;
     struct ss_step step = ss_steps_of(phase->phase, phase->amount == CORE ? core : s->ranks);
     step.fold.even = true;
+    step.fold.near = near;
     while (ss_step_next(&step)) {
       const uint64_t bytes = bytes_of(s, phase->amount, &step);
       if (!play_step(s, &step, phase->amount, bytes, error) ||
@@ -152,6 +158,32 @@ static bool play_phases(struct ss_pattern_stage *s, const struct ss_pattern_phas
     }
   }
   return true;
+}
+
+static bool play_phases(struct ss_pattern_stage *s, const struct ss_pattern_phase *phase, struct ss_error *error) {
+  return play_list(s, phase, false, error);
+}
+
+/* Sums by halving and doubling. Ranks beyond a power of two: Rabenseifner's pairs, and Open MPI's, each sum one half,
+ * and who leaves sends its own; MPICH's hand over all that they have. */
+static bool play_halves(struct ss_pattern_stage *s, const struct ss_pattern_phase *core, struct ss_error *error) {
+  static const struct ss_pattern_phase halves[] = {
+      {HALF, SS_FOLD_SWAP, ADD}, {HALF, SS_FOLD_IN, KEEP}, {NOTHING, SS_RING, KEEP}};
+  static const struct ss_pattern_phase all[] = {{WHOLE, SS_FOLD_IN, ADD}, {NOTHING, SS_RING, KEEP}};
+  return play_list(s, ss_library_mpich(s->call->library) ? all : halves, true, error) &&
+         play_list(s, core, true, error);
+}
+
+static bool allreduce_rabenseifner(struct ss_pattern_stage *s, struct ss_error *error) {
+  static const struct ss_pattern_phase core[] = {
+      {HALVES, SS_HALVE, ADD}, {HALVES, SS_DOUBLE, KEEP}, {WHOLE, SS_FOLD_OUT, KEEP}, {NOTHING, SS_RING, KEEP}};
+  return play_halves(s, core, error);
+}
+
+static bool reduce_rabenseifner(struct ss_pattern_stage *s, struct ss_error *error) {
+  static const struct ss_pattern_phase core[] = {
+      {HALVES, SS_HALVE, ADD}, {CORE, SS_GATHER, KEEP}, {NOTHING, SS_RING, KEEP}};
+  return play_halves(s, core, error);
 }
 
 static const struct ss_pattern_phase gather_ring[] = {{BLOCK, SS_RING, KEEP}, {NOTHING, SS_RING, KEEP}};
@@ -184,7 +216,7 @@ static bool exchange_by_node(struct ss_pattern_stage *s, struct ss_error *error)
 
 /* Sends and receives posted one after the other, as many under way as the cluster's window allows. */
 static bool exchange_posted(struct ss_pattern_stage *s, struct ss_error *error) {
-  if (!s->call->mpi && s->gpus_per_node > 1 && s->ranks % s->gpus_per_node == 0) return exchange_by_node(s, error);
+  if (!s->mpi && s->gpus_per_node > 1 && s->ranks % s->gpus_per_node == 0) return exchange_by_node(s, error);
   for (uint32_t by = 1; by < s->ranks; by++)
     if (!shift(s, by, share(s->call->bytes, s->ranks), by == 1, true, error)) return false;
   return true;
@@ -281,6 +313,26 @@ static bool reduce_chains(struct ss_pattern_stage *s, struct ss_error *error) {
   return play_chains(s, false, error);
 }
 
+/* --- broadcast ---------------------------------------------------------------------------------------------- */
+
+/* Open MPI's (ompi_coll_base_topo_build_bmtree; bcast_intra_generic): above rank r is r without its highest bit, and
+ * a rank that has the vector posts it to all that are below it at once. MPICH's sends to one after the other, those
+ * above the most ranks first, and above r is r without its lowest bit. */
+static bool broadcast_binomial(struct ss_pattern_stage *s, struct ss_error *error) {
+  static const struct ss_pattern_phase in_turn[] = {{WHOLE, SS_SCATTER, KEEP}, {NOTHING, SS_RING, KEEP}};
+  if (s->call->library != SS_OPEN_MPI) return play_phases(s, in_turn, error);
+  for (uint32_t depth = 1, count = 1; count > 0; depth++) {
+    count = 0;
+    for (uint32_t r = 1; r < s->ranks; r++) {
+      if (__builtin_popcount(r) != (int)depth) continue;
+      s->from[count] = r - (1U << (31 - __builtin_clz(r)));
+      s->to[count++] = r;
+    }
+    if (count > 0 && !listed(s, count, s->call->bytes, error)) return false;
+  }
+  return true;
+}
+
 /* --- the table --------------------------------------------------------------------------------------------- */
 
 enum { PHASES_MOST = 4 };
@@ -298,16 +350,16 @@ static const struct ss_algorithm algorithms[] = {
     {SS_ALLREDUCE, "ring", "", true, 0, .before = {.copies = 1},
      PHASES({BLOCK, SS_RING, ADD}, {BLOCK, SS_RING, KEEP})},
     {SS_ALLREDUCE, "recursive_doubling", "", false, 0, .before = {.buffers = 1, .copies = 1}, .after = {.copies = 1},
+     .mpich = {.buffers = 1, .copies = 1},
      PHASES({WHOLE, SS_FOLD_IN, ADD}, {WHOLE, SS_DOUBLE, ADD}, {WHOLE, SS_FOLD_OUT, KEEP})},
-    {SS_ALLREDUCE, "rabenseifner", " redscat_allgather ", false, 0, .before = {.copies = 1, .halving = 1},
-     PHASES({WHOLE, SS_FOLD_IN, ADD}, {HALVES, SS_HALVE, ADD}, {HALVES, SS_DOUBLE, KEEP},
-            {WHOLE, SS_FOLD_OUT, KEEP})},
+    {SS_ALLREDUCE, "rabenseifner", " redscat_allgather ", false, 0, .before = {.copies = 1, .halved = 1},
+     .mpich = {.copies = 1, .halving = 1}, .play = allreduce_rabenseifner},
     {SS_ALLREDUCE, "trees", " tree double_binary_tree ", true, SS_ONE_CHUNK, .play = allreduce_trees},
     {SS_ALLGATHER, "ring", "", true, 0, .phases = gather_ring},
     {SS_ALLGATHER, "recursive_doubling", "", false, 0,
      PHASES({BLOCK, SS_FOLD_IN, KEEP}, {HALVES, SS_DOUBLE, KEEP}, {WHOLE, SS_FOLD_OUT, KEEP})},
     {SS_ALLGATHER, "bruck", " k_bruck ", false, 0, PHASES({BLOCKS, SS_BRUCK, KEEP}),
-     .after = {.buffers = 1, .copies = 2}},
+     .after = {.buffers = 1, .copies = 2}, .mpich = {.buffers = 1, .copies = 1}},
     {SS_ALLGATHER, "neighbor_exchange", " neighbor ", false, 0, .play = allgather_neighbours},
     {SS_ALLGATHER, "linear", " direct ", false, 0, .play = exchange_posted},
     {SS_REDUCE_SCATTER, "ring", "", true, 0, .before = {.buffers = 1, .copies = 1}, PHASES({BLOCK, SS_RING, ADD})},
@@ -319,23 +371,30 @@ static const struct ss_algorithm algorithms[] = {
     {SS_ALLTOALL, "bruck", " modified_bruck ", false, 0, .before = {.buffers = 2, .copies = 1},
      PHASES({BLOCKS, SS_TURN, PACK}), .after = {.copies = 1}},
     {SS_BROADCAST, "ring", " chain pipeline ", true, nccl_step, .play = broadcast_chains},
-    {SS_BROADCAST, "binomial", "", false, 0, PHASES({WHOLE, SS_SCATTER, KEEP})},
+    {SS_BROADCAST, "binomial", "", false, 0, .play = broadcast_binomial},
     {SS_BROADCAST, "scatter_allgather", " scatter_allgather_ring ", false, 0,
      PHASES({BLOCKS, SS_SCATTER, KEEP}, {BLOCK, SS_RING, KEEP})},
     {SS_REDUCE, "ring", " chain pipeline ", true, nccl_step, .play = reduce_chains},
     {SS_REDUCE, "binomial", "", false, 0, PHASES({WHOLE, SS_GATHER, ADD})},
     {SS_REDUCE, "rabenseifner", " reduce_scatter_gather ", false, 0,
-     .before = {.buffers = 1, .copies = 1, .halving = 1},
-     PHASES({WHOLE, SS_FOLD_IN, ADD}, {HALVES, SS_HALVE, ADD}, {CORE, SS_GATHER, KEEP})},
+     .before = {.buffers = 1, .copies = 1, .halved = 1}, .mpich = {.buffers = 1, .copies = 1, .halving = 1},
+     .play = reduce_rabenseifner},
     {SS_SENDRECV, "shift", "", false, 0, .play = sendrecv},
     {SS_PING_PONG, "message", "", false, 0, .play = ping_pong},
 };
 
 static bool play_call(struct ss_pattern_stage *s, struct ss_error *error) {
-  const struct ss_algorithm *algorithm = s->call->algorithm;
-  return move_within(s, algorithm->before, error) &&
-         (algorithm->play ? algorithm->play(s, error) : play_phases(s, algorithm->phases, error)) &&
-         move_within(s, algorithm->after, error);
+  const struct ss_algorithm *a = s->call->algorithm;
+  const struct ss_host_moves none = {0};
+  const bool mpich = ss_library_mpich(s->call->library) && memcmp(&a->mpich, &none, sizeof none) != 0;
+  return move_within(s, mpich ? a->mpich : a->before, error) &&
+         (a->play ? a->play(s, error) : play_phases(s, a->phases, error)) &&
+         move_within(s, mpich ? none : a->after, error);
+}
+
+enum ss_library_kind ss_pattern_library(const struct ss_cluster *cluster) {
+  const enum ss_library_kind kind = cluster->library.kind;
+  return ss_library_mpi(kind) ? kind : cluster->memory.pieces > 0 ? SS_OPEN_MPI : SS_NO_LIBRARY;
 }
 
 const struct ss_algorithm *ss_algorithms(size_t *count) {
@@ -389,6 +448,7 @@ static bool open_stage(struct ss_pattern_stage *s, const struct ss_pattern_call 
                        struct ss_error *error) {
   const uint32_t rings = rings_of(call);
   *s = (struct ss_pattern_stage){.call = call,
+                                 .mpi = ss_library_mpi(call->library),
                                  .ranks = call->ranks,
                                  .rings = rings,
                                  .gpus_per_node = gpus_per_node,
@@ -412,8 +472,8 @@ bool ss_pattern_play(const struct ss_pattern_call *call, uint32_t gpus_per_node,
   return ok;
 }
 
-bool ss_pattern_times(const struct ss_cluster *const *clusters, uint32_t count, const struct ss_pattern_call *call,
-                      double *seconds, struct ss_error *error) {
+static bool times(const struct ss_cluster *const *clusters, uint32_t count, const struct ss_pattern_call *call,
+                  double *seconds, struct ss_error *error) {
   struct ss_engine engine;
   if (!ss_engine_open_each(&engine, clusters, count, (struct ss_engine_size){call->ranks, 0, rings_of(call)}, error))
     return false;
@@ -421,6 +481,19 @@ bool ss_pattern_times(const struct ss_cluster *const *clusters, uint32_t count, 
   for (uint32_t i = 0; ok && i < count; i++) seconds[i] = ss_engine_tally(&engine, i).time;
   ss_engine_close(&engine);
   return ok;
+}
+
+bool ss_pattern_times(const struct ss_cluster *const *clusters, uint32_t count, const struct ss_pattern_call *call,
+                      double *seconds, struct ss_error *error) {
+  if (call->library != SS_OPEN_MPI || call->algorithm->play != broadcast_binomial)
+    return times(clusters, count, call, seconds, error);
+  for (uint32_t i = 0; i < count; i++) { /* what is posted at once is under way at once */
+    struct ss_cluster posted = *clusters[i];
+    const struct ss_cluster *const one = &posted;
+    posted.chain_window = UINT32_MAX;
+    if (!times(&one, 1, call, &seconds[i], error)) return false;
+  }
+  return true;
 }
 
 /* --- sizes ------------------------------------------------------------------------------------------------- */

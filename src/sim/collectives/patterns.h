@@ -2,8 +2,8 @@
  *
  * A pattern says how long a collective takes; it need not end with a sum, and so is no scheme. Rounds are those of
  * Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH" (2005), and of Open
- * MPI's coll/base, whose copies within memory are charged as well; the two trees are those of steps.h, which NCCL has
- * too. Schemes play the same steps with payloads (collectives.h). */
+ * MPI's coll/base; what either library copies within memory is charged as well; the two trees are those of steps.h,
+ * which NCCL has too. Schemes play the same steps with payloads (collectives.h). */
 #pragma once
 
 #include "base/error.h"
@@ -22,7 +22,8 @@ struct ss_algorithm {
   bool rings;                            /* may be played as several rings, or pairs of trees, side by side */
   uint64_t chunk;                        /* bytes of those that go one behind the other, by default: SS_ONE_CHUNK; 0:
                                             there are no chunks */
-  struct ss_host_moves before, after;    /* of Open MPI, within a rank's memory */
+  struct ss_host_moves before, after;    /* of Open MPI, within a rank's memory; of MPICH where it has others: */
+  struct ss_host_moves mpich;            /* before it begins */
   const struct ss_pattern_phase *phases; /* its steps (sim/collectives/steps.h); NULL: */
   bool (*play)(struct ss_pattern_stage *stage, struct ss_error *error);
 };
@@ -46,9 +47,12 @@ struct ss_pattern_call {
   uint32_t rings;  /* side by side, each with its share of the bytes and with ports of its own; ring i leaves a node
                       by its i-th card, as do both of its trees. 0 is 1 */
   uint32_t chunks; /* that pass through a tree or chain one behind the other; 0: ss_pattern_chunks */
-  struct ss_host_piece memory; /* what sums, copies and buffers take at a vector of so many bytes */
-  bool mpi;                    /* copies and buffers are those of Open MPI; else (NCCL) there are none */
+  struct ss_host_piece memory;  /* what sums, copies and buffers take at a vector of so many bytes */
+  enum ss_library_kind library; /* whose copies, buffers and order of sends are played: Open MPI's or MPICH's; others
+                                   (NCCL) copy nothing */
 };
+/* Whose code a cluster's collectives are: SS_OPEN_MPI of hosts that sum and name no library. */
+enum ss_library_kind ss_pattern_library(const struct ss_cluster *cluster);
 
 /* How many chunks each ring's share goes in: as the call says, or as the algorithm has them, at most SS_CHUNKS_MOST.
  */

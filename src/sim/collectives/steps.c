@@ -23,10 +23,11 @@ bool ss_step_next(struct ss_step *s) {
     s->by = !first ? s->by / 2 : s->fold.q > 0 ? s->fold.Q : s->fold.Q / 2;
     s->moves = s->by > 0 ? (s->size + s->by - 1) / (2 * s->by) : 0;
     return s->by > 0;
+  case SS_FOLD_SWAP:
   case SS_FOLD_IN:
   case SS_FOLD_OUT:
     s->by++;
-    s->moves = s->fold.q;
+    s->moves = s->phase == SS_FOLD_SWAP ? 2 * s->fold.q : s->fold.q;
     end = s->fold.q > 0 ? 2 : 0;
     break;
   case SS_HALVE:
@@ -80,6 +81,7 @@ struct ss_move ss_step_move(const struct ss_step *s, uint32_t i) {
     const struct ss_move up = pass_up(s, i);
     return (struct ss_move){up.to, up.from, up.first, up.count};
   }
+  case SS_FOLD_SWAP: return (struct ss_move){i, i ^ 1U, i ^ 1U, 1};
   case SS_FOLD_IN: return (struct ss_move){2 * i + even, 2 * i + !even, 2 * i + even, 1};
   case SS_FOLD_OUT: return (struct ss_move){2 * i + !even, 2 * i + even, (2 * i + even + 1) % size, size - 1};
   case SS_HALVE:

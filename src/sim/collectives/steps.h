@@ -9,10 +9,11 @@
 
 /* Powers of two on any P (docs/model.md, "Recursive ones on any P"): the first 2q members pair up, and one of each
  * pair goes on with the unpaired ones, as core positions 0 to Q - 1. `even`: Open MPI's convention, in which the even
- * member of a pair goes on; else the odd one does. */
+ * member of a pair goes on; else the odd one does. `near`: core positions are counted with their bits in reverse, so
+ * that the largest halves are exchanged with neighbours, as MPI libraries do in Rabenseifner's sums. */
 struct ss_fold {
   uint32_t Q, q;
-  bool even;
+  bool even, near;
 };
 static inline struct ss_fold ss_fold_of(uint32_t size) {
   const uint32_t Q = 1u << (31 - (uint32_t)__builtin_clz(size));
@@ -20,7 +21,10 @@ static inline struct ss_fold ss_fold_of(uint32_t size) {
 }
 /* The member that plays core position `p`. */
 static inline uint32_t ss_fold_member(struct ss_fold fold, uint32_t p) {
-  return p < fold.q ? 2 * p + !fold.even : p + fold.q;
+  uint32_t at = p;
+  for (uint32_t low = 1, high = fold.Q / 2; fold.near && high > low; low *= 2, high /= 2)
+    at = (at & ~(low | high)) | (at & low ? high : 0) | (at & high ? low : 0);
+  return at < fold.q ? 2 * at + !fold.even : at + fold.q;
 }
 /* Core position `p` stands for blocks [ss_fold_begin(p), ss_fold_begin(p + 1)). */
 static inline uint32_t ss_fold_begin(struct ss_fold fold, uint32_t p) {
@@ -36,8 +40,9 @@ enum ss_phase {
   SS_GATHER,     /* binomial: step 2^t < P: r = 2^t mod 2^(t+1) sends r - 2^t blocks r to min(r + 2^t, P) - 1, its own
                     first */
   SS_SCATTER,    /* binomial: the same the other way, the last step first: r - 2^t sends r those blocks */
+  SS_FOLD_SWAP,  /* both of a pair send each other a half; no step where q = 0, nor in the next two */
   SS_FOLD_IN,    /* who does not go on sends its block to the other of its pair, */
-  SS_FOLD_OUT,   /* who gives it all blocks but that one in the end; no step where q = 0 */
+  SS_FOLD_OUT,   /* who gives it all blocks but that one in the end */
   SS_HALVE,      /* core positions p and p xor Q/2, Q/4, ..., 1: each sends what it holds of the other's half */
   SS_DOUBLE      /* core positions p and p xor 1, 2, ..., Q/2: each sends all that it holds */
 };
