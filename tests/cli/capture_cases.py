@@ -10,6 +10,7 @@ from safetensors import safe_open
 from torch import nn
 
 sys.path.insert(0, sys.argv[1])
+import capture_pytorch  # noqa: E402
 from capture_pytorch import Capture  # noqa: E402
 
 OUT = sys.argv[2]
@@ -197,6 +198,8 @@ def parts():
             capture.step()
 
 
+embeddings()
+capture_pytorch.WAITING = 300  # from here on what waits goes to files every few steps
 embeddings()
 for each, name in ((torch.float32, "F32"), (torch.float16, "F16"), (torch.bfloat16, "BF16")):
     if computes(each):

@@ -46,6 +46,7 @@ DTYPES = {torch.float16: "F16", torch.bfloat16: "BF16"}  # all else is recorded 
 FILES = {torch.int32: "I32", torch.int64: "I64", torch.float32: "F32", **DTYPES}
 WRAPPERS = ("module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 LOOKUPS = (nn.Embedding, nn.EmbeddingBag)
+WAITING = 64 << 20  # bytes
 
 
 def plain(name):
@@ -55,6 +56,10 @@ def plain(name):
 
 def distributed():
     return dist.is_available() and dist.is_initialized()
+
+
+def size_of(tensors):
+    return sum(t.numel() * t.element_size() for t in tensors)
 
 
 def to_host(tensor, dtype):
@@ -67,15 +72,15 @@ def to_host(tensor, dtype):
 class Capture:
     """Rows that embeddings look up in training mode, in order, with duplicates and padding, and which of them make a bag; and
     of `gradients`, parameters or patterns ("lstm.*"), the given share of entries, the largest in magnitude, with values: of
-    this process's own gradient, summed over the step's backward passes, before any all-reduce. Records wait in temporary
-    files, not in memory."""
+    this process's own gradient, summed over the step's backward passes, before any all-reduce. Records wait in memory up to
+    64 MiB, then in temporary files."""
 
     def __init__(self, model, prefix, iterations=50, gradients=None, source=f"PyTorch {torch.__version__}", without=()):
         rank = dist.get_rank() if distributed() else int(os.environ.get("RANK", 0))
         self.path, self.limit, self.source = f"{prefix}-rank{rank:04}.safetensors", iterations, source
         self.steps, self.tokens, self.tensors, self.offsets, self.spool, self.hooks = 0, [], [], {}, {}, []
         self.tables, self.seen, self.wanted, self.sums, self.pads, self.bags = {}, {}, {}, {}, set(), {}
-        self.waiting, self.weighted, self.training, self.held = collections.deque(), set(), None, False
+        self.waiting, self.bytes, self.weighted, self.training, self.held = collections.deque(), 0, set(), None, False
         self.gpu = any(p.is_cuda for p in model.parameters())
         modules = list(model.named_modules())
         tied = {id(p) for _, m in modules if not isinstance(m, LOOKUPS) for p in m.parameters(recurse=False)}
@@ -125,19 +130,21 @@ class Capture:
     def _forward(self, name, module, inputs, named, output):
         if not (module.training and torch.is_grad_enabled()):
             return
-        given = dict(zip(("input", "offsets", "per_sample_weights"), inputs)) | named
-        ids, starts = given["input"], None
+        ids, starts = inputs[0] if inputs else named["input"], None  # or (bags, lookups in each), or where each bag starts
         if isinstance(module, nn.EmbeddingBag):
+            given = dict(zip(("input", "offsets", "per_sample_weights"), inputs)) | named
             if given.get("per_sample_weights") is not None:
                 self.weighted.add(name)
             if ids.dim() == 2:
-                starts = torch.arange(ids.shape[0]) * ids.shape[1]
+                starts = ids.shape
             else:
                 starts = to_host(given["offsets"][:-1] if module.include_last_offset else given["offsets"], torch.int64)
         elif name in self.bags:  # each of its lookups is a vector of its own
-            starts = torch.arange(ids.numel())
+            starts = ids.numel(), 1
+        rows = to_host(ids.detach(), self.spool[f"{name}.rows"][1])
         pad = -1 if module.padding_idx is None else module.padding_idx
-        self.seen.setdefault(name, []).append((to_host(ids.detach().flatten(), self.spool[f"{name}.rows"][1]), starts, pad))
+        self.seen.setdefault(name, []).append((rows, starts, pad))
+        self.bytes += 8 * rows.numel()
 
     def _backward(self, name, grad):
         self.sums[name] = self.sums.get(name, 0) + grad.detach().to_dense()
@@ -147,6 +154,7 @@ class Capture:
             return torch.empty(0, dtype=torch.long), torch.empty(0)
         flat = self.sums[name].flatten()
         rows = flat.float().abs().topk(min(max(1, int(share * flat.numel() + 0.5)), flat.numel())).indices.sort().values
+        self.bytes += 12 * rows.numel()
         return to_host(rows, torch.int64), to_host(flat[rows], self.spool[f"{name}.grad.values"][1])
 
     def step(self, tokens=None):
@@ -159,12 +167,14 @@ class Capture:
             reached.record()
         self.waiting.append((reached, self.seen, largest, tokens))
         self.seen, self.sums, self.steps = {}, {}, self.steps + 1
-        self._write()
+        if self.bytes > WAITING:
+            self._write()
         if self.steps == self.limit and not self.held:
             self.close()
 
     def _write(self, wait=False):
         """Iterations that have come from the GPU go to the files; nothing here waits for it, unless asked."""
+        self.bytes = 0
         while self.waiting and (wait or not self.waiting[0][0] or self.waiting[0][0].query()):
             reached, seen, largest, tokens = self.waiting.popleft()
             if reached:
@@ -173,7 +183,7 @@ class Capture:
                 calls = seen.get(name, [])
                 if name in self.bags:
                     self._bag(name, calls)
-                self._segment(name, rows=torch.cat([torch.empty(0, dtype=torch.int32), *(ids for ids, _, _ in calls)]))
+                self._segment(name, rows=torch.cat([torch.empty(0, dtype=torch.int32), *(ids.flatten() for ids, _, _ in calls)]))
                 tokens = sum(int((ids != pad).sum()) for ids, _, pad in calls) if tokens is None else tokens
             for name, (rows, values) in largest.items():
                 kept = values != 0 if torch.isfinite(values).all() else torch.zeros(0).bool()  # a loss scaler skips such steps
@@ -188,6 +198,8 @@ class Capture:
     def _bag(self, name, calls):
         first, count = self.offsets[name][-1], 0
         for ids, starts, _ in calls:
+            if isinstance(starts, tuple):
+                starts = torch.arange(starts[0]) * starts[1]
             self._put(f"{name}.bag_offsets", starts + first)
             first, count = first + ids.numel(), count + starts.numel()
         self.bags[name].append(self.bags[name][-1] + count)
@@ -273,10 +285,6 @@ def spread(numbers):
 
 def number(x):
     return float(f"{x:.6g}")
-
-
-def size_of(tensors):
-    return sum(t.numel() * t.element_size() for t in tensors)
 
 
 def wrapped(model):
