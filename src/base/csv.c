@@ -67,6 +67,9 @@ static bool check_text(const struct ss_csv *csv, const char *fresh, size_t size,
       return ss_fail(error, SS_BAD_INPUT, "%s: is compressed (zcat FILE | sparsync ... -, or xzcat, ...)", csv->name);
   if (first && size >= 4 && memcmp(fresh, "PK\3\4", 4) == 0)
     return ss_fail(error, SS_BAD_INPUT, "%s: is a zip archive (unzip -p FILE | sparsync ... -)", csv->name);
+  if (first && size && memchr(fresh, '\r', size) && !memchr(fresh, '\n', size))
+    return ss_fail(error, SS_BAD_INPUT, "%s: lines end in a carriage return alone (tr '\\r' '\\n' < FILE)",
+                   csv->name);
   const char *nul = memchr(fresh, 0, size);
   if (!nul) return true;
   (void)ss_fail(error, SS_BAD_INPUT, "a NUL byte: not text in ASCII or UTF-8");

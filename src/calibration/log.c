@@ -411,6 +411,7 @@ bool ss_log_read(const char *path, const struct ss_mapping *text, const struct s
                      .out = out,
                      .host = ss_alloc(RANKS, sizeof *r.host),
                      .seen = ss_alloc_zero(RANKS, sizeof *r.seen)};
+  out->logs++;
   bool ok = (r.host && r.seen) || ss_fail_memory(error, "reading a log");
   ok = ok && read_lines(&r, text, error);
   if (ok && r.runs == 0) ok = ss_fail(error, SS_BAD_INPUT, "%s: no results of %s are in it", path, can_be_read);

@@ -27,8 +27,8 @@ struct ss_observation {
 struct ss_observations {
   struct ss_observation *list;
   size_t count;
-  char **source; /* names of the files, as they were given */
-  uint32_t sources;
+  char **source;            /* names of the files, as they were given */
+  uint32_t sources, logs;   /* logs: so many of them are no tables */
   char system[64];          /* of the first table that says it: "polaris"; "" none does */
   char hardware[64];        /* of the first log that says it: "NVIDIA H100 80GB HBM3" */
   uint32_t hardware_source; /* which log that was */

@@ -1,5 +1,6 @@
 /* A cluster file out of benchmarks' logs, or out of messages between the processes of mpirun; and how good it is. */
 #include "base/file.h"
+#include "base/identity.h"
 #include "base/json_text.h"
 #include "base/memory.h"
 #include "cli/command.h"
@@ -88,7 +89,7 @@ static bool fail_alone(struct ss_error *error) {
 
 #ifdef SS_HAVE_MPI
 
-enum { SIZES_MAX = 31 };
+enum { SIZES_MAX = 31, REPEATS = 21 };
 static const double LARGEST = 0x1p30;
 
 static bool check_processes(const struct ss_communicator *comm, const struct arguments *a, struct ss_error *error) {
@@ -130,7 +131,7 @@ static bool measure(const struct ss_communicator *comm, const struct arguments *
   uint64_t bytes = (uint64_t)fmax(a->wanted.reading.least, 1);
   for (; (double)bytes <= a->wanted.reading.most && exchange.count < SIZES_MAX; bytes *= 2) {
     struct ss_ping took;
-    if (!ss_ping_measure(comm, bytes, a->repeats, &took, error)) return false;
+    if (!ss_ping_measure(comm, bytes, a->repeats ? a->repeats : REPEATS, &took, error)) return false;
     exchange.list[exchange.count++] = (struct ss_observation){.algorithm = ss_algorithm_of(SS_ALLTOALL, "pairwise"),
                                                               .nodes = nodes,
                                                               .per_node = comm->size / nodes,
@@ -210,6 +211,8 @@ static const struct ss_option_spec options[] = {
 static bool fit_logs(struct arguments *a, struct ss_error *error) {
   const struct ss_notice notice = {tell_notice, &a->call};
   SS_AUTO(ss_observations_free) struct ss_observations all = {0};
+  if (a->repeats)
+    return ss_fail(error, SS_BAD_INPUT, "--repeats is for messages that are timed under mpirun, not for logs");
   return check(a, error) && ss_output_has_folder(a->figure, error) && ss_output_has_folder(a->device, error) &&
          ss_calibrate_request_observe(&a->wanted, &notice, &all, error) &&
          (a->wanted.validate ? validate(a, &all, error) : calibrate(a, &all, error));
@@ -224,11 +227,20 @@ static bool fit(struct arguments *a, struct ss_error *error) {
   return call->request.run.comm ? time_messages(a, error) : fail_alone(error);
 }
 
+/* Ranks that were told different things would wait for each other for ever. */
+static bool told_alike(const struct arguments *a, bool understood, struct ss_error *error) {
+  const struct ss_communicator *comm = a->call.request.run.comm;
+  const struct ss_identity is = ss_identity_of(a->call.edits);
+  const uint64_t numbers[] = {is.high, is.low, a->repeats};
+  return ss_communicator_agree(comm, understood, error) && (!comm || ss_processes_same(comm, numbers, 3, error));
+}
+
 static bool run(struct ss_call *call, struct ss_error *error) {
   struct arguments *a = (struct arguments *)call;
   SS_AUTO_DOC struct ss_doc *doc = NULL;
-  if (!ss_request_object(&call->request, "calibrate", &doc, error)) return false;
-  const bool ok = ss_calibrate_request_read(ss_doc_root(doc), &a->wanted, error) && fit(a, error);
+  const bool read = ss_request_object(&call->request, "calibrate", &doc, error) &&
+                    ss_calibrate_request_read(ss_doc_root(doc), &a->wanted, error);
+  const bool ok = told_alike(a, read, error) && fit(a, error);
   ss_calibrate_request_close(&a->wanted);
   return ok;
 }
@@ -256,6 +268,5 @@ const struct ss_command ss_command_calibrate_network = {
                 "  mpirun -n 4 sparsync calibrate network -o here.json\n",
     .options = options,
     .size = sizeof(struct arguments),
-    .defaults = &(const struct arguments){.repeats = 21},
     .company = SS_TOGETHER_UNDER_MPIRUN,
     .run = run};

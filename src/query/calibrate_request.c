@@ -173,6 +173,20 @@ static bool check_tools(const struct ss_calibrate_request *q, struct ss_error *e
   return true;
 }
 
+/* What is said where files say it themselves would count for nothing. */
+static bool judge_shape(const struct ss_calibrate_request *q, const struct ss_observations *all,
+                        struct ss_error *error) {
+  if (all->logs == 0 && q->reading.ranks > 0)
+    return ss_fail(error, SS_BAD_INPUT, "--ranks: is for logs that do not say them; tables do");
+  if (all->logs == 0 && q->reading.in_place)
+    return ss_fail(error, SS_BAD_INPUT, "--in-place: is for logs of nccl-tests, not for tables");
+  for (size_t i = 0; q->fit.gpus_per_node && i < all->count; i++)
+    if (all->list[i].per_node > q->fit.gpus_per_node)
+      return ss_fail(error, SS_BAD_INPUT, "--gpus-per-node: %" PRIu32 ", but times are of %" PRIu32 " a node",
+                     q->fit.gpus_per_node, all->list[i].per_node);
+  return true;
+}
+
 /* What contradicts every log that it is said of is wrong; what none could use is told. */
 static bool judge_tools(const struct ss_reading *reading, struct ss_error *error) {
   for (size_t i = 0; i < reading->tools; i++) {
@@ -194,11 +208,15 @@ bool ss_calibrate_request_observe(const struct ss_calibrate_request *request, co
   reading.notice = notice;
   *out = (struct ss_observations){0};
   if (!found) return ss_fail_memory(error, "reading times");
+  for (size_t i = 1; i < request->logs.count; i++)
+    for (size_t k = 0; k < i; k++)
+      if (strcmp(request->logs.text[i], request->logs.text[k]) == 0)
+        return ss_fail(error, SS_BAD_INPUT, "%s: is named twice", request->logs.text[i]);
   if (!check_tools(request, error)) return false;
   if (request->warning[0]) ss_notice_tell(notice, request->warning);
   for (size_t i = 0; i < request->logs.count; i++)
     if (!ss_observations_read(request->logs.text[i], &reading, out, error)) return false;
-  if (!judge_tools(&reading, error)) return false;
+  if (!judge_tools(&reading, error) || !judge_shape(request, out, error)) return false;
   drop_small(request->least_message, out);
   return out->count > 0 ||
          ss_fail(error, SS_BAD_INPUT, "%s: no times are left of those asked for", request->logs.text[0]);

@@ -330,6 +330,34 @@ def one_process_is_too_few(folder):
 
 
 @test
+def ranks_told_different_things(folder):
+    """They would wait for each other for ever."""
+    if missing := mpi.why_not(PROGRAM):
+        raise tap.Skip(missing)
+    script = folder / "as_rank"
+    for more in ("--sizes 1:1MiB", "--repeats 7"):
+        script.write_text(f'#!/bin/sh\nif [ "${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-0}}}}" = 1 ]; then set -- "$@" {more}; fi\nexec "$@"\n')
+        script.chmod(0o755)
+        done = subprocess.run([*mpi.with_mpirun(2), str(script), PROGRAM, "calibrate", "network"], capture_output=True, text=True,
+                              timeout=tap.HANG, env=mpi.environment(ROOT), check=False)
+        assert done.returncode == 2 and "rank 1 of 2: this rank was given another" in done.stderr, (more, done)
+
+
+@test
+def options_that_tables_make_void(folder):
+    """What would count for nothing is refused."""
+    times = folder / "t.csv"
+    times.write_text("collective,algorithm,bytes,nodes,gpus_per_node,seconds\n" + "".join(
+        f"allreduce,ring,{b},{n},2,{2 * (2 * n - 1) * 20e-6 + 2 * b / 1.2e9}\n" for b in (1024, 65536, 1 << 20, 1 << 24) for n in (2, 4, 8)))
+    log = DATA / "all_reduce_perf.log"
+    for arguments, says in (([times, times], "is named twice"), ([times, "--ranks", "16"], "--ranks"), ([times, "--in-place"], "--in-place"),
+                            ([times, "--gpus-per-node", "1"], "times are of 2 a node"), ([log, "--repeats", "3"], "--repeats")):
+        assert says in ask("calibrate", "network", *arguments, status=2).stderr, arguments
+    times.write_bytes(times.read_bytes().replace(b"\n", b"\r"))
+    assert "carriage return alone" in ask("calibrate", "network", times, status=2).stderr
+
+
+@test
 def a_log_is_fitted_once(folder):
     """Under mpirun as without: one rank reads and writes, and it alone speaks."""
     log = DATA / "all_reduce_perf.log"

@@ -413,6 +413,8 @@ def wrong_bags(folder):
         (npy([1, 2, 3]), npy([0, 1, 3]), [], "o.npy: has 3 offsets; 3 tables need a multiple of that and one more"),
         (npy([1, 2, 3]), npy([]), [], "has 0 offsets"),
         (npy([1, -2, 3]), npy([0, 1, 2, 3]), [], "i.npy: [1] (table 1) is -2, not a row"),
+        (npy([1, 2, 3]), npy([0, 1, 2, 3]), ["--vocab", "t1=5", "--vocab", "t1=9"], "t1 is said twice"),
+        (npy([1, 2, 3]), npy([0, 1, 2, 3]), ["--vocab", "5", "--vocab", "9"], "for all tables is said twice"),
         (npy([1, 2, 3]), npy([0, 1, 2, 3]), ["--vocab", "t1=2"], "table t1 has an index of 2, beyond its 2 rows"),
         (npy([1, 2, 3]), npy([0, 1, 2, 3]), ["--vocab", "t3=2"], 'no table is called "t3"'),
         (npy([1, 2, 3]), npy([0, 0, 1, 3], shape="(2, 2)"), [], "has two dimensions"),

@@ -38,7 +38,7 @@ bool ss_per_table_get(struct ss_node numbers, const char *table, uint64_t usual,
                       struct ss_error *error) {
   const struct ss_tensor own = {.name = table};
   const char *found = NULL;
-  bool is_own = false;
+  bool is_own = false, is_all = false;
   char field[40];
   *out = usual;
   if (ss_node_is_object(numbers)) numbers = ss_node_get(numbers, table);
@@ -48,7 +48,11 @@ bool ss_per_table_get(struct ss_node numbers, const char *table, uint64_t usual,
     size_t length;
     if (!ss_node_text(n, &text, error)) return false;
     const bool names = named(n, false, &length) != NULL;
-    if (names ? table_of(text, length, &own, 1) == 1 : is_own) continue;
+    if (names && table_of(text, length, &own, 1) == 1) continue;
+    if (names ? is_own : is_all)
+      return ss_node_fail(numbers, error, "%s is said twice", names ? table : "what holds for all tables");
+    is_all = is_all || !names;
+    if (!names && is_own) continue;
     found = names ? text + length + 1 : text;
     is_own = names;
   }
