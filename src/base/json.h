@@ -58,11 +58,11 @@ bool ss_doc_adopt(const char *name, struct cJSON *root, struct ss_doc **out, str
 
 /* Sets the field at a dotted path ("cluster.bandwidth", "schemes.2.teams"; numbers index arrays; the spelling of
  * messages, `schemes[2].teams` or `sweep["a.b"]`, will do as well), making the objects on the way. `value` is taken
- * as JSON when it parses as JSON, else as a string. A path through something that is neither object nor array, or an
- * index beyond the end, is an error. */
+ * as JSON when it parses as JSON, else as a string, unless it begins like a list or an object. A path through
+ * something that is neither object nor array, or an index beyond the end, is an error. */
 bool ss_doc_set(struct ss_doc *doc, const char *path, const char *value, struct ss_error *error) SS_MUST_CHECK;
-/* That value, the caller's; NULL: an error, in which `name` stands for the document. `strict`: what begins like a
- * text, a list or an object must be one. */
+/* That value, the caller's; NULL: an error, in which `name` stands for the document. What begins like a
+ * list or an object must be one; `strict`: what begins like a text, too. */
 struct cJSON *ss_json_value(const char *name, const char *path, const char *value, bool strict,
                             struct ss_error *error);
 /* The same with a ready item, which the document owns from then on, also on failure. */

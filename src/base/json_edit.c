@@ -130,7 +130,8 @@ cJSON *ss_json_value(const char *name, const char *path, const char *value, bool
     parsed->root = NULL;
     return item;
   }
-  const bool words = !strict || !strchr("[{\"", value[strspn(value, " \t\r\n")]);
+  const char first = value[strspn(value, " \t\r\n")];
+  const bool words = strict ? !strchr("[{\"", first) : first != '[' && first != '{';
   cJSON *item = words && no_json.status == SS_BAD_INPUT ? cJSON_CreateString(value) : NULL;
   if (item == NULL && error != NULL) *error = no_json;
   return item;

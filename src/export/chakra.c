@@ -5,7 +5,10 @@
 #include "study/study.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* Readers take any text; this is what Chakra's own converter writes. */
 static char version[] = "0.0.4";
@@ -123,14 +126,21 @@ static bool write_file(const struct ss_exported *e, uint32_t endpoint, const cha
   return false;
 }
 
+/* All files or none: what was written before one that could not be is taken away. */
 static bool finish(const struct ss_exported *e, const char *path, struct ss_error *error) {
-  bool ok = true;
-  for (uint32_t i = 0; ok && i < e->played->endpoints; i++) {
-    SS_AUTO_FREE char *file = NULL;
-    if (asprintf(&file, "%s.%" PRIu32 ".et", path, i) < 0) return ss_fail_memory(error, "naming a trace");
-    ok = write_file(e, i, file, error);
+  SS_AUTO_FREE char *file = ss_alloc(strlen(path) + sizeof ".4294967295.et", 1);
+  if (!file) return ss_fail_memory(error, "naming a trace");
+  uint32_t written = 0;
+  for (bool ok = true; ok && written < e->played->endpoints; written += ok) {
+    (void)sprintf(file, "%s.%" PRIu32 ".et", path, written);
+    ok = write_file(e, written, file, error);
   }
-  return ok;
+  if (written == e->played->endpoints) return true;
+  while (written-- > 0) {
+    (void)sprintf(file, "%s.%" PRIu32 ".et", path, written);
+    (void)unlink(file);
+  }
+  return false;
 }
 
 static const struct ss_export_format chakra = {

@@ -477,6 +477,9 @@ def refusals_say_what_to_do(folder):
     assert "goal or chakra" in fails("export", at=folder) and "goal or chakra" in fails("export", "dot", at=folder)
     chakra_is_there(folder)
     assert "PREFIX" in fails("export", "chakra", one, at=folder)
+    (folder / "half.2.et").mkdir()  # all files or none
+    assert "half.2.et" in fails("export", "chakra", one, "-o", "half", at=folder)
+    assert [path.name for path in folder.glob("half.*")] == ["half.2.et"]
     assert "one file a rank" in fails("export", "chakra", one, "-o", "-", at=folder)
     (folder / "folder").mkdir()
     for path in ("folder", "folder/", ""):
