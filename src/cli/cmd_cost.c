@@ -12,6 +12,7 @@ static const struct ss_option_spec options[] = {
     SS_ASKS("--nics", "N", "cards that the ranks of a node share"),
     SS_ASKS("--intra-bandwidth", "RATE", "between two ranks of a node"),
     SS_ASKS("--intra-latency", "TIME", "between two ranks of a node"),
+    {"--certain", SS_FIELD, .json = "true", .help = "take the links as they are: no form has a range"},
     SS_OPTIONS_OUTPUT,
     {"--trace", SS_REFUSED,
      .help = "closed forms need no trace (sparsync run simulates one, beside its closed forms)"},

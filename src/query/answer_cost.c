@@ -8,10 +8,12 @@
 
 enum { RANKS_MAX = 256, SCHEMES_MAX = 64 };
 
-static const struct ss_field_spec fields[] = {{"schemes", "(all)", SS_IS_LIST(&ss_scheme_field, 0, SCHEMES_MAX)},
-                                              SS_SUPPOSED_FIELDS,
-                                              {"ranks", "(4..64)", SS_IS_EITHER(ss_ranks_forms)},
-                                              {.name = NULL}};
+static const struct ss_field_spec fields[] = {
+    {"schemes", "(all)", SS_IS_LIST(&ss_scheme_field, 0, SCHEMES_MAX)},
+    SS_SUPPOSED_FIELDS,
+    {"ranks", "(4..64)", SS_IS_EITHER(ss_ranks_forms)},
+    {"certain", "the links are as they are: no form has a range", SS_IS_FLAG, .usual = "false"},
+    {.name = NULL}};
 const struct ss_object_spec ss_cost_request_fields = {.name = "cost",
                                                       .says = "closed forms, where there is no trace",
                                                       .field = fields,
@@ -33,12 +35,15 @@ bool ss_answer_cost(struct ss_node object, struct ss_request *request, struct ss
   const struct ss_node counts = ss_node_get(object, "ranks");
   const char *names[SCHEMES_MAX];
   uint32_t ranks[RANKS_MAX];
+  const struct ss_node sure = ss_node_get(object, "certain");
+  bool certain = request->certain;
   struct ss_texts files;
   struct ss_cluster cluster;
   struct ss_costs_request wanted = {.with = with, .cluster = &cluster, .ranks = ranks, .scheme = names};
   if (!with) return ss_fail_memory(error, "evaluating costs");
   *with = (struct ss_supposition)SS_SUPPOSITION_DEFAULTS;
   if (!ss_object_check_keys(&ss_cost_request_fields, object, error) ||
+      (ss_node_present(sure) && !ss_node_flag(sure, &certain, error)) ||
       !read_schemes(ss_node_get(object, "schemes"), &texts, names, &wanted.schemes, error) ||
       !ss_supposed_read(object, true, true, with, error) ||
       !ss_node_texts(ss_node_get(object, "files"), &texts, &files, error) ||
@@ -49,5 +54,5 @@ bool ss_answer_cost(struct ss_node object, struct ss_request *request, struct ss
     return false;
   wanted.design = files.count > 0;
   request->answer = ss_costs_json(&costs, &wanted, error);
-  return request->answer;
+  return request->answer && (certain || ss_cost_add_ranges(request->answer, &costs, &wanted, error));
 }

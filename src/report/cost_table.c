@@ -3,36 +3,47 @@
 #include "base/json_text.h"
 #include "library/request.h"
 #include "report/columns.h"
+#include "report/results_table.h"
 #include "report/tables.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
 
-/* "1.2 ms" of the field NAME_s of a form, or "1 ms..2 ms" of its bounds NAME_low_s and NAME_high_s; in `out`. */
-static const char *time_text(const cJSON *form, const char *name, char *out, size_t size) {
+/* Adds "1.2 ms 0.80..1.8" of the field NAME_s of a form and its range, or "1 ms..2 ms 0.8..2.4" of its bounds
+ * NAME_low_s and NAME_high_s; `least`: what to write before it. */
+static void add_time(cJSON *form, const char *head, const char *name, const char *range, const char *least) {
   static const char *const ends[] = {"_s", "_low_s", "_high_s"};
-  char text[3][32] = {"-", "-", "-"}, field[32];
+  double at[3], likely[2];
+  char field[48], text[160], high[32] = "";
   for (int i = 0; i < 3; i++) {
     snprintf(field, sizeof field, "%s%s", name, ends[i]);
-    const double seconds = ss_json_number(form, field);
-    if (!isnan(seconds)) ss_units_format(text[i], sizeof text[i], SS_TIME, seconds);
+    at[i] = ss_json_number(form, field);
+    snprintf(field, sizeof field, "%s%s", range, ends[i]);
+    if (i > 0) likely[i - 1] = ss_json_number(form, field);
   }
-  if (text[0][0] != '-' || text[1][0] == '-') snprintf(out, size, "%s", text[0]);
-  else snprintf(out, size, "%s..%s", text[1], text[2]);
-  return out;
+  const bool bounds = isnan(at[0]) && !isnan(at[1]);
+  ss_time_add(form, "shown_time", bounds ? at[1] : at[0], likely[0], likely[1]);
+  const char *shown = ss_json_word(form, "shown_time");
+  if (!shown) return;
+  const size_t own = strcspn(shown, " ") + 1, unit = own + strcspn(shown + own, " ");
+  if (bounds) {
+    high[0] = high[1] = '.';
+    ss_units_format(high + 2, sizeof high - 2, SS_TIME, at[2]);
+  }
+  snprintf(text, sizeof text, "%s%.*s%s%s", least, (int)unit, shown, high, shown + unit);
+  ss_json_add_text(form, head, text);
+  cJSON_DeleteItemFromObjectCaseSensitive(form, "shown_time");
 }
 
 /* Adds what the table shows besides the forms' JSON; `placed`: the time on the cluster's nodes and cards. */
 static void add_words(cJSON *form) {
-  char text[2000], placed_text[64];
+  char text[2000];
   const char *formula = ss_json_word(form, "formula"), *low = ss_json_word(form, "formula_low"),
              *placed = ss_json_word(form, "placed");
-  ss_json_add_text(form, "flat", time_text(form, "formula", text, sizeof text));
-  ss_json_add_text(form, "printed", time_text(form, "paper", text, sizeof text));
-  snprintf(text, sizeof text, "%s%s", placed && strcmp(placed, "exact") != 0 ? ">= " : "",
-           time_text(form, "placed", placed_text, sizeof placed_text));
-  ss_json_add_text(form, "on_nodes", text);
+  add_time(form, "flat", "formula", "flat", "");
+  add_time(form, "printed", "paper", "printed", "");
+  add_time(form, "on_nodes", "placed", "placed", placed && strcmp(placed, "exact") != 0 ? ">= " : "");
   if (low && !formula) snprintf(text, sizeof text, "%s .. %s", low, ss_json_word(form, "formula_high"));
   else snprintf(text, sizeof text, "%s", formula ? formula : "");
   ss_json_add_text(form, "shown", text);
@@ -63,12 +74,21 @@ static void print_notes(const struct ss_answer *a, FILE *stream) {
 }
 
 bool ss_cost_table(const void *answer, FILE *stream, struct ss_error *error) {
-  static const struct ss_column columns[] = {{"<form", "form", NULL},         {"ranks", "ranks", "%.0f"},
-                                             {"flat", "flat", NULL},          {"on nodes", "on_nodes", NULL},
-                                             {"as printed", "printed", NULL}, {"<formula", "shown", NULL}};
   cJSON *forms = cJSON_Duplicate(ss_answer_list(answer), true);
+  const struct ss_column columns[] = {{"<form", "form", NULL},
+                                      {"<ranks", "ranks", "%.0f"},
+                                      {SS_RANGED(forms, "flat", "flat_low_s"), "flat", NULL},
+                                      {SS_RANGED(forms, "on nodes", "placed_low_s"), "on_nodes", NULL},
+                                      {SS_RANGED(forms, "as printed", "printed_low_s"), "printed", NULL},
+                                      {"<formula", "shown", NULL}};
+  const bool ranged = ss_records_have(forms, "flat_low_s");
   for (cJSON *f = forms ? forms->child : NULL; f; f = f->next) add_words(f);
   const bool ok = ss_records_print(columns, forms, false, stream, error);
   print_notes(answer, stream);
+  if (ranged)
+    fputs(
+        "(90%): where it lies in 90 of 100 draws of links and the model that are not certain (--certain leaves them "
+        "out)\n",
+        stream);
   return ok;
 }

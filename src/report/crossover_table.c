@@ -67,8 +67,8 @@ static void print_crossing(const struct found *f, const cJSON *crossing, FILE *s
   } else if (cJSON_IsTrue(ss_json_get(crossing, "jump"))) {
     fprintf(stream, "%s is cheaper below %s %s, %s above: there one of the costs jumps.\n", below, over, at, above);
   } else {
-    fprintf(stream, "%s is cheaper below %s %s, %s above; there both take %s.\n", below, over, at, above,
-            ss_units_format(time, sizeof time, SS_TIME, ss_json_number(crossing, "a_s")));
+    fprintf(stream, "%s is cheaper below %s %s, %s above; there both take %s, as links are given.\n", below, over, at,
+            above, ss_units_format(time, sizeof time, SS_TIME, ss_json_number(crossing, "a_s")));
   }
 }
 
@@ -96,17 +96,20 @@ static void print_words(const struct found *f, FILE *stream) {
     fprintf(stream, "Both cost the same %s.\n", where);
     return;
   }
-  fprintf(stream, "%s is cheaper %s: %s takes ", winner, where,
+  const double wins = number(f, "wins");
+  fprintf(stream, "%s is cheaper %s%s: %s takes ", winner, where, isnan(wins) ? "" : ", as links are given",
           text(f, strcmp(winner, text(f, "a")) == 0 ? "b" : "a"));
   print_ratio(ss_json_number(first, "ratio_min"), ss_json_number(first, "ratio_max"), stream);
-  const double wins = number(f, "wins");
   if (isnan(wins)) fputs(".\n", stream);
   else fprintf(stream, "; so it is in %.0f of 100 draws.\n", wins < 1 ? fmin(99, round(100 * wins)) : 100);
 }
 
 static bool print_ranges(const struct found *f, FILE *stream, struct ss_error *error) {
-  static const struct ss_column columns[] = {
-      {"from", "low", NULL}, {"to", "high", NULL}, {"<cheaper", "cheaper", NULL}, {"the other takes", "takes", NULL}};
+  static const struct ss_column columns[] = {{"from", "low", NULL},
+                                             {"to", "high", NULL},
+                                             {"<cheaper", "cheaper", NULL},
+                                             {"the other takes", "takes", NULL},
+                                             {"?in 90 of 100 draws", "apart", NULL}};
   cJSON *ranges = cJSON_Duplicate(list(f, "ranges"), true);
   for (cJSON *r = ranges ? ranges->child : NULL; r; r = r->next) {
     const char *winner = ss_json_word(r, "winner");
@@ -115,6 +118,10 @@ static bool print_ranges(const struct found *f, FILE *stream, struct ss_error *e
     ss_json_add(r, SS_T("low", position(f, ss_json_number(r, "from"), low, sizeof low)),
                 SS_T("high", position(f, ss_json_number(r, "to"), high, sizeof high)),
                 SS_T("cheaper", winner ? winner : "neither"), SS_T("takes", winner ? ratio : "as long"));
+    if (isfinite(ss_json_number(r, "ratio_low")))
+      ss_json_add_text(
+          r, "apart",
+          ratio_text(ss_json_number(r, "ratio_low"), ss_json_number(r, "ratio_high"), ratio, sizeof ratio));
   }
   return ss_records_print(columns, ranges, false, stream, error);
 }

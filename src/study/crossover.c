@@ -259,13 +259,14 @@ static double where(const struct ss_crossover_study *s, const double *leads, con
   return !isnan(at) ? at : sign * leads[here] > 0 ? s->place[s->places - 1].x : s->place[0].x;
 }
 
-/* The place of each crossing in each draw; and in how many one scheme is cheaper everywhere, as it is without. */
+/* The place of each crossing in each draw, and `leads` [draws][places]; in how many one scheme is cheaper everywhere,
+ * as it is without. */
 static void play_draws(struct ss_crossover_study *s, double *leads, double *at) {
   const struct ss_crossover_place *of = s->place; /* how sure all are: as at the first crossing */
   while (s->found.crossings > 0 && of + 1 < s->place + s->places && of[1].x <= s->found.crossing[0].at) of++;
   const double sign = s->found.part[0].winner < 0 ? 1 : -1;
   size_t alike = 0;
-  for (uint32_t d = 0; d < SS_RANGE_DRAWS; d++) {
+  for (uint32_t d = 0; d < SS_RANGE_DRAWS; d++, leads += s->places) {
     const struct ss_drawn drawn[2] = {ss_draw_of(&of->uncertainty[0], s->duel.side[0].label, d),
                                       ss_draw_of(&of->uncertainty[1], s->duel.side[1].label, d)};
     bool same = true;
@@ -280,17 +281,33 @@ static void play_draws(struct ss_crossover_study *s, double *leads, double *at) 
   if (s->found.crossings == 0 && s->found.part[0].winner) s->always = (double)alike / SS_RANGE_DRAWS;
 }
 
+/* At each place 90% of the draws of the ratio lie between; of the part the least and the most of these. */
+static struct ss_likely apart_in(const struct ss_crossover_study *s, const struct ss_crossover_part *part,
+                                 const double *leads) {
+  struct ss_likely out = {NAN, NAN};
+  for (size_t i = 0; part->winner && i < s->places; i++) {
+    double draws[SS_RANGE_DRAWS];
+    if (s->place[i].x < part->from || s->place[i].x > part->to) continue;
+    for (size_t d = 0; d < SS_RANGE_DRAWS; d++) draws[d] = exp(-part->winner * leads[d * s->places + i]);
+    const struct ss_likely here = ss_likely_of(draws);
+    out = (struct ss_likely){fmin(out.low, here.low), fmax(out.high, here.high)};
+  }
+  return out;
+}
+
 static bool add_ranges(struct ss_crossover_study *s, const struct ss_crossover_search *search,
                        struct ss_error *error) {
   const size_t crossings = s->found.crossings;
   if (!s->simulated && !price_all(s, search, error)) return false;
-  SS_AUTO_FREE double *leads = ss_alloc(s->places, sizeof *leads);
+  SS_AUTO_FREE double *leads = ss_alloc(s->places * SS_RANGE_DRAWS, sizeof *leads);
   SS_AUTO_FREE double *at = ss_alloc(crossings * SS_RANGE_DRAWS, sizeof *at);
   s->likely = ss_alloc(crossings, sizeof *s->likely);
-  if (!leads || !at || !s->likely) return ss_fail_memory(error, "drawing links");
+  s->apart = ss_alloc(s->found.parts, sizeof *s->apart);
+  if (!leads || !at || !s->likely || !s->apart) return ss_fail_memory(error, "drawing links");
+  if (s->places > 0) qsort(s->place, s->places, sizeof *s->place, by_x);
+  if (s->places > 0) play_draws(s, leads, at);
+  for (size_t i = 0; i < s->found.parts; i++) s->apart[i] = apart_in(s, &s->found.part[i], leads);
   if (s->places == 0) return true;
-  qsort(s->place, s->places, sizeof *s->place, by_x);
-  play_draws(s, leads, at);
   for (size_t i = 0; i < crossings; i++) {
     const struct ss_crossing *c = &s->found.crossing[i];
     s->likely[i] = (struct ss_likely){NAN, NAN};
@@ -335,7 +352,8 @@ void ss_crossover_study_free(struct ss_crossover_study *s) {
   ss_duel_close(&s->duel);
   ss_crossover_free(&s->found);
   free(s->likely);
-  s->likely = NULL;
+  free(s->apart);
+  s->likely = s->apart = NULL;
   free(s->rounding);
   s->rounding = NULL;
   free(s->place);
@@ -367,9 +385,10 @@ static cJSON *ranges_json(const struct ss_crossover_study *t) {
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < t->found.parts; i++) {
     const struct ss_crossover_part *p = &t->found.part[i];
-    cJSON_AddItemToArray(list, ss_json_object(SS_N("from", p->from), SS_N("to", p->to),
-                                              SS_T("winner", winner_of(t, p->winner)),
-                                              SS_N("ratio_min", p->ratio_min), SS_N("ratio_max", p->ratio_max)));
+    cJSON *o = ss_json_object(SS_N("from", p->from), SS_N("to", p->to), SS_T("winner", winner_of(t, p->winner)),
+                              SS_N("ratio_min", p->ratio_min), SS_N("ratio_max", p->ratio_max));
+    if (t->apart) ss_json_add(o, SS_N("ratio_low", t->apart[i].low), SS_N("ratio_high", t->apart[i].high));
+    cJSON_AddItemToArray(list, o);
   }
   return list;
 }

@@ -30,7 +30,9 @@ struct ss_crossover_study {
   /* what comes of it */
   struct ss_crossover found;
   struct ss_likely *likely; /* [crossings] where they lie; NaN: nobody can say; NULL: certain */
-  double always;            /* share of the draws in which the winner of the whole range is that; NaN likewise */
+  struct ss_likely
+      *apart;    /* [parts] between which the dearer time over the cheaper lies, at each place of the part */
+  double always; /* share of the draws in which the winner of the whole range is that; NaN likewise */
   struct ss_rounding *rounding;
   size_t roundings;
   struct ss_crossover_place *place; /* that are drawn */

@@ -121,7 +121,15 @@ def crossings_lie_where_draws_have_them(folder):
             crossing = only(found, (bytes_[1] - bytes_[0]) / (starts[0] - starts[1]) / (ALPHA if over == "bandwidth" else RATE))
             assert abs(crossing["at_low"] / low - 1) < 1e-3 and abs(crossing["at_high"] / high - 1) < 1e-3, (over, crossing, low, high)
             sure = find(*common, "--over", over, "--certain", *(("--range", "1us..1s") if over == "latency" else ("--range", "10Mbps..10Tbps")))
-            assert sure == {**found, "crossings": [{k: v for k, v in crossing.items() if not k.startswith("at_")}]}
+            assert sure == {**found, "crossings": [{k: v for k, v in crossing.items() if not k.startswith("at_")}],
+                            "ranges": [{k: v for k, v in r.items() if k not in ("ratio_low", "ratio_high")} for r in found["ranges"]]}
+            for r, end, x in zip(found["ranges"], ("from", "to"), (found["range"]["low"], found["range"]["high"])):  # farthest apart at the ends
+                alpha, rate = (ALPHA, x) if over == "bandwidth" else (x, RATE)
+                times = [[model[i][d] * (starts[i] * alpha * (factor(latency, 0, d) if latency and over == "bandwidth" else 1)
+                                         + bytes_[i] / rate * (factor(byte, 1, d) if byte and over == "latency" else 1)) for d in range(1000)] for i in (0, 1)]
+                cheaper = labels.index(r["winner"])
+                apart = sorted(dear / cheap for dear, cheap in zip(times[1 - cheaper], times[cheaper]))
+                assert r[end] == x and abs(r["ratio_high"] / apart[949] - 1) < 1e-9 and r["ratio_low"] < 1 < apart[50] < r["ratio_high"], (r, apart[50], apart[949])
     given, words = (call(*common, "--over", "bandwidth", "--latency", f"{ALPHA}s", *more).stdout for more in ((), ("--range", "10Mbps..10Tbps")))
     assert "In 90 of 100 draws of what is not certain it lies from " in words and "In 90 of 100" in given, words
 
@@ -194,7 +202,7 @@ def one_always_wins_and_by_how_much(folder):
     assert abs(part["ratio_max"] / ratio(1e-6) - 1) < 1e-9 and abs(part["ratio_min"] / ratio(1e-4) - 1) < 1e-9
     words = call("allreduce", "allreduce:algorithm=tree", "--over", "latency", "--M", size, "--density", 1, "--ranks", ranks,
                  "--bandwidth", f"{RATE}B/s", "--range", "1us..100us").stdout
-    assert "allreduce is cheaper everywhere in the range: allreduce:algorithm=tree takes" in words
+    assert "allreduce is cheaper everywhere in the range, as links are given: allreduce:algorithm=tree takes" in words
     turned = find("allreduce:algorithm=tree", "allreduce", "--over", "latency", "--M", size, "--density", 1, "--ranks", ranks,
                   "--bandwidth", f"{RATE}B/s", "--range", "1us..100us")
     assert abs(turned["ratio"]["min"] * document["ratio"]["max"] - 1) < 1e-12

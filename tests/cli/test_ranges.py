@@ -209,6 +209,38 @@ def check_beside(cell, row, best, machine):
 
 
 @test
+def closed_forms_lie_where_draws_have_them(folder):
+    """Forms are linear in each number of the links: what the program says where one is twice as large tells its part."""
+    numbers = {"latency": 20e-6, "bandwidth": 1e9, "intra_latency": 3e-6, "intra_bandwidth": 2e10}
+    cost = ("cost", "allgather", "alltoall", "zen", "oktopk", "--M", "64MiB", "--density", "2%", "--ranks", "2,4,16", "--format", "json")
+    for gpus, sources in ((1, {"latency": "estimated", "bandwidth": "a sheet"}), (4, {"latency": "a sheet", "intra": "estimated"}), (1, {})):
+        own = {k: v for k, v in numbers.items() if gpus > 1 or "intra" not in k}
+        cluster = folder / "c.json"
+        cluster.write_text(json.dumps({"name": "c", **{k: v for k, v in own.items() if "intra" not in k}, "source": sources,
+                                       **({"gpus_per_node": gpus, "intra": {"latency": own["intra_latency"], "bandwidth": own["intra_bandwidth"]}} if gpus > 1 else {})}))
+        ask = lambda *more: json.loads(call(*cost, "--cluster", cluster, *more)[0])["points"]
+        points, parts = ask(), {}
+        for key, value in own.items():
+            rate = "bandwidth" in key
+            parts[key] = ask(f"--{key.replace('_', '-')}", f"{value / 2 if rate else value * 2:.17g}{'B/s' if rate else 's'}")
+        for i, p in enumerate(points):
+            model = [factor(MODEL, mix(xxh64(p["scheme"].encode()), 9), d) for d in range(DRAWS)]
+            for name, (one, low, high) in {"flat": ("formula_s", "formula_low_s", "formula_high_s"), "placed": 3 * ("placed_s",), "printed": ("paper_s", "paper_low_s", "paper_high_s")}.items():
+                for end, field, at in (("low", low, 0), ("high", high, 1)):
+                    field = one if p[one] is not None else field
+                    if p[field] is None:
+                        assert p[f"{name}_{end}_s"] is None, p
+                        continue
+                    terms = [(parts[key][i][field] - p[field], spread_of(sources.get("intra" if "intra" in key else key)), list(numbers).index(key) + 2 * ("intra" in key)) for key in own]
+                    drawn = [m * (p[field] + sum(t * (factor(spread, k, d) - 1) for t, spread, k in terms)) for d, m in enumerate(model)]
+                    assert math.isclose(p[f"{name}_{end}_s"], middle(drawn)[at], rel_tol=1e-9), (gpus, p, name, end, middle(drawn))
+        sure = ask("--certain")
+        assert sure == [{k: v for k, v in p.items() if not k.startswith(("flat_", "placed_low", "placed_high", "printed_low", "printed_high"))} for p in points]
+    text = call(*cost[:-2], "--cluster", cluster)[0]
+    assert all(f"{head} (90%)" in text for head in ("flat", "on nodes", "as printed")) and "(90%)" not in call(*cost[:-2], "--cluster", cluster, "--certain")[0], text
+
+
+@test
 def a_second_program_finds_the_same_quantiles_wins_and_ratios(folder):
     agree(scenario(folder), Machine(spreads_of(cluster())))
 
