@@ -151,6 +151,7 @@ def rows_and_bags():
         assert json.loads(about["tokens"]) == [sum(i != 3 for i in step) if i == "words" else len(step) for i, step in (("bag", b) for b in bags)]
         scheme = training["system"]["sparse"]
         assert scheme["name"] == ("allgather" if sparse else "allreduce") and scheme.get("index_bytes") == (8 if sparse else None)
+        assert scheme["algorithm"] == "ring" and ("channels" in training["system"]) == sparse
 
 
 def times():

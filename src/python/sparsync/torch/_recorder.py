@@ -730,14 +730,19 @@ class Recorder:
         return id(part.parameters[0]) in self.sparse
 
     def _system(self, over, how):
-        source = {"dense": "DistributedDataParallel sums each bucket by all_reduce",
+        gloo = {"algorithm": "ring"} if self.backend == "gloo" else {}
+        dense = {"name": "allreduce"} | gloo
+        source = {"dense": f"DistributedDataParallel sums each bucket by all_reduce{'; gloo, allreduce.cc: a ring' if gloo else ''}",
                   "sparse": "gradients of tables are dense (sparse=False)"}
         system = {"name": "as-captured", "summary": f"DistributedDataParallel over {self.backend}, as it ran",
-                  "sparse": {"name": "allreduce"}, "dense": {"name": "allreduce"}, "schedule": "fifo", "baseline": True}
+                  "sparse": dense, "dense": dense, "schedule": "fifo", "baseline": True}
         if self.sparse:
-            system["sparse"] = {"name": "allgather", "separate": True, "index_bytes": 8, "sizes": "exchanged"}
+            system["sparse"] = {"name": "allgather", "separate": True, "index_bytes": 8, "sizes": "exchanged"} | gloo
             source["sparse"] = ("PyTorch's ProcessGroupGloo, AsyncSparseAllreduceWork: coalesces; gathers sizes, 64-bit indices, "
                                 "values, one after the other; each rank sums")
+        if self.sparse and gloo:
+            system["channels"] = [["dense"], ["gradient", "lookups", "prior", "delayed"]]
+            source["channels"] = "ProcessGroupGloo works at two collectives at once"
         system["bucket"], source["bucket"] = "25MiB", "nothing was sent; DistributedDataParallel's default"
         if self.ddp:
             names = {id(p): part.name for part in self.parts for p in part.parameters}
