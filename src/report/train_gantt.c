@@ -12,7 +12,7 @@ static bool add_lane(struct ss_plot *plot, const struct ss_training_point *p, in
   char text[160];
   snprintf(text, sizeof text, "%.*s%s", NAME_LETTERS, p->system->name, task ? ": channel" : "");
   if (task && p->system->concurrency.channels > 1)
-    snprintf(text, sizeof text, "%.*s: channel %d", NAME_LETTERS, p->system->name, (int)channel + 1);
+    snprintf(text, sizeof text, "%.*s: channel %d", NAME_LETTERS, p->system->name, (int)channel);
   const char *lane = ss_plot_text(plot, text);
   if (!lane) return ss_fail_memory(error, "drawing");
   for (size_t k = 0; k < p->result.spans; k++) {

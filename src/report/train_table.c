@@ -46,15 +46,15 @@ static void print_helps(const struct ss_training_point *p, FILE *stream) {
 
 /* What the iteration waits for: the largest part of the critical path. */
 static void print_path(const struct ss_training *t, const struct ss_training_point *p, FILE *stream) {
+  const char *article = p->bound == SS_BOUND_LINK ? "a " : p->bound == SS_BOUND_HOST ? "the " : "";
   char name[200];
-  double of_tasks = 0, all = 0;
-  for (size_t i = 0; i < p->paths; i++) {
-    all += p->path[i].seconds;
-    if (p->path[i].kind == SS_SPAN_TASK) of_tasks += p->path[i].seconds;
-  }
+  double all = 0;
+  for (size_t i = 0; i < p->paths; i++) all += p->path[i].seconds;
   if (p->paths == 0 || all <= 0) return;
   ss_training_part_name(p, p->path[0].kind, p->path[0].what, name, sizeof name);
-  fprintf(stream, "  Critical path: %.0f%% communication; most of all %s, %.0f%%.\n", 100 * of_tasks / all, name,
+  fprintf(stream, "  Bound by %s%s. Critical path: ", article, ss_bound_name(p->bound));
+  if (p->software > 0) fprintf(stream, "%.0f%% software, ", 100 * p->software);
+  fprintf(stream, "%.0f%% communication; most of all %s, %.0f%%.\n", 100 * p->communication, name,
           100 * p->path[0].seconds / all);
   print_link(t, p, stream);
   print_helps(p, stream);

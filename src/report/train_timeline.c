@@ -33,7 +33,7 @@ static bool name_process(const struct ss_training_point *p, size_t process, FILE
   }
   bool ok = true;
   for (uint32_t c = 0; ok && c < p->system->concurrency.channels; c++) {
-    snprintf(text, sizeof text, "communication, channel %u", c + 1);
+    snprintf(text, sizeof text, "communication, channel %u", c);
     ok = name_thread(process, p->result.streams + 1 + c, "thread_name",
                      p->system->concurrency.channels > 1 ? text : "communication", stream);
   }

@@ -166,6 +166,8 @@ static cJSON *point_json(const struct ss_train_study *s, size_t at) {
   for (uint32_t i = 0; i < p->timetable.tasks; i++)
     cJSON_AddItemToArray(tasks, task_json(p, &p->timetable.task[i], s->per_iteration));
   cJSON_AddItemToObject(o, "critical_path", path_json(p));
+  ss_json_add(o, SS_T("bound", ss_bound_name(p->bound)), SS_N("path_compute", p->compute),
+              SS_N("path_software", p->software), SS_N("path_communication", p->communication));
   if (p->helps > 0) cJSON_AddItemToObject(o, "would_help", helps_json(p));
   if (s->per_iteration) add_arrays(o, p);
   if (s->best) {

@@ -371,12 +371,13 @@ static bool play(struct ss_training *t, unsigned jobs, struct ss_error *error) {
   return ss_training_play(t, jobs, error) && ss_training_draw(t, error);
 }
 
-/* The fastest system at the point's workload and ranks. */
+/* The fastest system at the point's workload and ranks, of those that fit. */
 static const char *fastest(const struct ss_training *t, const struct ss_training_point *at) {
-  const struct ss_training_point *best = at;
+  const struct ss_training_point *best = NULL;
   for (size_t i = 0; i < t->points; i++) {
     const struct ss_training_point *p = &t->point[i];
-    if (p->fed == at->fed && p->ranks == at->ranks && p->result.mean < best->result.mean) best = p;
+    if (p->fed != at->fed || p->ranks != at->ranks || !ss_training_may_win(t, p)) continue;
+    if (!best || p->result.mean < best->result.mean) best = p;
   }
   return best->system->name;
 }

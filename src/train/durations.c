@@ -207,8 +207,15 @@ static bool open_networks(const struct group *g, double sampled, uint32_t t, str
   return true;
 }
 
+static bool is_host(const struct ss_link_use *link, const struct ss_cluster *cluster) {
+  if (link->kind == SS_HOST_OUT || link->kind == SS_HOST_IN) return true;
+  return cluster->staged && !link->server && (link->kind == SS_EGRESS || link->kind == SS_INGRESS) &&
+         link->bytes / cluster->host.bandwidth >= (1 - 1e-6) * link->busy;
+}
+
 static void tell_link(struct ss_duration *d, const struct ss_cluster *cluster, const struct ss_tally *tally) {
   d->link_share = tally->time > 0 ? tally->bound / tally->time : 0;
+  d->host = tally->bound > 0 && is_host(&tally->bound_link, cluster);
   if (tally->bound > 0) ss_link_use_name(&tally->bound_link, ss_cluster_nics(cluster), d->link, sizeof d->link);
 }
 
@@ -491,6 +498,7 @@ static bool copy_all(const struct plan *plan, struct ss_error *error) {
     to->sampled = from->sampled;
     to->share = from->share;
     to->link_share = from->link_share;
+    to->host = from->host;
     memcpy(to->link, from->link, sizeof to->link);
     to->own = from->own;
     to->besides = from->besides;
@@ -537,7 +545,7 @@ static cJSON *write_group(void *context, size_t item) {
   for (uint32_t i = 0; i < g->count; i++) {
     struct ss_duration *d = g->duration[i];
     cJSON *o = ss_json_object(SS_N("sampled", d->sampled), SS_T("link", d->link), SS_N("link_share", d->link_share),
-                              SS_N("own", d->own), SS_N("besides", d->besides),
+                              SS_B("host", d->host), SS_N("own", d->own), SS_N("besides", d->besides),
                               SS_J("share", cJSON_CreateDoubleArray(d->share.s, SS_COMPONENTS)),
                               SS_J("sent", cJSON_CreateDoubleArray(d->sent, (int)d->period)),
                               SS_J("seconds", cJSON_CreateDoubleArray(d->seconds, (int)times_of(d))));
@@ -549,7 +557,10 @@ static cJSON *write_group(void *context, size_t item) {
 
 static bool read_link(struct ss_node node, struct ss_duration *d, struct ss_error *error) {
   const char *text;
-  if (!ss_node_text(node, &text, error)) return false;
+  struct ss_node host;
+  if (!ss_node_text(ss_node_get(node, "link"), &text, error) || !ss_node_need(node, "host", &host, error) ||
+      !ss_node_flag(host, &d->host, error))
+    return false;
   snprintf(d->link, sizeof d->link, "%s", text);
   return true;
 }
@@ -558,7 +569,7 @@ static bool read_duration(struct ss_node node, uint32_t draws, struct ss_duratio
   struct ss_node sampled, own, besides, share, sent, seconds, link, link_share;
   return ss_node_need(node, "sampled", &sampled, error) && ss_node_need(node, "share", &share, error) &&
          ss_node_numbers(share, SS_COMPONENTS, d->share.s, error) && ss_node_need(node, "sent", &sent, error) &&
-         ss_node_need(node, "link", &link, error) && read_link(link, d, error) &&
+         ss_node_need(node, "link", &link, error) && read_link(node, d, error) &&
          ss_node_need(node, "link_share", &link_share, error) &&
          ss_node_nonnegative(link_share, SS_NUMBER, &d->link_share, error) &&
          ss_node_need(node, "seconds", &seconds, error) && ss_node_positive(sampled, SS_NUMBER, &d->sampled, error) &&

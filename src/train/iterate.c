@@ -91,13 +91,14 @@ static double seconds_of(const struct player *p, const struct stream *s, struct 
   return s->factor * (p->options->compute * (o.kind == SS_SPAN_FORWARD ? m->forward : m->backward));
 }
 
-/* What software does before it. */
-static double step_of(const struct player *p, struct operation o) {
+/* What goes before it: what software does, and the optimizer. */
+static double step_of(const struct player *p, struct operation o, double *software) {
   const struct ss_timetable *t = p->t;
+  *software = 0;
   if (o.kind != SS_SPAN_FORWARD || o.alone) return 0;
   const double optimizer = p->options->compute * t->workload->module[o.module].optimizer;
-  if (!t->step) return optimizer;
-  return optimizer + t->step[(o.iteration - 1) % t->step_period * t->workload->modules + o.module];
+  if (t->step) *software = t->step[(o.iteration - 1) % t->step_period * t->workload->modules + o.module];
+  return optimizer + *software;
 }
 
 /* The iteration whose instance of the task gates the operation. */
@@ -243,24 +244,28 @@ static bool next(void *context, uint32_t stream, double now, double *seconds) {
   p->computing += o.kind != SS_SPAN_SPLIT;
   if (s->iteration >= p->options->warmup) *(o.kind == SS_SPAN_SPLIT ? &p->sum.split : &p->sum.own) += *seconds;
   note(p, now);
-  const double step = step_of(p, o);
+  double software;
+  const double step = step_of(p, o, &software);
   if (s->iteration >= p->options->warmup) p->sum.step += step;
   *seconds += step;
   if (s->iteration >= p->record_from)
     s->last = record(p, (struct ss_span){o.kind, stream, o.module, o.iteration, now + p->shift, now + p->shift,
-                                         now + p->shift + *seconds, predecessor(p, s, o)});
+                                         now + p->shift + *seconds, predecessor(p, s, o),
+                                         *seconds > 0 ? software / *seconds : 0});
   return true;
+}
+
+/* s that filling what the task sends takes, and emptying it. */
+static double copy_of(const struct player *p, const struct ss_task *task) {
+  const double copy = p->t->policy.concurrency.software.copy;
+  return copy > 0 && task->dense ? (double)task->bytes / copy : 0;
 }
 
 static bool submit(struct player *p, uint32_t slot, struct ss_error *error) {
   const struct ss_task *what = &p->t->task[slot / 2];
-  const double copy = p->t->policy.concurrency.software.copy;
   const double alone = what->period ? what->seconds[p->instance[slot].iteration % what->period] : 0;
   return ss_events_submit(&p->events, what->channel,
-                          (struct ss_event){.at = what->key,
-                                            .who = slot,
-                                            .alone = alone,
-                                            .copy = copy > 0 && what->dense ? (double)what->bytes / copy : 0},
+                          (struct ss_event){.at = what->key, .who = slot, .alone = alone, .copy = copy_of(p, what)},
                           error);
 }
 
@@ -356,7 +361,7 @@ static void task_started(void *context, uint32_t slot, double now) {
   const bool was_free = last >= 0 ? p->out->span[last].end <= x->submitted + p->shift : now <= x->submitted;
   const int64_t before = was_free ? x->cause : last;
   x->span = record(p, (struct ss_span){SS_SPAN_TASK, channel, task, x->iteration, x->submitted + p->shift,
-                                       now + p->shift, NAN, before});
+                                       now + p->shift, NAN, before, 0});
   p->channel[channel] = x->span;
 }
 
@@ -366,7 +371,12 @@ static bool task_ended(void *context, uint32_t slot, double now, struct ss_error
   p->done[slot / 2] = x->iteration + 1;
   x->ended = now;
   note(p, now);
-  if (x->span >= 0) p->out->span[x->span].end = now + p->shift;
+  if (x->span >= 0) {
+    struct ss_span *span = &p->out->span[x->span];
+    const double software = p->t->policy.concurrency.software.call + 2 * copy_of(p, &p->t->task[slot / 2]);
+    span->end = now + p->shift;
+    span->software = span->end > span->start ? fmin(software / (span->end - span->start), 1) : 0;
+  }
   if (slot / 2 < p->t->gradients) {
     p->gradients_done++;
     p->last_gradient = slot;
@@ -502,7 +512,10 @@ bool ss_path_find(const struct ss_timetable *t, const struct ss_iterated *iterat
     const double since = s->before >= 0 ? fmin(s->start, iterated->span[s->before].end) : s->start; /* its turn */
     p->kind = s->kind;
     p->what = s->what;
-    p->seconds += s->end - fmax(since, iterated->window);
+    const double from = fmax(since, iterated->window), start = fmax(s->start, iterated->window);
+    p->seconds += s->end - from;
+    p->software += s->software * (s->end - start);
+    *(s->kind == SS_SPAN_TASK ? &p->software : &p->waited) += start - from;
     if (since < iterated->window) break;
   }
   qsort(part, parts, sizeof *part, by_seconds);

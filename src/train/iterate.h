@@ -31,6 +31,7 @@ struct ss_span {
   double submitted;   /* s: when it could begin, but for others: tasks only */
   double start, end;  /* s; end is NaN where the play ended before */
   int64_t before;     /* the span whose end it began at, -1: none that is kept */
+  double software;    /* share of it that software takes */
 };
 
 struct ss_iterated {
@@ -66,6 +67,8 @@ struct ss_path_part {
   enum ss_span_kind kind;
   uint32_t what; /* module, or task */
   double seconds;
+  double software; /* s of them: of tasks also until channels choose */
+  double waited;   /* s of an operation: for kernels that have its stream */
 };
 
 /* Parts by falling seconds, which add up to the recorded time; an array of *count, to be freed. */

@@ -56,14 +56,14 @@ static bool want_ways(struct ss_training *training, struct ss_training_point *p,
   return true;
 }
 
-static bool want(struct ss_training *training, struct ss_training_point *p, struct ss_task *task,
+static bool want(struct ss_training *training, struct ss_training_point *p, struct ss_task *task, bool staged,
                  struct ss_error *error) {
   static const enum ss_share_of_rows shares[] = {SS_ROWS_ALL, SS_ROWS_ALL, SS_ROWS_PRIOR, SS_ROWS_DELAYED};
   const struct ss_system *s = p->system;
   const struct ss_workload *w = &p->fed->workload;
   const bool table = w->module[*task->member].embedding;
   struct ss_carried carried = {
-      .setting = table ? s->sparse : s->dense, .ranks = p->ranks, .staged = s->staged, .dtype = w->dtype};
+      .setting = table ? s->sparse : s->dense, .ranks = p->ranks, .staged = staged, .dtype = w->dtype};
   if (task->dense) {
     carried.bytes = task->bytes;
     if (!table) carried.select = s->select;
@@ -122,10 +122,18 @@ static bool has_tables(const struct ss_fed_workload *fed) {
   return false;
 }
 
+static bool list_tasks(struct ss_training *training, struct ss_training_point *p, bool staged,
+                       struct ss_timetable *out, struct ss_error *error) {
+  const struct ss_policy policy = ss_system_policy(p->system);
+  if (!ss_timetable_make(&p->fed->workload, &policy, p->ranks, out, error)) return false;
+  for (uint32_t i = 0; i < out->tasks; i++)
+    if (!want(training, p, &out->task[i], staged, error)) return false;
+  return true;
+}
+
 static bool add_point(struct ss_training *training, const struct ss_fed_workload *fed, const struct ss_system *system,
                       uint32_t ranks, struct ss_error *error) {
   struct ss_training_point *p = &training->point[training->points];
-  const struct ss_policy policy = ss_system_policy(system);
   struct ss_error why;
   *p = (struct ss_training_point){.fed = fed, .system = system, .ranks = ranks, .sampled = 1};
   if (!can_run(training, p, &why)) {
@@ -136,11 +144,8 @@ static bool add_point(struct ss_training *training, const struct ss_fed_workload
   p->all_dense =
       ss_setting_all_dense(&system->sparse, ss_layout_of(&training->durations.cluster, ranks)) && has_tables(fed);
   training->points++; /* from here on it is freed with the others */
-  if (!set_options(training, p, error) || !ss_timetable_make(&fed->workload, &policy, ranks, &p->timetable, error))
-    return false;
-  for (uint32_t i = 0; i < p->timetable.tasks; i++)
-    if (!want(training, p, &p->timetable.task[i], error)) return false;
-  return true;
+  return set_options(training, p, error) && list_tasks(training, p, system->staged, &p->timetable, error) &&
+         (!training->helps || !system->staged || list_tasks(training, p, false, &p->bare, error));
 }
 
 bool ss_training_prepare(struct ss_training *t, struct ss_error *error) {
@@ -157,6 +162,7 @@ bool ss_training_prepare(struct ss_training *t, struct ss_error *error) {
 void ss_training_free(struct ss_training *t) {
   for (size_t i = 0; i < t->points; i++) {
     ss_timetable_free(&t->point[i].timetable);
+    ss_timetable_free(&t->point[i].bare);
     ss_iterated_free(&t->point[i].result);
     free(t->point[i].path);
   }
@@ -272,15 +278,14 @@ static void choose_way(const struct ss_durations *durations, struct ss_task *tas
 }
 
 /* How long tasks last on the links of a draw; 0: on even ones. */
-static void set_tasks(const struct ss_training *training, struct ss_training_point *p, uint32_t draw) {
-  for (uint32_t i = 0; i < p->timetable.tasks; i++) {
-    struct ss_task *task = &p->timetable.task[i];
+static void set_tasks(const struct ss_training *training, struct ss_timetable *timetable, uint32_t draw) {
+  for (uint32_t i = 0; i < timetable->tasks; i++) {
+    struct ss_task *task = &timetable->task[i];
     choose_way(&training->durations, task);
     const struct ss_duration *d = &training->durations.duration[task->duration];
     task->seconds = d->seconds + draw * (size_t)d->period;
     task->sent = d->sent;
     task->period = d->period;
-    p->sampled = fmax(p->sampled, d->sampled);
   }
 }
 
@@ -298,7 +303,7 @@ static bool play_draws(const struct ss_training *training, struct ss_training_po
   for (uint32_t d = 0; d < draws; d++) {
     struct ss_cluster drawn = training->durations.cluster;
     drawn.jitter.draw = d + 1;
-    set_tasks(training, p, d + 1);
+    set_tasks(training, &p->timetable, d + 1);
     p->options.network = network_of(&p->timetable, recorded, &drawn, 1);
     if (!ss_iterate(&p->timetable, &p->options, &p->result, error)) return false;
     times[d] = p->result.mean;
@@ -352,7 +357,7 @@ static double longer(const struct ss_training_point *p) {
 static const double DEARER = 1.2;
 
 /* What may be different. */
-enum help { NO_INTERFERENCE, KERNELS_APART, NO_SOFTWARE, SECOND_CHANNEL, NO_COMMUNICATION, UNHELPED };
+enum help { NO_INTERFERENCE, KERNELS_APART, NO_SOFTWARE, NO_HOST, SECOND_CHANNEL, NO_COMMUNICATION, UNHELPED };
 
 static void apply_help(struct ss_timetable *t, enum help help) {
   struct ss_concurrency *c = &t->policy.concurrency;
@@ -392,9 +397,9 @@ static bool play_varied(const struct ss_training *training, struct ss_training_p
   SS_AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct ss_cluster cluster = training->durations.cluster;
   struct ss_iterate_options options = p->options;
-  struct ss_timetable t = p->timetable;
+  struct ss_timetable t = *recorded->timetable;
   if (!ss_take(&arena, t.task, t.tasks)) return ss_fail_memory(error, "playing iterations");
-  memcpy(t.task, p->timetable.task, t.tasks * sizeof *t.task);
+  memcpy(t.task, recorded->timetable->task, t.tasks * sizeof *t.task);
   apply_help(&t, help);
   if (component == SS_PASSES) options.compute *= DEARER;
   if (component < SS_PASSES) {
@@ -478,6 +483,37 @@ static double memory_of(const struct ss_training *training, const struct ss_trai
   return sum + lasting + under_way;
 }
 
+/* --- what bounds it ------------------------------------------------------------------------------------------ */
+
+const char *ss_bound_name(enum ss_bound bound) {
+  static const char *const names[] = {"compute", "software", "link", "host path", "communication"};
+  return names[bound];
+}
+
+/* Passes, software, and all else; of that, what single links need at the very least. */
+static void find_bound(const struct ss_training *training, struct ss_training_point *p) {
+  double compute = 0, software = 0, communication = 0, links = 0, host = 0;
+  for (size_t i = 0; i < p->paths; i++) {
+    const struct ss_path_part *part = &p->path[i];
+    const double rest = part->seconds - part->software - part->waited;
+    software += part->software;
+    communication += part->waited;
+    *(part->kind == SS_SPAN_TASK ? &communication : &compute) += rest;
+    if (part->kind != SS_SPAN_TASK) continue;
+    const struct ss_duration *d = &training->durations.duration[p->timetable.task[part->what].duration];
+    links += rest * d->link_share;
+    if (d->host) host += rest * d->link_share;
+  }
+  const double all = compute + software + communication;
+  p->compute = all > 0 ? compute / all : 0;
+  p->software = all > 0 ? software / all : 0;
+  p->communication = all > 0 ? communication / all : 0;
+  p->bound = host > links / 2 ? SS_BOUND_HOST : SS_BOUND_LINK;
+  if (links < communication / 2) p->bound = SS_BOUND_COMMUNICATION;
+  if (software >= communication) p->bound = SS_BOUND_SOFTWARE;
+  if (compute >= fmax(software, communication)) p->bound = SS_BOUND_COMPUTE;
+}
+
 static bool play(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
   SS_AUTO(ss_recorded_close) struct ss_recorded recorded = {0};
   p->options.compute = training->options.compute;
@@ -490,14 +526,17 @@ static bool play(const struct ss_training *training, struct ss_training_point *p
       !play_draws(training, p, &recorded, error))
     return false;
   p->uncertainty = uncertainty_of(training, p);
-  set_tasks(training, p, 0);
+  set_tasks(training, &p->timetable, 0);
   p->options.network = network_of(&p->timetable, &recorded, &training->durations.cluster, 1);
   if (!ss_iterate(&p->timetable, &p->options, &p->result, error) ||
       !ss_path_find(&p->timetable, &p->result, &p->path, &p->paths, error) ||
       !find_components(training, p, &recorded, UNHELPED, &p->result, &p->parts, error))
     return false;
+  find_bound(training, p);
   p->peak = memory_of(training, p);
   p->tokens = tokens_of(training, p);
+  for (uint32_t i = 0; i < p->timetable.tasks; i++)
+    p->sampled = fmax(p->sampled, training->durations.duration[p->timetable.task[i].duration].sampled);
   return true;
 }
 
@@ -518,10 +557,23 @@ static void compare(struct ss_training *t) {
   }
 }
 
+static bool fits(const struct ss_training *t, const struct ss_training_point *p) {
+  const double memory = t->durations.device.memory_size;
+  return !(memory > 0) || p->peak <= memory;
+}
+
+bool ss_training_may_win(const struct ss_training *t, const struct ss_training_point *p) {
+  bool any = false;
+  for (size_t k = 0; k < t->points; k++)
+    any = any || (t->point[k].fed == p->fed && t->point[k].ranks == p->ranks && fits(t, &t->point[k]));
+  return fits(t, p) || !any;
+}
+
 static bool is_fastest(const struct ss_training *t, const struct ss_training_point *p) {
+  if (!ss_training_may_win(t, p)) return false;
   for (size_t k = 0; k < t->points; k++) {
     const struct ss_training_point *q = &t->point[k];
-    if (q->fed == p->fed && q->ranks == p->ranks &&
+    if (q->fed == p->fed && q->ranks == p->ranks && ss_training_may_win(t, q) &&
         (q->result.mean < p->result.mean || (q < p && q->result.mean <= p->result.mean)))
       return false;
   }
@@ -539,6 +591,7 @@ static bool applies(const struct ss_training *training, const struct ss_training
   case NO_INTERFERENCE: return c->interference > 0;
   case KERNELS_APART: return c->shared_kernels;
   case NO_SOFTWARE: return c->software.call > 0 || c->software.copy > 0 || c->software.cycle > 0 || p->timetable.step;
+  case NO_HOST: return p->bare.tasks > 0;
   case SECOND_CHANNEL: return c->channels <= 1 && dense && rows && ss_cluster_fair(&training->durations.cluster);
   default: return dense || rows;
   }
@@ -556,20 +609,27 @@ static bool find_helps(const struct ss_training *training, struct ss_training_po
       [NO_INTERFERENCE] = "without interference",
       [KERNELS_APART] = "with kernels on a stream of their own",
       [NO_SOFTWARE] = "without software",
-      [SECOND_CHANNEL] = "with rows in a channel of their own",
+      [NO_HOST] = "without the copies through host memory",
+      [SECOND_CHANNEL] = "with a second channel, for rows",
       [NO_COMMUNICATION] = "with links that take no time",
   };
-  SS_AUTO(ss_recorded_close) struct ss_recorded recorded = {0};
+  SS_AUTO(ss_recorded_close) struct ss_recorded recorded = {0}, bare = {0};
   p->helps = 0;
-  if (!ss_recorded_open(&recorded, &training->durations, &p->timetable, error)) return false;
+  set_tasks(training, &p->bare, 0);
+  p->bare.split = p->timetable.split, p->bare.split_period = p->timetable.split_period;
+  p->bare.step = p->timetable.step, p->bare.step_period = p->timetable.step_period;
+  if (!ss_recorded_open(&recorded, &training->durations, &p->timetable, error) ||
+      !ss_recorded_open(&bare, &training->durations, &p->bare, error))
+    return false;
   for (enum help h = NO_INTERFERENCE; h < UNHELPED; h++) {
     struct ss_help help = {.what = what[h]};
     struct ss_iterated helped;
+    struct ss_recorded *on = h == NO_HOST ? &bare : &recorded;
     if (!applies(training, p, h)) continue;
-    if (!play_varied(training, p, &recorded, h, SS_COMPONENTS, &helped, error)) return false;
+    if (!play_varied(training, p, on, h, SS_COMPONENTS, &helped, error)) return false;
     help.mean = helped.mean * longer(p);
     if (!(help.mean < 0.995 * p->result.mean)) continue;
-    if (!find_components(training, p, &recorded, h, &helped, &help.parts, error)) return false;
+    if (!find_components(training, p, on, h, &helped, &help.parts, error)) return false;
     add_help(p, &help);
   }
   return true;

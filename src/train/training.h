@@ -40,18 +40,28 @@ struct ss_help {
   struct ss_training_parts parts;
   struct ss_likely range, speedup; /* of it, and of the iteration to it; as those of the point */
 };
-enum { SS_HELPS = 5 };
+enum { SS_HELPS = 6 };
+
+/* What most of the critical path goes to; of what is sent, whether one link needs most of that time: a link of the
+ * cluster, or one to the memory of a machine. */
+enum ss_bound { SS_BOUND_COMPUTE, SS_BOUND_SOFTWARE, SS_BOUND_LINK, SS_BOUND_HOST, SS_BOUND_COMMUNICATION };
+/* "compute", "software", "link", "host path", "communication" */
+const char *ss_bound_name(enum ss_bound bound);
 
 struct ss_training_point {
   const struct ss_fed_workload *fed;
   const struct ss_system *system;
   uint32_t ranks;
   struct ss_timetable timetable;
+  struct ss_timetable
+      bare; /* the same, where nothing is copied through the memory of machines; zeroed: nobody asks */
   struct ss_iterate_options options;
   struct ss_iterated result; /* on even links */
   struct ss_fan fan;         /* s: mean iterations over draws of uneven links; NaN: none were drawn */
   struct ss_path_part *path;
   size_t paths;
+  enum ss_bound bound;
+  double compute, software, communication; /* shares of the path */
   struct ss_help help[SS_HELPS]; /* [helps] of the fastest system of its workload and rank count; the best first */
   size_t helps;
   struct ss_uncertainty uncertainty; /* ss_certain: nobody asks */
@@ -94,6 +104,8 @@ bool ss_fed_workload_open(struct ss_fed_workload *fed, const struct ss_feeding *
 
 /* Lists points and what has to be simulated for them: systems that cannot run at some rank count are errors. */
 bool ss_training_prepare(struct ss_training *training, struct ss_error *error) SS_MUST_CHECK;
+/* May it be called the fastest: does it fit into the device's memory, or does none at its workload and rank count? */
+bool ss_training_may_win(const struct ss_training *training, const struct ss_training_point *point);
 /* Plays all points, after ss_durations_make. With another `compute` it may be called again. */
 bool ss_training_play(struct ss_training *training, unsigned jobs, struct ss_error *error) SS_MUST_CHECK;
 void ss_training_free(struct ss_training *training);

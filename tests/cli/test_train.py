@@ -755,7 +755,7 @@ def what_would_help_is_what_happens_then(folder):
     [point] = results(folder, scenario)
     told, ranged = ({x["what"]: x[f"iteration_{end}"] for x in point["would_help"]} for end in ("s", "high_s"))
     changed = {"without interference": {**costs, "interference": 0}, "without software": {"interference": 0.3},
-               "with rows in a channel of their own": {**costs, "channels": [["dense"], ["gradient"]]}}
+               "with a second channel, for rows": {**costs, "channels": [["dense"], ["gradient"]]}}
     for what, fields in changed.items():
         [then] = results(folder, {**scenario, "systems": [busy_system(**fields)]})
         assert what not in told or close(told[what], then["iteration_s"], 1e-9), (what, told[what], then["iteration_s"])
@@ -764,6 +764,49 @@ def what_would_help_is_what_happens_then(folder):
         assert what in told or then["iteration_s"] > 0.99 * point["iteration_s"], what
     assert {"without interference", "without software"} <= set(told), told
     assert list(told.values()) == sorted(told.values()), told
+
+
+@test
+def what_bounds_an_iteration_is_named(folder):
+    """Each of four costs made the largest in turn; without it, an iteration takes what it would without."""
+    cluster = {"name": "c", "latency": "10us", "bandwidth": "1GB/s", "gpus_per_node": 1, "host": {"latency": "5us", "bandwidth": "10GB/s"}}
+    slow_host = {**cluster, "host": {"latency": "5us", "bandwidth": "250MB/s"}}
+    apart = {"channels": [["dense"], ["gradient"]]}
+    cases = (("compute", 1, cluster, {}, "compute", None, None), ("software", 0.01, cluster, {"software": {"step": "60ms"}}, "software", "without software", {}),
+             ("link", 0.01, cluster, {}, "a link", "with a second channel, for rows", apart),
+             ("host path", 0.01, slow_host, {"staging": "host"}, "the host path", "without the copies through host memory", {}))
+    for bound, passes, on, fields, words, what, instead in cases:
+        scenario = busy_scenario(busy_system(**fields), compute=passes, cluster=on, device="t4")
+        scenario["workload"]["modules"][0].update(backward_s=0.05)
+        scenario["workload"]["modules"][1].update(row_width=512, synth={"lookups": 3000, "zipf": 1, "seed": 3})
+        [point] = results(folder, scenario)
+        shares = [point["path_" + name] for name in ("compute", "software", "communication")]
+        assert point["bound"] == bound and close(sum(shares), 1, 1e-9), (bound, point["bound"], shares)
+        assert max(shares) == shares[{"compute": 0, "software": 1}.get(bound, 2)], (bound, shares)
+        assert f"Bound by {words}. " in train(folder, scenario).stdout, bound
+        told = {x["what"]: x["iteration_s"] for x in point["would_help"]}
+        if what:
+            [then] = results(folder, {**scenario, "systems": [busy_system(**instead)]})
+            assert close(told[what], then["iteration_s"], 1e-9), (bound, told, then["iteration_s"])
+
+
+@test
+def what_does_not_fit_is_never_the_fastest(folder):
+    """The device has a byte less than the fastest system needs, and more than the next."""
+    systems = [busy_system(name="cut", sparse="alltoall"), busy_system(name="gathered")]
+    scenario = busy_scenario(*systems, ranks=(8,))
+    scenario["workload"]["modules"][1].update(rows=400, forward_s=0, backward_s=0, synth={"lookups": 400, "zipf": 0.1, "seed": 3})
+    first, second = sorted(results(folder, scenario), key=lambda p: p["iteration_s"])
+    assert first["peak_bytes"] > second["peak_bytes"], (first["system"], first["peak_bytes"], second["peak_bytes"])
+    device = {"name": "d", "memory_bandwidth": "1000TB/s", "efficiency": 1, "launch": 0, "memory_size": first["peak_bytes"] - 1}
+    small = {**scenario, "device": device, "certain": False}
+    told = train(folder, small).stdout
+    assert re.search(f"8 ranks: {second['system']} takes", told) and f"memory: {first['system']} (" in told, told
+    wins = {p["system"]: p["wins"] for p in results(folder, small)}
+    assert wins == {first["system"]: 0, second["system"]: 1}, wins
+    assert [p["system"] for p in results(folder, small) if p.get("would_help")] in ([], [second["system"]])
+    neither = train(folder, {**small, "device": {**device, "memory_size": 1000}}).stdout
+    assert re.search(f"8 ranks: {first['system']}", neither), neither
 
 
 @test
