@@ -46,6 +46,19 @@ static bool print_csv(const void *info, FILE *stream, struct ss_error *error) {
   return ss_records_print(columns, records(info, ""), true, stream, error);
 }
 
+/* "mine under as-captured on 4 ranks, gloo: 22 ms an iteration (20 steps)" */
+static void add_training(struct ss_table *table, const cJSON *training) {
+  const char *backend = ss_json_word(training, "backend");
+  char time[32], text[400];
+  if (!cJSON_IsObject(training)) return;
+  snprintf(text, sizeof text, "%.100s under %.100s on %.0f ranks%s%.40s: %s an iteration (median of %.0f)",
+           ss_json_word(training, "workload"), ss_json_word(training, "system"), ss_json_number(training, "world"),
+           backend ? ", " : "", backend ? backend : "",
+           ss_units_format(time, sizeof time, SS_TIME, ss_json_number(training, "iteration_s")),
+           ss_json_number(training, "steps"));
+  ss_table_texts(table, "captured from", text);
+}
+
 static struct ss_table *list_facts(const cJSON *info) {
   static const char *const facts[][2] = {{"file", "trace"},
                                          {"hash", "trace_hash"},
@@ -63,6 +76,7 @@ static struct ss_table *list_facts(const cJSON *info) {
     if (cJSON_IsString(fact)) ss_table_texts(table, fact->valuestring);
     else ss_table_number(table, "%.0f", fact->valuedouble);
   }
+  add_training(table, ss_json_get(info, "training"));
   return table;
 }
 
@@ -90,11 +104,14 @@ static bool check_values(const struct ss_trace *trace, struct ss_error *error) {
 static bool run(struct ss_call *call, struct ss_error *error) {
   const struct arguments *a = (const struct arguments *)call;
   SS_AUTO_TRACE struct ss_trace *trace = NULL;
+  SS_AUTO(ss_captured_close) struct ss_captured captured = {0};
   if (!a->file) return ss_fail(error, SS_BAD_INPUT, "name a trace");
   if (!ss_trace_open(a->file, &trace, error) || !ss_trace_keep(trace, a->tensor, a->tensors, error) ||
       !check_values(trace, error))
     return false;
-  SS_AUTO_JSON cJSON *info = ss_trace_info_json(trace);
+  const char *training = ss_trace_training(trace);
+  if (training && !ss_captured_read(a->file, training, &captured, error)) return false;
+  SS_AUTO_JSON cJSON *info = ss_trace_info_json(trace, &captured);
   return (info || ss_fail_memory(error, "telling of a trace")) &&
          ss_call_write(call, info, print_tables, print_json, print_csv, error);
 }

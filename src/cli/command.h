@@ -165,7 +165,9 @@ enum { SS_PATIENCE = 30 /* s, to stand in the defaults of commands that have the
 #define SS_OPTIONS_SCENARIO(iterations_help, usual_cluster)                                                          \
   SS_OPTION("", SS_TEXT(struct ss_call, request.file), .value = "scenario"),                                         \
       SS_OPTION_SET("change any field of the scenario (repeatable): --set cluster.bandwidth=100Gbps"),               \
-      SS_ASKS("--trace", "FILE", "the trace"), SS_ASKS("--iterations", "A:B", iterations_help),                      \
+      SS_ASKS("--trace", "FILE", "the trace"),                                                                       \
+      SS_ASKS("--capture", "FILE", "a captured training, instead of a trace"),                                       \
+      SS_ASKS("--iterations", "A:B", iterations_help),                                                               \
       SS_ASKS("--merge", "N", "turn each N ranks of the trace into one"),                                            \
       SS_OPTION(                                                                                                     \
           "--extrapolate", SS_FIELD, .json = "true",                                                                 \

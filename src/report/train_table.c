@@ -72,10 +72,6 @@ static void print_unfit(const struct ss_training_point *p, size_t n, double memo
   if (any) fputs(".\n", stream);
 }
 
-static bool is_lossy(const struct ss_system *s) {
-  return !ss_scheme_lossless(s->sparse.scheme) || !ss_scheme_lossless(s->dense.scheme) || s->select.selects;
-}
-
 /* "4 ranks: embrace is fastest in 97 of 100 draws, ...; of an iteration 1 ms stall." */
 static bool print_words(const struct ss_training *t, size_t first, size_t n, FILE *stream, struct ss_error *error) {
   const struct ss_training_point *p = &t->point[first];
@@ -92,7 +88,7 @@ static bool print_words(const struct ss_training *t, size_t first, size_t n, FIL
   ss_decision_add_draws(record, &d);
   fprintf(stream, "%u rank%s: ", p->ranks, p->ranks == 1 ? "" : "s");
   ss_decision_print(record, stream);
-  if (is_lossy(best->system)) fprintf(stream, ". %s is lossy", best->system->name);
+  if (ss_system_lossy(best->system)) fprintf(stream, ". %s is lossy", best->system->name);
   fprintf(stream, ". Of an iteration %s", ss_units_format(stall, sizeof stall, SS_TIME, best->result.stall));
   if (stalled->low < stalled->high)
     fprintf(stream, " (%s to %s)", ss_units_format(stall, sizeof stall, SS_TIME, stalled->low),
@@ -134,7 +130,7 @@ static void add_words(cJSON *record, const struct ss_training *t, const struct s
   ss_json_add_number(record, "sent", r->sent / p->ranks);
 }
 
-static bool print_group(const struct ss_train_study *s, size_t first, size_t n, cJSON *records, FILE *stream,
+static bool print_group(const struct ss_train_study *s, size_t first, cJSON *records, FILE *stream,
                         struct ss_error *error) {
   enum { WIDE = 6 }; /* the last columns: with --wide alone */
   const struct ss_training *t = &s->training;
@@ -155,12 +151,11 @@ static bool print_group(const struct ss_train_study *s, size_t first, size_t n, 
                                       {SS_RANGED(records, "comm.", "iteration_low_s"), "busy", NULL},
                                       {"sent/rank", "sent", "B"}};
   const size_t count = sizeof columns / sizeof *columns - (s->wide ? 0 : WIDE);
-  const bool told = print_words(t, first, n, stream, error);
   fputc('\n', stream);
   for (cJSON *r = records ? records->child : NULL; r; r = r->next) add_words(r, t, p++);
   const bool ok = ss_columns_print(columns, count, records, false, stream, error);
   fputc('\n', stream);
-  return told && ok;
+  return ok;
 }
 
 static void print_estimates(const struct ss_training *t, FILE *stream) {
@@ -264,18 +259,22 @@ static void print_notes(const struct ss_train_study *s, FILE *stream) {
 bool ss_training_table(const void *study, FILE *stream, struct ss_error *error) {
   const struct ss_train_study *s = study;
   const struct ss_training *t = &s->training;
-  SS_AUTO_JSON cJSON *all = ss_train_study_points(s);
+  SS_AUTO_JSON cJSON *all = ss_train_study_points(s), *capture = ss_train_study_capture(s);
   for (size_t i = 0, n; i < t->points; i += n) {
     const struct ss_training_point *p = &t->point[i];
     n = ss_training_group(t, i);
     if (i == 0 || t->point[i - 1].fed != p->fed)
       fprintf(stream, "%s on %s%s%s\n\n", p->fed->workload.name, s->cluster, s->source ? ", fed by " : "",
               s->source ? s->source->name : "");
-    if (!print_group(s, i, n, ss_records_take(all, n), stream, error)) return false;
+    if (i == 0 && capture) ss_capture_words(capture, stream);
+    if (!print_words(t, i, n, stream, error)) return false;
+    ss_capture_switch(capture, p->ranks, stream);
+    if (!print_group(s, i, ss_records_take(all, n), stream, error)) return false;
     print_all_dense(p, n, stream);
   }
   if (s->best) print_ranking(s, stream);
   print_notes(s, stream);
   print_estimates(t, stream);
+  ss_capture_unknown(capture, stream);
   return true;
 }

@@ -4,6 +4,7 @@
 #include "machine/cluster.h"
 #include "machine/device.h"
 #include "schemes/select.h"
+#include "study/captured.h"
 #include "study/results.h"
 #include "study/sources.h"
 #include "trace/placement.h"
@@ -67,6 +68,7 @@ static const struct ss_field_spec fields[] = {
     {"name", NULL, SS_IS_TEXT, SAID(name)},
     SS_SPEC_SUMMARY,
     {"trace", "a file, or what to make", SS_IS_EITHER(ss_trace_forms)},
+    {"capture", "a captured training: its trace, with all ranks that ran", SS_IS_NAME},
     {"cluster", "a name in models/clusters, a path, or an object", SS_IS_EITHER(ss_cluster_forms)},
     {"ranks", "rank counts: 16, [4, 8] or \"4..64\" (doubling); all of the trace's by default",
      SS_IS_EITHER(ss_ranks_forms)},
@@ -97,9 +99,14 @@ const struct ss_object_spec ss_scenario_fields = {.name = "scenario",
                                                           "\"trace\" and \"cluster\" must come from somewhere.",
                                                   .field = fields};
 
-const struct ss_schema ss_study_schemas[] = {
-    {"cluster", &ss_cluster_fields},     {"cost-model", &ss_cost_fields},
-    {"device", &ss_device_fields},       {"library", &ss_beliefs_fields},
-    {"placement", &ss_placement_fields}, {"scenario", &ss_scenario_fields},
-    {"system", &ss_system_fields},       {"train-scenario", &ss_training_fields},
-    {"workload", &ss_workload_fields},   {NULL, NULL}};
+const struct ss_schema ss_study_schemas[] = {{"capture", &ss_captured_fields},
+                                             {"cluster", &ss_cluster_fields},
+                                             {"cost-model", &ss_cost_fields},
+                                             {"device", &ss_device_fields},
+                                             {"library", &ss_beliefs_fields},
+                                             {"placement", &ss_placement_fields},
+                                             {"scenario", &ss_scenario_fields},
+                                             {"system", &ss_system_fields},
+                                             {"train-scenario", &ss_training_fields},
+                                             {"workload", &ss_workload_fields},
+                                             {NULL, NULL}};

@@ -3,6 +3,7 @@
 
 #include "base/data.h"
 #include "base/list.h"
+#include "study/captured.h"
 #include "study/scenario_fields.h"
 
 #include <cjson/cJSON.h>
@@ -216,7 +217,7 @@ static bool edit(struct ss_study *s, struct ss_error *error) {
       return ss_fail(error, SS_BAD_INPUT, "--bandwidth and --latency change a cluster: say --cluster NAME too");
     if (!make_edit(s, e, error)) return false;
   }
-  return resolve_models(s, error);
+  return ss_captured_name_trace(s->doc, error) && resolve_models(s, error);
 }
 
 /* --- sweeps --------------------------------------------------------------------------------------------- */
@@ -260,7 +261,7 @@ static bool visit(struct ss_study *s, const cJSON *axes, const cJSON *axis, cJSO
 
 /* An axis must change something that is played, and no later axis may undo an earlier one. */
 static bool check_axis(struct ss_node node, struct ss_node first, struct ss_error *error) {
-  static const char *const fixed[] = {"sweep", "expect", "name", "summary", "notes"};
+  static const char *const fixed[] = {"sweep", "expect", "name", "summary", "notes", "capture"};
   const char *path = ss_node_key(node);
   if (!ss_node_is_array(node) || ss_node_size(node) == 0)
     return ss_node_fail(node, error, "expected a list of values");
@@ -363,6 +364,16 @@ static void tell_unused_placement(const struct ss_study *s) {
                  "the placement is not used: no scheme places tables by it (alltoall:partition=placed does)");
 }
 
+/* Of a document that names one: all its ranks must be there. */
+static bool check_capture(struct ss_study *s, struct ss_error *error) {
+  SS_AUTO(ss_captured_close) struct ss_captured capture = {0};
+  const struct ss_node root = ss_doc_root(s->doc), node = ss_node_get(root, "capture");
+  if (!ss_node_present(node)) return true;
+  if (!ss_captured_find(&s->sources, node, s->base, &capture, error)) return false;
+  ss_captured_tell_nodes(&capture, ss_node_get(root, "cluster"), s->request.notice);
+  return true;
+}
+
 bool ss_study_open(const struct ss_request *request, struct ss_study **out, struct ss_error *error) {
   struct ss_study *s = ss_alloc_zero(1, sizeof *s);
   if (!s) return ss_fail_memory(error, "reading a scenario");
@@ -370,7 +381,7 @@ bool ss_study_open(const struct ss_request *request, struct ss_study **out, stru
   s->name = "command line";
   s->sources.like = request->like ? &request->like->sources : request->traces;
   s->sources.drawn = request->drawn;
-  if (open_doc(s, error) && edit(s, error) && keep_resolved(s, error) && sweep(s, error) &&
+  if (open_doc(s, error) && edit(s, error) && check_capture(s, error) && keep_resolved(s, error) && sweep(s, error) &&
       (request->costs || ss_costs_open(NULL, 0, &s->own_costs, error))) {
     tell_unused_placement(s);
     *out = s;

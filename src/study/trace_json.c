@@ -36,13 +36,25 @@ static cJSON *add_tensor(cJSON *list, const struct ss_tensor *tensor) {
   return item;
 }
 
-cJSON *ss_trace_info_json(const struct ss_trace *trace) {
+/* Of a trace that is no capture null. */
+static cJSON *capture_json(const struct ss_captured *c) {
+  const double per_node = c->gpus_per_node;
+  if (!c->doc) return cJSON_CreateNull();
+  return ss_json_object(SS_T("run", c->run), SS_N("world", c->world),
+                        SS_N("gpus_per_node", per_node > 0 ? per_node : NAN), SS_T("backend", c->backend),
+                        SS_T("device", c->device), SS_T("workload", ss_json_word(c->workload.at, "name")),
+                        SS_T("system", ss_json_word(c->system.at, "name")), SS_N("steps", (double)c->steps),
+                        SS_N("iteration_s", c->time), SS_N("quiet_iteration_s", c->quiet));
+}
+
+cJSON *ss_trace_info_json(const struct ss_trace *trace, const struct ss_captured *captured) {
   const double per_node = ss_trace_gpus_per_node(trace), tokens = all_tokens(trace),
                pad = (double)ss_trace_pad_id(trace);
   cJSON *root = begin(trace);
   ss_json_add(root, SS_T("source", ss_trace_source(trace)), SS_N("iterations", (double)ss_trace_iterations(trace)),
               SS_N("ranks", ss_trace_ranks(trace)), SS_N("gpus_per_node", per_node > 0 ? per_node : NAN),
-              SS_N("pad_id", pad >= 0 ? pad : NAN), SS_N("tokens", tokens > 0 ? tokens : NAN));
+              SS_N("pad_id", pad >= 0 ? pad : NAN), SS_N("tokens", tokens > 0 ? tokens : NAN),
+              SS_J("training", capture_json(captured)));
   cJSON *tensors = cJSON_AddArrayToObject(root, "tensors"), *dense = cJSON_AddArrayToObject(root, "dense");
   for (size_t i = 0; i < ss_trace_tensors(trace); i++) {
     const struct ss_tensor *tensor = ss_trace_tensor(trace, i);

@@ -210,9 +210,82 @@ static void add_scale(cJSON *root, const struct ss_scale *scale) {
   }
 }
 
+/* --- captures ----------------------------------------------------------------------------------------------- */
+
+/* The point of what was run. */
+static const struct ss_training_point *captured_point(const struct ss_train_study *s) {
+  const struct ss_training_point *p = s->training.point;
+  while (p->system != s->training.system || p->ranks != s->captured.world) p++;
+  return p;
+}
+
+/* Where the prediction is off most, if both are known: in what is computed, or in what communication adds. */
+static const char *off_most(double measured, double quiet, double predicted, double computed) {
+  if (isnan(quiet)) return NULL;
+  return fabs(computed - quiet) > fabs((predicted - computed) - (measured - quiet)) ? "computing" : "communication";
+}
+
+static void add_judgement(cJSON *o, const struct ss_captured *c, const struct ss_training_point *p) {
+  const double computed = p->result.own + p->result.step, predicted = p->result.mean;
+  const struct ss_likely *range = &p->likely[SS_TOLD_ITERATION];
+  const bool holds = range->low <= c->time && c->time <= range->high;
+  double largest = 0, all = 0;
+  char name[200] = "";
+  for (size_t i = 0; i < p->paths; i++) all += p->path[i].seconds;
+  if (p->paths > 0) {
+    ss_training_part_name(p, p->path[0].kind, p->path[0].what, name, sizeof name);
+    largest = p->path[0].seconds;
+  }
+  ss_json_add(o, SS_N("measured_s", c->time), SS_N("measured_low_s", c->low), SS_N("measured_high_s", c->high),
+              SS_N("steps", (double)c->steps), SS_N("predicted_s", predicted), SS_N("predicted_low_s", range->low),
+              SS_N("predicted_high_s", range->high), SS_N("off", predicted / c->time - 1),
+              SS_J("holds", isfinite(range->low) ? cJSON_CreateBool(holds) : cJSON_CreateNull()),
+              SS_N("quiet_s", c->quiet), SS_N("predicted_quiet_s", computed),
+              SS_T("off_most", off_most(c->time, c->quiet, predicted, computed)),
+              SS_T("largest", p->paths > 0 ? name : NULL), SS_N("largest_share", all > 0 ? largest / all : NAN));
+}
+
+/* The fastest of the n points; NULL: none is lossless. */
+static const struct ss_training_point *fastest(const struct ss_training_point *p, size_t n, bool lossless) {
+  const struct ss_training_point *best = NULL;
+  for (size_t i = 0; i < n; i++)
+    if (!(lossless && ss_system_lossy(p[i].system)) && (!best || p[i].result.mean < best->result.mean)) best = &p[i];
+  return best;
+}
+
+/* What it would make of what was measured is as many times as fast. */
+static cJSON *switch_json(const struct ss_captured *c, const struct ss_training_point *p) {
+  const double time = p->ranks == c->world ? c->time : NAN;
+  const struct ss_likely *ratio = &p->likely[SS_TOLD_SPEEDUP];
+  return ss_json_object(SS_T("system", p->system->name), SS_N("ranks", p->ranks),
+                        SS_B("lossy", ss_system_lossy(p->system)), SS_N("speedup", p->speedup),
+                        SS_N("speedup_low", ratio->low), SS_N("speedup_high", ratio->high),
+                        SS_N("time_s", time / p->speedup), SS_N("time_low_s", time / ratio->high),
+                        SS_N("time_high_s", time / ratio->low));
+}
+
+cJSON *ss_train_study_capture(const struct ss_train_study *s) {
+  const struct ss_captured *c = &s->captured;
+  const struct ss_training *t = &s->training;
+  if (!c->doc) return NULL;
+  cJSON *o = ss_json_object(SS_T("trace", c->source->name), SS_T("run", c->run), SS_T("system", t->system->name),
+                            SS_N("ranks", c->world));
+  add_judgement(o, c, captured_point(s));
+  cJSON *list = cJSON_AddArrayToObject(o, "fastest");
+  for (size_t i = 0, n; i < t->points; i += n) {
+    n = ss_training_group(t, i);
+    const struct ss_training_point *best = fastest(&t->point[i], n, false), *exact = fastest(&t->point[i], n, true);
+    cJSON_AddItemToArray(list, switch_json(c, best));
+    if (exact && exact != best) cJSON_AddItemToArray(list, switch_json(c, exact));
+  }
+  cJSON_AddItemToObject(o, "unknown", c->unknown.at ? cJSON_Duplicate(c->unknown.at, true) : cJSON_CreateArray());
+  return o;
+}
+
 cJSON *ss_train_study_json(const struct ss_train_study *s) {
   cJSON *root = ss_json_object(SS_T("sparsync", SS_VERSION), SS_T("scenario", s->name));
   add_scale(root, &s->scale);
+  if (s->captured.doc) cJSON_AddItemToObject(root, "capture", ss_train_study_capture(s));
   ss_json_add(root, SS_J("training", ss_train_study_points(s)), SS_J("estimates", estimates_json(&s->training)));
   return root;
 }

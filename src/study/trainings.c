@@ -44,6 +44,11 @@ static bool add_workload(struct ss_train_study *s, struct ss_node node, struct s
 static bool read_workloads(struct ss_train_study *s, struct ss_error *error) {
   struct ss_node root = ss_doc_root(s->doc), one = ss_node_get(root, "workload"),
                  all = ss_node_get(root, "workloads");
+  if (s->captured.doc) {
+    const struct ss_node given = ss_node_present(one) ? one : all;
+    if (ss_node_present(given)) return ss_node_fail(given, error, "the capture says what was trained: leave it out");
+    return add_workload(s, s->captured.workload, error);
+  }
   if (ss_node_present(one) && ss_node_present(all))
     return ss_node_fail(one, error, "\"workloads\" say what is trained: leave one of the two out");
   if (!ss_node_present(one) && !ss_node_present(all))
@@ -58,13 +63,34 @@ static bool read_workloads(struct ss_train_study *s, struct ss_error *error) {
   return true;
 }
 
+/* What a system does not say of software, and of how it slows computing down, is as it was captured. */
+static void take_overheads(struct ss_node model, const struct ss_concurrency *captured, struct ss_concurrency *out) {
+  const struct ss_node software = ss_node_get(model, "software");
+  struct ss_software *o = &out->software;
+  const struct ss_software *c = &captured->software;
+  if (!ss_node_present(ss_node_get(model, "interference"))) out->interference = captured->interference;
+  if (!ss_node_present(ss_node_get(software, "call"))) o->call = c->call;
+  if (!ss_node_present(ss_node_get(software, "copy"))) o->copy = c->copy;
+  if (!ss_node_present(ss_node_get(software, "step"))) o->step = c->step;
+  if (!ss_node_present(ss_node_get(software, "step_per_byte"))) o->step_per_byte = c->step_per_byte;
+}
+
+/* The captured one is there already. */
+static bool is_captured(const struct ss_train_study *s, struct ss_node node) {
+  return s->captured.doc && s->training.systems > 0 && ss_node_is_text(node) &&
+         strcmp(node.at->valuestring, s->training.system[0].name) == 0;
+}
+
 static bool add_system(struct ss_train_study *s, struct ss_node node, struct ss_error *error) {
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   struct ss_training *t = &s->training;
   struct ss_node model = node;
+  if (is_captured(s, node)) return true;
   if (!ss_grow_by_one(t->system, t->systems)) return ss_fail_memory(error, "reading systems");
   if (!find_model(s, &model, "systems", &doc, error) || !ss_system_read(model, &t->system[t->systems], error))
     return false;
+  if (s->captured.doc && t->systems > 0)
+    take_overheads(model, &t->system[0].concurrency, &t->system[t->systems].concurrency);
   for (size_t i = 0; i < t->systems; i++)
     if (strcmp(t->system[i].name, t->system[t->systems].name) == 0)
       return ss_node_fail(node, error, "two systems are called \"%s\"", t->system[i].name);
@@ -85,9 +111,12 @@ static bool name_systems(struct ss_train_study *s, struct ss_error *error) {
 
 static bool read_baselines(struct ss_train_study *s, struct ss_node node, struct ss_error *error) {
   struct ss_training *t = &s->training;
-  if (!ss_node_present(node)) return true;
+  if (!ss_node_present(node) && !s->captured.doc) return true;
+  if (ss_node_present(node) && s->captured.doc)
+    return ss_node_fail(node, error, "of a capture speed-ups are over the system that was captured");
+  for (size_t i = 0; i < t->systems; i++) t->system[i].baseline = i == 0 && s->captured.doc;
+  if (s->captured.doc) return true;
   if (!ss_node_is_array(node)) return ss_node_fail(node, error, "expected a list of names of systems");
-  for (size_t i = 0; i < t->systems; i++) t->system[i].baseline = false;
   for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n)) {
     const char *name;
     bool found = false;
@@ -105,6 +134,7 @@ static bool read_systems(struct ss_train_study *s, struct ss_error *error) {
   if (!ss_node_is_array(all) || ss_node_size(all) == 0 || ss_node_size(all) > LIST_MAX)
     return ss_node_fail(all, error, "expected a list of 1 to %d systems (sparsync list systems shows them)",
                         LIST_MAX);
+  if (s->captured.doc && !add_system(s, s->captured.system, error)) return false;
   for (struct ss_node n = ss_node_first(all); ss_node_present(n); n = ss_node_next(n))
     if (!add_system(s, n, error)) return false;
   return read_baselines(s, ss_node_get(root, "baselines"), error);
@@ -160,6 +190,22 @@ static bool widen(struct ss_train_study *s, const struct ss_extrapolation *asked
   return true;
 }
 
+/* What was run is played, too, wherever else one looks; and more ranks than it had are later iterations of it. */
+static bool add_world(struct ss_train_study *s, struct ss_node ranks, struct ss_error *error) {
+  size_t *n = &s->training.rank_counts;
+  if (!s->captured.doc) return true;
+  if (s->training.merge > 1)
+    return ss_node_fail(ss_node_get(ss_doc_root(s->doc), "merge"), error, "a capture's ranks are those that ran");
+  s->extrapolate = true;
+  for (size_t i = 0; i < *n; i++)
+    if (s->ranks[i] == s->captured.world) return true;
+  if (*n == SS_TRAIN_RANKS) return ss_node_fail(ranks, error, "more than %d rank counts", SS_TRAIN_RANKS - 1);
+  memmove(s->ranks + 1, s->ranks, *n * sizeof *s->ranks);
+  s->ranks[0] = s->captured.world;
+  ++*n;
+  return true;
+}
+
 static bool read_ranks(struct ss_train_study *s, const struct ss_request *request, struct ss_error *error) {
   struct ss_training *t = &s->training;
   struct ss_node root = ss_doc_root(s->doc), ranks = ss_node_get(root, "ranks");
@@ -167,7 +213,9 @@ static bool read_ranks(struct ss_train_study *s, const struct ss_request *reques
   const uint32_t available = t->trace ? ss_trace_ranks(t->trace) / t->merge : 0;
   if (!ss_node_present(ranks) && !available)
     return ss_fail(error, SS_BAD_INPUT, "%s: say how many \"ranks\" (--ranks 4,8,16)", ss_doc_name(s->doc));
-  if (!ss_ranks_read(ranks, available, s->ranks, SS_TRAIN_RANKS, &t->rank_counts, error)) return false;
+  if (!ss_ranks_read(ranks, available, s->ranks, SS_TRAIN_RANKS, &t->rank_counts, error) ||
+      !add_world(s, ranks, error))
+    return false;
   t->ranks = s->ranks;
   for (size_t i = 0; i < t->rank_counts; i++) {
     for (size_t k = 0; k < i; k++)
@@ -273,6 +321,7 @@ static const struct ss_field_spec fields[] = {
     {"workloads", "in place of workload", SS_IS_LIST(&a_workload, 1, LIST_MAX)},
     {"systems", "all that are shipped and can run by default", SS_IS_LIST(&a_system, 1, LIST_MAX)},
     {"trace", "feeds the modules that name its tensors", SS_IS_EITHER(ss_lookups_forms)},
+    {"capture", "a captured training: its trace, workload and system, on as many ranks", SS_IS_NAME},
     {"feeds", "module to tensor of the trace, instead of the one that the workload names", SS_IS_OBJECT(&feeds_spec)},
     {"merge", "ranks to be made one (1)", SS_IS_COUNT(1, SS_RANKS_MAX)},
     {"cluster", "a name in models/clusters, a path, or an object", SS_IS_EITHER(ss_cluster_forms)},
@@ -307,8 +356,10 @@ static bool read_options(struct ss_train_study *s, struct ss_error *error) {
   s->training.options.seed = 1;
   if (ss_node_present(jitter) && !ss_node_is_object(jitter))
     return ss_node_fail(jitter, error, "expected {\"lognormal\": 0.1}");
-  return ss_object_read(&ss_training_fields, root, s, error) &&
-         ss_setting_read_common(root, &s->training.said, error);
+  if (!ss_object_read(&ss_training_fields, root, s, error)) return false;
+  if (s->captured.doc && !ss_node_present(ss_node_get(root, "accumulation")))
+    s->training.options.accumulation = s->captured.accumulation;
+  return ss_setting_read_common(root, &s->training.said, error);
 }
 
 /* Before rows are drawn: they follow from the workload. */
@@ -327,6 +378,14 @@ static bool scale(struct ss_train_study *s, struct ss_error *error) {
   ss_scale_device(&s->scale, &t->durations.device);
   for (size_t i = 0; i < t->workloads; i++) ss_scale_workload(&s->scale, &t->workload[i].workload);
   for (size_t i = 0; i < t->systems; i++) ss_scale_system(&s->scale, &t->system[i]);
+  return true;
+}
+
+static bool read_capture(struct ss_train_study *s, const struct ss_notice *notice, struct ss_error *error) {
+  const struct ss_node root = ss_doc_root(s->doc), node = ss_node_get(root, "capture");
+  if (!ss_node_present(node)) return true;
+  if (!ss_captured_find(&s->sources, node, s->base, &s->captured, error)) return false;
+  ss_captured_tell_nodes(&s->captured, ss_node_get(root, "cluster"), notice);
   return true;
 }
 
@@ -350,9 +409,9 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
   if (!ss_object_check_keys(&ss_training_fields, root, error) || !split(out->doc, "workloads", error) ||
       !split(out->doc, "systems", error))
     return false;
-  if (!read_workloads(out, error) || !read_systems(out, error) || !read_layout(out, request->notice, error) ||
-      !read_trace(out, error) || !read_options(out, error) || !read_ranks(out, request, error) ||
-      !scale(out, error) || !feed(out, like, error))
+  if (!read_capture(out, request->notice, error) || !read_workloads(out, error) || !read_systems(out, error) ||
+      !read_layout(out, request->notice, error) || !read_trace(out, error) || !read_options(out, error) ||
+      !read_ranks(out, request, error) || !scale(out, error) || !feed(out, like, error))
     return false;
   out->training.durations.certain |= request->certain;
   return ss_training_prepare(&out->training, error);
@@ -445,6 +504,7 @@ bool ss_train_studies_run(struct ss_train_study *study, size_t count, const stru
 void ss_train_study_close(struct ss_train_study *s) {
   ss_training_free(&s->training);
   ss_extrapolations_free(&s->extrapolations);
+  ss_captured_close(&s->captured);
   ss_sources_close(&s->sources);
   ss_doc_free(s->doc);
   free(s->best);

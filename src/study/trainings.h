@@ -1,6 +1,7 @@
 /* The scenarios of `sparsync train`: which workloads under which systems, where (docs/training.md). */
 #pragma once
 
+#include "study/captured.h"
 #include "study/extrapolation.h"
 #include "study/ranges.h"
 #include "study/sources.h"
@@ -15,6 +16,8 @@ struct ss_train_study {
   const char *base, *name;
   char cluster[128], device[128];
   const struct ss_source *source; /* the trace; NULL: none */
+  struct ss_captured captured;    /* whose system comes first, and at whose rank count it was measured; without `doc`
+                                    there is none */
   struct ss_sources sources;
   struct ss_extrapolations extrapolations;
   bool extrapolate; /* to more ranks than the trace has */
@@ -51,6 +54,9 @@ bool ss_training_draw(struct ss_training *training, struct ss_error *error) SS_M
 /* The tree that `train --format json` prints, and its list of points; the caller's, NULL when memory is short. */
 struct cJSON *ss_train_study_json(const struct ss_train_study *study);
 struct cJSON *ss_train_study_points(const struct ss_train_study *study);
+/* Of a capture, what that tree has under "capture": measured against predicted, and what other systems would make of
+ * it (docs/training.md, "Captures"); the caller's. NULL: there is no capture, or memory was short. */
+struct cJSON *ss_train_study_capture(const struct ss_train_study *study);
 
 /* What runs in a timeline, and its names. */
 enum ss_shade {

@@ -12,6 +12,10 @@ const char *ss_schedule_name(enum ss_schedule schedule) {
   return schedules[schedule];
 }
 
+bool ss_system_lossy(const struct ss_system *s) {
+  return !ss_scheme_lossless(s->sparse.scheme) || !ss_scheme_lossless(s->dense.scheme) || s->select.selects;
+}
+
 bool ss_setting_same(const struct ss_setting *a, const struct ss_setting *b) {
   bool same = a->scheme == b->scheme && a->index_bytes == b->index_bytes && a->element == b->element &&
               a->exchange_sizes == b->exchange_sizes && a->ragged == b->ragged && a->call == b->call &&

@@ -53,6 +53,8 @@ struct ss_system {
 
 /* "fifo", "priority", "horizontal", "2d" */
 const char *ss_schedule_name(enum ss_schedule schedule);
+/* Does training go on with other gradients than the sum? */
+bool ss_system_lossy(const struct ss_system *system);
 /* The same scheme with the same options; labels do not count. */
 bool ss_setting_same(const struct ss_setting *a, const struct ss_setting *b);
 extern const struct ss_object_spec ss_system_fields;

@@ -92,6 +92,7 @@ static const struct ss_field_spec fields[] = {
     {"gpus_per_node", NULL, SS_IS_COUNT(1, SS_RANKS_MAX), SS_STORED(struct ss_trace, gpus_per_node)},
     {"pad_id", NULL, SS_IS_COUNT(0, UINT32_MAX), SS_STORED(struct ss_trace, pad_id)},
     {"source", NULL, SS_IS_TEXT, SS_STORED(struct ss_trace, source)},
+    {"training", NULL, SS_IS_TEXT, SS_STORED(struct ss_trace, training)},
     {.name = NULL}};
 static const struct ss_object_spec spec = {.field = fields};
 
@@ -101,7 +102,9 @@ static bool read_fields(struct ss_trace *trace, struct ss_node metadata, struct 
     return ss_node_fail(metadata, error, "%" PRIu64 " iterations of %" PRIu32 " ranks are too many",
                         trace->iterations, trace->ranks);
   trace->source = ss_arena_text(&trace->arena, trace->source);
-  return trace->source || ss_fail_memory(error, "reading a trace's source");
+  if (trace->training) trace->training = ss_arena_text(&trace->arena, trace->training);
+  return (trace->source && (trace->training || !ss_node_present(ss_node_get(metadata, "training")))) ||
+         ss_fail_memory(error, "reading a trace's metadata");
 }
 
 bool ss_trace_read_metadata(struct ss_trace *trace, struct ss_node metadata, struct ss_error *error) {

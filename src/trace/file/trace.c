@@ -145,6 +145,10 @@ uint64_t ss_trace_tokens(const struct ss_trace *trace, uint64_t iteration, uint3
   return trace->tokens ? trace->tokens[segment(trace, iteration, rank)] : 0;
 }
 
+const char *ss_trace_training(const struct ss_trace *trace) {
+  return trace->training;
+}
+
 int64_t ss_trace_pad_id(const struct ss_trace *trace) {
   return trace->pad_id;
 }

@@ -84,6 +84,8 @@ size_t ss_trace_dense_count(const struct ss_trace *trace);
 const struct ss_dense *ss_trace_dense(const struct ss_trace *trace, size_t i);
 /* Tokens that rank r processed in iteration t (non-padding words), 0 when the trace does not say. */
 uint64_t ss_trace_tokens(const struct ss_trace *trace, uint64_t iteration, uint32_t rank);
+/* The JSON text of the training that it was captured from (study/captured.h), unread; NULL: none. */
+const char *ss_trace_training(const struct ss_trace *trace);
 /* Row id of padding, or -1 when the trace names none. */
 int64_t ss_trace_pad_id(const struct ss_trace *trace);
 
@@ -163,6 +165,7 @@ struct ss_trace_content {
   const uint64_t *tokens;         /* [iterations*ranks] or NULL */
   int64_t pad_id;                 /* -1: none */
   uint32_t gpus_per_node;         /* 0: not recorded */
+  const char *training;           /* NULL: none */
   const struct ss_values *values; /* one per tensor, or NULL: none has any */
   const struct ss_bags *bags;     /* likewise */
 };

@@ -34,6 +34,7 @@ struct ss_trace {
   const unsigned char *bytes; /* the whole file; NULL for a trace built in memory */
   size_t size;
   const char *name, *source;
+  const char *training;          /* NULL: none */
   uint64_t iterations, segments; /* segments = iterations * ranks */
   uint32_t ranks, gpus_per_node;
   size_t tensors, dense_count;

@@ -32,6 +32,7 @@ bool ss_trace_widen(const struct ss_trace *trace, uint32_t from, uint32_t ranks,
   view->captured = trace;
   view->from = from;
   view->source = trace->source;
+  view->training = trace->training;
   view->ranks = ranks;
   view->iterations = ss_trace_widened(trace, from, ranks);
   view->segments = view->iterations * ranks;

@@ -104,7 +104,8 @@ static bool add_metadata(cJSON *root, const struct ss_trace *trace) {
          add_tensors(metadata, trace) && cJSON_AddStringToObject(metadata, "source", trace->source) &&
          add_dense(metadata, trace) && add_tokens(metadata, trace) &&
          (trace->pad_id < 0 || add_count(metadata, "pad_id", (uint64_t)trace->pad_id)) &&
-         (!trace->gpus_per_node || add_count(metadata, "gpus_per_node", trace->gpus_per_node));
+         (!trace->gpus_per_node || add_count(metadata, "gpus_per_node", trace->gpus_per_node)) &&
+         (!trace->training || cJSON_AddStringToObject(metadata, "training", trace->training));
 }
 
 static bool add_entry(cJSON *root, const struct entry *entry, uint64_t *offset) {

@@ -28,7 +28,9 @@ static bool copy_bags(struct ss_trace *trace, struct ss_tensor_data *t) {
 /* Lists and names; the tensors' data come once the counts have been found sound. */
 static bool copy_lists(struct ss_trace *trace, const struct ss_trace_content *content) {
   trace->source = ss_arena_text(&trace->arena, content->source ? content->source : "");
-  if (!trace->source || !ss_take(&trace->arena, trace->tensor, content->tensors) ||
+  if (content->training) trace->training = ss_arena_text(&trace->arena, content->training);
+  if (!trace->source || (content->training && !trace->training) ||
+      !ss_take(&trace->arena, trace->tensor, content->tensors) ||
       !ss_take(&trace->arena, trace->dense, content->dense_count))
     return false;
   for (size_t i = 0; i < content->tensors; i++) {

@@ -31,10 +31,12 @@ static cJSON *facts_of(const struct ss_trace *t, bool source) {
   return facts;
 }
 
-static bool check_agree(const struct ss_trace *a, const struct ss_trace *b, bool sources, struct ss_error *error) {
-  SS_AUTO_JSON cJSON *first = facts_of(a, sources), *other = facts_of(b, sources), *list = cJSON_CreateArray();
+/* The first thing in which they differ, if there is one. */
+static bool check_same(const struct ss_trace *a, const struct ss_trace *b, const char *of, const cJSON *first,
+                       const cJSON *other, struct ss_error *error) {
+  SS_AUTO_JSON cJSON *list = cJSON_CreateArray();
   if (!first || !other || !list) return ss_fail_memory(error, "merging traces");
-  ss_json_differences(list, "", first, other);
+  ss_json_differences(list, of, first, other);
   if (!list->child) return true;
   const char *what = ss_json_word(list->child, "input");
   SS_AUTO_FREE char *was = cJSON_PrintUnformatted(ss_json_get(list->child, "was")),
@@ -42,6 +44,11 @@ static bool check_agree(const struct ss_trace *a, const struct ss_trace *b, bool
   if (!was || !now) return ss_fail_memory(error, "merging traces");
   return ss_fail(error, SS_BAD_INPUT, "%.200s: %s is %.100s; in %.200s it is %.100s%s", b->name, what, now, a->name,
                  was, strcmp(what, "source") == 0 ? " (say --source TEXT to give the merged trace one)" : "");
+}
+
+static bool check_agree(const struct ss_trace *a, const struct ss_trace *b, bool sources, struct ss_error *error) {
+  SS_AUTO_JSON cJSON *first = facts_of(a, sources), *other = facts_of(b, sources);
+  return check_same(a, b, "", first, other, error);
 }
 
 /* The merged trace being put together. */
@@ -53,6 +60,46 @@ struct job {
   const size_t *kept; /* [tensors] indices in every part */
   size_t tensors;
 };
+
+/* --- parts of a capture ------------------------------------------------------------------------------------- */
+
+static bool read_training(const struct ss_trace *trace, struct ss_doc **out, struct ss_error *error) {
+  char name[300];
+  (void)snprintf(name, sizeof name, "%.200s: __metadata__.training", trace->name);
+  return ss_doc_parse(name, trace->training, strlen(trace->training), out, error);
+}
+
+/* All parts of a capture say the same of it. */
+static bool check_training(const struct ss_trace *a, const struct ss_trace *b, struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *first = NULL, *other = NULL;
+  if (!a->training && !b->training) return true;
+  if (!a->training || !b->training)
+    return ss_fail(error, SS_BAD_INPUT, "%.200s is captured from a training, %.200s is not: they are of two runs",
+                   a->training ? a->name : b->name, a->training ? b->name : a->name);
+  if (strcmp(a->training, b->training) == 0) return true;
+  if (!read_training(a, &first, error) || !read_training(b, &other, error)) return false;
+  const cJSON *one = ss_doc_root(first).at, *two = ss_doc_root(other).at;
+  const char *run = ss_json_word(one, "run"), *another = ss_json_word(two, "run");
+  if (run && another && strcmp(run, another) != 0)
+    return ss_fail(error, SS_BAD_INPUT, "%.200s is of another run (%.40s) than %.200s (%.40s)", b->name, another,
+                   a->name, run);
+  return check_same(a, b, "training", one, two, error);
+}
+
+/* And all ranks that ran are there. */
+static bool check_world(const struct job *job, struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  struct ss_node world;
+  uint64_t ranks;
+  if (!job->parts[0]->training) return true;
+  if (!read_training(job->parts[0], &doc, error) || !ss_node_need(ss_doc_root(doc), "world", &world, error) ||
+      !ss_node_count(world, 1, SS_RANKS_MAX, &ranks, error))
+    return false;
+  return ranks == job->ranks || ss_fail(error, SS_BAD_INPUT,
+                                        "the training ran on %" PRIu64 " ranks, the parts have %" PRIu64
+                                        " (each process wrote one: PREFIX-rank0000.safetensors and so on)",
+                                        ranks, job->ranks);
+}
 
 static void copy_tokens(const struct job *job, uint64_t *out) {
   for (uint64_t t = 0; t < job->iterations; t++)
@@ -148,6 +195,7 @@ static bool merge(const struct job *job, const char *source, struct ss_trace **o
                                            .tokens = first->tokens ? tokens : NULL,
                                            .pad_id = first->pad_id,
                                            .gpus_per_node = first->gpus_per_node,
+                                           .training = first->training,
                                            .values = values,
                                            .bags = bags};
   return ss_trace_adopt("merged", &content, job->data, out, error);
@@ -175,13 +223,16 @@ bool ss_trace_merge(const struct ss_trace *const *parts, size_t count, const str
   if (count < 1) return ss_fail(error, SS_BAD_INPUT, "nothing to merge");
   job.iterations = parts[0]->iterations;
   for (size_t p = 0; p < count; p++) {
-    if (!check_agree(parts[0], parts[p], options->source == NULL, error)) return false;
+    if (!check_training(parts[0], parts[p], error) ||
+        !check_agree(parts[0], parts[p], options->source == NULL, error))
+      return false;
     job.ranks += parts[p]->ranks;
   }
   if (job.ranks > SS_RANKS_MAX)
     return ss_fail(error, SS_BAD_INPUT, "the parts have %" PRIu64 " ranks together; a trace has at most %" PRIu32,
                    job.ranks, SS_RANKS_MAX);
   SS_AUTO_FREE size_t *kept = ss_alloc(parts[0]->tensors, sizeof *kept);
+  if (!check_world(&job, error)) return false;
   if (!kept) return ss_fail_memory(error, "merging traces");
   job.kept = kept;
   return keep(parts[0], options, kept, &job.tensors, error) && merge(&job, options->source, out, error);

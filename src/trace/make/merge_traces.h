@@ -10,6 +10,6 @@ struct ss_merge_options {
 };
 
 /* The ranks of all parts, in the order given. Tensors, iterations and metadata must agree, else the error says what
- * differs. The parts stay the caller's. */
+ * differs; of a captured training (ss_trace_training) all ranks must be there. The parts stay the caller's. */
 bool ss_trace_merge(const struct ss_trace *const *parts, size_t count, const struct ss_merge_options *options,
                     struct ss_trace **out, struct ss_error *error) SS_MUST_CHECK;

@@ -1,0 +1,229 @@
+#!/usr/bin/python3
+"""Captured trainings: predicted as they would be from their parts, held against what was measured, joined, refused. Arguments: the
+program, the source tree. Prints TAP."""
+import copy
+import json
+import random
+import statistics
+import sys
+
+import captures
+import tap
+from asking import ask, fits, told
+from tap import near, test, write_json
+
+
+def capture(folder, said=None, seed=1, ranks=4, iterations=4, name="run.safetensors"):
+    return captures.save(folder / name, captures.lookups(random.Random(seed), ranks, iterations), ranks, captures.training() if said is None else said)
+
+
+def cluster(folder, **fields):
+    return write_json(folder, captures.CLUSTER | fields, "cluster.json")
+
+
+def answer(*arguments):
+    return json.loads(told(*arguments, "--format", "json", "--quiet"))
+
+
+@test
+def a_capture_is_its_parts(folder):
+    """The points are those of its trace under its workload and system, of run those of its trace."""
+    dice = random.Random(7)
+    for seed in range(4):
+        said = captures.training(system=captures.system(schedule="fifo", bucket=dice.choice([0, "100kB", "25MiB"]), interference=dice.choice([0, 0.3])),
+                                 accumulation=1 + seed % 3)
+        run, links = capture(folder, said, seed), cluster(folder)
+        plain = captures.save(folder / "plain.safetensors", captures.lookups(random.Random(seed), 4), 4, None)
+        by_capture = answer("train", "--capture", run, "--cluster", links, "--system", "as-captured")["training"]
+        workload, system = write_json(folder, said["workload"], "workload.json"), write_json(folder, said["system"], "system.json")
+        by_parts = answer("train", "--trace", plain, "--workload", workload, "--system", system, "--cluster", links,
+                          "--set", f"accumulation={said['accumulation']}")["training"]
+        for a, b in zip(by_capture, by_parts, strict=True):
+            a, b = ({k: v for k, v in p.items() if k not in ("trace", "baseline") and not k.startswith("speedup")} for p in (a, b))
+            assert a == b, (seed, a, b)
+        points = [answer("run", option, path, "--cluster", links, "--scheme", "allgather,zen", "--ranks", "2,4")["points"]
+                  for option, path in (("--capture", run), ("--trace", plain))]
+        for a, b in zip(*points, strict=True):
+            a, b = ({k: v for k, v in p.items() if not k.startswith("trace") and not k.endswith("hash")} for p in (a, b))
+            assert a == b, [(k, a[k], b[k]) for k in a if a[k] != b[k]]
+    assert "allgather" in told("plan", "--capture", run, "--cluster", links)
+
+
+@test
+def measured_and_predicted(folder):
+    """The median of the steps and their 5% and 95% quantiles, as statistics has them; the range holds them or does not."""
+    said = captures.training()
+    run, links = capture(folder, said), cluster(folder)
+    for factor, holds in ((1, True), (0.5, False), (3, False)):
+        own = captures.training(measured=said["measured"] | {"iteration_s": [factor * t for t in said["measured"]["iteration_s"]]})
+        whole = answer("train", "--capture", capture(folder, own), "--cluster", links)
+        fits("train", whole)
+        judged, point = whole["capture"], whole["training"][0]
+        times = own["measured"]["iteration_s"]
+        twentieths = statistics.quantiles(times, n=20, method="inclusive")
+        near(judged["measured_s"], statistics.median(times))
+        near(judged["measured_low_s"], twentieths[0])
+        near(judged["measured_high_s"], twentieths[-1])
+        assert (judged["steps"], judged["run"], judged["ranks"]) == (len(times), captures.RUN, 4)
+        assert (judged["predicted_s"], judged["predicted_low_s"], judged["predicted_high_s"]) == tuple(
+            point[k] for k in ("iteration_s", "iteration_low_s", "iteration_high_s")) and point["system"] == judged["system"] == "as-captured"
+        near(judged["off"], judged["predicted_s"] / judged["measured_s"] - 1)
+        near(judged["predicted_quiet_s"], point["compute_s"] + point["step_s"])
+        assert judged["holds"] == holds == (judged["predicted_low_s"] <= judged["measured_s"] <= judged["predicted_high_s"])
+        words = told("train", "--capture", run.with_name("run.safetensors"), "--cluster", links)
+        assert ("The range does not hold it" in words) != holds
+        assert f"{100 * judged['off']:+.0f}%." in words and "over 21 steps" in words and "not known: how long the optimizer takes" in words
+    certain = answer("train", "--capture", run, "--cluster", links, "--certain")["capture"]
+    assert certain["holds"] is None and certain["predicted_low_s"] is None
+
+
+@test
+def what_is_off_most(folder):
+    """Computing where an iteration without communication is; else communication; unknown where it was not measured."""
+    links = cluster(folder)
+    for quiet, said in ((0.030, "computing"), (0.0115, "communication"), (None, None)):
+        measured = {"iteration_s": [0.040], "quiet_iteration_s": quiet}
+        if quiet is None:
+            del measured["quiet_iteration_s"]
+        run = capture(folder, captures.training(measured=measured))
+        assert answer("train", "--capture", run, "--cluster", links)["capture"]["off_most"] == said
+        words = told("train", "--capture", run, "--cluster", links)
+        assert (f"most of all {said} is off" in words) if said else "the largest part of what is predicted" in words
+        assert "over 1 step)" in words
+
+
+@test
+def what_others_would_make_of_it(folder):
+    """Speed-ups are over the captured system in the same draws; the measured time shrinks by as much, at the ranks that ran alone."""
+    links, run = cluster(folder), capture(folder, iterations=8)
+    whole = answer("train", "--capture", run, "--cluster", links, "--ranks", "8")
+    judged = whole["capture"]
+    assert {p["ranks"] for p in whole["training"]} == {4, 8} and len({p["system"] for p in whole["training"]}) > 8
+    for ranks in (4, 8):
+        points = [p for p in whole["training"] if p["ranks"] == ranks]
+        assert [p["system"] for p in points if p["baseline"]] == ["as-captured"]
+        told_of = [f for f in judged["fastest"] if f["ranks"] == ranks]
+        best = min(points, key=lambda p: p["iteration_s"])
+        assert told_of[0]["system"] == best["system"] and len(told_of) == 1 + told_of[0]["lossy"] and not told_of[-1]["lossy"]
+        for f in told_of:
+            own = next(p for p in points if p["system"] == f["system"])
+            near(f["speedup"], points[0]["iteration_s"] / own["iteration_s"])
+            assert (f["speedup"], f["speedup_low"], f["speedup_high"]) == tuple(own[k] for k in ("speedup", "speedup_low", "speedup_high"))
+            if ranks == 8:
+                assert f["time_s"] is f["time_low_s"] is f["time_high_s"] is None
+            else:
+                near(f["time_s"], judged["measured_s"] / f["speedup"])
+                near(f["time_low_s"], judged["measured_s"] / f["speedup_high"])
+                near(f["time_high_s"], judged["measured_s"] / f["speedup_low"])
+    words = told("train", "--capture", run, "--cluster", links)
+    assert f"{judged['fastest'][0]['system']} would be {judged['fastest'][0]['speedup']:.2f} times as fast as as-captured" in words
+    alone = told("train", "--capture", run, "--cluster", links, "--system", "as-captured")
+    assert "Nothing here is faster than as-captured." in alone
+
+
+@test
+def overheads_carry_over(folder):
+    """To each member that another system does not say itself: the same as if its file said it."""
+    links, run = cluster(folder), capture(folder)
+    plain = {"name": "other", "sparse": "zen", "dense": "allreduce", "schedule": "fifo"}
+    captured = captures.system()
+    spelt = plain | {"name": "spelt", "interference": captured["interference"], "software": captured["software"]}
+    own = plain | {"name": "own", "interference": 0.5, "software": captured["software"] | {"call": "1ms"}}
+    partly = plain | {"name": "partly", "interference": 0.5, "software": {"call": "1ms"}}
+    free = plain | {"name": "free", "interference": 0, "software": {"call": 0, "step": 0, "step_per_byte": 0, "copy": "1000TB/s"}}
+    times = {p["system"]: p["iteration_s"] for p in answer("train", write_json(folder, {"capture": str(run), "cluster": str(links), "systems": [
+        plain, spelt, own, partly, free]}))["training"]}
+    assert times["other"] == times["spelt"] and times["own"] == times["partly"] and times["free"] < times["other"] < times["own"]
+
+
+@test
+def parts_are_joined(folder):
+    """A file of each process makes the whole; what does not belong together is refused in a line."""
+    said, segments = captures.training(), captures.lookups(random.Random(3), 4)
+    whole = captures.save(folder / "whole.safetensors", segments, 4, said)
+    parts = [captures.save(folder / f"run-rank{r:04}.safetensors", segments[r::4], 1, said) for r in range(4)]
+    ask("trace", "merge", *parts, "-o", folder / "joined.safetensors", "--quiet")
+    seen = [answer("trace", "info", path) for path in (whole, folder / "joined.safetensors")]
+    for one in seen:
+        fits("trace-info", one)
+    assert seen[0]["training"] == seen[1]["training"] and seen[0]["training"]["workload"] == "mine"
+    assert "mine under as-captured on 4 ranks, gloo: 12 ms an iteration (median of 21)" in told("trace", "info", whole)
+    links = cluster(folder)
+    both = [answer("train", "--capture", path, "--cluster", links)["training"] for path in (whole, folder / "joined.safetensors")]
+    for one in both[0] + both[1]:
+        del one["trace"]
+    assert both[0] == both[1]
+
+    def refuses(says, *which):
+        text = told("trace", "merge", *which, "-o", folder / "no.safetensors", status=2)
+        assert says in text and text.count("\n") == 1, text
+
+    def other(said, segments=segments[3::4]):
+        return captures.save(folder / "other.safetensors", segments, 1, said)
+
+    refuses("the training ran on 4 ranks, the parts have 3", *parts[:3])
+    refuses("the training ran on 4 ranks, the parts have 5", *parts, parts[0])
+    refuses("other.safetensors is of another run (" + "f" * 32, *parts[:3], other(said | {"run": "f" * 32}))
+    refuses("is captured from a training", *parts[:3], other(None))
+    refuses("iterations is 3", *parts[:3], other(said, segments[3::4][:3]))
+    changed = copy.deepcopy(said)
+    changed["workload"]["modules"][1]["bytes"] = 8
+    refuses("training.workload.modules", *parts[:3], other(changed))
+    refuses("__metadata__.training", *parts[:3], other("{"))
+    refuses("world", other("{}"))
+    text = told("train", "--capture", parts[0], "--cluster", links, status=2)
+    assert "has 1 of the 4 ranks that ran: join all of them first" in text
+
+
+@test
+def layouts_that_differ_are_told(folder):
+    for per_node, differs in ((1, False), (2, True)):
+        done = ask("train", "--capture", capture(folder), "--cluster", cluster(folder, gpus_per_node=per_node), "--system", "as-captured")
+        assert ("another layout" in done.stderr) == differs, done.stderr
+
+
+@test
+def wrong_input_is_refused_in_words(folder):
+    links, good = cluster(folder), captures.training()
+
+    def refused(says, said=good, *arguments, commands=("train", "run", "plan")):
+        run = capture(folder, said)
+        for command in commands:
+            text = told(command, "--capture", run, *(arguments or ("--cluster", links)), status=2)
+            assert says in text and text.count("\n") == 1, (command, text)
+
+    def without(key):
+        return {k: v for k, v in good.items() if k != key}
+
+    def changed(path, value):
+        said = copy.deepcopy(good)
+        node = said
+        for key in path[:-1]:
+            node = node[key]
+        node[path[-1]] = value
+        return said
+
+    for key in ("run", "world", "workload", "system", "measured"):
+        refused(key, without(key))
+    refused("run.safetensors: training.workload.modules[1].bytes", changed(("workload", "modules", 1, "bytes"), 3))
+    refused("run.safetensors: training.workload.modules[0].rows", changed(("workload", "modules", 0, "rows"), -1))
+    refused("run.safetensors: training.system.schedule", changed(("system", "schedule"), "lifo"))
+    refused("run.safetensors: training.measured.iteration_s", changed(("measured", "iteration_s"), []))
+    refused("run.safetensors: training.measured.iteration_s[1]", changed(("measured", "iteration_s"), [0.1, -1]))
+    refused("run.safetensors: training.run: expected 32", changed(("run",), "abc"))
+    refused("run.safetensors: training.world", changed(("world",), 0))
+    refused("has 4 of the 5 ranks that ran", changed(("world",), 5))
+    refused("expected an object", "[]")
+    refused("\"training\": ", "{")
+    refused("calibrate network", good, "--ranks", "4")
+    trace = captures.save(folder / "plain.safetensors", captures.lookups(random.Random(1), 4), 4, None)
+    assert "is a trace, but no capture" in told("train", "--capture", trace, "--cluster", links, status=2)
+    refused("a capture is a trace: leave this one out", good, "--cluster", links, "--trace", trace)
+    refused("the capture says what was trained", good, "--cluster", links, "--workload", "embrace-lm-rtx3090", commands=["train"])
+    refused("a capture's ranks are those that ran", good, "--cluster", links, "--merge", "2", commands=["train"])
+    refused("over the system that was captured", good, "--cluster", links, "--set", 'baselines=["zen"]', commands=["train"])
+    swept = write_json(folder, {"capture": str(capture(folder)), "cluster": str(links), "sweep": {"capture": ["x"]}})
+    assert "\"capture\" cannot be swept" in told("run", swept, status=2)
+
+
+sys.exit(tap.run())
