@@ -1,10 +1,13 @@
 """Runs test functions, each with a temporary folder of its own, and prints what they did as TAP."""
 import ctypes
+import functools
 import json
 import math
 import os
 import pathlib
+import shutil
 import struct
+import subprocess
 import sys
 import tempfile
 import time
@@ -23,6 +26,15 @@ def test(function):
 
 class Skip(Exception):
     """What a test raises when this machine lacks what it needs."""
+
+
+@functools.cache
+def python_with_torch():
+    """Its path: $SPARSYNC_TORCH_PYTHON, this one, or the path's."""
+    for python in filter(None, (os.environ.get("SPARSYNC_TORCH_PYTHON"), sys.executable, shutil.which("python3"))):
+        if subprocess.run([python, "-c", "import torch, safetensors.torch"], capture_output=True).returncode == 0:
+            return python
+    raise Skip("no Python with the packages torch and safetensors (name one in SPARSYNC_TORCH_PYTHON)")
 
 
 def npy(numbers):

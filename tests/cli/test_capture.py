@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 import tap
-from tap import test
+from tap import python_with_torch, test
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 LSTM, HOOK = ROOT / "traces" / "lstm-bible-4.safetensors", ROOT / "traces" / "capture_pytorch.py"
@@ -43,13 +43,6 @@ def load(path):
 def segments(entries, tensor, part="rows"):
     offsets = entries[f"{tensor}.offsets"]
     return [entries[f"{tensor}.{part}"][a:b] for a, b in zip(offsets, offsets[1:])]
-
-
-def python_with_torch():
-    for python in filter(None, (os.environ.get("SPARSYNC_TORCH_PYTHON"), sys.executable, shutil.which("python3"))):
-        if subprocess.run([python, "-c", "import torch, safetensors.torch"], capture_output=True).returncode == 0:
-            return python
-    raise tap.Skip("no Python with the packages torch and safetensors (name one in SPARSYNC_TORCH_PYTHON)")
 
 
 def bible():

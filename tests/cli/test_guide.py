@@ -19,17 +19,14 @@ GUIDE = ROOT / "docs" / "guide.md"
 BLOCK = re.compile(r"(?:<!-- needs: (?P<needs>.*?) -->\n)?```sh\n(?P<commands>.*?)```\n(?:\n```text\n(?P<output>.*?)```\n)?", re.S)
 
 
-def python_with_torch():
-    for python in filter(None, (os.environ.get("SPARSYNC_TORCH_PYTHON"), sys.executable, shutil.which("python3"))):
-        if subprocess.run([python, "-c", "import torch, safetensors.torch"], capture_output=True).returncode == 0:
-            return python
-    return None
-
-
 def lacking(needs):
     """Why a block cannot run here; None when it can."""
     if needs == "torch":
-        return None if python_with_torch() else "no Python with torch and safetensors (SPARSYNC_TORCH_PYTHON)"
+        try:
+            tap.python_with_torch()
+            return None
+        except tap.Skip as reason:
+            return str(reason)
     if needs == "mpi":
         with_mpi = subprocess.run(["ldd", PROGRAM], capture_output=True, text=True).stdout
         return None if shutil.which("mpirun") and "libmpi" in with_mpi else "built without MPI"
@@ -51,7 +48,7 @@ def prepare(folder):
 def run(block, folder):
     path = os.environ["PATH"]
     if block["needs"] == "torch":
-        path = f"{pathlib.Path(python_with_torch()).parent}:{path}"
+        path = f"{pathlib.Path(tap.python_with_torch()).parent}:{path}"
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", block["commands"]], cwd=folder, capture_output=True, text=True, timeout=tap.HANG,
                           stdin=subprocess.DEVNULL,
                           env={**mpi.environment(ROOT), "PATH": f"{folder / 'build'}:{path}", "SPARSYNC_DATA": str(folder),

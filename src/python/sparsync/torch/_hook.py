@@ -94,8 +94,8 @@ class Applied:
             yield tuple(map(id, parameters)) if self.steps else None, slice(0, whole.numel()), whole.numel()
             return
         for p, g in zip(parameters, bucket.gradients()):
-            first = g.storage_offset() - whole.storage_offset()
-            yield None if id(p) in self._exact else (id(p),), slice(first, first + g.numel()), p.shape[0] if id(p) in self._tables else g.numel()
+            first, rows = g.storage_offset() - whole.storage_offset(), len(p) if id(p) in self._tables else g.numel()
+            yield None if id(p) in self._exact else (id(p),), slice(first, first + g.numel()), rows
 
     def _dense(self, bucket):
         whole = bucket.buffer()
