@@ -37,8 +37,8 @@ struct ss_settings {
   locale_t locale, plain; /* plain: numbers have points, whatever the program's users are used to */
 };
 /* `threads` work at once; 0: one a core. */
-bool ss_settings_enter(unsigned threads, struct ss_settings *before, struct ss_error *error) SS_MUST_CHECK;
-void ss_settings_leave(const struct ss_settings *before);
+bool ss_settings_enter(unsigned threads, struct ss_settings *s, struct ss_error *error) SS_MUST_CHECK;
+void ss_settings_leave(const struct ss_settings *s);
 
 /* An SS_BAD_INPUT error where a needed argument is NULL. */
 bool ss_argument_given(const void *argument, const char *what, struct ss_error *error) SS_MUST_CHECK;

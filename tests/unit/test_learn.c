@@ -681,10 +681,10 @@ TEST(training_may_diverge) {
 static void step_by_library(struct ss_learner *l, int table, const struct ss_gradients *g, struct ss_sync *sync,
                             bool whole, double *sent) {
   const uint64_t width = l->task->shape.width, n = l->task->shape.vocab * width;
-  struct ss_rank_gradient given[4];
+  struct ss_rank_gradient given[4] = {{0}};
   int64_t *ids = calloc(4 * l->task->shape.vocab, sizeof *ids);
   double *all = calloc(4 * n, sizeof *all);
-  struct ss_synced synced;
+  struct ss_synced synced = {0};
   struct ss_error error;
   for (uint32_t r = 0; r < l->ranks; r++) {
     const struct ss_learn_rows *own = &g->own[table][r];

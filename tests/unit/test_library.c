@@ -466,7 +466,7 @@ TEST(test_exact_schemes_end_with_the_sum) {
       static double values[SYNC_RANKS][SYNC_ELEMENTS];
       static int64_t rows[SYNC_RANKS][SYNC_ROWS];
       struct ss_rank_gradient given[SYNC_RANKS];
-      struct ss_synced synced;
+      struct ss_synced synced = {0};
       double sum[SYNC_ELEMENTS] = {0};
       for (int r = 0; r < SYNC_RANKS; r++) roll(&seed, (r + step) % 2, values[r], rows[r], &given[r], sum);
       if (!ss_sync_step(sync, given, &synced, &error)) fail_msg("%s: %s", schemes[i], error.text);
@@ -517,6 +517,12 @@ TEST(test_bad_tensors_are_refused) {
   ss_sync_close(NULL);
 }
 
+static void assert_two(const struct ss_synced *synced, const uint32_t *element, const double *value) {
+  assert_int_equal(synced->count, 2);
+  assert_memory_equal(synced->element, element, 2 * sizeof *element);
+  assert_memory_equal(synced->value, value, 2 * sizeof *value);
+}
+
 /* What is refused changes nothing: the step after it is the second of its training. */
 TEST(test_bad_gradients_are_refused) {
   static const double values[] = {1, 2, 3, 4, 5, 6, 7, 8}, bad[] = {1, (double)INFINITY, 0, 0, 0, 0, 0, 0},
@@ -537,11 +543,10 @@ TEST(test_bad_gradients_are_refused) {
   const struct ss_sync_tensor tensor = {"topka:k=1", 4, 2, 2, 0, 0};
   struct ss_rank_gradient given[2] = {{4, NULL, values}, {2, good, values}};
   struct ss_sync *sync;
-  struct ss_synced synced;
+  struct ss_synced synced = {0};
   struct ss_error error;
   assert_true(ss_sync_open(&tensor, &sync, &error) && ss_sync_step(sync, given, &synced, &error));
-  assert_true(synced.count == 2 && synced.element[0] == 5 && synced.element[1] == 7); /* 4 of rank 1, 8 of rank 0 */
-  assert_true(synced.value[0] == 4 && synced.value[1] == 8);
+  assert_two(&synced, (uint32_t[]){5, 7}, (double[]){4, 8}); /* of rank 1, of rank 0 */
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     given[1] = cases[i].second;
     if (ss_sync_step(sync, given, &synced, &error)) fail_msg("case %zu is taken", i);
@@ -549,8 +554,7 @@ TEST(test_bad_gradients_are_refused) {
   }
   given[1] = (struct ss_rank_gradient){0, NULL, NULL};
   assert_true(ss_sync_step(sync, given, &synced, &error));
-  assert_true(synced.count == 2 && synced.element[0] == 4 && synced.element[1] == 6); /* 3 was kept, and twice 7 */
-  assert_true(synced.value[0] == 3 && synced.value[1] == 14);
+  assert_two(&synced, (uint32_t[]){4, 6}, (double[]){3, 14}); /* what rank 1 kept, and twice 7 */
   assert_false(ss_sync_step(NULL, given, &synced, &error));
   assert_false(ss_sync_step(sync, NULL, &synced, &error));
   assert_false(ss_sync_step(sync, given, NULL, &error));
