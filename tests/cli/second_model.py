@@ -150,11 +150,14 @@ def doubling_gather(size):
 
 
 def rabenseifner(rows, row_bytes, p):
-    """Recursive halving (r and r xor Q/2^(t+1), t rising), then doubling, over Q even parts; folds carry everything."""
+    """Recursive halving (r and r xor Q/2^(t+1), t rising), then doubling, over Q even parts; of folded pairs the even rank sums
+    the low half, and sends the odd one the sum."""
     fold = Fold(p)
     part = [n * row_bytes for n in shares(rows, fold.positions)]
     low, high = [0] * fold.positions, [fold.positions] * fold.positions
-    rounds = fold.inwards(lambda even: rows * row_bytes)
+    half = sum(part[:fold.positions // 2])
+    swaps = [m for i in range(fold.pairs) for m in ((rank(2 * i), rank(2 * i + 1), rows * row_bytes - half), (rank(2 * i + 1), rank(2 * i), half))]
+    rounds = ([(True, swaps)] if fold.pairs else []) + fold.inwards(lambda even: half)
     for t in range(fold.levels):
         bit = fold.positions >> t + 1
         messages = []
@@ -783,7 +786,8 @@ def allreduce_rounds(problem, step, options):
         return rounds
     if options.get("algorithm") == "rabenseifner":
         rounds, fold = rabenseifner(step.rows, step.row_bytes, step.p), Fold(step.p)
-        problem.memory.add_in_place(rounds[:bool(fold.pairs) + fold.levels])
+        folds = bool(fold.pairs)
+        problem.memory.add_in_place(rounds[:folds] + rounds[2 * folds:2 * folds + fold.levels])
         return rounds
     def ring(i, n, ranks):
         part = step.dense_parts(n * step.p)[i * step.p:(i + 1) * step.p]

@@ -163,7 +163,7 @@ def ring(ranks, size):
 def rabenseifner(ranks, size):
     power = 2 ** int(math.log2(ranks))
     fold = ranks > power
-    return 2 * (math.log2(power) + fold) * ALPHA + (2 * (power - 1) / power + 2 * fold) * size / RATE
+    return (2 * math.log2(power) + 3 * fold) * ALPHA + (2 * (power - 1) / power + 2 * fold) * size / RATE
 
 
 @test

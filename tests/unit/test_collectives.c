@@ -726,8 +726,10 @@ static void check_sum(const struct dense_world *d, const struct ss_chunk *got, u
 static void check_dense_totals(const struct dense_world *d, enum dense which) {
   uint32_t P = d->w->size, Q = core_of(P), L = ceil_log2(Q), q = P - Q, f = q > 0, rounds = P - 1,
            messages = P * (P - 1);
-  uint64_t whole = (d->sum.high - d->sum.low) * WIDTH * 4, bytes = (P - 1) * whole;
-  if (which == RABENSEIFNER) rounds = 2 * L + 2 * f, messages = 2 * Q * L + 2 * q, bytes = 2 * (Q - 1 + q) * whole;
+  uint64_t rows = d->sum.high - d->sum.low, whole = rows * WIDTH * 4, low = rows / 2 * WIDTH * 4,
+           bytes = (P - 1) * whole;
+  if (which == RABENSEIFNER)
+    rounds = 2 * L + 3 * f, messages = 2 * Q * L + 4 * q, bytes = 2 * (Q - 1 + q) * whole + q * low;
   if (which == TREE) rounds = ceil_log2(P), messages = P - 1;
   check_totals(&d->w->recorder, rounds, messages, bytes);
 }

@@ -260,15 +260,65 @@ static void put_whole(struct ss_play *play, const struct ss_dense_sum *sum, cons
   }
 }
 
-/* The even ranks of folded pairs hand their whole tensor to the odd ones. */
+/* Two halves of a tensor as one chunk. */
+static bool join_halves(struct ss_play *play, const struct ss_dense_sum *sum, const struct ss_chunk *low,
+                        const struct ss_chunk *high, struct ss_chunk *out, struct ss_error *error) {
+  SS_ASIDE; /* dense ones lie side by side */
+  const uint64_t below = (low->high - low->low) * low->width, above = (high->high - high->low) * high->width;
+  struct ss_chunk whole = *low;
+  whole.high = high->high;
+  whole.origin = high->origin;
+  if (sum->lists) {
+    if (!ss_play_add(play, whole.origin, NULL, &whole, high, error)) return false;
+    *out = whole;
+    return true;
+  }
+  whole.count += high->count;
+  uint64_t *marks = low->marks ? ss_arena_alloc(play->arena, whole.count, sizeof *marks) : NULL;
+  float *values = low->values ? ss_arena_alloc(play->arena, below + above, sizeof *values) : NULL;
+  if ((low->marks && !marks) || (low->values && !values)) return ss_fail_memory(error, "joining halves of a tensor");
+  if (marks) memcpy(marks, low->marks, low->count * sizeof *marks);
+  if (marks) memcpy(marks + low->count, high->marks, high->count * sizeof *marks);
+  if (values) memcpy(values, low->values, below * sizeof *values);
+  if (values) memcpy(values + below, high->values, above * sizeof *values);
+  whole.marks = marks;
+  whole.values = values;
+  *out = whole;
+  return true;
+}
+
+/* Folded pairs: each sums one half, the even rank the lower one, which it then hands to the odd one. */
 static bool fold_in(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *whole,
                     struct ss_error *error) {
-  struct ss_step step = ss_steps_of(SS_FOLD_IN, play->ranks);
+  struct ss_step step = ss_steps_of(SS_FOLD_SWAP, play->ranks);
+  const uint32_t half = sum->units / 2;
   if (!ss_step_next(&step)) return true;
-  put_whole(play, sum, &step, whole);
+  struct ss_chunk *kept = ss_arena_alloc(play->arena, step.moves, sizeof *kept);
+  if (!kept) return ss_fail_memory(error, "cutting a tensor into halves");
+  for (uint32_t i = 0; i < step.moves; i++) {
+    const struct ss_move m = ss_step_move(&step, i);
+    const uint32_t own = m.from % 2 * half;
+    play->given[i] = cut(sum, &whole[m.from], half - own, half);
+    kept[m.from] = cut(sum, &whole[m.from], own, half);
+    ss_play_put(play, i, m.from, m.to, sum->wire, &play->given[i]);
+  }
   if (!ss_dense_round(play, sum, step.moves, error)) return false;
-  for (uint32_t i = 0; i < step.moves; i++)
-    if (!ss_dense_take(play, sum, i, &whole[play->from[i]], &whole[play->to[i]], error)) return false;
+  for (uint32_t i = 0; i < step.moves; i++) {
+    const struct ss_chunk due = kept[play->to[i]];
+    if (!ss_dense_take(play, sum, i, &due, &kept[play->to[i]], error)) return false;
+  }
+  step = ss_steps_of(SS_FOLD_IN, play->ranks);
+  if (!ss_step_next(&step)) return true;
+  put_whole(play, sum, &step, kept);
+  if (!ss_play_messages(play, step.moves, true, sum->wire, error)) return false;
+  for (uint32_t i = 0; i < step.moves; i++) {
+    const struct ss_chunk *got = ss_play_due(play, i, play->from[i], 0);
+    const uint32_t to = play->to[i];
+    if (!got) continue;
+    if (got->dense && got->count != half)
+      ss_play_mismatch(play, "endpoint %u received other units than were due", to);
+    else if (!join_halves(play, sum, got, &kept[to], &whole[to], error)) return false;
+  }
   return true;
 }
 
