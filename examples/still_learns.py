@@ -1,6 +1,7 @@
 """Does a model still learn, and how fast? Four processes train a small language model on the King James Bible, once under each
 scheme (sparsync.torch.apply); each loss is drawn over the time that the scheme's training would take on a cluster
-(sparsync.train). Needs torch, safetensors and gnuplot.   python still_learns.py [PICTURE.svg [STEPS]]"""
+(sparsync.train: passes take what they do here, half of it backward, and both tables look up the words that are read).
+Needs torch, safetensors and gnuplot.   python still_learns.py [PICTURE.svg [STEPS]]"""
 import json
 import math
 import pathlib
@@ -83,6 +84,7 @@ def compute():
     """What a rank's own forward and backward passes take on this machine, s: a median."""
     model, took = LanguageModel(VOCAB, WIDTH, SAMPLES, sparse=True), []
     for step in range(20):
+        model.zero_grad()
         began = time.perf_counter()
         model(batch(step, 0), torch.randint(1, VOCAB, (SAMPLES,)))[0].backward()
         took.append(time.perf_counter() - began)
