@@ -4,6 +4,7 @@
 #include "cost/duel.h"
 #include "library/request.h"
 #include "report/columns.h"
+#include "report/decision.h"
 #include "report/tables.h"
 
 #include <cjson/cJSON.h>
@@ -101,7 +102,7 @@ static void print_words(const struct found *f, FILE *stream) {
           text(f, strcmp(winner, text(f, "a")) == 0 ? "b" : "a"));
   print_ratio(ss_json_number(first, "ratio_min"), ss_json_number(first, "ratio_max"), stream);
   if (isnan(wins)) fputs(".\n", stream);
-  else fprintf(stream, "; so it is in %.0f of 100 draws.\n", wins < 1 ? fmin(99, round(100 * wins)) : 100);
+  else fprintf(stream, "; so it is in %d of 100 draws.\n", ss_of_100(wins));
 }
 
 static bool print_ranges(const struct found *f, FILE *stream, struct ss_error *error) {

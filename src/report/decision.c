@@ -20,9 +20,12 @@ void ss_decision_print_time(const struct cJSON *record, FILE *stream) {
             ss_units_format(to, sizeof to, SS_TIME, high));
 }
 
-/* At least so many: what is said to be 95 of 100 decides, and 100 are all. */
+int ss_of_100(double share) {
+  return (int)floor(100 * share + 1e-9);
+}
+
 static int of_100(const struct cJSON *record, const char *share) {
-  return (int)floor(100 * ss_json_number(record, share) + 1e-9);
+  return ss_of_100(ss_json_number(record, share));
 }
 
 static void print_tie(const struct cJSON *record, const char *rival, FILE *stream) {

@@ -12,6 +12,8 @@ struct cJSON;
  * 2.05 ms (...), and RIVAL, 0.9 to 1.4 times as long, cannot be told apart: ..."; where nothing is drawn "NAME is
  * fastest, 2.05 ms; NEXT takes 1.33 times as long". */
 void ss_decision_print(const struct cJSON *record, FILE *stream);
+/* A share of draws, of 100: at least so many, so that what is said to be 95 decides, and 100 are all. */
+int ss_of_100(double share);
 /* Its time, "2.05 ms (1.5 ms to 2.9 ms)". */
 void ss_decision_print_time(const struct cJSON *record, FILE *stream);
 /* "label", or "next" where there is one. */

@@ -191,11 +191,14 @@ static bool write_times(const struct ss_page *page, FILE *s, struct ss_error *er
   if (axes > 1) options.kind = "map", options.y = varies[1]->string;
   if (axes == 1 && all_positive(records, options.x) && all_positive(records, "time_s"))
     options.log = strcmp(options.x, "ranks") == 0 ? "y" : "xy";
-  snprintf(caption, sizeof caption, "%s%s%s",
-           axes > 1 ? "Who is fastest; the number: by how many per cent the next takes longer"
-                    : "Time of one synchronisation, with the range of 90 of 100 draws where something is not certain",
-           left_out && axes < 2 ? "; schemes that take at most 1.5 times the fastest somewhere" : "",
-           places ? "; other places stand in the tables" : "");
+  snprintf(
+      caption, sizeof caption, "%s%s%s",
+      axes > 1
+          ? "Who is fastest; the number: by how many per cent the next takes longer, as the numbers are given (the "
+            "sentences above say where that is less than their error)"
+          : "Time of one synchronisation, with the range of 90 of 100 draws where something is not certain",
+      left_out && axes < 2 ? "; schemes that take at most 1.5 times the fastest somewhere" : "",
+      places ? "; other places stand in the tables" : "");
   return write_figure(page, &options, records, 1, caption, s, error);
 }
 
@@ -239,13 +242,12 @@ static void write_name(const void *context, FILE *s) {
 }
 
 static bool write_cell(const struct cell *cell, bool folded, FILE *s, struct ss_error *error) {
-  const struct ss_result *best, *next;
   SS_AUTO_FREE char *name = ss_written(write_name, cell);
   SS_AUTO_JSON cJSON *records = ss_results_records(cell->first, cell->n);
   if (!name || !records) return ss_fail_memory(error, "writing a table");
-  ss_results_rank(cell->first, cell->n, &best, &next);
   ss_html_between(folded ? "<details>\n<summary>" : "<h3>", name, folded ? "</summary>\n" : "</h3>\n", s);
-  bool ok = ss_table_html_free(ss_results_block(records), "", NULL, (size_t)(best - cell->first), s, error);
+  bool ok =
+      ss_table_html_free(ss_results_block(records), "", NULL, ss_results_winner(cell->first, cell->n), s, error);
   if (ok && ss_json_get(records->child, "links")->child)
     ok = ss_table_html_free(ss_results_links(records), "",
                             "How busy its links are: the busiest of each kind / the mean of all of them", SIZE_MAX, s,

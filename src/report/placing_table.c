@@ -52,7 +52,7 @@ static bool print_candidates(const struct ss_placing *p, FILE *stream, struct ss
     ss_json_add(r, SS_T("name", name), SS_T("bottleneck", ss_bound_text(p->candidate[c].result, bound)));
     ss_time_add(r, "time", p->drawn[c].of.time, p->drawn[c].range.low, p->drawn[c].range.high);
     if (isnan(p->drawn[c].wins)) continue;
-    snprintf(name, sizeof name, "%.0f of 100", floor(100 * p->drawn[c].wins + 1e-9));
+    snprintf(name, sizeof name, "%d of 100", ss_of_100(p->drawn[c].wins));
     ss_json_add_text(r, "won", name);
   }
   return ss_records_print(columns, records, false, stream, error);

@@ -161,7 +161,9 @@ bool ss_plan_table(const cJSON *plan, struct ss_iterations_played iterations, bo
   ss_plan_words(own, stream);
   ss_plan_hierarchies(own, stream);
   fputc('\n', stream);
-  if (!ss_table_print_free(ss_plan_block(own), false, stream, error)) return false;
+  struct ss_table *table = ss_plan_block(own);
+  ss_table_fold(table);
+  if (!ss_table_print_free(table, false, stream, error)) return false;
   fputc('\n', stream);
   print_notes(own, iterations, estimated, stream);
   return true;

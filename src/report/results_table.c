@@ -85,14 +85,26 @@ static void print_captured(const struct ss_result *best, FILE *stream) {
   else fputs(", too few to say how far off it is.", stream);
 }
 
-/* Who is fastest in the cell, as plan would say it. */
+/* Who is fastest in the cell; *list is to be freed. */
+static bool decide(const struct ss_result *results, size_t n, struct ss_candidate **list, struct ss_decision *out) {
+  struct ss_error ignored;
+  *list = ss_alloc(n, sizeof **list);
+  if (*list) ss_results_candidates(results, n, *list);
+  return *list && ss_decide(*list, n, NULL, out, &ignored);
+}
+
+size_t ss_results_winner(const struct ss_result *results, size_t n) {
+  SS_AUTO_FREE struct ss_candidate *list = NULL;
+  struct ss_decision d;
+  return decide(results, n, &list, &d) && !d.rival ? (size_t)(d.best - list) : SIZE_MAX;
+}
+
+/* As plan would say it. */
 static bool print_decision(const struct ss_result *results, size_t n, FILE *stream) {
-  SS_AUTO_FREE struct ss_candidate *list = ss_alloc(n, sizeof *list);
+  SS_AUTO_FREE struct ss_candidate *list = NULL;
   SS_AUTO_JSON cJSON *record = cJSON_CreateObject();
   struct ss_decision d;
-  struct ss_error ignored;
-  if (list) ss_results_candidates(results, n, list);
-  if (!list || !ss_decide(list, n, NULL, &d, &ignored)) return false;
+  if (!decide(results, n, &list, &d)) return false;
   ss_json_add_text(record, "label", d.best->of.label);
   ss_decision_add_times(record, &d);
   ss_decision_add_draws(record, &d);
@@ -405,8 +417,10 @@ static bool print_links(const cJSON *records, FILE *stream, struct ss_error *err
 
 static bool print_block(const struct ss_result *results, size_t n, bool links, FILE *stream, struct ss_error *error) {
   SS_AUTO_JSON cJSON *records = ss_results_records(results, n);
+  struct ss_table *table = ss_results_block(records);
+  ss_table_fold(table);
   ss_results_words(results, n, stream);
-  if (!ss_table_print_free(ss_results_block(records), false, stream, error)) return false;
+  if (!ss_table_print_free(table, false, stream, error)) return false;
   fputc('\n', stream);
   return (strcmp(results->device, "none") == 0 || print_kernels(records, stream, error)) &&
          (!links || print_links(records, stream, error));
@@ -582,20 +596,32 @@ static bool brief_more(struct ss_results_writer *w, const struct ss_result *resu
   return true;
 }
 
-/* "vs dense: ...": all dense all-reduces that are the fastest of some cell. */
+/* Was that dense all-reduce told before, and on that cluster? */
+static bool told_dense(const struct ss_results *results, size_t i, bool cluster) {
+  const struct ss_result *r = &results->result[i];
+  for (const struct ss_result *q = results->result; q < r; q++)
+    if (q->dense == r->dense && (!cluster || strcmp(q->cluster, r->cluster) == 0)) return true;
+  return !r->dense;
+}
+
+/* "vs dense: ... "ring, shard" on A or "ring" on B, C": all dense all-reduces that are the fastest of some cell. */
 static void print_dense(const struct ss_results *results, FILE *stream) {
-  const char *said[8];
-  size_t n = 0;
-  for (size_t i = 0; i < results->count && n < sizeof said / sizeof *said; i++) {
-    const char *name = results->result[i].dense;
-    bool again = !name;
-    for (size_t k = 0; k < n && !again; k++) again = said[k] == name;
-    if (again) continue;
-    fputs(n == 0 ? "\nvs dense: how many times faster than the dense all-reduce that a library would take there: "
-                 : " or ",
+  bool any = false, clusters = false;
+  for (size_t i = 1; i < results->count; i++)
+    clusters = clusters || strcmp(results->result[i].cluster, results->result->cluster) != 0;
+  for (size_t i = 0; i < results->count; i++) {
+    if (told_dense(results, i, false)) continue;
+    fputs(any ? clusters ? "; " : " or "
+              : "\nvs dense: how many times faster than the dense all-reduce that a library would take there: ",
           stream);
-    fprintf(stream, "\"%s\"", name);
-    said[n++] = name;
+    any = true;
+    fprintf(stream, "\"%s\"", results->result[i].dense);
+    const char *between = " on ";
+    for (size_t k = i; clusters && k < results->count; k++) {
+      if (results->result[k].dense != results->result[i].dense || told_dense(results, k, true)) continue;
+      fprintf(stream, "%s%s", between, results->result[k].cluster);
+      between = ", ";
+    }
   }
 }
 
@@ -611,7 +637,7 @@ static bool brief_end(struct ss_results_writer *w, const struct ss_results *resu
                                       {"?energy", "applied", "%.1f%%"},
                                       {"?exact", "unproven", NULL},
                                       {"<bottleneck", "bottleneck", NULL},
-                                      {"<time", "bar", NULL}};
+                                      {"<", "bar", NULL}};
   ss_places_add(records);
   fputc('\n', w->stream);
   if (!ss_table_print_free(ss_records_table(columns, records), false, w->stream, error)) return false;

@@ -20,6 +20,8 @@ void ss_cell_print(double ranks, const char *cluster, const struct cJSON *at, co
 
 /* "16 ranks on CLUSTER, tensor NAME: zen is fastest, ..." of a table's results, with the line's end. */
 void ss_results_words(const struct ss_result *results, size_t n, FILE *stream);
+/* Which of a cell's results is the fastest; SIZE_MAX: it cannot be told from another one. */
+size_t ss_results_winner(const struct ss_result *results, size_t n);
 /* " Does not fit into 24 GB of memory: NAME (41 GB)", and ", NAME (41 GB)" of those behind the first. */
 void ss_unfit_print(const char *label, double peak, double memory, bool first, FILE *stream);
 /* How many times as fast as the dense baseline; NaN, shown as "-", where either takes no time. */

@@ -20,8 +20,12 @@ struct ss_table {
   bool *left;            /* by column */
   size_t used, capacity; /* cells, heads included */
   struct ss_arena texts;
-  bool failed;
+  bool folds, failed;
 };
+
+void ss_table_fold(struct ss_table *table) {
+  if (table != NULL) table->folds = true;
+}
 
 /* Appends `length` bytes as a cell. */
 static void append(struct ss_table *table, const char *text, size_t length) {
@@ -204,11 +208,13 @@ static bool put_markdown(const struct ss_table *table, FILE *stream, struct ss_e
 
 /* --- text and CSV ------------------------------------------------------------------------------------------- */
 
-/* Characters of a line of the terminal; SIZE_MAX: it is none. */
-static size_t width_of(FILE *stream) {
+/* Characters of a line of the terminal; elsewhere of one that most screens show, if it folds. */
+static size_t width_of(const struct ss_table *table, FILE *stream) {
+  enum { LINE = 120 };
   struct winsize size;
   const int file = fileno(stream); /* below 0: in memory */
-  return file >= 0 && isatty(file) && ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : SIZE_MAX;
+  if (file >= 0 && isatty(file) && ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return table->folds ? LINE : SIZE_MAX;
 }
 
 /* Columns that stand left in the beginning, the first at least, as far as they leave room for others. */
@@ -231,7 +237,7 @@ static void fill_piece(const struct ss_table *table, const size_t *widths, size_
 
 /* Whole where there is room, else in pieces one below the other. */
 static void put_pieces(const struct ss_table *table, const size_t *widths, FILE *stream) {
-  const size_t rows = row_count(table), width = width_of(stream);
+  const size_t rows = row_count(table), width = width_of(table, stream);
   struct piece piece = {.keys = key_columns(table, widths, width)};
   for (piece.from = piece.keys, piece.to = 0; piece.to < table->columns; piece.from = piece.to) {
     if (piece.to > 0) fputc('\n', stream);

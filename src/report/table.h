@@ -30,9 +30,12 @@ void ss_table_exact(struct ss_table *table, double value);
  * command line does, and says so once, before anything is printed (by whatever thread). */
 enum ss_table_style { SS_TABLE_TEXT, SS_TABLE_MARKDOWN };
 void ss_table_style_set(enum ss_table_style style);
-/* As text: columns two spaces apart under a rule; trailing spaces trimmed. UTF-8 counts as characters. In a
- * terminal that is too narrow, in pieces one below the other, each with the columns that say what a row is of. As
- * Markdown: with an empty line on either side, and what Markdown would read as its own escaped. */
+/* Elsewhere than in a terminal it is as wide as a line of 120 characters at most; otherwise it is as wide as it is.
+ */
+void ss_table_fold(struct ss_table *table);
+/* As text: columns two spaces apart under a rule; trailing spaces trimmed. UTF-8 counts as characters. Where it is
+ * too wide, in pieces one below the other, each with the columns that say what a row is of. As Markdown: with an
+ * empty line on either side, and what Markdown would read as its own escaped. */
 bool ss_table_print(const struct ss_table *table, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 /* RFC 4180: quotes where needed, CRLF-free lines. */
 bool ss_table_csv(const struct ss_table *table, FILE *stream, struct ss_error *error) SS_MUST_CHECK;

@@ -121,7 +121,8 @@ static void add_words(cJSON *record, const struct ss_training *t, const struct s
   ss_count_add(record, "under", "%", 100 * r->hidden, 100 * l[SS_TOLD_HIDDEN].low, 100 * l[SS_TOLD_HIDDEN].high);
   ss_count_add(record, "tokens", "", p->tokens, l[SS_TOLD_TOKENS].low, l[SS_TOLD_TOKENS].high);
   if (t->systems > 1) {
-    ss_json_add_number(record, "fastest", p->wins);
+    snprintf(name, sizeof name, "%d%%", ss_of_100(p->wins));
+    ss_json_add_text(record, "fastest", isfinite(p->wins) ? name : NULL);
     ss_ratio_add(record, "vs_best", p->speedup, l[SS_TOLD_SPEEDUP].low, l[SS_TOLD_SPEEDUP].high);
   }
   if (t->rank_counts > 1)
@@ -137,7 +138,7 @@ static bool print_group(const struct ss_train_study *s, size_t first, cJSON *rec
   const struct ss_training_point *p = &t->point[first];
   const struct ss_column columns[] = {{"<system", "name", NULL},
                                       {SS_RANGED(records, "iteration", "iteration_low_s"), "iteration", NULL},
-                                      {"?fastest in", "fastest", "%.0f%%"},
+                                      {"?fastest in", "fastest", NULL},
                                       {"?5%..95%", "fan", NULL},
                                       {"?median", "iteration_p50_s", "s"},
                                       {SS_RANGED(records, "stall", "iteration_low_s"), "stalls", NULL},
@@ -153,7 +154,10 @@ static bool print_group(const struct ss_train_study *s, size_t first, cJSON *rec
   const size_t count = sizeof columns / sizeof *columns - (s->wide ? 0 : WIDE);
   fputc('\n', stream);
   for (cJSON *r = records ? records->child : NULL; r; r = r->next) add_words(r, t, p++);
-  const bool ok = ss_columns_print(columns, count, records, false, stream, error);
+  struct ss_table *table = ss_table_of_records(columns, count, records);
+  ss_table_fold(table);
+  const bool ok = ss_table_print_free(table, false, stream, error);
+  cJSON_Delete(records);
   fputc('\n', stream);
   return ok;
 }

@@ -222,7 +222,7 @@ static bool read_cell(struct ss_study *s, struct cell *p, struct ss_error *error
   if (!ss_object_read(&ss_scenario_fields, root, &said, error)) return false;
   if (!ss_node_present(trace))
     return ss_fail(error, SS_BAD_INPUT, "%s: no trace given (--trace FILE)", ss_doc_name(s->doc));
-  if (!read_models(s, root, p, error) || !find_trace(s, trace, p, error) || !check_traced(root, &said, p, error))
+  if (!find_trace(s, trace, p, error) || !read_models(s, root, p, error) || !check_traced(root, &said, p, error))
     return false;
   s->name = said.name;
   p->point.verify = said.verify;

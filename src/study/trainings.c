@@ -410,7 +410,7 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
       !split(out->doc, "systems", error))
     return false;
   if (!read_capture(out, request->notice, error) || !read_workloads(out, error) || !read_systems(out, error) ||
-      !read_layout(out, request->notice, error) || !read_trace(out, error) || !read_options(out, error) ||
+      !read_trace(out, error) || !read_layout(out, request->notice, error) || !read_options(out, error) ||
       !read_ranks(out, request, error) || !scale(out, error) || !feed(out, like, error))
     return false;
   out->training.durations.certain |= request->certain;

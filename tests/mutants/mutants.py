@@ -897,7 +897,7 @@ MUTANTS = [
            "sum > 2 * time && n < variants->count", cli="ranges"),
     Mutant("kernels that were measured are off alike", "src/machine/uncertainty.c", "else u->own[SS_COMPUTING] = measured_kernels;",
            "else u->of[SS_COMPUTING] = measured_kernels;", cli="ranges"),
-    Mutant("draws are rounded to what decides", "src/report/decision.c", "(int)floor(100 * ss_json_number(record, share) + 1e-9);", "(int)ceil(100 * ss_json_number(record, share));",
+    Mutant("draws are rounded to what decides", "src/report/decision.c", "(int)floor(100 * share + 1e-9);", "(int)ceil(100 * share);",
            cli="ranges"),
     Mutant("the best is held against itself", "src/study/ranges.c", "c == out->best ? out->next : out->best;",
            "out->best;", cli="ranges"),
