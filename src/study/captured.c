@@ -87,7 +87,7 @@ static bool parse(const char *name, const char *text, struct ss_doc **out, struc
 
 static bool check_models(const struct ss_captured *c, struct ss_error *error) {
   SS_AUTO(ss_workload_free) struct ss_workload workload = {0};
-  struct ss_system system;
+  SS_AUTO(ss_system_free) struct ss_system system = {0};
   return ss_workload_read(c->workload, &workload, error) && ss_system_read(c->system, &system, error);
 }
 

@@ -87,14 +87,13 @@ static bool add_system(struct ss_train_study *s, struct ss_node node, struct ss_
   struct ss_node model = node;
   if (is_captured(s, node)) return true;
   if (!ss_grow_by_one(t->system, t->systems)) return ss_fail_memory(error, "reading systems");
-  if (!find_model(s, &model, "systems", &doc, error) || !ss_system_read(model, &t->system[t->systems], error))
-    return false;
-  if (s->captured.doc && t->systems > 0)
-    take_overheads(model, &t->system[0].concurrency, &t->system[t->systems].concurrency);
-  for (size_t i = 0; i < t->systems; i++)
-    if (strcmp(t->system[i].name, t->system[t->systems].name) == 0)
-      return ss_node_fail(node, error, "two systems are called \"%s\"", t->system[i].name);
-  t->systems++;
+  t->system[t->systems++] = (struct ss_system){0};
+  struct ss_system *own = &t->system[t->systems - 1];
+  if (!find_model(s, &model, "systems", &doc, error) || !ss_system_read(model, own, error)) return false;
+  if (s->captured.doc && own > t->system) take_overheads(model, &t->system[0].concurrency, &own->concurrency);
+  for (const struct ss_system *other = t->system; other < own; other++)
+    if (strcmp(other->name, own->name) == 0)
+      return ss_node_fail(node, error, "two systems are called \"%s\"", other->name);
   return true;
 }
 

@@ -25,16 +25,57 @@ bool ss_setting_same(const struct ss_setting *a, const struct ss_setting *b) {
   return same;
 }
 
+/* --- what goes together in a bucket, by size or by name -------------------------------------------------- */
+
+/* The list's names behind the *count that are there already. */
+static bool read_list(struct ss_node list, struct ss_arena *arena, const char **name, uint32_t *count,
+                      struct ss_error *error) {
+  if (!ss_node_is_array(list) || ss_node_size(list) == 0)
+    return ss_node_fail(list, error, "expected a list of names of modules, which go together");
+  for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n)) {
+    const char *text;
+    if (!ss_node_text(n, &text, error)) return false;
+    name[*count] = ss_arena_text(arena, text);
+    if (!name[(*count)++]) return ss_fail_memory(error, "reading a system");
+  }
+  return true;
+}
+
+static bool read_lists(struct ss_node node, struct ss_system *s, struct ss_error *error) {
+  char path[200], position[400];
+  size_t names = 0;
+  if (ss_node_size(node) == 0 || ss_node_size(node) > SS_MODULES_MAX)
+    return ss_node_fail(node, error, "expected bytes, or a list of 1 to %d lists of modules", SS_MODULES_MAX);
+  for (struct ss_node l = ss_node_first(node); ss_node_present(l); l = ss_node_next(l)) names += ss_node_size(l);
+  if (names > SS_MODULES_MAX)
+    return ss_node_fail(node, error, "%zu names: a workload has at most %d modules", names, SS_MODULES_MAX);
+  const char **name = ss_arena_alloc(&s->arena, names, sizeof *name);
+  uint32_t *end = ss_arena_alloc(&s->arena, ss_node_size(node), sizeof *end), count = 0;
+  ss_doc_position(node.doc, ss_node_path(node, path, sizeof path), position, sizeof position);
+  s->listed = (struct ss_buckets){.where = ss_arena_text(&s->arena, position), .name = name, .end = end};
+  if (!name || !end || !s->listed.where) return ss_fail_memory(error, "reading a system");
+  for (struct ss_node l = ss_node_first(node); ss_node_present(l); l = ss_node_next(l)) {
+    if (!read_list(l, &s->arena, name, &count, error)) return false;
+    end[s->listed.lists++] = count;
+  }
+  return true;
+}
+
+static bool read_bucket(struct ss_node node, struct ss_system *s, struct ss_error *error) {
+  if (!ss_node_present(node)) return true;
+  return ss_node_is_array(node) ? read_lists(node, s, error) : ss_bytes_read(node, &s->bucket, error);
+}
+
 /* Sizes that another schedule would ignore are errors. */
 static bool read_sizes(struct ss_node node, struct ss_system *s, struct ss_error *error) {
   struct ss_node bucket = ss_node_get(node, "bucket"), partition = ss_node_get(node, "partition");
-  if ((ss_node_present(bucket) && !ss_bytes_read(bucket, &s->bucket, error)) ||
+  if (!read_bucket(bucket, s, error) ||
       (ss_node_present(partition) && !ss_bytes_read(partition, &s->partition, error)))
     return false;
   const struct ss_node how = ss_node_get(ss_node_get(node, "source"), "bucket");
   const char *text;
   s->bucket_estimated = ss_node_is_text(how) && ss_node_text(how, &text, NULL) && strstr(text, "estimated");
-  if (s->bucket && s->schedule != SS_FIFO)
+  if ((s->bucket || s->listed.lists) && s->schedule != SS_FIFO)
     return ss_node_fail(bucket, error, "only the schedule \"fifo\" fuses tensors, not \"%s\"",
                         ss_schedule_name(s->schedule));
   if (s->partition && s->schedule != SS_PRIORITY)
@@ -129,6 +170,11 @@ static const struct ss_field_spec software[] = {
     {.name = NULL}};
 static const struct ss_object_spec software_spec = {.says = "what communication costs beside the wire",
                                                     .field = software};
+static const struct ss_field_spec a_module = {NULL, NULL, SS_IS_NAME},
+                                  a_bucket = {NULL, NULL, SS_IS_LIST(&a_module, 1, SS_MODULES_MAX)},
+                                  bucket_forms[] = {{NULL, NULL, SS_IS_BYTES},
+                                                    {NULL, NULL, SS_IS_LIST(&a_bucket, 1, SS_MODULES_MAX)},
+                                                    {.name = NULL}};
 static const struct ss_field_spec a_source = {NULL, NULL, SS_IS_NAME};
 static const struct ss_object_spec source_spec = {.says = "field name to where its number comes from",
                                                   .others = &a_source};
@@ -138,7 +184,10 @@ static const struct ss_field_spec fields[] = {
     {"sparse", "scheme of embeddings, as in scenarios", SS_IS_EITHER(ss_setting_forms), .required = true},
     {"dense", "scheme of dense modules", SS_IS_EITHER(ss_setting_forms), .required = true},
     {"schedule", NULL, SS_IS_CHOICE(schedules), .required = true, SS_STORED(struct ss_system, schedule)},
-    {"bucket", "fifo only: dense gradients are fused until a bucket holds so much (0: no fusion)", SS_IS_BYTES},
+    {"bucket",
+     "fifo only: dense gradients are fused until a bucket holds so much (0: no fusion); or lists of modules that go "
+     "together, in the order in which they go",
+     SS_IS_EITHER(bucket_forms)},
     {"partition", "priority only: dense gradients are cut into parts of at most so much (0: whole)", SS_IS_BYTES},
     {"select", "what a lossless dense scheme is given of dense modules", SS_IS_OBJECT(&ss_selection_fields)},
     {"channels", "tasks that go one after the other, in lists; what none names is in the first",
@@ -176,4 +225,9 @@ bool ss_system_read(struct ss_node node, struct ss_system *out, struct ss_error 
          ss_setting_read(dense, &defaults, &out->dense, error) && read_sizes(node, out, error) &&
          check_schemes(sparse, dense, out, error) && split_exchanges(sparse, out, error) &&
          read_select(ss_node_get(node, "select"), out, error);
+}
+
+void ss_system_free(struct ss_system *system) {
+  ss_arena_free(&system->arena);
+  *system = (struct ss_system){0};
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/json.h"
+#include "base/memory.h"
 #include "schemes/select.h"
 #include "schemes/simulate.h"
 
@@ -36,15 +37,25 @@ static inline bool ss_concurrency_needs_network(const struct ss_concurrency *con
   return concurrency->channels > 1 || concurrency->shared_kernels;
 }
 
+/* What goes together, by names of modules, in the order in which it goes. */
+struct ss_buckets {
+  const char *where;       /* they stand, for messages: "FILE: system.bucket" */
+  const char *const *name; /* of all lists, one behind the other */
+  const uint32_t *end;     /* [lists] of each in them */
+  uint32_t lists;          /* 0: there are none */
+};
+
 struct ss_system {
+  struct ss_arena arena; /* of `listed` */
   char name[96];
   struct ss_setting sparse, dense;
   bool exchanges;            /* `sparse` cuts tables over ranks: an embedding has two exchanges */
   struct ss_setting lookups; /* the other one */
   enum ss_schedule schedule;
-  uint64_t bucket;       /* B, of `fifo`; 0: no fusion */
-  bool bucket_estimated; /* its source says so */
-  uint64_t partition;    /* B, of `priority`; 0: whole tensors */
+  uint64_t bucket;          /* B, of `fifo`; 0: no fusion */
+  struct ss_buckets listed; /* of `fifo`, instead of a size */
+  bool bucket_estimated;    /* its source says so */
+  uint64_t partition;       /* B, of `priority`; 0: whole tensors */
   struct ss_selection select;
   struct ss_concurrency concurrency;
   bool staged; /* messages are copied through the memory of machines */
@@ -58,4 +69,6 @@ bool ss_system_lossy(const struct ss_system *system);
 /* The same scheme with the same options; labels do not count. */
 bool ss_setting_same(const struct ss_setting *a, const struct ss_setting *b);
 extern const struct ss_object_spec ss_system_fields;
+/* What `out` holds is its own, to be freed also after a failure. */
 bool ss_system_read(struct ss_node node, struct ss_system *out, struct ss_error *error) SS_MUST_CHECK;
+void ss_system_free(struct ss_system *system);

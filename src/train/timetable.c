@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *ss_task_kind_name(enum ss_task_kind kind) {
   static const char *const names[] = {"gradient", "lookups", "prior", "delayed"};
@@ -14,6 +15,7 @@ struct ss_policy ss_system_policy(const struct ss_system *system) {
   const bool dense = ss_setting_sends_dense(&system->sparse);
   return (struct ss_policy){.schedule = system->schedule,
                             .bucket = system->bucket,
+                            .listed = system->listed.lists > 0 ? &system->listed : NULL,
                             .partition = system->partition,
                             .exchanges = system->exchanges,
                             .dense_tables = dense,
@@ -36,6 +38,7 @@ struct making {
   uint32_t capacity;
   uint32_t *position;  /* [modules] in forward order */
   uint32_t *first_use; /* [modules] position of the first module that an embedding's lookups go to; n: of none */
+  bool *listed;        /* [modules] it goes as a list of the system's says */
 };
 
 static bool add(struct making *m, struct ss_task task, struct ss_error *error) {
@@ -45,6 +48,7 @@ static bool add(struct making *m, struct ss_task task, struct ss_error *error) {
     return ss_fail(error, SS_BAD_INPUT, "%s: more than %d tasks an iteration: make \"partition\" larger",
                    t->workload->name, TASKS_MAX);
   task.channel = t->policy.concurrency.channel[task.dense ? SS_CARGO_DENSE : (enum ss_cargo)task.kind];
+  task.maker = task.member[task.members - 1];
   t->task[t->tasks++] = task;
   return true;
 }
@@ -118,6 +122,56 @@ static bool add_buckets(struct making *m, bool tables, bool modules, struct ss_e
   return task.members == 0 || add(m, task, error);
 }
 
+/* The module of name i of list k, which must be one, and be able to go with those of the list before it. */
+static bool take_listed(struct making *m, uint32_t k, uint32_t i, uint32_t *module, struct ss_error *error) {
+  const struct ss_workload *w = m->t->workload;
+  const struct ss_policy *p = &m->t->policy;
+  const struct ss_buckets *b = p->listed;
+  const uint32_t begin = k > 0 ? b->end[k - 1] : 0;
+  const char *name = b->name[begin + i], *why = NULL;
+  const struct ss_module *to = w->module;
+  for (to = w->module; to < w->module + w->modules && strcmp(to->name, name) != 0;) to++;
+  const uint32_t at = *module = (uint32_t)(to - w->module);
+  if (at == w->modules) why = "is no module of";
+  else if (m->listed[at]) why = "is in two lists (or twice in one) of";
+  else if (to->bytes == 0) why = "has no gradient in";
+  else if (b->end[k] - begin > 1 && !is_dense(m, at)) why = "is a table whose rows go alone, in";
+  else if (i > 0 && w->module[module[-1]].embedding != to->embedding && !p->fuse_tables)
+    why = "goes by another scheme than what is before it in the list, in";
+  if (why) return ss_fail(error, SS_BAD_INPUT, "%s[%u][%u]: \"%s\" %s %s", b->where, k, i, name, why, w->name);
+  m->listed[at] = true;
+  return true;
+}
+
+static int later_first(const void *a, const void *b) {
+  const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return (x < y) - (x > y);
+}
+
+/* What lists say goes together; each when it and all before it are there, as a library keeps to their order. */
+static bool add_lists(struct making *m, struct ss_error *error) {
+  const struct ss_workload *w = m->t->workload;
+  const struct ss_buckets *b = m->t->policy.listed;
+  uint32_t last = w->modules, begin = 0;
+  for (uint32_t k = 0; k < b->lists; begin = b->end[k++]) {
+    const uint32_t n = b->end[k] - begin;
+    uint32_t *member = ss_arena_alloc(&m->t->arena, n, sizeof *member);
+    struct ss_task task = {.kind = SS_TASK_GRADIENT, .parts = 1, .member = member, .members = n};
+    if (!member) return ss_fail_memory(error, "fusing tensors");
+    for (uint32_t i = 0; i < n; i++) {
+      if (!take_listed(m, k, i, &member[i], error)) return false;
+      task.bytes += w->module[member[i]].bytes;
+      if (member[i] < last) last = member[i];
+    }
+    qsort(member, n, sizeof *member, later_first);
+    task.dense = is_dense(m, *member);
+    if (!task.dense) task.bytes = 0;
+    if (!add(m, task, error)) return false;
+    m->t->task[m->t->tasks - 1].maker = last;
+  }
+  return true;
+}
+
 static bool add_rows(struct making *m, uint32_t module, struct ss_error *error) {
   struct ss_task task;
   if (!begin(m, SS_TASK_GRADIENT, module, &task, error)) return false;
@@ -135,10 +189,11 @@ static bool add_tasks(struct making *m, struct ss_error *error) {
   const struct ss_workload *w = m->t->workload;
   const struct ss_policy *p = &m->t->policy;
   const bool fuses = p->bucket > 0;
+  if (p->listed && !add_lists(m, error)) return false;
   if (fuses && !add_buckets(m, p->fuse_tables, true, error)) return false;
   if (fuses && p->dense_tables && !p->fuse_tables && !add_buckets(m, true, false, error)) return false;
   for (uint32_t i = w->modules; i-- > 0;) {
-    if (w->module[i].bytes == 0 || (fuses && is_dense(m, i))) continue;
+    if (w->module[i].bytes == 0 || m->listed[i] || (fuses && is_dense(m, i))) continue;
     if (!(is_dense(m, i) ? add_tensor(m, i, error) : add_rows(m, i, error))) return false;
   }
   m->t->gradients = m->t->tasks;
@@ -174,11 +229,11 @@ static bool make_lists(struct making *m, struct ss_task_lists *out,
   return true;
 }
 
-/* A gradient is there when the last of its modules in backward order is done; split rows come from the split. */
+/* A gradient is there when its maker is done; split rows come from the split. */
 static bool each_maker(const struct making *m, uint32_t task, uint32_t i, uint32_t *module) {
   const struct ss_task *t = &m->t->task[task];
   if (i > 0 || t->kind != SS_TASK_GRADIENT) return false;
-  *module = t->member[t->members - 1];
+  *module = t->maker;
   return true;
 }
 
@@ -228,7 +283,8 @@ static bool order_modules(struct making *m, struct ss_error *error) {
   uint32_t *forward = ss_arena_alloc(&t->arena, w->modules, sizeof *forward);
   m->position = ss_arena_alloc(&t->arena, w->modules, sizeof *m->position);
   m->first_use = ss_arena_alloc(&t->arena, w->modules, sizeof *m->first_use);
-  if (!forward || !m->position || !m->first_use) return ss_fail_memory(error, "ordering modules");
+  m->listed = ss_arena_zero(&t->arena, w->modules, sizeof *m->listed);
+  if (!forward || !m->position || !m->first_use || !m->listed) return ss_fail_memory(error, "ordering modules");
   if (!ss_workload_order(w, tables_first, forward, error)) return false;
   t->forward = forward;
   for (uint32_t i = 0; i < w->modules; i++) {

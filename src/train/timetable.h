@@ -11,9 +11,10 @@
 struct ss_policy {
   enum ss_schedule schedule;
   uint64_t bucket, partition;
-  bool exchanges;    /* an embedding has a lookup exchange beside its gradient's */
-  bool dense_tables; /* gradients of embeddings are dense tensors: fused and cut as such */
-  bool fuse_tables;  /* in the same buckets as dense modules */
+  const struct ss_buckets *listed; /* instead of `bucket`; NULL: none are */
+  bool exchanges;                  /* an embedding has a lookup exchange beside its gradient's */
+  bool dense_tables;               /* gradients of embeddings are dense tensors: fused and cut as such */
+  bool fuse_tables;                /* in the same buckets as dense modules */
   struct ss_concurrency concurrency;
 };
 struct ss_policy ss_system_policy(const struct ss_system *system);
@@ -26,6 +27,7 @@ struct ss_task {
   enum ss_task_kind kind;
   const uint32_t *member; /* [members] modules whose gradient it carries, in backward order; or one embedding */
   uint32_t members;
+  uint32_t maker;       /* of a gradient: the module at the end of whose backward pass it is there */
   uint32_t part, parts; /* of a tensor that is cut */
   bool dense;           /* it carries `bytes` of a dense tensor (or selected entries of it), not rows */
   uint64_t bytes;

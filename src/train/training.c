@@ -169,6 +169,7 @@ void ss_training_free(struct ss_training *t) {
   free(t->point);
   for (size_t i = 0; i < t->workloads; i++) free_fed(&t->workload[i]);
   free(t->workload);
+  for (size_t i = 0; i < t->systems; i++) ss_system_free(&t->system[i]);
   free(t->system);
   ss_durations_free(&t->durations);
   *t = (struct ss_training){0};

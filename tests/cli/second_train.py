@@ -34,6 +34,7 @@ def forward_order(modules, tables_first):
 class Task:
     def __init__(self, kind, modules, part=0, parts=1):
         self.kind, self.modules, self.part, self.parts = kind, modules, part, parts
+        self.needs = None  # modules whose gradients must be there first; None: its own
 
     def key(self):
         return self.kind, tuple(self.modules), self.part
@@ -61,16 +62,21 @@ def list_tasks(workload, system, ranks):
     dense_tables = sends_dense(system["sparse"])
     if ranks == 1:
         return [], []
-    gradients, fused = [], {}
+    gradients, fused, named = [], {}, set()
+    lists = system["bucket"] if isinstance(system.get("bucket"), list) else []
+    for names in lists:
+        named |= set(names)
+        gradients.append(Task("gradient", [m["name"] for m in backward if m["name"] in names]))
+        gradients[-1].needs = set(named)
     for m in backward:
         table = m["kind"] == "embedding"
         bytes_ = size(m, element)
-        if bytes_ == 0:
+        if bytes_ == 0 or m["name"] in named:
             continue
         if table and not dense_tables:
             kinds = ["prior", "delayed"] if system["schedule"] == "2d" else ["gradient"]
             gradients += [Task(kind, [m["name"]]) for kind in kinds]
-        elif system.get("bucket"):
+        elif system.get("bucket") and not lists:
             group = "one" if not table or system["sparse"] == system["dense"] else "tables"
             held = fused.setdefault(group, [[], 0])
             held[0].append(m["name"])
@@ -160,7 +166,9 @@ def play(workload, system, ranks, durations, splits, iterations, compute=1.0, si
 
     def makes(what, name):
         if what == "backward":
-            return [x for x in gradients if x.kind == "gradient" and x.modules[-1] == name]
+            there = set(names[names.index(name):])
+            return [x for x in gradients if x.kind == "gradient"
+                    and (x.modules[-1] == name if x.needs is None else name in x.needs and x.needs <= there)]
         if what == "split":
             return [x for x in gradients if x.kind != "gradient"]
         if what != "forward":

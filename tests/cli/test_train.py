@@ -88,6 +88,19 @@ def random_system(dice, i):
     return system
 
 
+def random_lists(dice, workload, system):
+    """Some of the modules with gradients, in any order; rows of tables alone."""
+    left = [m["name"] for m in workload["modules"] if m.get("bytes") or m["kind"] == "embedding"]
+    alone = {m["name"] for m in workload["modules"] if m["kind"] == "embedding" and system["sparse"] != system["dense"]}
+    dice.shuffle(left)
+    lists = [[]]
+    for name in left[:dice.randint(1, len(left))] if left else []:
+        if lists[-1] and (name in alone or lists[-1][0] in alone or dice.random() < 0.4):
+            lists.append([])
+        lists[-1].append(name)
+    return lists if lists[0] else 0
+
+
 def durations_of(point):
     return {(t["kind"], tuple(t["modules"]), t["part"]): t["times_s"] for t in point["tasks"]}
 
@@ -118,6 +131,9 @@ def random_scenario(dice, jitter):
                 "ranks": [dice.randint(1, 5)], "iterations": 16, "compute": dice.choice([1.0, 0.3])}
     if dice.random() < 0.5:
         scenario["device"] = "quick"
+    for system in scenario["systems"]:
+        if system["schedule"] == "fifo" and dice.random() < 0.5:
+            system["bucket"] = random_lists(dice, scenario["workload"], system)
     if jitter:
         scenario["jitter"] = {"lognormal": dice.choice([0.05, 0.5]), "seed": dice.randint(1, 99)}
     return scenario
@@ -132,6 +148,24 @@ def a_second_implementation_agrees(folder):
                 compare(scenario, point)
             except AssertionError as wrong:
                 raise AssertionError(f"seed {seed}: {wrong}; {json.dumps(scenario)[:1500]}") from None
+
+
+@test
+def lists_say_what_goes_together_and_when(folder):
+    """Backward of c [0, 3], b [3, 5], a [5, 6] ms; e is rows. A list waits for those before it; what no list names goes alone."""
+    modules = [{"name": "a", "kind": "dense", "bytes": 4000, "forward_s": 0.001, "backward_s": 0.001},
+               {"name": "b", "kind": "dense", "bytes": 400000, "forward_s": 0.001, "backward_s": 0.002},
+               {"name": "c", "kind": "dense", "bytes": 40000, "forward_s": 0.001, "backward_s": 0.003}]
+    system = {"sparse": "allgather", "dense": "allreduce", "schedule": "fifo"}
+    systems = [system | {"name": "late", "bucket": [["c", "a"], ["b"]]}, system | {"name": "early", "bucket": [["b"], ["a", "c"]]},
+               system | {"name": "one", "bucket": [["b"]]}]
+    points = results(folder, {"workload": {"name": "w", "modules": modules}, "systems": systems, "cluster": FLAT, "ranks": 4, "certain": True})
+    late, early, one = ({"+".join(t["modules"]): t["time_s"] for t in p["tasks"]} for p in points)
+    assert list(late) == ["c+a", "b"] and list(early) == ["b", "c+a"] and list(one) == ["b", "c", "a"]
+    wanted = [0.006 + late["c+a"] + late["b"], max(0.006, 0.005 + early["b"]) + early["c+a"],
+              max(0.006, max(0.005, 0.003 + one["c"]) + one["b"]) + one["a"]]
+    for point, sent in zip(points, wanted):
+        assert close(point["iteration_s"], sent + 0.003, 1e-9), (point["system"], point["iteration_s"], sent + 0.003)
 
 
 def random_software(dice, tables):
@@ -673,6 +707,16 @@ WRONG = [
     (with_system(staging="host"), 'say how fast in the cluster\'s "host"'),
     ({**with_system(channels=[["dense"], ["gradient"]]), "cluster": {**FLAT, "model": "alpha-beta"}}, "has several channels"),
     (with_system(schedule="2d", bucket=4), 'only the schedule "fifo" fuses tensors, not "2d"'),
+    (with_system(schedule="2d", bucket=[["d"]]), 'only the schedule "fifo" fuses tensors, not "2d"'),
+    (with_system(bucket=[]), "systems[0].bucket: expected bytes, or a list of 1 to 4096 lists of modules"),
+    (with_system(bucket=[["d"], []]), "systems[0].bucket[1]: expected a list of names of modules"),
+    (with_system(bucket=["d"]), "systems[0].bucket[0]: expected a list of names of modules"),
+    (with_system(bucket=[["d"], ["e"]]), 'systems[0].bucket[1][0]: "e" is no module of w'),
+    (with_system(bucket=[["d"], ["d"]]), 'systems[0].bucket[1][0]: "d" is in two lists (or twice in one) of w'),
+    (with_system(bucket=[["d", "t"]]), 'systems[0].bucket[0][1]: "t" is a table whose rows go alone, in w'),
+    (with_system(bucket=[["d", "t"]], sparse={"name": "ps", "dense": True}), 'systems[0].bucket[0][1]: "t" goes by another scheme'),
+    ({**with_system(bucket=[["d", "n"]]), **{"workload": {"name": "w", "modules": [table(), dense("d"), dense("n", bytes=0)]}}}, '"n" has no gradient in w'),
+    (with_system(bucket=[["d"] * 5000]), "5000 names: a workload has at most 4096 modules"),
     (with_system(schedule="2d", sparse="allreduce"), "allreduce sends every row"),
     (with_system(schedule="2d", sparse="s2"), "s2 is lossy"),
     (with_system(schedule="2d", sparse={"name": "allgather", "coalesce": False}), 'leave "coalesce" out'),

@@ -21,7 +21,7 @@ static void check_workload(struct ss_node root) {
 
 static void check_others(struct ss_node root) {
   struct ss_error error = {0};
-  struct ss_system system;
+  SS_AUTO(ss_system_free) struct ss_system system = {0};
   if (!ss_system_read(root, &system, &error)) check_refusal(&error);
   else if (!ss_schedule_name(system.schedule) || !system.dense.scheme || !system.sparse.scheme) abort();
   struct ss_cluster cluster;

@@ -72,7 +72,8 @@ static void write_system(struct choices *c, struct written *w) {
   put(w, "}, \"dense\": {\"name\": \"%s\"", dense[choose(c, 4)]);
   if (choose(c, 4) == 3) member(c, w, "k", "16");
   put(w, "}, \"schedule\": \"%s\"", schedules[schedule]);
-  if (choose(c, 2)) member(c, w, schedule == 0 ? "bucket" : "partition", "\"4KiB\"");
+  const char *lists = "[[\"m1\", \"m0\"], [\"m2\"]]";
+  if (choose(c, 2)) member(c, w, schedule == 0 ? "bucket" : "partition", choose(c, 4) == 3 ? lists : "\"4KiB\"");
   if (choose(c, 8) == 7) member(c, w, "select", "{\"k\": 8}");
   put(w, "}");
 }
@@ -159,6 +160,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (second && !ss_system_read(ss_doc_root(second), &system, &error)) check_refusal(&error);
   else if (second && taken) schedule(&c, &workload, &system);
   ss_workload_free(&workload);
+  ss_system_free(&system);
   ss_doc_free(first);
   ss_doc_free(second);
   return 0;
