@@ -48,6 +48,12 @@ static double join(double a, double b) {
   return exp(hypot(log(a), log(b)));
 }
 
+double ss_spread_factor(double half, double most, double u) {
+  const double share = fabs(2 * u - 1);
+  const double size = share < 0.5 ? half * share / 0.5 : half + (most - half) * (share - 0.5) / 0.4;
+  return exp(2 * u - 1 < 0 ? -size : size);
+}
+
 struct ss_spread ss_spread_join(struct ss_spread a, struct ss_spread b) {
   return (struct ss_spread){join(a.half, b.half), join(a.most, b.most)};
 }

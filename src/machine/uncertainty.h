@@ -57,6 +57,9 @@ struct ss_likely {
 static inline bool ss_spread_certain(const struct ss_spread *spread) {
   return !(spread->most > 1);
 }
+/* A factor of the spread whose logarithms are `half` and `most`, for u from 0 to 1: half of all lie within the one,
+ * 90% within the other, up and down alike; straight lines between the logarithms, and on to the end. */
+double ss_spread_factor(double half, double most, double u);
 /* Both at once, independent of each other. */
 struct ss_spread ss_spread_join(struct ss_spread a, struct ss_spread b);
 

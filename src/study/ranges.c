@@ -7,6 +7,7 @@
 #include <cjson/cJSON.h>
 #include <float.h>
 #include <gsl/gsl_cdf.h>
+#include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <string.h>
@@ -27,14 +28,8 @@ static struct lot lot_of(const struct ss_spread *spread, uint64_t of) {
   return (struct lot){log(spread->half), log(spread->most), ss_mix(SEED, of)};
 }
 
-/* Half of all factors lie within the spread's one factor, 90% within the other, up and down alike; straight lines
- * between the logarithms, and on to the end. */
 static double factor(const struct lot *lot, uint64_t draw) {
-  if (!(lot->most > 0)) return 1;
-  const double u = 2 * ss_unit(ss_mix(lot->number, draw)) - 1, share = fabs(u);
-  const double size =
-      share < 0.5 ? lot->half * share / 0.5 : lot->half + (lot->most - lot->half) * (share - 0.5) / 0.4;
-  return exp(u < 0 ? -size : size);
+  return lot->most > 0 ? ss_spread_factor(lot->half, lot->most, ss_unit(ss_mix(lot->number, draw))) : 1;
 }
 
 static uint64_t number_of(const char *label) {
@@ -70,17 +65,28 @@ struct ss_drawn ss_draw_of(const struct ss_uncertainty *u, const char *label, ui
   return out;
 }
 
+/* The times get the distribution of those that were played, and keep their order. */
+static void map_draws(const struct ss_uncertain *u, double time[SS_RANGE_DRAWS]) {
+  size_t order[SS_RANGE_DRAWS];
+  gsl_sort_index(order, time, 1, SS_RANGE_DRAWS);
+  for (size_t i = 0; i < SS_RANGE_DRAWS; i++)
+    time[order[i]] = gsl_stats_quantile_from_sorted_data(u->played, 1, u->plays, (double)i / (SS_RANGE_DRAWS - 1));
+}
+
 static void add_draws(const struct ss_uncertain *u, double out[SS_RANGE_DRAWS]) {
   const uint64_t label = number_of(u->label);
   const struct lots lots = lots_of(u->uncertainty, label);
   const struct lot ranks = own_lot(&u->own, label, OWN_RANKS);
+  double time[SS_RANGE_DRAWS];
   for (uint64_t d = 0; d < SS_RANGE_DRAWS; d++) {
-    double time = u->time;
+    time[d] = u->time;
     for (uint64_t i = 0; i < SS_COMPONENTS; i++)
-      if (u->components->s[i] != 0)
-        time += u->components->s[i] * (factor(&lots.shared[i], d) * factor(&lots.own[i], d) - 1);
-    out[d] += fmax(time, 0) * factor(&lots.model, d) * factor(&ranks, d);
+      if (u->components->s[i] > 0)
+        time[d] += u->components->s[i] * (factor(&lots.shared[i], d) * factor(&lots.own[i], d) - 1);
   }
+  if (u->played) map_draws(u, time);
+  for (uint64_t d = 0; d < SS_RANGE_DRAWS; d++)
+    out[d] += fmax(time[d], 0) * factor(&lots.model, d) * factor(&ranks, d);
 }
 
 /* What is drawn of it: its parts, or itself. */

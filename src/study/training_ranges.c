@@ -20,6 +20,8 @@ static struct ss_uncertain whole_of(const struct ss_training *t, const struct ss
   return (struct ss_uncertain){.time = p->result.mean,
                                .components = &p->parts.mean,
                                .uncertainty = &p->uncertainty,
+                               .played = p->parts.plays > 0 ? p->parts.played : NULL,
+                               .plays = p->parts.plays,
                                .label = p->system->name,
                                .own = t->durations.certain ? (struct ss_spread){1, 1} : mean_spread(p)};
 }
@@ -46,6 +48,7 @@ static void draw_other(const struct ss_uncertain *whole, double time, const stru
   other.time = time;
   other.components = components;
   other.own = own;
+  other.played = NULL;
   ss_draws_of(&other, out);
 }
 

@@ -1,8 +1,12 @@
 #include "train/training.h"
 
+#include "base/gsl.h"
 #include "schemes/simulate.h"
 #include "train/recorded.h"
 
+#include <gsl/gsl_multifit.h>
+#include <gsl/gsl_qrng.h>
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -354,6 +358,11 @@ static double longer(const struct ss_training_point *p) {
   return mean > 0 ? p->result.mean / mean : 1;
 }
 
+/* Does time go in steps, as channels choose at multiples of a cycle? */
+static bool steps(const struct ss_training_point *p) {
+  return p->timetable.policy.concurrency.software.cycle > 0;
+}
+
 /* A component is looked at where it costs so many times as much. */
 static const double DEARER = 1.2;
 
@@ -374,27 +383,31 @@ static void apply_help(struct ss_timetable *t, enum help help) {
   }
 }
 
-static bool apply_dearer(const struct ss_training *training, struct ss_timetable *t, enum ss_component component,
-                         struct ss_arena *arena, struct ss_error *error) {
+/* How many times as much each component costs. */
+typedef double factors[SS_COMPONENTS];
+
+static bool apply_factors(const struct ss_training *training, struct ss_timetable *t, const factors factor,
+                          struct ss_arena *arena, struct ss_error *error) {
   bool ok = true;
   for (uint32_t i = 0; i < t->tasks; i++) {
     struct ss_task *task = &t->task[i];
-    const double share = training->durations.duration[task->duration].share.s[component];
-    if (task->period > 0) task->seconds = scaled(task->seconds, task->period, 1 + share * (DEARER - 1), arena);
+    double times = 1;
+    for (int k = 0; k < SS_PASSES; k++)
+      times += training->durations.duration[task->duration].share.s[k] * (factor[k] - 1);
+    if (task->period > 0) task->seconds = scaled(task->seconds, task->period, fmax(times, 0), arena);
     ok = ok && task->seconds;
   }
-  if (component == SS_COMPUTING && t->split) {
-    t->split = scaled(t->split, t->split_period, DEARER, arena);
+  if (factor[SS_COMPUTING] != 1 && t->split) {
+    t->split = scaled(t->split, t->split_period, factor[SS_COMPUTING], arena);
     ok = ok && t->split;
   }
   return ok || ss_fail_memory(error, "playing iterations");
 }
 
-/* The point, helped, with a component that is dearer; SS_COMPONENTS: none is. *out has its mean, and what channels
- * do. */
+/* The point, helped, with components that cost so much; NULL: as they are. *out has its mean, and what channels do.
+ */
 static bool play_varied(const struct ss_training *training, struct ss_training_point *p, struct ss_recorded *recorded,
-                        enum help help, enum ss_component component, struct ss_iterated *out,
-                        struct ss_error *error) {
+                        enum help help, const double *factor, struct ss_iterated *out, struct ss_error *error) {
   SS_AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct ss_cluster cluster = training->durations.cluster;
   struct ss_iterate_options options = p->options;
@@ -402,12 +415,11 @@ static bool play_varied(const struct ss_training *training, struct ss_training_p
   if (!ss_take(&arena, t.task, t.tasks)) return ss_fail_memory(error, "playing iterations");
   memcpy(t.task, recorded->timetable->task, t.tasks * sizeof *t.task);
   apply_help(&t, help);
-  if (component == SS_PASSES) options.compute *= DEARER;
-  if (component < SS_PASSES) {
-    if (!apply_dearer(training, &t, component, &arena, error)) return false;
-    cluster = ss_cluster_dearer(&training->durations.cluster, &p->uncertainty, component, DEARER);
-  }
-  options.network = network_of(&t, recorded, &cluster, component == SS_COMPUTING ? DEARER : 1);
+  if (factor && !apply_factors(training, &t, factor, &arena, error)) return false;
+  for (enum ss_component i = 0; factor && i < SS_COMPUTING; i++)
+    if (factor[i] != 1) cluster = ss_cluster_dearer(&cluster, &p->uncertainty, i, factor[i]);
+  if (factor) options.compute *= factor[SS_PASSES];
+  options.network = network_of(&t, recorded, &cluster, factor ? factor[SS_COMPUTING] : 1);
   options.recorded = 1;
   if (options.network || help != UNHELPED) shorten(&options);
   if (!ss_iterate(&t, &options, out, error)) return false;
@@ -432,7 +444,9 @@ static bool find_components(const struct ss_training *training, struct ss_traini
   for (enum ss_component i = 0; i < SS_COMPONENTS; i++) {
     struct ss_iterated dearer;
     if (!ss_component_uncertain(&p->uncertainty, i)) continue;
-    if (!play_varied(training, p, recorded, help, i, &dearer, error)) return false;
+    factors factor = {1, 1, 1, 1, 1, 1, 1, 1};
+    factor[i] = DEARER;
+    if (!play_varied(training, p, recorded, help, factor, &dearer, error)) return false;
     on[varied.count] = dearer.mean * all;
     varied.factor[varied.count] = DEARER;
     varied.of[varied.count++] = i;
@@ -441,6 +455,94 @@ static bool find_components(const struct ss_training *training, struct ss_traini
       out->hidden.s[i] = (dearer.hidden * dearer.busy - played->hidden * played->busy) / (DEARER - 1);
   }
   out->mean = ss_variants_split(&varied, played->mean * (help == UNHELPED ? 1 : all), on);
+  return true;
+}
+
+/* --- where time goes in steps -------------------------------------------------------------------------------- */
+
+enum { DIMENSIONS = SS_COMPONENTS + 2 };
+
+static double factor_of(const struct ss_spread *spread, double u) {
+  return ss_spread_certain(spread) ? 1 : ss_spread_factor(log(spread->half), log(spread->most), u);
+}
+
+/* A factor of each component: what all share, and what is the system's own, of messages and of kernels. */
+static void draw_factors(const struct ss_uncertainty *u, const gsl_qrng *points, factors out) {
+  double at[DIMENSIONS];
+  gsl_qrng_get(points, at);
+  for (int i = 0; i < SS_COMPONENTS; i++)
+    out[i] = factor_of(&u->of[i], at[i]) * factor_of(&u->own[i], at[SS_COMPONENTS + (i == SS_COMPUTING)]);
+}
+
+/* What of each play's time is drawn, and how many times as much it cost, less one. */
+struct step_plays {
+  double drawn[SS_STEP_PLAYS][SS_COMPONENTS], time[SS_STEP_PLAYS];
+};
+
+/* The least squares of these components, beside a constant. False: memory is short. */
+static bool fit_columns(const struct step_plays *plays, const size_t *column, size_t columns,
+                        struct ss_components *out) {
+  enum { MOST = SS_COMPONENTS + 1 };
+  double x[SS_STEP_PLAYS * MOST], c[MOST], covariance[MOST * MOST], chisq;
+  const size_t n = columns + 1;
+  gsl_matrix_view of_x = gsl_matrix_view_array(x, SS_STEP_PLAYS, n);
+  gsl_matrix_view of_covariance = gsl_matrix_view_array(covariance, n, n);
+  gsl_vector_view of_c = gsl_vector_view_array(c, n);
+  const gsl_vector_const_view times = gsl_vector_const_view_array(plays->time, SS_STEP_PLAYS);
+  gsl_multifit_linear_workspace *work = gsl_multifit_linear_alloc(SS_STEP_PLAYS, n);
+  for (size_t k = 0; k < SS_STEP_PLAYS; k++) {
+    x[k * n] = 1;
+    for (size_t i = 0; i < columns; i++) x[k * n + i + 1] = plays->drawn[k][column[i]];
+  }
+  const bool ok = work && gsl_multifit_linear(&of_x.matrix, &times.vector, &of_c.vector, &of_covariance.matrix,
+                                              &chisq, work) == GSL_SUCCESS;
+  gsl_multifit_linear_free(work);
+  *out = (struct ss_components){{0}};
+  for (size_t i = 0; ok && i < columns; i++) out->s[column[i]] = c[i + 1];
+  return ok;
+}
+
+/* Components that fit the plays best; those that come out below 0 are left out, and the others fitted again. */
+static bool fit_steps(const struct ss_uncertainty *u, const struct step_plays *plays, struct ss_components *out) {
+  size_t column[SS_COMPONENTS], columns = 0, before;
+  for (enum ss_component i = 0; i < SS_COMPONENTS; i++)
+    if (ss_component_uncertain(u, i)) column[columns++] = i;
+  do {
+    if (!fit_columns(plays, column, columns, out)) return false;
+    before = columns;
+    columns = 0;
+    for (size_t i = 0; i < before; i++)
+      if (out->s[column[i]] >= 0) column[columns++] = column[i];
+  } while (columns < before);
+  return true;
+}
+
+/* Steps may hide a component from one play, or make it too large: it is found from many, which draw them all. */
+static bool find_steps(const struct ss_training *training, struct ss_training_point *p, struct ss_recorded *recorded,
+                       struct ss_error *error) {
+  struct ss_training_parts *parts = &p->parts;
+  struct step_plays plays;
+  const struct ss_iterate_options options = p->options;
+  const double all_iterations = longer(p);
+  gsl_qrng *points = gsl_qrng_alloc(gsl_qrng_sobol, DIMENSIONS);
+  bool ok = points || ss_fail_memory(error, "drawing what is not certain");
+  shorten(&p->options);
+  for (size_t k = 0; ok && k < SS_STEP_PLAYS; k++) {
+    struct ss_iterated played;
+    factors factor;
+    draw_factors(&p->uncertainty, points, factor);
+    ok = play_varied(training, p, recorded, UNHELPED, factor, &played, error);
+    if (!ok) break;
+    plays.time[k] = played.mean * all_iterations;
+    for (size_t i = 0; i < SS_COMPONENTS; i++) plays.drawn[k][i] = factor[i] - 1;
+  }
+  p->options = options;
+  gsl_qrng_free(points);
+  if (!ok) return false;
+  if (!fit_steps(&p->uncertainty, &plays, &parts->mean)) return ss_fail_memory(error, "drawing what is not certain");
+  gsl_sort(plays.time, 1, SS_STEP_PLAYS);
+  memcpy(parts->played, plays.time, sizeof plays.time);
+  parts->plays = SS_STEP_PLAYS;
   return true;
 }
 
@@ -533,6 +635,12 @@ static bool play(const struct ss_training *training, struct ss_training_point *p
       !ss_path_find(&p->timetable, &p->result, &p->path, &p->paths, error) ||
       !find_components(training, p, &recorded, UNHELPED, &p->result, &p->parts, error))
     return false;
+  if (steps(p) && !training->durations.certain) {
+    ss_gsl_errors_off(); /* memory that is short is told, not an abort */
+    const bool found = find_steps(training, p, &recorded, error);
+    ss_gsl_errors_back();
+    if (!found) return false;
+  }
   find_bound(training, p);
   p->peak = memory_of(training, p);
   p->tokens = tokens_of(training, p);
@@ -627,7 +735,7 @@ static bool find_helps(const struct ss_training *training, struct ss_training_po
     struct ss_iterated helped;
     struct ss_recorded *on = h == NO_HOST ? &bare : &recorded;
     if (!applies(training, p, h)) continue;
-    if (!play_varied(training, p, on, h, SS_COMPONENTS, &helped, error)) return false;
+    if (!play_varied(training, p, on, h, NULL, &helped, error)) return false;
     help.mean = helped.mean * longer(p);
     if (!(help.mean < 0.995 * p->result.mean)) continue;
     if (!find_components(training, p, on, h, &helped, &help.parts, error)) return false;

@@ -14,9 +14,13 @@ struct ss_fed_workload {
 };
 
 /* By how much what is told of an iteration grows, each component being dearer, in s for a component twice as dear;
- * `mean` adds up to the iteration at most. */
+ * `mean` adds up to the iteration at most. Where time goes in steps: what it takes in plays of which each draws all.
+ */
+enum { SS_STEP_PLAYS = 100 };
 struct ss_training_parts {
   struct ss_components mean, busy, hidden; /* hidden: seconds, of those in which channels are busy */
+  double played[SS_STEP_PLAYS];            /* [plays] s, rising */
+  size_t plays;
 };
 
 /* What is told of an iteration with a range. */

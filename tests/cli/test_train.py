@@ -854,6 +854,33 @@ def what_does_not_fit_is_never_the_fastest(folder):
 
 
 @test
+def ranges_follow_steps(folder):
+    """Where a cycle makes time go in steps, about 5 of 100 independent plays lie on either side of the range."""
+    def factor(dice, half, most):
+        u = 2 * dice.random() - 1
+        size = math.log(half) * abs(u) / 0.5 if abs(u) < 0.5 else math.log(half) + math.log(most / half) * (abs(u) - 0.5) / 0.4
+        return math.exp(math.copysign(size, u))
+
+    modules = [{"name": name, "kind": "dense", "bytes": bytes, "forward_s": s, "backward_s": 2 * s}
+               for name, bytes, s in (("a", 4000000, 0.001), ("b", 9000000, 0.002), ("c", 6000000, 0.0015), ("d", 2500000, 0.003))]
+    source = {"latency": "estimated", "bandwidth": "estimated"}
+    for fields in ({"software": {"cycle": "20ms"}}, {"software": {"cycle": "4ms"}, "schedule": "priority", "partition": 1000000}):
+        def asked(latency, rate, compute, certain):
+            cluster = {"name": "c", "latency": 20e-6 * latency, "bandwidth": 1.25e9 / rate, "gpus_per_node": 1, "source": source}
+            scenario = {"workload": {"name": "w", "modules": modules}, "cluster": cluster, "device": "none", "ranks": [4], "iterations": 20,
+                        "systems": [busy_system(**fields)], "compute": compute, "certain": certain}
+            return results(folder, scenario)[0]
+        told, dice, times = asked(1, 1, 1, False), random.Random(11), []
+        for _ in range(50):
+            own = factor(dice, 1.03, 1.1)
+            times.append(asked(factor(dice, 1.33, 2) * own, factor(dice, 1.33, 2) * own, factor(dice, 1.1, 1.3), True)["iteration_s"])
+        low, high = told["iteration_low_s"], told["iteration_high_s"]
+        below, above = sum(t < low * (1 - 1e-9) for t in times), sum(t > high * (1 + 1e-9) for t in times)
+        assert below <= 7 and above <= 7, (fields, low, high, below, above)  # of 50 at 5%, more are 1 in 200
+        assert all(any(close(t, end, 1e-6) for t in times) for end in (low, high)), (fields, low, high, sorted(times))  # whole steps
+
+
+@test
 def shared_kernels_wait_for_the_pass_under_way(folder):
     """Two ranks sum halves of `head` while the pass of `long` is under way, which hides it all; where kernels are shared, the
     sum waits for the pass, and with it the second half of the ring."""
