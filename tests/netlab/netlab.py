@@ -11,18 +11,15 @@ import json
 import os
 import pathlib
 import re
-import resource
 import shutil
 import signal
 import statistics
 import subprocess
 import sys
 import tempfile
-import typing
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-IDLE_LEAST = 0.2  # points with less of the CPU idle measure the CPU
-DIFFERENT = 1.10  # predictions that are farther apart than this must be ranked right
+from spaces import FIRST, IDLE_LEAST, ROOT, Shape, Spaces, busy_now, call, idle_since, verdict
+
 GOAL = (0.05, 0.15)  # median, worst
 # Open MPI's yielding ranks ask again and again, and leave no CPU idle: here to yield is to sleep for 100 us, a sixth of
 # a packet's time on a link, so that 16 ranks leave two cores something. Calibration and runs alike have it.
@@ -45,31 +42,10 @@ PROTOCOL = "send"
 # a message whose receiver is still in an earlier round then shares that receiver's link with what it waits for. Asking
 # waits behind data that goes the same way, which is no link's property: calibration is left alone.
 ASKED = (("btl_tcp_eager_limit", 1024), ("btl_tcp_rndv_eager_limit", 1024))
-CONTROL = "reno"  # BBR paces by what it makes of a link, and makes half of one that both ends fill
 # A server lives in a rank's process, and what goes to that rank crosses no link: that is `ps` with its servers among
 # the ranks.
 PLACED = {"ps": {"name": "ps", "colocated": True}}
-# tbf lets so much pass at once after a pause, as no link would: little, but some packets, since what the kernel is late
-# for beyond it is lost to the rate.
-BURST = "4kb"
 SMALL, LARGE = "1:1MiB", "256KiB:4MiB"  # messages whose first fit tells the latency, and those that tell the bandwidth
-# Ranks in the real-time class run when they want to, whatever else the machine does; and so must the kernel's threads
-# that carry packets when there are many.
-FIRST = "chrt --rr 1"
-
-
-class Shape(typing.NamedTuple):
-    """How many nodes, and ranks on each: rank r lives on node r / per_node."""
-
-    nodes: int
-    per_node: int
-
-    @property
-    def ranks(self):
-        return self.nodes * self.per_node
-
-    def __str__(self):
-        return f"{self.nodes}x{self.per_node}"
 
 
 def shape(text):
@@ -92,85 +68,15 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"netlab: {message}\n")
 
 
-def call(*command, check=True, **options):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
-    if check and done.returncode:
-        raise RuntimeError(f"{' '.join(map(str, command))}: {done.stderr.strip()[-600:]}")
-    return done
-
-
-def busy_now():
-    """Ticks of all CPUs since the machine started: of the kernel's network and of what this program started; and all.
-
-    Whatever else runs, niced or not, gives way to ranks in the real-time class: what it takes counts as idle."""
-    ticks = [int(x) for x in pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
-    own = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return sum(ticks[5:]) + (own.ru_utime + own.ru_stime) * os.sysconf("SC_CLK_TCK"), sum(ticks)
-
-
-def remove_lab(name):
-    spaces = [line.split()[0] for line in call("ip", "netns", "list").stdout.splitlines()]
-    for space in spaces:
-        if space.startswith(f"{name}-"):
-            # deleting a namespace would take its link along, but some time later
-            call("ip", "link", "delete", space.replace("-", "v"), check=False)
-            call("ip", "netns", "delete", space, check=False)
-    call("ip", "link", "delete", name, check=False)
-
-
-def hurry_packets(hurry):
-    for thread in call("pgrep", "ksoftirqd", check=False).stdout.split():
-        call("chrt", *(("--fifo", "-p", 2) if hurry else ("--other", "-p", 0)), thread, check=False)
-
-
-def clear_lost_labs():
-    """Removes what a killed lab left: with two bridges of one address no message arrives. A lab that runs is an error."""
-    for link in json.loads(call("ip", "-json", "link", "show", "type", "bridge").stdout or "[]"):
-        found = re.fullmatch(r"ssl(\d+)", link.get("ifname", ""))
-        if not found:
-            continue
-        started = pathlib.Path(f"/proc/{found[1]}/cmdline")
-        if started.exists() and b"netlab" in started.read_bytes():  # else the number is another program's by now
-            raise RuntimeError(f"another lab runs (process {found[1]}): labs have the same addresses")
-        remove_lab(found[0])
-
-
-class Lab:
-    """`nodes` namespaces 10.77.0.1 and on behind a bridge that is 10.77.0.254; each has one link for all its ranks."""
+class Lab(Spaces):
+    """Namespaces in which Open MPI starts ranks."""
 
     def __init__(self, nodes, rate, folder):
-        self.nodes, self.rate, self.folder = nodes, rate, folder
-        self.name = f"ssl{os.getpid()}"  # an interface's name has at most 15 characters
-
-    def __enter__(self):
-        clear_lost_labs()
-        try:
-            hurry_packets(True)
-            self.make()
-        except BaseException:
-            self.remove()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        self.remove()
+        super().__init__(nodes, rate)
+        self.folder = folder
 
     def make(self):
-        call("ip", "link", "add", self.name, "type", "bridge")
-        call("ip", "address", "add", "10.77.0.254/24", "dev", self.name)
-        call("ip", "link", "set", self.name, "up")
-        for n in range(self.nodes):
-            space, port = f"{self.name}-{n}", f"{self.name}v{n}"
-            call("ip", "netns", "add", space)
-            call("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", space)
-            call("ip", "link", "set", port, "master", self.name, "up")
-            call("ip", "-n", space, "address", "add", f"10.77.0.{n + 1}/24", "dev", "eth0")
-            for device in ("lo", "eth0"):
-                call("ip", "-n", space, "link", "set", device, "up")
-            shape = ["root", "tbf", "rate", self.rate, "burst", BURST, "latency", "400ms"]
-            call("tc", "qdisc", "add", "dev", port, *shape)
-            call("tc", "-n", space, "qdisc", "add", "dev", "eth0", *shape)
-            call("ip", "netns", "exec", space, "sysctl", "-w", f"net.ipv4.tcp_congestion_control={CONTROL}")
+        super().make()
         source, self.sleepy = self.folder / "sleepy.c", self.folder / "sleepy.so"
         source.write_text(SLEEPY)
         call("cc", "-O2", "-shared", "-fPIC", "-o", self.sleepy, source)
@@ -181,10 +87,6 @@ shift
 exec ip netns exec "$space" env LD_PRELOAD={self.sleepy} {FIRST} "$@"
 ''')
         self.wrapper.chmod(0o755)
-
-    def remove(self):
-        remove_lab(self.name)
-        hurry_packets(False)
 
     def run(self, ranks, per_node, program, *arguments, timeout, more=()):
         """`PROGRAM ARGUMENTS` on `ranks` ranks, `per_node` in a namespace: the process, and the share of CPUs idle."""
@@ -202,8 +104,7 @@ exec ip netns exec "$space" env LD_PRELOAD={self.sleepy} {FIRST} "$@"
         before = busy_now()
         done = call("mpirun", *options, self.wrapper, per_node, program, *arguments, check=False, timeout=timeout,
                     env=environment)
-        after = busy_now()
-        return done, 1 - (after[0] - before[0]) / max(1, after[1] - before[1])
+        return done, idle_since(before)
 
 def reason(failed):
     lines = [line for line in failed.stderr.split("\n") if line.startswith("sparsync")]
@@ -266,18 +167,6 @@ def schemes_of(program):
     return [s["name"] for s in json.loads(listed.stdout)["schemes"] if s.get("lossless", True) or s["name"] == "spardl"]
 
 
-def wrong_ranks(points):
-    """Pairs on one lab that the prediction puts clearly apart, and how many of them came out the other way."""
-    pairs = wrong = 0
-    for i, a in enumerate(points):
-        for b in points[i + 1:]:
-            low, high = sorted((a, b), key=lambda p: p["predicted"])
-            if a["shape"] == b["shape"] and high["predicted"] > DIFFERENT * low["predicted"]:
-                pairs += 1
-                wrong += high["measured"] <= low["measured"]
-    return pairs, wrong
-
-
 def table(points, links, arguments):
     lines = [f"Links {arguments.rate}, trace {pathlib.Path(arguments.trace).name}, iterations {arguments.iterations}, "
              f"medians of {arguments.repeats} runs. Calibrated:", "", "| | latency | bandwidth |", "|---|---|---|"]
@@ -293,17 +182,11 @@ def table(points, links, arguments):
         lines.append(f"| {p['shape']} | {p['scheme']} | {p['predicted'] * 1e3:.2f} ms | {p['measured'] * 1e3:.2f} ms | "
                      f"{p['measured'] / p['predicted'] - 1:+.1%} | {p['idle']:.0%}{mark} |" + bool(arguments.device) *
                      f" {p['network'] * 1e3:.2f} ms | {p['measured'] / p['network'] - 1:+.1%} |")
-    valid = [p for p in points if not p["why"] and p["idle"] >= IDLE_LEAST]
-    lines += ["", f"{len(valid)} of {len(points)} points are valid."]
-    if valid:
-        errors = [abs(p["measured"] / p["predicted"] - 1) for p in valid]
-        pairs, wrong = wrong_ranks(valid)
-        lines.append(f"Error: median {statistics.median(errors):.1%} (goal {GOAL[0]:.0%}), worst {max(errors):.1%} "
-                     f"(goal {GOAL[1]:.0%}). Of {pairs} pairs predicted more than {DIFFERENT - 1:.0%} apart, {wrong} "
-                     "came out the other way.")
-        if arguments.device:
-            without = [abs(p["measured"] / p["network"] - 1) for p in valid]
-            lines.append(f"Without kernels: median {statistics.median(without):.1%}, worst {max(without):.1%}.")
+    told, valid = verdict(points, lambda p: p["shape"], GOAL)
+    lines += ["", *told]
+    if valid and arguments.device:
+        without = [abs(p["measured"] / p["network"] - 1) for p in valid]
+        lines.append(f"Without kernels: median {statistics.median(without):.1%}, worst {max(without):.1%}.")
     return "\n".join(lines) + "\n"
 
 
