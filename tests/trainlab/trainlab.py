@@ -1,0 +1,268 @@
+#!/usr/bin/python3
+"""Holds predictions of trainings against real PyTorch trainings: `./dev trainlab` (root only; docs/validation.md).
+
+Ranks live in network namespaces with shaped links, one or several in each, and train over gloo: dense gradients, sparse
+ones, a hook that all-gathers the largest entries, a table cut by columns, tables in a process group of their own; what
+modules compute is slept, or computed. Links and the CPU's kernels are measured at one rate, and one training of each kind
+of computation is recorded; everything else is predicted by `sparsync train`, and printed beside what was measured as
+Markdown."""
+import argparse
+import bisect
+import itertools
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "netlab"))
+from spaces import IDLE_LEAST, Shape, Spaces, call, verdict  # noqa: E402
+
+GOAL = (0.05, 0.15)  # median, worst
+# Frames as data centres have them: with packets of 1,500 B two cores carry no 500 Mbit/s of four ranks. A bucket of tbf holds
+# one. Of a connection no more than two frames stand in the link's queue, as behind a card with queue limits: gloo's word that
+# the next message may come waits there behind data of other connections, which made a sparse all-reduce 1.7 times as long.
+LINKS = {"mtu": 9000, "burst": "12kb", "queued": 20000}
+ROWS, WIDTH, TOKENS, ROUNDS = 8000, 128, 512, 4
+LAYERS = [[128, 1024], [1024, 128], [128, 1024], [1024, 128]]
+SLEPT = {"table_s": [0.001, 0.002], "layer_s": [0.004, 0.008]}
+JOB = {"do": "train", "rows": ROWS, "width": WIDTH, "layers": LAYERS, "bucket_mb": 1, "warmup": 5, **SLEPT}
+SYSTEMS = {"dense": "dense gradients", "sparse": "sparse=True", "topk": "top-k hook", "hybrid": "table cut by columns",
+           "groups": "table in a group of its own"}
+
+
+def ids_of(ranks):
+    """Of each rank and iteration, by Zipf's law."""
+    draw, sums = random.Random(1), list(itertools.accumulate(1 / (i + 1) ** 0.8 for i in range(ROWS)))
+    return [[[bisect.bisect(sums, draw.random() * sums[-1]) for _ in range(TOKENS)] for _ in range(ROUNDS)] for _ in range(ranks)]
+
+
+class Lab(Spaces):
+    """Namespaces in which ranks of PyTorch play jobs."""
+
+    def __init__(self, shape, rate, arguments, folder):
+        super().__init__(shape.nodes, f"{rate}mbit", **LINKS)
+        self.shape, self.arguments, self.folder = shape, arguments, folder
+
+    def play(self, jobs, timeout=500):
+        """What each rank says of each job."""
+        given, came, ranks = self.folder / "jobs.json", self.folder / "came.json", []
+        given.write_text(json.dumps(jobs))
+        came.unlink(missing_ok=True)
+        try:
+            for r in range(self.shape.ranks):
+                node, local = divmod(r, self.shape.per_node)
+                environment = {**os.environ, "RANK": str(r), "WORLD_SIZE": str(self.shape.ranks), "GROUP_RANK": str(node),
+                               "LOCAL_RANK": str(local), "LOCAL_WORLD_SIZE": str(self.shape.per_node),
+                               "MASTER_ADDR": "10.77.0.1", "MASTER_PORT": "29500", "GLOO_SOCKET_IFNAME": "eth0",
+                               "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR", "PYTHONWARNINGS": "ignore", "PYTHONPATH": str(ROOT / "src/python"),
+                               "SPARSYNC_DATA": str(ROOT), "SPARSYNC_LIBRARY": str(ROOT / "build/src/libsparsync.so.0")}
+                ranks.append(subprocess.Popen(["ip", "netns", "exec", f"{self.name}-{node}", self.arguments.torch,
+                                               str(ROOT / "tests/trainlab/worker.py"), str(given), str(came)], env=environment))
+            failed = [rank.wait(timeout) for rank in ranks]
+        finally:
+            for rank in ranks:
+                rank.kill()
+        if any(failed):
+            raise RuntimeError(f"ranks ended with {failed}")
+        return json.loads(came.read_text())
+
+
+def idle_of(everyone):
+    busy = sum(mine["cpu"] for mine in everyone) + everyone[0]["kernel"]
+    return 1 - busy / (os.cpu_count() * max(mine["wall"] for mine in everyone))
+
+
+def line(points):
+    """t0 + bytes * per_byte through (bytes, seconds), by least relative squares, of numbers of at least 0."""
+    weight = [1 / s ** 2 for _, s in points]
+    total = sum(weight)
+    x = sum(w * b for w, (b, _) in zip(weight, points)) / total
+    y = sum(w * s for w, (_, s) in zip(weight, points)) / total
+    slope = sum(w * (b - x) * (s - y) for w, (b, s) in zip(weight, points)) / sum(w * (b - x) ** 2 for w, (b, _) in zip(weight, points))
+    slope = max(slope, 0.0)
+    if y - slope * x < 0:
+        return {"t0": 0.0, "per_byte": sum(w * b * s for w, (b, s) in zip(weight, points)) / sum(w * b * b for w, (b, _) in zip(weight, points))}
+    return {"t0": y - slope * x, "per_byte": slope}
+
+
+def device_of(everyone):
+    """The CPU's kernels as PyTorch has them: medians over ranks, a line each."""
+    of = {}
+    for same in zip(*(mine["kernels"] for mine in everyone)):
+        of.setdefault(same[0][0], []).append((same[0][2], statistics.median(k[3] for k in same)))
+    return {"name": "torch-cpu", "kernels": {name: line(points) for name, points in of.items()}}
+
+
+def read_training(path):
+    with open(path, "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    return json.loads(header["__metadata__"]["training"])
+
+
+def calibrate(arguments, folder):
+    """Links and kernels, measured at one rate, and one training of each kind of computation, recorded there."""
+    found, tables = {}, [folder / "nodes.csv", folder / "inside.csv"]
+    for shape, table in zip((Shape(4, 1), Shape(1, 2)), tables):
+        jobs = [{"do": "collectives", "path": str(table), "seconds": arguments.seconds, "name": "collectives"}]
+        if shape.nodes == 4:
+            jobs.append({"do": "kernels", "rows": ROWS, "width": WIDTH, "name": "kernels"})
+            for kind in ("slept", "real"):
+                jobs.append({**JOB, "system": "sparse", "slept": kind == "slept", "ids": ids_of(4), "steps": 32,
+                             "capture": str(folder / kind), "name": f"recording, {kind}"})
+        with Lab(shape, arguments.at, arguments, folder) as lab:
+            came = lab.play(jobs)
+        if shape.nodes == 4:
+            found["device"] = device_of(came[1])
+    for kind in ("slept", "real"):
+        ranks = sorted(folder.glob(f"{kind}-rank*.safetensors"))
+        found[kind] = read_training(ranks[0])
+        call(arguments.program, "trace", "merge", *ranks, "-o", folder / f"{kind}.safetensors")
+    path = folder / "cluster.json"
+    done = call(arguments.program, "calibrate", "network", *tables, "--leave-out", "nothing", "--name", "trainlab", "-o", path, check=False)
+    if done.returncode:
+        raise RuntimeError(f"calibrating: {done.stderr.strip()[-400:]}")
+    found["cluster"] = {key: value for key, value in json.loads(path.read_text()).items()
+                        if key not in ("accuracy", "notes", "memory", "summary", "source")}
+    return found
+
+
+def cluster_at(found, shape, rate, at):
+    """The calibrated links, at another rate."""
+    cluster = {**found["cluster"], "gpus_per_node": shape.per_node, "nics": 1}
+    for link in (cluster, cluster.get("exchange", {}), *cluster.get("segments", []), *cluster.get("exchange", {}).get("segments", [])):
+        if "bandwidth" in link:
+            link["bandwidth"] = link["bandwidth"] * rate / at
+    return cluster
+
+
+def system_of(name, captured):
+    """The recorded system, but for what a training does otherwise than that."""
+    system = {**captured, "name": name, "channels": [["dense"], ["gradient", "lookups"]], "bucket": "1MiB"}
+    dense, rows = {"name": "allreduce", "algorithm": "ring"}, captured["sparse"]
+    largest = {"name": "topka", "density": 0.01}
+    cut = {"name": "alltoall", "coalesce": False, "index_bytes": 0}
+    system["sparse"] = {"dense": dense, "sparse": rows, "topk": largest, "hybrid": cut, "groups": rows}[name]
+    system["dense"] = largest if name == "topk" else dense
+    if name == "topk":
+        system |= {"kernels": "shared"}
+        del system["bucket"]
+    return system
+
+
+def predict(found, kind, shape, rate, arguments, folder):
+    captured, path = found[kind], folder / "scenario.json"
+    share = max(1.0, shape.ranks / os.cpu_count())  # more ranks than cores share these evenly
+    path.write_text(json.dumps({
+        "workloads": [captured["workload"]], "systems": [system_of(name, captured["system"]) for name in SYSTEMS],
+        "trace": str(folder / f"{kind}.safetensors"), "cluster": cluster_at(json.loads(json.dumps(found)), shape, rate, arguments.at),
+        "device": {**found["device"], "slower": share}, "compute": share if kind == "real" else 1, "ranks": [shape.ranks], "certain": True, "all_reduces": "ring"}))
+    done = call(arguments.program, "train", path, "--format", "json", check=False,
+                env={**os.environ, "SPARSYNC_DATA": str(ROOT)})
+    if done.returncode:
+        raise RuntimeError(f"predicting: {done.stderr.strip()[-600:]}")
+    return {point["system"]: point["iteration_s"] for point in json.loads(done.stdout)["training"]}
+
+
+def measure(shape, rate, arguments, folder):
+    kinds = [(kind, name) for kind in ("slept", "real") for name in SYSTEMS]
+    jobs = [{**JOB, "system": name, "slept": kind == "slept", "ids": ids_of(shape.ranks), "steps": arguments.steps,
+             "name": f"{rate} Mbit/s, {shape}, {kind}, {name}"} for kind, name in kinds]
+    with Lab(shape, rate, arguments, folder) as lab:
+        came = lab.play(jobs)
+    return [{"kind": kind, "shape": shape, "rate": rate, "system": name, "why": None, "idle": idle_of(everyone),
+             "measured": statistics.median(statistics.mean(each) for each in zip(*(mine["seconds"] for mine in everyone)))}
+            for (kind, name), everyone in zip(kinds, came)]
+
+
+def off(point):
+    return point["predicted"] / point["measured"] - 1
+
+
+def table(points, found, arguments):
+    links = found["cluster"].get("segments", [found["cluster"]])[-1]
+    lines = [f"Calibrated at {arguments.at} Mbit/s: latency {links['latency'] * 1e6:.0f} us, bandwidth {links['bandwidth'] * 8e-6:.1f} Mbit/s. "
+             f"Medians of {arguments.steps} iterations.", "",
+             "| links | nodes | computation | training | measured | predicted | off | CPU idle |", "|---|---|---|---|--:|--:|--:|--:|"]
+    for p in points:
+        mark = "" if p["idle"] >= IDLE_LEAST else " (void)"
+        lines.append(f"| {p['rate']} Mbit/s | {p['shape']} | {p['kind']} | {SYSTEMS[p['system']]} | {p['measured'] * 1e3:.1f} ms | "
+                     f"{p['predicted'] * 1e3:.1f} ms | {off(p):+.1%} | {p['idle']:.0%}{mark} |")
+    for kind in ("slept", "real"):
+        told, _ = verdict([p for p in points if p["kind"] == kind], lambda p: (p["shape"], p["rate"]), GOAL, off)
+        lines += ["", f"{kind.capitalize()}: {' '.join(told)}"]
+    return "\n".join(lines) + "\n"
+
+
+def run(arguments):
+    points, found = [], None
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(arguments.keep or name)
+        folder.mkdir(exist_ok=True)
+        try:
+            found = calibrate(arguments, folder)
+            for rate, shape in itertools.product(arguments.rates, (Shape(2, 1), Shape(4, 1), Shape(2, 2))):
+                points += measure(shape, rate, arguments, folder)
+        finally:  # what was measured is worth something, also when the rest could not be
+            (folder / "measured.json").write_text(json.dumps({"found": found, "points": points}))
+            if points:
+                tell(points, found, arguments, folder)
+
+
+def tell(points, found, arguments, folder):
+    for kind, shape, rate in dict.fromkeys((p["kind"], p["shape"], p["rate"]) for p in points):
+        predicted = predict(found, kind, shape, rate, arguments, folder)
+        for p in points:
+            if (p["kind"], p["shape"], p["rate"]) == (kind, shape, rate):
+                p["predicted"] = predicted[p["system"]]
+    text = table(points, found, arguments)
+    if arguments.o:
+        pathlib.Path(arguments.o).write_text(text)
+    else:
+        print(text, end="")
+
+
+def missing(arguments):
+    if os.geteuid() != 0:
+        return "namespaces need root"
+    for tool in ("ip", "tc", "chrt"):
+        if not shutil.which(tool):
+            return f"{tool} is not installed (Debian: iproute2 util-linux)"
+    if not shutil.which(arguments.torch) or call(arguments.torch, "-c", "import torch", check=False).returncode:
+        return f"{arguments.torch} has no PyTorch: ./dev setup torch, or name one that has in SPARSYNC_TORCH_PYTHON"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev trainlab", description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--program", default=str(ROOT / "build" / "sparsync"), help=argparse.SUPPRESS)
+    parser.add_argument("--torch", default=os.environ.get("SPARSYNC_TORCH_PYTHON", str(ROOT / "build-torch/bin/python")), help="a Python that has PyTorch")
+    parser.add_argument("--rates", type=lambda text: [int(rate) for rate in text.split(",")], default=[100, 200, 500], help="of links, in Mbit/s (100,200,500)")
+    parser.add_argument("--at", type=int, default=200, help="the rate that is calibrated at, in Mbit/s (200)")
+    parser.add_argument("--steps", type=int, default=12, help="iterations that are timed (12)")
+    parser.add_argument("--seconds", type=float, default=20, help="that measuring collectives may take (20)")
+    parser.add_argument("--keep", metavar="FOLDER", help="leave what was measured there")
+    parser.add_argument("-o", metavar="FILE", help="write the table there instead of to standard output")
+    arguments = parser.parse_args()
+    why = missing(arguments)
+    if why:
+        print(f"trainlab: {why}", file=sys.stderr)
+        return 3
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(3))
+    try:
+        run(arguments)
+    except (RuntimeError, subprocess.TimeoutExpired) as reason:
+        print(f"trainlab: {reason}", file=sys.stderr)
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
