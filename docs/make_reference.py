@@ -26,6 +26,15 @@ Here are the forms that a paper prints, or that have an erratum. `sparsync list 
 forms, by their numbers. A form holds for the options that its name has and for what stands beside it.
 """
 
+OFFERED = """## What is offered to PyTorch
+
+Here *offered* means: a library that is installed and called. The training script of a paper is none. `--offered` of `run`,
+`plan` and `train` leaves the rest out. A scheme's options that are not named do not matter; behind a `hierarchy` nothing is
+offered but what is named so. Not offered are also the algorithms of an all-gather other than a ring (gloo has no other; NCCL
+and MPI choose by themselves), and `alltoall` of tokens or of bags without their empty ones. `sparsync.torch.apply` gives a
+training the result of any scheme, at no particular speed.
+"""
+
 
 def wrapped(text, indent=""):
     """Lines of at most 125 letters, of which none begins like an item of a list."""
@@ -98,10 +107,30 @@ def closed_forms(forms):
     return lines
 
 
+def offers(schemes, systems):
+    """Who offers what to PyTorch, and what nobody does."""
+    def named(name, options):
+        return code(":".join(filter(None, (name, ",".join(f"{key}={value}" for key, value in options.items())))))
+
+    lists = [("scheme", scheme["name"], offer) for scheme in schemes for offer in scheme["offered"]]
+    lists += [("system", system["name"], system["offered"]) for system in systems if system["offered"]]
+    groups = {}
+    for kind, name, offer in lists:
+        groups.setdefault((offer["by"], offer["how"], offer["url"]), []).append((kind, named(name, offer.get("options", {}))))
+    rows = []
+    for (by, how, url), things in sorted(groups.items(), key=lambda g: g[0][0].lower()):
+        cells = (", ".join(name for kind, name in things if kind == wanted) for wanted in ("scheme", "system"))
+        rows.append(row(f"[{by}]({url})", cell(how), *cells))
+    nobody = (", ".join(code(x["name"]) for x in some if not x["offered"]) for some in (schemes, systems))
+    return [row("offered by", "how", "schemes", "systems"), "|---|---|---|---|", *rows, row("nobody", "code of your own", *nobody)]
+
+
 def main(program):
-    listed = subprocess.run([program, "list", "schemes", "--format", "json"], capture_output=True, check=True,
-                            env={**os.environ, "SPARSYNC_DATA": str(ROOT)})
-    schemes = json.loads(listed.stdout)["schemes"]
+    def listed(things):
+        done = subprocess.run([program, "list", things, "--format", "json"], capture_output=True, check=True,
+                              env={**os.environ, "SPARSYNC_DATA": str(ROOT)})
+        return json.loads(done.stdout)[things]
+    schemes = listed("schemes")
     forms = [(path.stem, json.loads(path.read_text())) for path in sorted((ROOT / "models" / "costs").glob("*.json"))]
     shown = [(name, form) for name, form in forms if any(form.get(key) for key in ("paper", "paper_low", "erratum"))]
     lines = [HEAD.replace("COUNT", str(len(forms))), wrapped(", ".join(f"[`{scheme['name']}`](#{scheme['name']})" for scheme in schemes) + ".")]
@@ -111,6 +140,7 @@ def main(program):
         ends += ", each rank of its slice of the table" if scheme["model_parallel"] else ""
         lines += ["", f"## {scheme['name']}", "", wrapped(f"{scheme['summary']} ({scheme['source']}). Ends with {ends}."), "",
                   *closed_forms(own)]
+    lines += ["", OFFERED, *offers(schemes, listed("systems"))]
     print("\n".join(lines))
 
 

@@ -35,12 +35,23 @@ static cJSON *entry(cJSON *list, const char *name, const char *summary) {
   return item;
 }
 
+/* What is offered, and of which settings. */
+static cJSON *offered_json(const struct ss_offered *o) {
+  cJSON *item = ss_offer_json(&o->offer), *settings = cJSON_AddObjectToObject(item, "options");
+  if (o->option) cJSON_AddStringToObject(settings, o->option, o->choice);
+  if (o->hierarchy != SS_FLAT) cJSON_AddStringToObject(settings, "hierarchy", ss_hierarchies[o->hierarchy]);
+  return item;
+}
+
 static void list_schemes(cJSON *list) {
   char text[400];
   for (const struct ss_scheme *const *s = ss_schemes(); *s; s++) {
     cJSON *item = entry(list, (*s)->name, (*s)->summary);
     ss_json_add(item, SS_T("source", (*s)->source), SS_B("lossless", ss_scheme_lossless(*s)),
                 SS_B("model_parallel", ss_scheme_model_parallel(*s)));
+    cJSON *offered = cJSON_AddArrayToObject(item, "offered");
+    for (const struct ss_offered *o = (*s)->offered; o && (o->option || o->offer.by[0]); o++)
+      if (o->offer.by[0]) cJSON_AddItemToArray(offered, offered_json(o));
     cJSON *options = cJSON_AddArrayToObject(item, "options");
     for (const struct ss_option *o = (*s)->options; o && o->name; o++) {
       describe_option(o, text, sizeof text);
@@ -64,7 +75,7 @@ static void summarise(struct ss_node root, bool cost, char *text, size_t size) {
 
 static bool list_models(cJSON *list, const char *kind, struct ss_error *error) {
   SS_AUTO_FREE char **names = NULL;
-  const bool figures = strcmp(kind, "figures") == 0;
+  const bool figures = strcmp(kind, "figures") == 0, systems = strcmp(kind, "systems") == 0;
   char text[1000];
   size_t count;
   if (!ss_data_list(kind, &names, &count, error)) return false;
@@ -77,6 +88,8 @@ static bool list_models(cJSON *list, const char *kind, struct ss_error *error) {
     const struct ss_node source = ss_node_get(ss_doc_root(doc), "source");
     cJSON *item = entry(list, names[i], text);
     if (figures) ss_json_add(item, SS_T("source", ss_node_is_text(source) ? source.at->valuestring : ""));
+    const cJSON *offered = ss_node_get(ss_doc_root(doc), "offered").at;
+    if (systems) ss_json_put(item, "offered", offered ? cJSON_Duplicate(offered, true) : cJSON_CreateNull());
   }
   return true;
 }
@@ -123,12 +136,16 @@ static bool write_schema(const char *name, const char *output, struct ss_error *
 
 static bool print_table(const char *kind, const cJSON *list, enum ss_format format, FILE *stream,
                         struct ss_error *error) {
-  const bool figures = strcmp(kind, "figures") == 0;
-  struct ss_table *table = figures ? ss_table_of("<name", "<source", "<summary") : ss_table_of("<name", "<summary");
+  const bool figures = strcmp(kind, "figures") == 0, systems = strcmp(kind, "systems") == 0;
+  struct ss_table *table = figures   ? ss_table_of("<name", "<source", "<summary")
+                           : systems ? ss_table_of("<name", "<offered by", "<summary")
+                                     : ss_table_of("<name", "<summary");
   for (const cJSON *item = list->child; item; item = item->next) {
     ss_table_cell(table, "%s", ss_json_get(item, "name")->valuestring);
     const cJSON *source = figures ? ss_json_get(item, "source") : NULL;
     if (source) ss_table_cell(table, "%s", source->valuestring);
+    const char *by = ss_json_word(ss_json_get(item, "offered"), "by");
+    if (systems) ss_table_cell(table, "%s", by ? by : "nobody");
     ss_table_cell(table, "%s", ss_json_get(item, "summary")->valuestring);
     const cJSON *options = ss_json_get(item, "options");
     for (const cJSON *o = options && format != SS_CSV ? options->child : NULL; o; o = o->next) {

@@ -92,6 +92,7 @@ static const struct ss_option_spec options[] = {
              "best as a placement; --scheme alltoall:pooling=sum (or padded): of pooled bags"},
     SS_OPTIONS_SCENARIO(SS_ITERATIONS_OF_TRACE, ", or several: A,B"),
     SS_OPTION_CERTAIN,
+    SS_OPTION_OFFERED("schemes"),
     SS_OPTION_TENSOR,
     SS_OPTION_SCHEME,
     SS_OPTION_RANKS,

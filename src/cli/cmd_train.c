@@ -63,6 +63,7 @@ static const struct ss_option_spec options[] = {
     {"--wide", SS_FLAG(struct arguments, wide),
      .help = "more columns: schedules, compute, what of it splits, communication, bytes sent"},
     SS_OPTION_CERTAIN,
+    SS_OPTION_OFFERED("systems"),
     SS_OPTION_PATIENCE,
     SS_OPTIONS_OUTPUT,
     SS_OPTION_PER_ITERATION,

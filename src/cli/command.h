@@ -162,6 +162,9 @@ enum { SS_PATIENCE = 30 /* s, to stand in the defaults of commands that have the
       SS_OPTION("--latency", SS_FIELD, .field = prefix "latency", .value = "TIME", .help = "of the cluster")
 #define SS_HELP_CERTAIN "take the machine's numbers as they are: nothing is drawn"
 #define SS_OPTION_CERTAIN SS_OPTION("--certain", SS_FIELD, .json = "true", .help = SS_HELP_CERTAIN)
+#define SS_OPTION_OFFERED(what)                                                                                      \
+  SS_OPTION("--offered", SS_FIELD, .json = "true",                                                                   \
+            .help = "only " what " that some library offers to PyTorch (docs/reference.md says which, and how)")
 #define SS_OPTIONS_SCENARIO(iterations_help, usual_cluster)                                                          \
   SS_OPTION("", SS_TEXT(struct ss_call, request.file), .value = "scenario"),                                         \
       SS_OPTION_SET("change any field of the scenario (repeatable): --set cluster.bandwidth=100Gbps"),               \

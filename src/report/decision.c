@@ -3,6 +3,7 @@
 #include "base/json_text.h"
 #include "base/units.h"
 
+#include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
 
@@ -68,4 +69,29 @@ void ss_decision_print(const struct cJSON *record, FILE *stream) {
   else fputs("is fastest, ", stream);
   ss_decision_print_time(record, stream);
   if (!alone) print_next(record, stream);
+}
+
+void ss_offer_print(const char *name, const cJSON *offered, FILE *stream) {
+  const char *by = ss_json_word(offered, "by");
+  if (by) fprintf(stream, "In PyTorch: %s is %s's: %s.", name, by, ss_json_word(offered, "how"));
+  else
+    fprintf(stream,
+            "In PyTorch: nobody offers %s: it takes code of your own, say a comm hook (sparsync.torch.apply).", name);
+}
+
+static bool said_before(const cJSON *record, const char *label) {
+  for (const cJSON *r = record->prev; r->next; r = r->prev) {
+    const char *other = ss_json_word(r, "label");
+    if (other && strcmp(other, label) == 0) return true;
+  }
+  return false;
+}
+
+void ss_offers_print(const cJSON *records, FILE *stream) {
+  for (const cJSON *r = records->child; r; r = r->next) {
+    const char *label = ss_json_word(r, "label");
+    if (!label || said_before(r, label)) continue;
+    ss_offer_print(label, ss_json_get(r, "offered"), stream);
+    fputc('\n', stream);
+  }
 }

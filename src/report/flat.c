@@ -38,7 +38,7 @@ static bool add_column(struct ss_columns *c, const char *outer, const char *name
 bool ss_columns_add(struct ss_columns *c, const cJSON *point, struct ss_error *error) {
   bool ok = true;
   for (const cJSON *f = point->child; ok && f; f = f->next) {
-    if (cJSON_IsArray(f)) continue;
+    if (cJSON_IsArray(f) || strcmp(f->string, "offered") == 0) continue; /* the name of the scheme tells */
     if (!cJSON_IsObject(f)) ok = add_column(c, "", f->string);
     for (const cJSON *g = cJSON_IsObject(f) ? f->child : NULL; ok && g; g = g->next)
       if (!cJSON_IsObject(g) && !cJSON_IsArray(g)) ok = add_column(c, f->string, g->string);

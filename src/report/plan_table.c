@@ -77,6 +77,7 @@ void ss_plan_words(const cJSON *rows, FILE *stream) {
     if (r == rows->child || !same_cell(r, r->prev)) print_heading(r, stream);
     print_words(r, stream);
   }
+  ss_offers_print(rows, stream);
 }
 
 struct ss_table *ss_plan_block(cJSON *rows) {

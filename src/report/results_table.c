@@ -625,6 +625,19 @@ static void print_dense(const struct ss_results *results, FILE *stream) {
   }
 }
 
+/* Of what is fastest in each cell. */
+static void print_offers(const struct ss_results *results, FILE *stream) {
+  SS_AUTO_JSON cJSON *list = cJSON_CreateArray();
+  const struct ss_result *best, *next;
+  for (size_t i = 0, n; i < results->count; i += n) {
+    n = ss_results_in_cell(&results->result[i], results->count - i);
+    ss_results_rank(&results->result[i], n, &best, &next);
+    cJSON_AddItemToArray(list, ss_json_object(SS_T("label", best->setting.label),
+                                              SS_J("offered", ss_offer_json(ss_setting_offer(&best->setting)))));
+  }
+  if (list) ss_offers_print(list, stream);
+}
+
 static bool brief_end(struct ss_results_writer *w, const struct ss_results *results, struct ss_error *error) {
   if (results->count == 0) return true;
   SS_AUTO_JSON cJSON *records = ss_results_records(results->result, results->count);
@@ -639,6 +652,7 @@ static bool brief_end(struct ss_results_writer *w, const struct ss_results *resu
                                       {"<bottleneck", "bottleneck", NULL},
                                       {"<", "bar", NULL}};
   ss_places_add(records);
+  print_offers(results, w->stream);
   fputc('\n', w->stream);
   if (!ss_table_print_free(ss_records_table(columns, records), false, w->stream, error)) return false;
   fputs("\ntime: ", w->stream);

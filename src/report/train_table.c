@@ -93,7 +93,10 @@ static bool print_words(const struct ss_training *t, size_t first, size_t n, FIL
   if (stalled->low < stalled->high)
     fprintf(stream, " (%s to %s)", ss_units_format(stall, sizeof stall, SS_TIME, stalled->low),
             ss_units_format(high, sizeof high, SS_TIME, stalled->high));
-  fputs(" stall.\n", stream);
+  fputs(" stall.\n  ", stream);
+  SS_AUTO_JSON cJSON *offered = ss_offer_json(&best->system->offer);
+  ss_offer_print(best->system->name, offered, stream);
+  fputc('\n', stream);
   print_path(t, best, stream);
   print_unfit(p, n, t->durations.device.memory_size, stream);
   return true;

@@ -161,11 +161,26 @@ static bool check(const struct ss_setting *setting, struct ss_layout layout, str
   return ss_rings_check(setting->value[RINGS], setting->value[ALGORITHM] == RING, layout, error);
 }
 
+/* Gloo's all-gather of unlike lengths is a ring. Horovod sends gradients as autograd has them, with duplicates. */
+static const struct ss_offered offered[] = {
+    {"coalesce",
+     "false",
+     SS_FLAT,
+     {"Horovod", "hvd.DistributedOptimizer(sparse_as_dense=False) with Embedding(sparse=True)",
+      "https://github.com/horovod/horovod/pull/2580"}},
+    {"algorithm",
+     "ring",
+     SS_FLAT,
+     {"DDP", "Embedding(sparse=True) on gloo (NCCL refuses it; Horovod has the nearest there)",
+      "https://github.com/pytorch/pytorch/issues/22400"}},
+    {.option = NULL}};
+
 const struct ss_scheme ss_scheme_allgather = {
     .name = "allgather",
     .summary = "AllGather of every rank's sparse gradient (COO), summed by each",
     .source = "EmbRace §2.2, Table 2; ZEN §2.4 (AGsparse)",
     .options = options,
+    .offered = offered,
     .content = SS_SENDS_ROWS,
     .adapt = adapt,
     .check = check,

@@ -235,11 +235,19 @@ static void tune(struct ss_setting *setting, const struct ss_cluster *cluster, u
   setting->value[PROTOCOL] = 1 + choice.protocol;
 }
 
+static const struct ss_offered offered[] = {
+    {.offer = {"DDP", "DistributedDataParallel of dense gradients; its backend picks the algorithm",
+               "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html"}},
+    {.hierarchy = SS_SHARD,
+     .offer = {"Horovod", "HOROVOD_HIERARCHICAL_ALLREDUCE=1", "https://horovod.readthedocs.io/en/stable/"}},
+    {.option = NULL}};
+
 const struct ss_scheme ss_scheme_allreduce = {
     .name = "allreduce",
     .summary = "AllReduce of the dense tensor: every zero travels too",
     .source = "EmbRace §4.1.2, Table 2; ZEN §2; SparDL Table 1",
     .options = options,
+    .offered = offered,
     .content = SS_SENDS_DENSE,
     .adapt = adapt,
     .check = check,

@@ -336,11 +336,26 @@ static void adapt(const struct ss_setting *setting, struct ss_layout layout, str
   traits->placed = setting->value[PARTITION] == SS_AS_PLACED;
 }
 
+/* TorchRec sends bags of no rows too, and rows once where its sharder removes duplicates. */
+#define TORCHREC_OF(how)                                                                                             \
+  { "TorchRec", how, "https://docs.pytorch.org/torchrec/" }
+#define TORCHREC(sharding) TORCHREC_OF("EmbeddingCollectionSharder(use_index_dedup=True), ShardingType." sharding)
+static const struct ss_offered offered[] = {
+    {.option = "exchange", .choice = "tokens"},
+    {.option = "pooling", .choice = "sum"},
+    {"pooling", "padded", SS_FLAT, TORCHREC_OF("EmbeddingBagCollection under DistributedModelParallel")},
+    {"partition", "column", SS_FLAT, TORCHREC("COLUMN_WISE")},
+    {"partition", "row", SS_FLAT, TORCHREC("ROW_WISE")},
+    {"partition", "table", SS_FLAT, TORCHREC("TABLE_WISE")},
+    {"partition", "placed", SS_FLAT, TORCHREC_OF("DistributedModelParallel(plan=...) of that placement")},
+    {.option = NULL}};
+
 const struct ss_scheme ss_scheme_alltoall = {
     .name = "alltoall",
     .summary = "AlltoAll of looked-up parameters and of gradients; tables are placed on ranks (EmbRace)",
     .source = "EmbRace §4.1, Table 2",
     .options = options,
+    .offered = offered,
     .content = SS_SENDS_TABLE,
     .adapt = adapt,
     .check = check,

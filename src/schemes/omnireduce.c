@@ -33,11 +33,18 @@ static bool check(const struct ss_setting *setting, struct ss_layout layout, str
   return ss_fail(error, SS_BAD_INPUT, "%u aggregators for %u ranks: at most as many as ranks", servers, layout.ranks);
 }
 
+static const struct ss_offered offered[] = {
+    {.offer = {"OmniReduce", "gloo of PyTorch 1.7.1 built with its patch; one GPU a machine",
+               "https://github.com/sands-lab/omnireduce/tree/master/omnireduce-RDMA/frameworks_integration/"
+               "pytorch_patch"}},
+    {.option = NULL}};
+
 const struct ss_scheme ss_scheme_omnireduce = {
     .name = "omnireduce",
     .summary = "Non-zero blocks to aggregators of even ranges, the union's blocks back",
     .source = "Fei et al. 2021 (OmniReduce); ZEN §2.4",
     .options = options,
+    .offered = offered,
     .content = SS_SENDS_ROWS,
     .traits = {.lists = true},
     .adapt = adapt,

@@ -241,11 +241,25 @@ static bool check(const struct ss_setting *setting, struct ss_layout layout, str
   return true;
 }
 
+static const struct ss_offered offered[] = {
+    {"dense",
+     "true",
+     SS_FLAT,
+     {"BytePS", "byteps.torch.DistributedOptimizer with Embedding(sparse=False)",
+      "https://github.com/bytedance/byteps"}},
+    {"dense",
+     "true",
+     SS_SHARD,
+     {"BytePS", "byteps.torch.DistributedOptimizer with Embedding(sparse=False)",
+      "https://github.com/bytedance/byteps"}},
+    {.option = NULL}};
+
 const struct ss_scheme ss_scheme_ps = {
     .name = "ps",
     .summary = "Parameter server: push rows to servers of even row ranges, sum, pull",
     .source = "EmbRace §4.1.2, Table 2; ZEN §2.4 and B.1 (Sparse PS)",
     .options = options,
+    .offered = offered,
     .content = SS_SENDS_ROWS,
     .adapt = adapt,
     .check = check,

@@ -9,7 +9,7 @@
  * tests/cli/test_scheme_values.py reads and holds against the program. */
 #pragma once
 
-#include "schemes/setting.h"
+#include "schemes/offer.h"
 
 struct ss_cluster;
 struct ss_run;
@@ -27,8 +27,9 @@ enum ss_content {
 
 struct ss_scheme {
   const char *name, *summary;
-  const char *source;              /* paper, section */
-  const struct ss_option *options; /* NULL: none */
+  const char *source;               /* paper, section */
+  const struct ss_option *options;  /* NULL: none */
+  const struct ss_offered *offered; /* to PyTorch, and by whom (schemes/offer.h); NULL: nobody */
   enum ss_content content;
   size_t state_size, rank_state_size; /* B kept from iteration to iteration, of all ranks together and of each */
   struct ss_traits traits;

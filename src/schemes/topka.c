@@ -14,11 +14,17 @@ static bool run_topka(struct ss_run *run, struct ss_error *error) {
          ss_run_allgather(run, selected, &run->coo, ss_allgather_doubling, error);
 }
 
+static const struct ss_offered offered[] = {
+    {.offer = {"GRACE", "grace_dl.dist: compressor topk, memory residual, communicator allgather",
+               "https://github.com/sands-lab/grace"}},
+    {.option = NULL}};
+
 const struct ss_scheme ss_scheme_topka = {
     .name = "topka",
     .summary = "Local top-k, all-gathered by recursive doubling; the rest waits",
     .source = "SparDL §1, Table 1 (TopkA)",
     .options = options,
+    .offered = offered,
     .content = SS_SENDS_LARGEST,
     .traits = {.conserves = true},
     .run = run_topka,

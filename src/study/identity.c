@@ -16,12 +16,12 @@
 static const struct {
   const char *key;
   enum { NOTHING, POINT, PAYLOADS, INPUTS } decides;
-} members[] = {{"name", NOTHING},   {"summary", NOTHING},     {"notes", NOTHING},       {"expect", NOTHING},
-               {"sweep", NOTHING},  {"schemes", NOTHING},     {"ranks", NOTHING},       {"iterations", NOTHING},
-               {"merge", NOTHING},  {"extrapolate", NOTHING}, {"tensors", NOTHING},     {"sizes", NOTHING},
-               {"ragged", NOTHING}, {"hierarchy", NOTHING},   {"index_bytes", NOTHING}, {"granularity", NOTHING},
-               {"cluster", POINT},  {"certain", POINT},       {"device", PAYLOADS},     {"verify", PAYLOADS},
-               {"select", PAYLOADS}};
+} members[] = {{"name", NOTHING},    {"summary", NOTHING},     {"notes", NOTHING},       {"expect", NOTHING},
+               {"sweep", NOTHING},   {"schemes", NOTHING},     {"ranks", NOTHING},       {"iterations", NOTHING},
+               {"merge", NOTHING},   {"extrapolate", NOTHING}, {"tensors", NOTHING},     {"sizes", NOTHING},
+               {"ragged", NOTHING},  {"hierarchy", NOTHING},   {"index_bytes", NOTHING}, {"granularity", NOTHING},
+               {"offered", NOTHING}, {"cluster", POINT},       {"certain", POINT},       {"device", PAYLOADS},
+               {"verify", PAYLOADS}, {"select", PAYLOADS}};
 
 static unsigned decides(const char *key) {
   for (size_t i = 0; i < sizeof members / sizeof *members; i++)

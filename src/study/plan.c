@@ -159,6 +159,7 @@ static cJSON *row_json(const struct choice *row, size_t n, const struct ss_decis
   ss_json_add(o, SS_T("tensor", cell->tensor), SS_T("scheme", best ? best->setting.scheme->name : NULL),
               SS_T("label", best ? best->setting.label : NULL),
               SS_J("options", best ? ss_setting_json(&best->setting) : cJSON_CreateObject()),
+              SS_J("offered", ss_offer_json(best ? ss_setting_offer(&best->setting) : NULL)),
               SS_N("ranks", cell->ranks), SS_J("at", cell->at ? cJSON_Duplicate(cell->at, 1) : cJSON_CreateObject()),
               SS_T("cluster", cell->cluster), SS_T("device", cell->device), SS_T("trace", cell->trace));
   ss_decision_add_times(o, d);

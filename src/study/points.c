@@ -74,6 +74,7 @@ struct cell {
   uint32_t available; /* ranks; 0: any number */
   bool extrapolates;  /* to more than these */
   bool certain;       /* nothing is drawn; extrapolated ranks keep their range */
+  bool offered;       /* only what somebody offers is played */
   struct ss_setting defaults;
   const struct ss_placement *placement; /* NULL: none is given */
 };
@@ -227,6 +228,7 @@ static bool read_cell(struct ss_study *s, struct cell *p, struct ss_error *error
   s->name = said.name;
   p->point.verify = said.verify;
   p->certain = said.certain;
+  p->offered = said.offered;
   p->extrapolates = said.extrapolate;
   p->point.origin.merge = (uint32_t)said.merge;
   p->point.origin.capacity = said.capacity;
@@ -484,7 +486,7 @@ static bool add_points(struct ss_study *s, const struct cell *p, const struct ss
   point.setting = *setting;
   ss_setting_settle(&point.setting, &p->point.cluster.library);
   point.ranks = ranks;
-  if (!admitted(s, point.setting.scheme)) return true;
+  if (!admitted(s, point.setting.scheme) || (p->offered && !ss_setting_offer(setting))) return true;
   if (s->chosen_for_user && !applies(&point.setting, p, layout, s->request.plan || s->request.candidates))
     return true;
   point.servers = ss_setting_servers(&point.setting, layout);
@@ -546,7 +548,14 @@ static bool add_schemes(struct ss_study *s, const struct cell *p, uint32_t ranks
     if (!ss_setting_read(n, &p->defaults, &setting, error) || !add_points(s, p, &setting, n, ranks, error))
       return false;
   }
-  return !(s->request.plan || s->request.candidates) || s->count > before || none_left(s, p, schemes, ranks, error);
+  if (s->count > before) return true;
+  if (p->offered)
+    return ss_node_fail(
+        ss_node_get(ss_doc_root(s->doc), "offered"), error,
+        "nobody offers to PyTorch a scheme that can run here on %u ranks (sparsync list schemes --format json "
+        "says what is offered)",
+        ranks);
+  return !(s->request.plan || s->request.candidates) || none_left(s, p, schemes, ranks, error);
 }
 
 static bool add_cell(struct ss_study *s, cJSON *at, struct ss_error *error) {

@@ -367,7 +367,8 @@ cJSON *ss_result_json(const struct ss_result *r) {
   cJSON *o = cJSON_CreateObject(), *values = values_json(r);
   if (!o || !values) return NULL;
   ss_json_add(o, SS_T("scheme", r->setting.scheme->name), SS_T("label", r->setting.label),
-              SS_J("options", ss_setting_json(&r->setting)));
+              SS_J("options", ss_setting_json(&r->setting)),
+              SS_J("offered", ss_offer_json(ss_setting_offer(&r->setting))));
   add_cell(o, r);
   add_hash(o, "result_hash", digest(r, values));
   for (cJSON *value; (value = cJSON_DetachItemViaPointer(values, values->child));)

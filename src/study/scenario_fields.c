@@ -78,6 +78,7 @@ static const struct ss_field_spec fields[] = {
     {"certain",
      "numbers of machines are taken as they are: nothing is drawn; extrapolated ranks keep their range (false)",
      SS_IS_FLAG, SAID(certain)},
+    {"offered", "only schemes that somebody offers to PyTorch (false)", SS_IS_FLAG, SAID(offered)},
     {"schemes", "those to be compared (all that can run)", SS_IS_LIST(&ss_scheme_field, 1, 1024)},
     {"iterations", "\"first:end\", or how many (all)", SS_IS_EITHER(ss_iterations_forms)},
     {"sweep", "a path and its values; the first is outermost", SS_IS_OBJECT(&sweep_spec)},

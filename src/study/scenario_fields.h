@@ -8,7 +8,7 @@
 struct ss_scenario {
   struct ss_setting setting; /* first: what schemes may say themselves */
   const char *name;
-  bool verify, certain, extrapolate;
+  bool verify, certain, extrapolate, offered;
   uint64_t merge;
   double capacity; /* 0: not said */
 };

@@ -154,8 +154,9 @@ static cJSON *point_json(const struct ss_train_study *s, size_t at) {
   cJSON *o = ss_json_object(
       SS_T("workload", p->fed->workload.name), SS_T("system", p->system->name),
       SS_T("schedule", ss_schedule_name(p->system->schedule)), SS_T("sparse", p->system->sparse.label),
-      SS_T("dense", p->system->dense.label), SS_B("baseline", p->system->baseline), SS_N("ranks", p->ranks),
-      SS_T("cluster", s->cluster), SS_T("device", s->device), SS_T("trace", s->source ? s->source->name : NULL),
+      SS_T("dense", p->system->dense.label), SS_B("baseline", p->system->baseline),
+      SS_J("offered", ss_offer_json(&p->system->offer)), SS_N("ranks", p->ranks), SS_T("cluster", s->cluster),
+      SS_T("device", s->device), SS_T("trace", s->source ? s->source->name : NULL),
       SS_N("iterations", (double)p->options.iterations), SS_N("warmup", (double)p->options.warmup),
       SS_N("compute", p->options.compute), SS_N("jitter", p->options.sigma));
   add_numbers(o, p);

@@ -139,6 +139,18 @@ static bool read_systems(struct ss_train_study *s, struct ss_error *error) {
   return read_baselines(s, ss_node_get(root, "baselines"), error);
 }
 
+/* Those that somebody offers, and the one that was captured, where no others are wanted. */
+static bool keep_offered(struct ss_train_study *s, struct ss_error *error) {
+  struct ss_training *t = &s->training;
+  size_t kept = 0;
+  for (size_t i = 0; i < t->systems; i++)
+    if (!s->offered || t->system[i].offer.by[0] || (s->captured.doc && i == 0)) t->system[kept++] = t->system[i];
+  t->systems = kept;
+  return kept > 0 ||
+         ss_node_fail(ss_node_get(ss_doc_root(s->doc), "systems"), error,
+                      "nobody offers one of these to PyTorch (sparsync list systems says who offers what)");
+}
+
 /* --- where ------------------------------------------------------------------------------------------------ */
 
 static bool read_layout(struct ss_train_study *s, const struct ss_notice *notice, struct ss_error *error) {
@@ -342,6 +354,8 @@ static const struct ss_field_spec fields[] = {
     {"sizes", "where systems do not say it (the library's; free without one)", SS_IS_CHOICE(ss_size_ways)},
     {"ragged", "where systems do not say it (the library's; v without one)", SS_IS_CHOICE(ss_ragged_ways)},
     {"baselines", "systems that speed-ups are over; those that say so by default", SS_IS_LIST(&ss_name_field, 0, 0)},
+    {"offered", "only systems that somebody offers to PyTorch", SS_IS_FLAG, .usual = "false",
+     SS_STORED(struct ss_train_study, offered)},
     {"certain", "numbers are taken as they are: nothing is drawn", SS_IS_FLAG, .usual = "false",
      SS_STORED(struct ss_train_study, training.durations.certain)},
     {"verify", "prove each simulated exchange", SS_IS_FLAG, .usual = "false",
@@ -410,7 +424,7 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
     return false;
   if (!read_capture(out, request->notice, error) || !read_workloads(out, error) || !read_systems(out, error) ||
       !read_trace(out, error) || !read_layout(out, request->notice, error) || !read_options(out, error) ||
-      !read_ranks(out, request, error) || !scale(out, error) || !feed(out, like, error))
+      !keep_offered(out, error) || !read_ranks(out, request, error) || !scale(out, error) || !feed(out, like, error))
     return false;
   out->training.durations.certain |= request->certain;
   return ss_training_prepare(&out->training, error);

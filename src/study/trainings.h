@@ -21,6 +21,7 @@ struct ss_train_study {
   struct ss_sources sources;
   struct ss_extrapolations extrapolations;
   bool extrapolate; /* to more ranks than the trace has */
+  bool offered;     /* only systems that somebody offers */
   uint32_t ranks[SS_TRAIN_RANKS];
   struct ss_scale scale;
   struct ss_training training;           /* prepared, scaled */

@@ -175,6 +175,13 @@ static const struct ss_field_spec a_module = {NULL, NULL, SS_IS_NAME},
                                   bucket_forms[] = {{NULL, NULL, SS_IS_BYTES},
                                                     {NULL, NULL, SS_IS_LIST(&a_bucket, 1, SS_MODULES_MAX)},
                                                     {.name = NULL}};
+static const struct ss_field_spec offered[] = {
+    {"by", "a library", SS_IS_NAME, .required = true, SS_STORED(struct ss_offer, by)},
+    {"how", "what is called, or set", SS_IS_NAME, .required = true, SS_STORED(struct ss_offer, how)},
+    {"url", "where that is said", SS_IS_NAME, .required = true, SS_STORED(struct ss_offer, url)},
+    {.name = NULL}};
+static const struct ss_object_spec offered_spec = {.says = "who offers it to PyTorch; nobody without",
+                                                   .field = offered};
 static const struct ss_field_spec a_source = {NULL, NULL, SS_IS_NAME};
 static const struct ss_object_spec source_spec = {.says = "field name to where its number comes from",
                                                   .others = &a_source};
@@ -201,6 +208,7 @@ static const struct ss_field_spec fields[] = {
     {"software", NULL, SS_IS_OBJECT(&software_spec), SS_STORED(struct ss_system, concurrency.software)},
     {"baseline", "speed-ups are over the fastest system that says so", SS_IS_FLAG, .usual = "false",
      SS_STORED(struct ss_system, baseline)},
+    {"offered", NULL, SS_IS_OBJECT(&offered_spec), SS_STORED(struct ss_system, offer)},
     {"source", NULL, SS_IS_OBJECT(&source_spec)},
     SS_SPEC_NOTES,
     {.name = NULL}};

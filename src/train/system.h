@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "schemes/offer.h"
 #include "schemes/select.h"
 #include "schemes/simulate.h"
 
@@ -60,6 +61,7 @@ struct ss_system {
   struct ss_concurrency concurrency;
   bool staged; /* messages are copied through the memory of machines */
   bool baseline;
+  struct ss_offer offer; /* by "": nobody */
 };
 
 /* "fifo", "priority", "horizontal", "2d" */

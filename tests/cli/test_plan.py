@@ -306,6 +306,52 @@ def what_does_not_fit_is_left_out(folder):
     assert "fit into" not in call("run", scenario(folder, schemes=schemes, device=device))[0]
 
 
+def offer_of(point):
+    """What `list schemes` says of a point's options: the first entry of its scheme that stands so, or nothing."""
+    [scheme] = [s for s in SCHEMES if s["name"] == point["scheme"]]
+    said = {"hierarchy": "none", **point["options"]}
+    for offer in scheme["offered"]:
+        wanted = {"hierarchy": "none", **offer["options"]}
+        if all(said[name] == (value == "true" if value in ("true", "false") else value) for name, value in wanted.items()):
+            return {key: offer[key] for key in ("by", "how", "url")}
+    return None
+
+
+@test
+def offered_is_what_a_library_has(folder):
+    """All ways are tried, in `run`; with `offered` those that nobody has are missing, and the rest is as before."""
+    ways = [f"{s}:{o}={c}" if o else s for s, o, choices in VARIANTS for c in choices]
+    ways += ["allgather:coalesce=false", "ps:dense=true", "alltoall:partition=row", "alltoall"]
+    seen = set()
+    for hierarchy in ("none", "shard", "leader"):
+        schemes = []
+        for i, way in enumerate(ways):
+            name, _, options = way.partition(":")
+            fields = dict(o.split("=") for o in options.split(",")) if options else {}
+            schemes.append({"name": name, **{k: {"true": True, "false": False, "True": True}.get(v, v) for k, v in fields.items()},
+                            "label": f"w{i}"})
+        schemes = [s for s in schemes if hierarchy == "none" or s["name"] not in ("alltoall",)]
+        file = scenario(folder, cluster=NODES, ranks=8, schemes=schemes, hierarchy=hierarchy, certain=True)
+        every = points(file)
+        for p in every:
+            assert p["offered"] == offer_of(p), (p["scheme"], p["options"], p["offered"])
+        some = [p for p in every if p["offered"]]
+        seen |= {p["offered"]["by"] for p in some}
+        assert not some or len(some) < len(every)
+        if not some:
+            assert "nobody offers" in call("run", file, "--offered", status=2)[1]
+            continue
+        assert [p["label"] for p in points(file, "--offered")] == [p["label"] for p in some]
+        [row] = plan(file, "--offered", "--model-parallel")
+        assert row["label"] == min(some, key=lambda p: p["time_s"])["label"] and row["offered"] == offer_of(row)
+        by = row["offered"]["by"]
+        assert f"In PyTorch: {row['label']} is {by}'s: " in call("plan", file, "--offered", "--model-parallel")[0]
+    assert {"DDP", "Horovod", "BytePS", "TorchRec"} <= seen, seen
+    [row] = plan(scenario(folder, schemes=["zen", "ps"], offered=False))
+    assert row["offered"] is None
+    assert f"nobody offers {row['label']}" in call("plan", scenario(folder, schemes=["zen", "ps"]))[0]
+
+
 @test
 def wrong_inputs(folder):
     for arguments, says in (

@@ -232,6 +232,24 @@ def scenario_of(tensor, trace, scheme, schedule, ranks):
 
 
 @test
+def offered_systems_alone(folder):
+    """--offered leaves out the systems that say nobody offers them; the others are as they were."""
+    scenario = {"workload": "spardl-lstm-imdb", "cluster": FLAT, "ranks": 4, "certain": True}
+    every = results(folder, scenario)
+    files = {path.stem: json.loads(path.read_text()).get("offered") for path in (ROOT / "models" / "systems").glob("*.json")}
+    assert all(p["offered"] == files[p["system"]] for p in every)
+    some = [p for p in results(folder, scenario, "--offered")]
+    assert {p["system"] for p in some} == {name for name, offered in files.items() if offered} & {p["system"] for p in every}
+    before = {p["system"]: p["iteration_s"] for p in every}
+    assert some and all(p["iteration_s"] == before[p["system"]] for p in some)
+    best = min(some, key=lambda p: p["iteration_s"])
+    assert f"In PyTorch: {best['system']} is {best['offered']['by']}'s: {best['offered']['how']}." in train(folder, scenario, "--offered").stdout
+    scenario["systems"] = ["oktopk", "embrace"]
+    assert "nobody offers" in train(folder, scenario, "--offered", status=2).stderr
+    assert "In PyTorch: nobody offers " in train(folder, scenario).stdout
+
+
+@test
 def tasks_last_as_long_as_their_scheme(folder):
     tensor, _ = read_trace(BIBLE)
     for scheme in ("allgather", "zen", {"name": "allgather", "coalesce": False}, {"name": "ps", "pull": "rows"}):

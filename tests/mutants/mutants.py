@@ -1043,4 +1043,6 @@ MUTANTS = [
            "bytes < 2 * SS_GIVEN_BACK", cli="collective"),
     Mutant("halves fill a whole buffer", "src/machine/host_memory.c", "moves.halving * (power_of_two ? 0.5 : 1)", "moves.halving * (power_of_two ? 1 : 1)", unit="patterns"),
     Mutant("who is left over fills a whole buffer", "src/machine/host_memory.c", "power_of_two || one_over ? 0.5", "power_of_two ? 0.5", unit="patterns"),
+    Mutant("what is offered alone is offered behind every hierarchy", "src/schemes/offer.c", "o->hierarchy == setting->hierarchy && ", "",
+           cli="plan"),
 ]
