@@ -293,7 +293,7 @@ static bool feed(struct ss_train_study *s, const struct ss_train_study *like, st
   for (size_t i = 0; i < t->workloads; i++)
     if (!ss_fed_workload_open(&t->workload[i], &feeding, error))
       return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
-  for (size_t i = 0; i < tensors; i++)
+  for (size_t i = 0; i < tensors && !s->captured.doc; i++) /* a capture has gradients beside the rows */
     if (!used[i])
       return ss_fail(
           error, SS_BAD_INPUT,

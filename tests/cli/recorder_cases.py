@@ -277,6 +277,15 @@ def alone():
     assert training["world"] == 1 and training["system"]["bucket"] == "25MiB" and training["backend"] == "none"
     close(training["system"]["software"]["step"], 0.05)
     close(training["measured"]["quiet_iteration_s"], 2.22)
+    layers = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 2))  # no table at all
+    optimizer = Sleeping(layers.parameters(), lr=0.1)
+    Recorder(layers, optimizer, prefix=os.path.join(OUT, "layers"), **QUICK)
+    for _ in range(9):
+        layers(torch.ones(4, 8)).sum().backward()
+        optimizer.step()
+    data, about, training = read("layers")
+    assert [t["name"] for t in json.loads(about["tensors"])] == ["1.bias.grad"] and data["1.bias.grad.values"][:2] == [4, 4]
+    assert [m["kind"] for m in training["workload"]["modules"]] == ["dense", "dense"] and "no embedding" in training["unknown"][0]
 
 
 def refusals():

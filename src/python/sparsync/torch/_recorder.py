@@ -375,7 +375,12 @@ class Recorder:
         self._agree([iterations, warmup, quiet])
         self.unknown, self.parts, self.hooks, self.depth = [], None, [], 0
         self.silent, self.clock = self._can_be_silent(), Clock(next(iter(self.named.values())).device)
-        self.capture = Capture(self.model, prefix, iterations, gradients, source, self._dense_tables())
+        without = self._dense_tables()
+        if not gradients and not any(isinstance(m, LOOKUPS) and m.weight.requires_grad for m in self.model.modules()):
+            least = min(self.named, key=lambda name: self.named[name].numel())
+            gradients = {least: 1}  # a trace has a tensor
+            self.unknown.append(f"rows: no embedding trains; of gradients that of {least} alone was recorded, as no others were named")
+        self.capture = Capture(self.model, prefix, iterations, gradients, source, without)
         self.capture.held = True  # until close() here
         self.limit, self.kept, self.done = iterations, [], False
         # One of the warm-up, too: what is done for the first time takes longer.
