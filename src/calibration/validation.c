@@ -149,7 +149,7 @@ bool ss_validation_rank(const struct ss_validation *v, struct ss_ranked_pairs *o
       const bool faster = r[i].measured < r[k].measured;
       if (fmax(r[i].measured, r[k].measured) <= DIFFER * fmin(r[i].measured, r[k].measured)) continue;
       out->pairs++;
-      out->right += faster == (r[i].predicted < r[k].predicted);
+      out->right += faster ? r[i].predicted < r[k].predicted : r[i].predicted > r[k].predicted;
     }
   return true;
 }

@@ -107,6 +107,16 @@ def one_cluster_of_many_collectives(folder):
         "--device", folder / "d.json")
 
 
+@test
+def what_is_predicted_alike_is_not_ranked(folder):
+    """Of 15 ranks, which exchange with no neighbours but play the ring: whichever was faster, no pair is right."""
+    for slower in ("ring", "neighbor_exchange"):
+        lines = [["made", 15, 1, "allgather", algorithm, "made", 1 << e, 14 * message(2**e / 15) * (3 if algorithm == slower else 1)]
+                 for algorithm in ("ring", "neighbor_exchange") for e in range(14, 26)]
+        report = json.loads(call(table(folder, lines), "--validate", "--leave-out", "nothing", "--format", "json").stdout)
+        assert report["pairs"] == 12 and report["pairs_right"] == 0, (slower, report["pairs"], report["pairs_right"])
+
+
 CARDS, CARD, EXCHANGE = 4, 25e9, (20e-6, 11e9)
 
 

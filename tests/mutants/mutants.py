@@ -1033,7 +1033,7 @@ MUTANTS = [
     Mutant("hosts of two servers never hide their wait", "src/cost/ways.c", 'FANNED("2")', 'FANNED("1")', unit="check"),
     Mutant("MPICH's doubling copies in the end", "src/sim/collectives/patterns.c", ".after = {.copies = 1},\n     .mpich = {.buffers = 1, .copies = 1},",
            ".after = {.copies = 1},\n     .mpich = {.buffers = 1, .copies = 2},", unit="patterns"),
-    Mutant("what is posted at once waits in turn", "src/sim/collectives/patterns.c", "posted.chain_window = UINT32_MAX;", "posted.chain_window = 1;", unit="patterns"),
+    Mutant("what is posted at once waits in turn", "src/sim/collectives/patterns.c", "posted.window = posted.chain_window = UINT32_MAX;", "posted.window = posted.chain_window = 1;", unit="patterns"),
     Mutant("halves are exchanged with far ranks first", "src/sim/collectives/steps.h", "fold.near && high > low", "false && high > low", unit="patterns"),
     Mutant("MPICH's pairs exchange halves", "src/sim/collectives/patterns.c", "ss_library_mpich(s->call->library) ? all : halves", "false ? all : halves", unit="patterns"),
     Mutant("who leaves keeps its half of the sum", "src/sim/collectives/patterns.c", "{HALF, SS_FOLD_SWAP, ADD}, {HALF, SS_FOLD_IN, KEEP},", "{HALF, SS_FOLD_SWAP, ADD},", cli="exec"),

@@ -215,7 +215,8 @@ static bool exchange_by_node(struct ss_pattern_stage *s, struct ss_error *error)
   return true;
 }
 
-/* Sends and receives posted one after the other, as many under way as the cluster's window allows. */
+/* Sends and receives posted one after the other, as many under way as the cluster's window allows; Open MPI's all
+ * (coll_base_alltoall.c; of linear_sync as many as coll_tuned_alltoall_max_requests says, by default all). */
 static bool exchange_posted(struct ss_pattern_stage *s, struct ss_error *error) {
   if (!s->mpi && s->gpus_per_node > 1 && s->ranks % s->gpus_per_node == 0) return exchange_by_node(s, error);
   for (uint32_t by = 1; by < s->ranks; by++)
@@ -486,12 +487,12 @@ static bool times(const struct ss_cluster *const *clusters, uint32_t count, cons
 
 bool ss_pattern_times(const struct ss_cluster *const *clusters, uint32_t count, const struct ss_pattern_call *call,
                       double *seconds, struct ss_error *error) {
-  if (call->library != SS_OPEN_MPI || call->algorithm->play != broadcast_binomial)
-    return times(clusters, count, call, seconds, error);
+  const bool posts = call->algorithm->play == broadcast_binomial || call->algorithm->play == exchange_posted;
+  if (call->library != SS_OPEN_MPI || !posts) return times(clusters, count, call, seconds, error);
   for (uint32_t i = 0; i < count; i++) { /* what is posted at once is under way at once */
     struct ss_cluster posted = *clusters[i];
     const struct ss_cluster *const one = &posted;
-    posted.chain_window = UINT32_MAX;
+    posted.window = posted.chain_window = UINT32_MAX;
     if (!times(&one, 1, call, &seconds[i], error)) return false;
   }
   return true;
