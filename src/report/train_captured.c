@@ -35,6 +35,7 @@ static void print_miss(const cJSON *o, FILE *stream) {
   if (largest)
     fprintf(stream, "%s largest part of what is predicted is %s, %.0f%%.", most ? "The" : "the", largest,
             100 * ss_json_number(o, "largest_share"));
+  fputs(" What others would make of the measured time is not told.", stream);
   fputc('\n', stream);
 }
 

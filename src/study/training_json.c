@@ -254,9 +254,9 @@ static const struct ss_training_point *fastest(const struct ss_training_point *p
   return best;
 }
 
-/* What it would make of what was measured is as many times as fast. */
-static cJSON *switch_json(const struct ss_captured *c, const struct ss_training_point *p) {
-  const double time = p->ranks == c->world ? c->time : NAN;
+/* What it would make of what was measured is as many times as fast, where the prediction of that is good enough. */
+static cJSON *switch_json(const struct ss_captured *c, const struct ss_training_point *p, bool holds) {
+  const double time = p->ranks == c->world && holds ? c->time : NAN;
   const struct ss_likely *ratio = &p->likely[SS_TOLD_SPEEDUP];
   return ss_json_object(SS_T("system", p->system->name), SS_N("ranks", p->ranks),
                         SS_B("lossy", ss_system_lossy(p->system)), SS_N("speedup", p->speedup),
@@ -272,12 +272,13 @@ cJSON *ss_train_study_capture(const struct ss_train_study *s) {
   cJSON *o = ss_json_object(SS_T("trace", c->source->name), SS_T("run", c->run), SS_T("system", t->system->name),
                             SS_N("ranks", c->world));
   add_judgement(o, c, captured_point(s));
+  const bool holds = !cJSON_IsFalse(ss_json_get(o, "holds"));
   cJSON *list = cJSON_AddArrayToObject(o, "fastest");
   for (size_t i = 0, n; i < t->points; i += n) {
     n = ss_training_group(t, i);
     const struct ss_training_point *best = fastest(&t->point[i], n, false), *exact = fastest(&t->point[i], n, true);
-    cJSON_AddItemToArray(list, switch_json(c, best));
-    if (exact && exact != best) cJSON_AddItemToArray(list, switch_json(c, exact));
+    cJSON_AddItemToArray(list, switch_json(c, best, holds));
+    if (exact && exact != best) cJSON_AddItemToArray(list, switch_json(c, exact, holds));
   }
   cJSON_AddItemToObject(o, "unknown", c->unknown.at ? cJSON_Duplicate(c->unknown.at, true) : cJSON_CreateArray());
   return o;

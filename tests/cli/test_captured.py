@@ -70,6 +70,7 @@ def measured_and_predicted(folder):
         near(judged["off"], judged["predicted_s"] / judged["measured_s"] - 1)
         near(judged["predicted_quiet_s"], point["compute_s"] + point["step_s"])
         assert judged["holds"] == holds == (judged["predicted_low_s"] <= judged["measured_s"] <= judged["predicted_high_s"])
+        assert all((f["time_s"] is not None) == holds for f in judged["fastest"])
         words = told("train", "--capture", run.with_name("run.safetensors"), "--cluster", links)
         assert ("The range does not hold it" in words) != holds
         assert f"{100 * judged['off']:+.0f}%." in words and "over 21 steps" in words and "not known: how long the optimizer takes" in words

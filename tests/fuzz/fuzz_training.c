@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "choices.h"
 #include "model_checks.h"
+#include "study/captured.h"
 #include "train/iterate.h"
 #include "train/system.h"
 
@@ -144,6 +145,24 @@ static void schedule(struct choices *c, const struct ss_workload *w, const struc
   ss_timetable_free(&table);
 }
 
+/* Both as what a captured trace says of itself. */
+static void read_capture(struct choices *c, const char *workload, const char *system) {
+  static char text[1 << 15];
+  struct written w = {text, sizeof text, 0};
+  struct ss_captured captured;
+  struct ss_error error = {0};
+  put(&w, "{\"run\": \"0123456789abcdef0123456789abcdef\", \"world\": %s, \"workload\": %s, \"system\": %s",
+      value(c, "4"), workload, system);
+  member(c, &w, "gpus_per_node", "2");
+  member(c, &w, "accumulation", "1");
+  member(c, &w, "unknown", "[\"x\"]");
+  put(&w, ", \"measured\": {\"iteration_s\": [0.1, %s], \"quiet_iteration_s\": %s}}", value(c, "0.2"),
+      value(c, "0.05"));
+  if (!ss_captured_read("made", text, &captured, &error)) check_refusal(&error);
+  else if (!(captured.low <= captured.time && captured.time <= captured.high) || captured.steps != 2) abort();
+  ss_captured_close(&captured);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static char text[2][1 << 13];
   struct choices c = {data, data + size};
@@ -159,6 +178,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (taken) check_modules(&workload);
   if (second && !ss_system_read(ss_doc_root(second), &system, &error)) check_refusal(&error);
   else if (second && taken) schedule(&c, &workload, &system);
+  read_capture(&c, text[1], text[0]);
   ss_workload_free(&workload);
   ss_system_free(&system);
   ss_doc_free(first);
