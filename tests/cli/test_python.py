@@ -10,12 +10,14 @@ import io
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import subprocess
 import sys
 import warnings
 
+import captures
 import tap
 
 PROGRAM, ROOT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
@@ -96,6 +98,19 @@ def answers_are_those_of_the_command(folder):
     near(sparsync.stats(str(ROOT / bible), iterations="3:9", ranks=4, tensors="embedding").document,
          json.loads(subprocess.run([PROGRAM, "trace", "stats", ROOT / bible, "--iterations", "3:9", "--ranks", "4", "--tensor", "embedding",
                                     "--format", "json"], capture_output=True, text=True, check=True).stdout))
+
+
+def captures_are_judged_as_by_the_command(folder):
+    """By their file, or as a trace that is open."""
+    path = captures.save(folder / "run.safetensors", captures.lookups(random.Random(2), 2), 2, captures.training(2))
+    cluster = {"name": "flat", "latency": "10us", "bandwidth": "1GB/s"}
+    wanted = command("train", "--capture", path, "--cluster", tap.write_json(folder, cluster), "--system", "embrace", "--quiet")["capture"]
+    for given in (str(path), sparsync.Trace.open(path)):
+        found = sparsync.train(capture=given, cluster=cluster, systems=["embrace"]).document["capture"]
+        near({**wanted, "trace": None}, {**found, "trace": None})
+        assert sparsync.run(capture=given, cluster=cluster, schemes=["zen"])[0]["ranks"] == 2
+    fails("no capture", sparsync.train, capture=str(ROOT / "traces" / "bible-kjv-16.safetensors"), cluster=cluster)
+    fails("calibrate network", sparsync.train, capture=str(path))
 
 
 def placements_checks_exports_and_imports_are_the_commands(folder):
@@ -333,7 +348,7 @@ def pip_installs_the_package(folder):
     assert out.stdout.split()[1:] == ["12"] and str(folder) in out.stdout, out.stdout + out.stderr
 
 
-TESTS = [answers_are_those_of_the_command, placements_checks_exports_and_imports_are_the_commands, calibrated_clusters_and_rows_are_plain_data, traces_of_lists_and_arrays,
+TESTS = [answers_are_those_of_the_command, captures_are_judged_as_by_the_command, placements_checks_exports_and_imports_are_the_commands, calibrated_clusters_and_rows_are_plain_data, traces_of_lists_and_arrays,
          gradients_end_as_a_scheme_leaves_them, errors_have_the_words_of_the_program, notices_are_warnings_and_settings_are_taken,
          progress_is_told_and_what_it_raises_ends_the_request, control_c_ends_a_request, frames_where_pandas_is,
          notebook_runs_and_shows_what_it_says, pip_installs_the_package]

@@ -226,7 +226,8 @@ def import_trace(files, path, /, **fields):
 
 
 def train(scenario=None, /, **fields):
-    """Iteration time and stall of training systems (docs/training.md): workload, systems, cluster, ranks, ..."""
+    """Iteration time and stall of training systems (docs/training.md): workload, systems, cluster, ranks, ...; of a `capture`
+    document["capture"] has what was measured, what is predicted, and what the fastest systems would make of it."""
     return _rows("train", "training", scenario, _split(fields))
 
 
