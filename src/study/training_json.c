@@ -160,7 +160,7 @@ static cJSON *point_json(const struct ss_train_study *s, size_t at) {
       SS_N("iterations", (double)p->options.iterations), SS_N("warmup", (double)p->options.warmup),
       SS_N("compute", p->options.compute), SS_N("jitter", p->options.sigma));
   add_numbers(o, p);
-  ss_json_add(o, SS_N("peak_bytes", p->peak),
+  ss_json_add(o, SS_N("peak_bytes", p->peak), SS_N("server_peak_bytes", p->server_peak),
               SS_N("device_memory_bytes",
                    s->training.durations.device.memory_size > 0 ? s->training.durations.device.memory_size : NAN));
   cJSON *tasks = cJSON_AddArrayToObject(o, "tasks");

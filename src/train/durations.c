@@ -124,7 +124,7 @@ static bool reserve(struct ss_duration *d, uint64_t period, uint32_t draws, stru
   free_numbers(d);
   d->period = (uint32_t)period;
   d->draws = draws;
-  d->own = d->besides = 0;
+  d->own = d->besides = d->server = 0;
   d->seconds = ss_alloc_zero(times_of(d), sizeof *d->seconds);
   d->sent = ss_alloc_zero(period, sizeof *d->sent);
   return d->seconds && d->sent ? true : ss_fail_memory(error, "simulating tasks");
@@ -282,6 +282,7 @@ static bool simulate(struct worker *w, const struct group *g, const struct sampl
     d->sent[t] = (double)all.tally[n].bytes * sample->sampled;
     d->own = fmax(d->own, (double)outcome.own * sample->sampled);
     d->besides = fmax(d->besides, (double)outcome.besides * sample->sampled);
+    d->server = fmax(d->server, (double)outcome.server_peak * sample->sampled);
     n = read_times(&all, d, i, t, n);
   }
   return true;
@@ -502,6 +503,7 @@ static bool copy_all(const struct plan *plan, struct ss_error *error) {
     memcpy(to->link, from->link, sizeof to->link);
     to->own = from->own;
     to->besides = from->besides;
+    to->server = from->server;
     memcpy(to->seconds, from->seconds, times_of(from) * sizeof *to->seconds);
     memcpy(to->sent, from->sent, from->period * sizeof *to->sent);
   }
@@ -544,11 +546,12 @@ static cJSON *write_group(void *context, size_t item) {
   cJSON *list = cJSON_CreateArray();
   for (uint32_t i = 0; i < g->count; i++) {
     struct ss_duration *d = g->duration[i];
-    cJSON *o = ss_json_object(SS_N("sampled", d->sampled), SS_T("link", d->link), SS_N("link_share", d->link_share),
-                              SS_B("host", d->host), SS_N("own", d->own), SS_N("besides", d->besides),
-                              SS_J("share", cJSON_CreateDoubleArray(d->share.s, SS_COMPONENTS)),
-                              SS_J("sent", cJSON_CreateDoubleArray(d->sent, (int)d->period)),
-                              SS_J("seconds", cJSON_CreateDoubleArray(d->seconds, (int)times_of(d))));
+    cJSON *o =
+        ss_json_object(SS_N("sampled", d->sampled), SS_T("link", d->link), SS_N("link_share", d->link_share),
+                       SS_B("host", d->host), SS_N("own", d->own), SS_N("besides", d->besides),
+                       SS_N("server", d->server), SS_J("share", cJSON_CreateDoubleArray(d->share.s, SS_COMPONENTS)),
+                       SS_J("sent", cJSON_CreateDoubleArray(d->sent, (int)d->period)),
+                       SS_J("seconds", cJSON_CreateDoubleArray(d->seconds, (int)times_of(d))));
     cJSON_AddItemToArray(list, o);
     free_numbers(d);
   }
@@ -566,7 +569,7 @@ static bool read_link(struct ss_node node, struct ss_duration *d, struct ss_erro
 }
 
 static bool read_duration(struct ss_node node, uint32_t draws, struct ss_duration *d, struct ss_error *error) {
-  struct ss_node sampled, own, besides, share, sent, seconds, link, link_share;
+  struct ss_node sampled, own, besides, server, share, sent, seconds, link, link_share;
   return ss_node_need(node, "sampled", &sampled, error) && ss_node_need(node, "share", &share, error) &&
          ss_node_numbers(share, SS_COMPONENTS, d->share.s, error) && ss_node_need(node, "sent", &sent, error) &&
          ss_node_need(node, "link", &link, error) && read_link(node, d, error) &&
@@ -574,8 +577,10 @@ static bool read_duration(struct ss_node node, uint32_t draws, struct ss_duratio
          ss_node_nonnegative(link_share, SS_NUMBER, &d->link_share, error) &&
          ss_node_need(node, "seconds", &seconds, error) && ss_node_positive(sampled, SS_NUMBER, &d->sampled, error) &&
          ss_node_need(node, "own", &own, error) && ss_node_need(node, "besides", &besides, error) &&
-         reserve(d, ss_node_size(sent), draws, error) && ss_node_nonnegative(own, SS_BYTES, &d->own, error) &&
+         ss_node_need(node, "server", &server, error) && reserve(d, ss_node_size(sent), draws, error) &&
+         ss_node_nonnegative(own, SS_BYTES, &d->own, error) &&
          ss_node_nonnegative(besides, SS_BYTES, &d->besides, error) &&
+         ss_node_nonnegative(server, SS_BYTES, &d->server, error) &&
          ss_node_numbers(sent, d->period, d->sent, error) && ss_node_numbers(seconds, times_of(d), d->seconds, error);
 }
 

@@ -28,7 +28,8 @@ struct ss_duration {
   uint32_t draws;               /* of uneven links; 0: links are even */
   double *seconds;              /* [1 + draws][period] on even links, then on those of each draw */
   double *sent;                 /* [period] B over all ranks */
-  double own, besides;          /* B of a rank, the most of all iterations: its gradient, and what else it holds */
+  double own, besides, server;  /* B, the most of all iterations: of a rank its gradient, and what else it holds; of a
+                                   server all */
   struct ss_components share;   /* of its time on even links, in its first iteration; of what is uncertain */
   char link[SS_LINK_NAME_SIZE]; /* that needs longest in its first iteration; "": none */
   bool host;         /* it is a path to host memory, or a port all of whose bytes flow as fast as that lets them */

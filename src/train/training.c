@@ -569,6 +569,17 @@ static double channel_memory(const struct ss_training *training, const struct ss
   return most;
 }
 
+/* On each channel the task of which a server holds most. */
+static double server_memory(const struct ss_training *training, const struct ss_training_point *p) {
+  double most[SS_CHANNELS_MAX] = {0}, sum = 0;
+  for (uint32_t i = 0; i < p->timetable.tasks; i++) {
+    const struct ss_task *task = &p->timetable.task[i];
+    most[task->channel] = fmax(most[task->channel], training->durations.duration[task->duration].server);
+  }
+  for (uint32_t c = 0; c < SS_CHANNELS_MAX; c++) sum += most[c];
+  return sum;
+}
+
 /* Parameters, the optimizer's states, gradients and residuals, and on each channel the largest task. */
 static double memory_of(const struct ss_training *training, const struct ss_training_point *p) {
   const struct ss_workload *w = &p->fed->workload;
@@ -643,6 +654,7 @@ static bool play(const struct ss_training *training, struct ss_training_point *p
   }
   find_bound(training, p);
   p->peak = memory_of(training, p);
+  p->server_peak = server_memory(training, p);
   p->tokens = tokens_of(training, p);
   for (uint32_t i = 0; i < p->timetable.tasks; i++)
     p->sampled = fmax(p->sampled, training->durations.duration[p->timetable.task[i].duration].sampled);

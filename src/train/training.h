@@ -74,6 +74,7 @@ struct ss_training_point {
   double speedup;                    /* over the fastest baseline at these ranks; NaN: there is none */
   struct ss_likely likely[SS_TOLD];  /* over draws; NaN: nothing is uncertain. The caller's to set, as is the next */
   double wins;                       /* share of the draws in which no system is faster there */
+  double server_peak;                /* B that a server holds at most, 0: there is none */
   double peak;                       /* B that a rank holds at most (docs/training.md, "Memory") */
   double scaling;                    /* share of linear scaling from the smallest rank count */
   bool all_dense; /* the tables too: all ranks are in one node, where the system's hierarchy sums densely */

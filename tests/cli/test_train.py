@@ -480,6 +480,11 @@ def a_rank_holds_parameters_gradients_and_tasks(folder):
             "channels": [["dense"], ["lookups", "gradient"]]}]
     [point] = results(folder, {**scenario, "systems": two})
     assert point["peak_bytes"] == 3 * (dense + table_bytes) + dense + max(x) + ring + max(sum(x) - one for one in x), point["peak_bytes"]
+    served = [{"name": "ps", "sparse": {"name": "ps", "servers": 2}, "dense": {"name": "allreduce", "algorithm": "ring"}, "schedule": "fifo"}]
+    [point], path = results(folder, {**scenario, "systems": served}), folder / "run.json"
+    path.write_text(json.dumps({"trace": trace, "cluster": FLAT, "ranks": [ranks], "schemes": [{"name": "ps", "servers": 2}]}))
+    [run] = json.loads(ask("run", path, "--format", "json").stdout)["points"]
+    assert point["server_peak_bytes"] == run["server_peak_bytes"] > 0, (point["server_peak_bytes"], run["server_peak_bytes"])
     select = [{"name": "topka", "sparse": "allgather", "dense": {"name": "topka", "k": k}, "schedule": "fifo"}]
     [point] = results(folder, {**scenario, "systems": select})
     besides = max(k * 8 * ranks, max(sum(x) - one for one in x))
