@@ -133,6 +133,7 @@ static bool read_systems(struct ss_train_study *s, struct ss_error *error) {
   if (!ss_node_is_array(all) || ss_node_size(all) == 0 || ss_node_size(all) > LIST_MAX)
     return ss_node_fail(all, error, "expected a list of 1 to %d systems (sparsync list systems shows them)",
                         LIST_MAX);
+  s->training.asked = s->captured.doc != NULL;
   if (s->captured.doc && !add_system(s, s->captured.system, error)) return false;
   for (struct ss_node n = ss_node_first(all); ss_node_present(n); n = ss_node_next(n))
     if (!add_system(s, n, error)) return false;

@@ -141,7 +141,7 @@ static bool add_point(struct ss_training *training, const struct ss_fed_workload
   struct ss_error why;
   *p = (struct ss_training_point){.fed = fed, .system = system, .ranks = ranks, .sampled = 1};
   if (!can_run(training, p, &why)) {
-    if (training->skips) return true;
+    if (training->skips && system >= training->system + training->asked) return true;
     if (error) *error = why;
     return false;
   }

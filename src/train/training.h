@@ -93,6 +93,7 @@ struct ss_training {
   size_t rank_counts;
   bool helps;                   /* what would help the fastest is found: it takes more plays */
   bool skips;                   /* nobody named the systems: those that cannot run somewhere are left out there */
+  size_t asked;                 /* but for the first so many */
   const struct ss_trace *trace; /* NULL: none */
   uint32_t merge;
   enum ss_all_reduces all_reduces;

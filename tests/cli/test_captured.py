@@ -223,6 +223,9 @@ def wrong_input_is_refused_in_words(folder):
     refused("the capture says what was trained", good, "--cluster", links, "--workload", "embrace-lm-rtx3090", commands=["train"])
     refused("a capture's ranks are those that ran", good, "--cluster", links, "--merge", "2", commands=["train"])
     refused("over the system that was captured", good, "--cluster", links, "--set", 'baselines=["zen"]', commands=["train"])
+    said = changed(("system", "channels"), [["dense"], ["gradient"]])
+    refused("as-captured has several channels", said, "--cluster", cluster(folder, model="alpha-beta"), commands=["train"])
+    cluster(folder)
     swept = write_json(folder, {"capture": str(capture(folder)), "cluster": str(links), "sweep": {"capture": ["x"]}})
     assert "\"capture\" cannot be swept" in told("run", swept, status=2)
 
