@@ -185,6 +185,7 @@ def times():
         close(system["interference"], 0.25)
         close(measured["backward_s"], 1.35)
         close(measured["rank_compute_s"][RANK], 2.1 * accumulate)
+        assert measured["bucket_s"] == [1.0] * 6  # so long an all_reduce takes here
 
 
 def buckets():

@@ -340,7 +340,7 @@ class Iteration:
 
     def __init__(self, step, timed, silent):
         self.step, self.timed, self.quiet = step, timed, timed and silent
-        self.marks, self.updates, self.copies, self.reduced, self.passes = [], [], [], [], 0
+        self.marks, self.updates, self.copies, self.sums, self.reduced, self.passes = [], [], [], [], [], 0
         self.began = self.end = None
 
 
@@ -506,7 +506,7 @@ class Recorder:
         if id(first) in self.sparse:
             like = {"dtype": first.dtype, "device": first.device}
             grad = torch.sparse_coo_tensor(size=first.shape, **like) if first.grad is None else first.grad * share
-            dist.all_reduce(grad, group=self.group)
+            self._sum(grad)
             first.grad = grad
             return
         flat = torch.empty(sum(p.numel() for p in bucket), dtype=first.dtype, device=first.device)
@@ -517,12 +517,16 @@ class Recorder:
                 view.zero_()
             else:
                 torch.mul(p.grad, share, out=view)
-        filled = self.clock.now()
-        dist.all_reduce(flat, group=self.group)
-        summed = self.clock.now()
+        filled, summed = self._sum(flat)
         for view, p in zip(views, bucket):
             p.grad = view.clone() if p.grad is None else p.grad.copy_(view)
         self.now.copies.append((begin, filled, summed, self.clock.now()))
+
+    def _sum(self, tensor):
+        begin = self.clock.now()
+        dist.all_reduce(tensor, group=self.group)
+        self.now.sums.append((begin, self.clock.now()))
+        return self.now.sums[-1]
 
     def _update_begins(self, optimizer, inputs, named):
         self.depth += 1  # a class whose step() calls another's is heard twice
@@ -656,7 +660,7 @@ class Recorder:
                 "iterations": [between(it.began, it.end) for it in others],
                 "fill": middle([sum(between(c[0], c[1]) for c in it.copies) for it in timed]) if copies else 0.0,
                 "empty": middle([sum(between(c[2], c[3]) for c in it.copies) for it in timed]) if copies else 0.0,
-                "weighted": sorted(self.capture.weighted)}
+                "sums": [[between(a, b) for a, b in it.sums] for it in timed], "weighted": sorted(self.capture.weighted)}
 
     def close(self):
         """Ends recording, on all ranks behind the same step. Writes the files, and joins them where rank 0 sees them all."""
@@ -689,6 +693,8 @@ class Recorder:
             self.unknown.append(f"what {size_of(self.ddp.modules_buffers)} bytes of buffers take: rank 0 broadcasts them before each "
                                 "forward pass, and the first module's forward time has that in it")
         self.unknown += [f"the weights of the lookups of {name}: bags are recorded without" for name in everyone[0]["weighted"]]
+        # who comes last waits for nobody
+        alone = [[min(each) for each in zip(*ranks)] for ranks in zip(*(m["sums"] for m in everyone))]
         training = {
             "run": self.run, "world": self.world, "gpus_per_node": int(local) if local else nodes[self.hosts[0]] if even else None,
             "backend": self.backend, "device": torch.cuda.get_device_name() if self.clock.gpu else "cpu",
@@ -699,7 +705,8 @@ class Recorder:
                          "quiet_steps": everyone[0]["timed"], "compute_s": number(over["compute"]),
                          "optimizer_s": number(over["optimizer"]), "rank_compute_s": [number(m["compute"]) for m in everyone],
                          "backward_s": number(over["busy_backward"]), "quiet_backward_s": number(over["quiet_backward"]),
-                         "fill_s": number(over["fill"]), "empty_s": number(over["empty"])},
+                         "fill_s": number(over["fill"]), "empty_s": number(over["empty"]),
+                         "bucket_s": [number(middle(each)) for each in zip(*alone)]},
             "unknown": self.unknown}
         return {key: value for key, value in training.items() if value is not None}
 
