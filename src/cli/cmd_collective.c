@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "query/supposed.h"
 #include "report/columns.h"
+#include "report/decision.h"
 #include "report/results_table.h"
 #include "schemes/run.h"
 #include "schemes/simulate.h"
@@ -248,7 +249,9 @@ static bool play_size(struct answer *out, uint64_t bytes, struct ss_error *error
         ss_json_object(SS_T("algorithm", list[i].of.label), SS_N("bytes", (double)bytes), SS_N("time_s", p->seconds),
                        SS_N("busbw_bytes_per_s", bus_rate(out, (double)bytes / p->seconds)));
     if (!out->a->certain)
-      ss_json_add(item, SS_N("time_low_s", list[i].range.low), SS_N("time_high_s", list[i].range.high));
+      ss_json_add(item, SS_N("time_low_s", list[i].range.low), SS_N("time_high_s", list[i].range.high),
+                  SS_N("busbw_low_bytes_per_s", bus_rate(out, (double)bytes / list[i].range.high)),
+                  SS_N("busbw_high_bytes_per_s", bus_rate(out, (double)bytes / list[i].range.low)));
     if (!out->a->certain && out->algorithms > 1) ss_json_add(item, SS_N("wins", list[i].wins));
     if (p->call.rings > 1) ss_json_add(item, SS_N("rings", p->call.rings));
     if (chunks > 1) ss_json_add(item, SS_N("chunks", chunks));
@@ -282,6 +285,10 @@ static cJSON *times_of(const struct answer *r) {
     ss_json_add(t, SS_T("collective", ss_collective_names[r->collective]), SS_N("ranks", r->a->ranks));
     ss_time_add(t, "time", ss_json_number(t, "time_s"), ss_json_number(t, "time_low_s"),
                 ss_json_number(t, "time_high_s"));
+    const double wins = ss_json_number(t, "wins");
+    char share[16];
+    snprintf(share, sizeof share, "%d%%", ss_of_100(wins));
+    ss_json_add_text(t, "won", isfinite(wins) ? share : NULL);
   }
   return times;
 }
@@ -289,17 +296,17 @@ static cJSON *times_of(const struct answer *r) {
 static bool print_table(const void *report, FILE *stream, struct ss_error *error) {
   const struct answer *r = report;
   const struct ss_column columns[] = {
-      {"bytes", "bytes", "B"},           {"<algorithm", "algorithm", NULL},
-      {"?<protocol", "protocol", NULL},  {"?rings", "rings", "%.0f"},
-      {"?chunks", "chunks", "%.0f"},     {r->a->certain ? "time" : "time (90%)", "time", NULL},
-      {"?fastest in", "wins", "%.0f%%"}, {"bus bandwidth", "busbw_bytes_per_s", "B/s"}};
+      {"bytes", "bytes", "B"},          {"<algorithm", "algorithm", NULL},
+      {"?<protocol", "protocol", NULL}, {"?rings", "rings", "%.0f"},
+      {"?chunks", "chunks", "%.0f"},    {r->a->certain ? "time" : "time (90%)", "time", NULL},
+      {"?fastest in", "won", NULL},     {"bus bandwidth", "busbw_bytes_per_s", "B/s"}};
   const uint32_t nodes = ss_cluster_nodes(r->cluster, r->a->ranks);
   (void)fprintf(stream, "%s on %s, %" PRIu32 " ranks on %" PRIu32 " node%s\n\n", ss_collective_names[r->collective],
                 r->cluster->name, r->a->ranks, nodes, nodes == 1 ? "" : "s");
   if (!ss_records_print(columns, times_of(r), false, stream, error)) return false;
   if (!r->a->certain)
     fputs("\n(90%): where time lies in 90 of 100 draws of the numbers and the model that are not certain"
-          " (--certain leaves them out)\n",
+          " (--certain leaves them out);\nbus bandwidth: at the time as it is told\n",
           stream);
   if (!r->a->certain && r->algorithms > 1)
     fputs("fastest in: the share of the draws in which it takes the least of its size\n", stream);
