@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Writes "accuracy" of models/measured/priors.json, what errors of all measured machines have in common, and "Ranges" of
 docs/validation.md: how many times that were left out are within their ranges. Arguments: the program, the source tree;
---keep FOLDER: what the program says of each machine is kept there, and taken from there.
+--keep FOLDER: what the program says of each machine is kept there, and taken from there; --as-shipped: priors.json and its weight
+stay, and are judged.
 
 Machines are those of docs/make_validation.py and all 19 transports of Polaris and Sirius. Each is judged by what all other
 systems have in common, never by what was learned of its own, and by what is left out of the fit that predicts. This is a
@@ -130,8 +131,7 @@ def shown(times):
     """Shares in percent; a star: not in its band."""
     if not times:
         return "-"
-    found = [round(100 * x) for x in share(times)]
-    return ", ".join(f"{x}%{'' if low <= x <= high else '*'}" for x, (low, high) in zip(found, ((40, 60), (85, 95))))
+    return ", ".join(f"{100 * x:.0f}%{'' if low <= x <= high else '*'}" for x, (low, high) in zip(share(times), ((0.4, 0.6), (0.85, 0.95))))
 
 
 def table(said, systems, groups):
@@ -186,11 +186,11 @@ def main():
         judging(arguments)  # the data of each system is made once, before many want it
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as several:
         said = dict(zip(asked, several.map(lambda title: ask(title, asked[title][1], keep), asked)))
-    groups = choose_groups(said, systems)
     path = ROOT / "models" / "measured" / "priors.json"
-    priors = json.loads(path.read_text())
+    priors, shipped = json.loads(path.read_text()), "--as-shipped" in sys.argv
+    groups = priors["accuracy"]["groups"] if shipped else choose_groups(said, systems)
     priors["accuracy"] = {"source": "models/measured, by docs/make_coverage.py", "groups": groups, **pooled(said, systems)}
-    path.write_text(re.sub(r"\[[^\]]*\]", lambda m: re.sub(r"\s+", " ", m[0]), json.dumps(priors, indent=2)) + "\n")
+    shipped or path.write_text(re.sub(r"\[[^\]]*\]", lambda m: re.sub(r"\s+", " ", m[0]), json.dumps(priors, indent=2)) + "\n")
     apart, together = by_pair(said)
     page = ROOT / "docs" / "validation.md"
     lines, told = table(said, systems, groups)
