@@ -92,7 +92,7 @@ static bool check_models(const struct ss_captured *c, struct ss_error *error) {
 }
 
 bool ss_captured_read(const char *name, const char *text, struct ss_captured *out, struct ss_error *error) {
-  *out = (struct ss_captured){.quiet = NAN};
+  *out = (struct ss_captured){.accumulation = 1, .quiet = NAN};
   if (!parse(name, text, &out->doc, error)) return false;
   const struct ss_node node = ss_node_get(ss_doc_root(out->doc), "training");
   if (!ss_node_is_object(node)) return ss_node_fail(node, error, "expected an object");

@@ -8,6 +8,7 @@
 #include "study/study_internal.h"
 
 #include <cjson/cJSON.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -365,6 +366,21 @@ static const struct ss_field_spec fields[] = {
 const struct ss_object_spec ss_training_fields = {
     .title = "A scenario of sparsync train", .says = "docs/training.md, \"Scenario\"", .field = fields};
 
+/* A capture is predicted as it ran, or nothing that was measured could judge it. */
+static bool check_as_ran(const struct ss_train_study *s, struct ss_error *error) {
+  const struct ss_node root = ss_doc_root(s->doc), feeds = ss_node_get(root, "feeds");
+  const struct ss_training *t = &s->training;
+  if (!s->captured.doc) return true;
+  if (ss_node_present(feeds))
+    return ss_node_fail(feeds, error, "the capture says what feeds its modules: leave it out");
+  if (t->options.accumulation != s->captured.accumulation)
+    return ss_node_fail(ss_node_get(root, "accumulation"), error, "the capture ran with %" PRIu32 ": leave it out",
+                        s->captured.accumulation);
+  return t->options.compute == 1 ||
+         ss_fail(error, SS_BAD_INPUT, "%s: compute times are those of the capture: leave \"compute\" out",
+                 ss_doc_name(s->doc));
+}
+
 static bool read_options(struct ss_train_study *s, struct ss_error *error) {
   const struct ss_node root = ss_doc_root(s->doc), jitter = ss_node_get(root, "jitter");
   s->training.options.seed = 1;
@@ -392,7 +408,7 @@ static bool scale(struct ss_train_study *s, struct ss_error *error) {
   ss_scale_device(&s->scale, &t->durations.device);
   for (size_t i = 0; i < t->workloads; i++) ss_scale_workload(&s->scale, &t->workload[i].workload);
   for (size_t i = 0; i < t->systems; i++) ss_scale_system(&s->scale, &t->system[i]);
-  return true;
+  return check_as_ran(s, error);
 }
 
 static bool read_capture(struct ss_train_study *s, const struct ss_notice *notice, struct ss_error *error) {

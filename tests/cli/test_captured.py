@@ -3,6 +3,7 @@
 program, the source tree. Prints TAP."""
 import copy
 import json
+import pathlib
 import random
 import statistics
 import sys
@@ -118,6 +119,14 @@ def what_others_would_make_of_it(folder):
                 near(f["time_high_s"], judged["measured_s"] / f["speedup_low"])
     words = told("train", "--capture", run, "--cluster", links)
     assert f"{judged['fastest'][0]['system']} would be {judged['fastest'][0]['speedup']:.2f} times as fast as as-captured" in words
+    # one that does not fit is no answer where another does
+    card = json.loads((pathlib.Path(sys.argv[2]) / "models" / "devices" / "a100.json").read_text())
+    large = answer("train", "--capture", run, "--cluster", links, "--device", write_json(folder, card, "large.json"))
+    first = large["capture"]["fastest"][0]["system"]
+    room = next(p["peak_bytes"] for p in large["training"] if p["system"] == first) - 1
+    small = answer("train", "--capture", run, "--cluster", links, "--device", write_json(folder, card | {"memory_size": room}, "small.json"))
+    fitting = [p for p in small["training"] if p["peak_bytes"] <= room]
+    assert fitting and small["capture"]["fastest"][0]["system"] == min(fitting, key=lambda p: p["iteration_s"])["system"] != first
     alone = told("train", "--capture", run, "--cluster", links, "--system", "as-captured")
     assert "Nothing here is faster than as-captured." in alone
 
@@ -163,7 +172,8 @@ def parts_are_joined(folder):
         return captures.save(folder / "other.safetensors", segments, 1, said)
 
     refuses("the training ran on 4 ranks, the parts have 3", *parts[:3])
-    refuses("the training ran on 4 ranks, the parts have 5", *parts, parts[0])
+    refuses("the training ran on 4 ranks, the parts have 5", *parts, other(said))
+    refuses("run-rank0000.safetensors is given twice", *parts[:3], parts[0])
     refuses("other.safetensors is of another run (" + "f" * 32, *parts[:3], other(said | {"run": "f" * 32}))
     refuses("is captured from a training", *parts[:3], other(None))
     refuses("iterations is 3", *parts[:3], other(said, segments[3::4][:3]))
@@ -226,6 +236,10 @@ def wrong_input_is_refused_in_words(folder):
     said = changed(("system", "channels"), [["dense"], ["gradient"]])
     refused("as-captured has several channels", said, "--cluster", cluster(folder, model="alpha-beta"), commands=["train"])
     cluster(folder)
+    for what, says in (("accumulation=2", "accumulation: the capture ran with 1"), ("compute=0.5", "compute times are those of the capture"),
+                       ("scale.compute=2", "compute times are those of the capture"), ('feeds={"emb": "emb"}', "what feeds its modules")):
+        refused(says, good, "--cluster", links, "--set", what, commands=["train"])
+    assert "as-captured" in told("train", "--capture", capture(folder), "--cluster", links, "--set", "accumulation=1", "--system", "as-captured")
     swept = write_json(folder, {"capture": str(capture(folder)), "cluster": str(links), "sweep": {"capture": ["x"]}})
     assert "\"capture\" cannot be swept" in told("run", swept, status=2)
 

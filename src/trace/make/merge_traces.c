@@ -86,12 +86,17 @@ static bool check_training(const struct ss_trace *a, const struct ss_trace *b, s
   return check_same(a, b, "training", one, two, error);
 }
 
-/* And all ranks that ran are there. */
+/* And all ranks that ran are there, each once. */
 static bool check_world(const struct job *job, struct ss_error *error) {
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   struct ss_node world;
   uint64_t ranks;
   if (!job->parts[0]->training) return true;
+  for (size_t p = 0; p < job->count; p++)
+    for (size_t q = 0; q < p; q++)
+      if (strcmp(job->parts[p]->name, job->parts[q]->name) == 0)
+        return ss_fail(error, SS_BAD_INPUT, "%.200s is given twice: each rank that ran counts once",
+                       job->parts[p]->name);
   if (!read_training(job->parts[0], &doc, error) || !ss_node_need(ss_doc_root(doc), "world", &world, error) ||
       !ss_node_count(world, 1, SS_RANKS_MAX, &ranks, error))
     return false;
