@@ -81,7 +81,7 @@ static void add_draws(const struct ss_uncertain *u, double out[SS_RANGE_DRAWS]) 
   for (uint64_t d = 0; d < SS_RANGE_DRAWS; d++) {
     time[d] = u->time;
     for (uint64_t i = 0; i < SS_COMPONENTS; i++)
-      if (u->components->s[i] > 0)
+      if (u->components->s[i] != 0)
         time[d] += u->components->s[i] * (factor(&lots.shared[i], d) * factor(&lots.own[i], d) - 1);
   }
   if (u->played) map_draws(u, time);

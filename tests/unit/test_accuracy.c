@@ -4,6 +4,7 @@
 
 #include "calibration/accuracy.h"
 #include "machine/cluster.h"
+#include "study/ranges.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
@@ -191,6 +192,20 @@ static struct ss_error_levels levels_of(const double *sorted, size_t count) {
 
 /* Ranges hold as many times of a collective that was never measured as they say, over machines that others taught,
  * and are narrower on machines that err less. */
+/* What grows with a component by c, and what shrinks by as much, add up to the same in each draw. */
+TEST(test_draws_go_up_and_down) {
+  const struct ss_uncertainty u = {.of = {[SS_PASSES] = {1.2, 1.5}}};
+  const struct ss_components up = {.s[SS_PASSES] = 0.4}, down = {.s[SS_PASSES] = -0.4};
+  struct ss_uncertain one = {.time = 1, .components = &up, .uncertainty = &u, .label = "one", .own = {1, 1}};
+  double rising[SS_RANGE_DRAWS], falling[SS_RANGE_DRAWS];
+  ss_draws_of(&one, rising);
+  one.components = &down;
+  ss_draws_of(&one, falling);
+  for (size_t d = 0; d < SS_RANGE_DRAWS; d++) assert_true(fabs(rising[d] + falling[d] - 2) < 1e-12);
+  const struct ss_likely range = ss_likely_of(falling);
+  assert_true(range.low < 0.95 && range.high > 1.05);
+}
+
 TEST(test_ranges_cover_made_up_machines) {
   static double pool[MACHINES * TIMES];
   gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
