@@ -132,26 +132,27 @@ class Spaces:
         hurry_packets(False)
 
 
-def wrong_ranks(points, alike):
-    """Pairs alike in `alike` that the prediction puts clearly apart, and how many of them came out the other way."""
-    pairs = wrong = 0
+def wrong_ranks(points, alike, apart):
+    """Pairs alike in `alike` of which one is clearly more than the other in `apart`, "predicted" or "measured", and how many
+    of them came out the other way."""
+    other, pairs, wrong = {"predicted": "measured", "measured": "predicted"}[apart], 0, 0
     for i, a in enumerate(points):
         for b in points[i + 1:]:
-            low, high = sorted((a, b), key=lambda p: p["predicted"])
-            if alike(a) == alike(b) and high["predicted"] > DIFFERENT * low["predicted"]:
+            low, high = sorted((a, b), key=lambda p: p[apart])
+            if alike(a) == alike(b) and high[apart] > DIFFERENT * low[apart]:
                 pairs += 1
-                wrong += high["measured"] <= low["measured"]
+                wrong += high[other] <= low[other]
     return pairs, wrong
 
 
-def verdict(points, alike, goal, off=lambda p: p["measured"] / p["predicted"] - 1):
+def verdict(points, alike, goal, off=lambda p: p["measured"] / p["predicted"] - 1, apart="predicted"):
     """The sentences under a table: how many `points` are valid, how far `off` these are, and how they were ranked."""
     valid = [p for p in points if not p["why"] and p["idle"] >= IDLE_LEAST]
     lines = [f"{len(valid)} of {len(points)} points are valid."]
     if valid:
         errors = [abs(off(p)) for p in valid]
-        pairs, wrong = wrong_ranks(valid, alike)
+        pairs, wrong = wrong_ranks(valid, alike, apart)
         lines.append(f"Error: median {statistics.median(errors):.1%} (goal {goal[0]:.0%}), worst {max(errors):.1%} "
-                     f"(goal {goal[1]:.0%}). Of {pairs} pairs predicted more than {DIFFERENT - 1:.0%} apart, {wrong} "
+                     f"(goal {goal[1]:.0%}). Of {pairs} pairs {apart} more than {DIFFERENT - 1:.0%} apart, {wrong} "
                      "came out the other way.")
     return lines, valid

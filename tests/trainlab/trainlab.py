@@ -32,7 +32,8 @@ LINKS = {"mtu": 9000, "burst": "12kb", "queued": 20000}
 ROWS, WIDTH, TOKENS, ROUNDS = 8000, 128, 512, 4
 LAYERS = [[128, 1024], [1024, 128], [128, 1024], [1024, 128]]
 SLEPT = {"table_s": [0.001, 0.002], "layer_s": [0.004, 0.008]}
-JOB = {"do": "train", "rows": ROWS, "width": WIDTH, "layers": LAYERS, "bucket_mb": 1, "warmup": 5, **SLEPT}
+DENSITY = 0.01  # of what the hook keeps
+JOB = {"do": "train", "density": DENSITY, "rows": ROWS, "width": WIDTH, "layers": LAYERS, "bucket_mb": 1, "warmup": 5, **SLEPT}
 SYSTEMS = {"dense": "dense gradients", "sparse": "sparse=True", "topk": "top-k hook", "hybrid": "table cut by columns",
            "groups": "table in a group of its own"}
 
@@ -40,7 +41,8 @@ SYSTEMS = {"dense": "dense gradients", "sparse": "sparse=True", "topk": "top-k h
 def ids_of(ranks):
     """Of each rank and iteration, by Zipf's law."""
     draw, sums = random.Random(1), list(itertools.accumulate(1 / (i + 1) ** 0.8 for i in range(ROWS)))
-    return [[[bisect.bisect(sums, draw.random() * sums[-1]) for _ in range(TOKENS)] for _ in range(ROUNDS)] for _ in range(ranks)]
+    one = [bisect.bisect(sums, draw.random() * sums[-1]) for _ in range(ranks * ROUNDS * TOKENS)]
+    return [[one[(r * ROUNDS + t) * TOKENS:][:TOKENS] for t in range(ROUNDS)] for r in range(ranks)]
 
 
 class Lab(Spaces):
@@ -61,7 +63,8 @@ class Lab(Spaces):
                 environment = {**os.environ, "RANK": str(r), "WORLD_SIZE": str(self.shape.ranks), "GROUP_RANK": str(node),
                                "LOCAL_RANK": str(local), "LOCAL_WORLD_SIZE": str(self.shape.per_node),
                                "MASTER_ADDR": "10.77.0.1", "MASTER_PORT": "29500", "GLOO_SOCKET_IFNAME": "eth0",
-                               "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR", "PYTHONWARNINGS": "ignore", "PYTHONPATH": str(ROOT / "src/python"),
+                               "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR", "PYTHONWARNINGS": "ignore",
+                               "PYTHONPATH": str(ROOT / "src/python"),
                                "SPARSYNC_DATA": str(ROOT), "SPARSYNC_LIBRARY": str(ROOT / "build/src/libsparsync.so.0")}
                 ranks.append(subprocess.Popen(["ip", "netns", "exec", f"{self.name}-{node}", self.arguments.torch,
                                                str(ROOT / "tests/trainlab/worker.py"), str(given), str(came)], env=environment))
@@ -80,16 +83,14 @@ def idle_of(everyone):
 
 
 def line(points):
-    """t0 + bytes * per_byte through (bytes, seconds), by least relative squares, of numbers of at least 0."""
-    weight = [1 / s ** 2 for _, s in points]
-    total = sum(weight)
-    x = sum(w * b for w, (b, _) in zip(weight, points)) / total
-    y = sum(w * s for w, (_, s) in zip(weight, points)) / total
-    slope = sum(w * (b - x) * (s - y) for w, (b, s) in zip(weight, points)) / sum(w * (b - x) ** 2 for w, (b, _) in zip(weight, points))
-    slope = max(slope, 0.0)
-    if y - slope * x < 0:
-        return {"t0": 0.0, "per_byte": sum(w * b * s for w, (b, s) in zip(weight, points)) / sum(w * b * b for w, (b, _) in zip(weight, points))}
-    return {"t0": y - slope * x, "per_byte": slope}
+    """t0 and per_byte, both at least 0, by least relative squares through (bytes, seconds)."""
+    def fit(t0):
+        """The best slope for a start, and the sum of squares."""
+        slope = max(0.0, sum(b * (s - t0) / s ** 2 for b, s in points) / sum((b / s) ** 2 for b, s in points))
+        return sum(((t0 + slope * b) / s - 1) ** 2 for b, s in points), t0, slope
+
+    _, t0, slope = min(fit(i / 1000 * min(s for _, s in points)) for i in range(1001))
+    return {"t0": t0, "per_byte": slope}
 
 
 def device_of(everyone):
@@ -125,7 +126,8 @@ def calibrate(arguments, folder):
         found[kind] = read_training(ranks[0])
         call(arguments.program, "trace", "merge", *ranks, "-o", folder / f"{kind}.safetensors")
     path = folder / "cluster.json"
-    done = call(arguments.program, "calibrate", "network", *tables, "--leave-out", "nothing", "--name", "trainlab", "-o", path, check=False)
+    done = call(arguments.program, "calibrate", "network", *tables, "--leave-out", "nothing", "--name", "trainlab", "-o", path,
+                check=False)
     if done.returncode:
         raise RuntimeError(f"calibrating: {done.stderr.strip()[-400:]}")
     found["cluster"] = {key: value for key, value in json.loads(path.read_text()).items()
@@ -135,39 +137,57 @@ def calibrate(arguments, folder):
 
 def cluster_at(found, shape, rate, at):
     """The calibrated links, at another rate."""
-    cluster = {**found["cluster"], "gpus_per_node": shape.per_node, "nics": 1}
-    for link in (cluster, cluster.get("exchange", {}), *cluster.get("segments", []), *cluster.get("exchange", {}).get("segments", [])):
-        if "bandwidth" in link:
-            link["bandwidth"] = link["bandwidth"] * rate / at
+    cluster = {**json.loads(json.dumps(found["cluster"])), "gpus_per_node": shape.per_node, "nics": 1}
+    for kind in (cluster, cluster.get("exchange", {})):
+        for link in (kind, *kind.get("segments", [])):
+            if "bandwidth" in link:
+                link["bandwidth"] *= rate / at
     return cluster
 
 
 def system_of(name, captured):
     """The recorded system, but for what a training does otherwise than that."""
-    system = {**captured, "name": name, "channels": [["dense"], ["gradient", "lookups"]], "bucket": "1MiB"}
-    dense, rows = {"name": "allreduce", "algorithm": "ring"}, captured["sparse"]
-    largest = {"name": "topka", "density": 0.01}
-    cut = {"name": "alltoall", "coalesce": False, "index_bytes": 0}
-    system["sparse"] = {"dense": dense, "sparse": rows, "topk": largest, "hybrid": cut, "groups": rows}[name]
-    system["dense"] = largest if name == "topk" else dense
-    if name == "topk":
-        system |= {"kernels": "shared"}
+    own, measured, modules = captured["system"], captured["measured"], captured["workload"]["modules"]
+    system = {**own, "name": name, "channels": [["dense"], ["gradient", "lookups"]], "bucket": "1MiB"}
+    dense, cut = {"name": "allreduce", "algorithm": "ring"}, {"name": "alltoall", "coalesce": False, "index_bytes": 0}
+    largest = {"name": "topka", "density": DENSITY}
+    system |= {"dense": dense, "sparse": {"dense": dense, "hybrid": cut}.get(name, own["sparse"])}
+    if name == "topk":  # the hook selects in the thread of the backward pass
+        system |= {"dense": largest, "sparse": largest, "kernels": "shared"}
         del system["bucket"]
+    if name in ("dense", "topk"):  # a table's dense gradient is copied into a bucket and out of it, too, at the recorded rate
+        rate = sum(m["bytes"] for m in modules if "bytes" in m) / (measured["fill_s"] + measured["empty_s"])
+        system["software"] = {**own["software"], "step": own["software"]["step"] + 4 * ROWS * WIDTH / rate}
     return system
 
 
+def workload_of(captured, as_dense):
+    """The recorded one; `as_dense`: a table is a parameter like others, as a hook on its dense gradient finds it."""
+    modules = captured["workload"]["modules"]
+    if as_dense:
+        own = ("rows", "row_width", "tensor")
+        modules = [m if m["kind"] == "dense" else
+                   {**{k: v for k, v in m.items() if k not in own}, "kind": "dense", "bytes": 4 * ROWS * WIDTH} for m in modules]
+    return {**captured["workload"], "modules": modules}
+
+
 def predict(found, kind, shape, rate, arguments, folder):
-    captured, path = found[kind], folder / "scenario.json"
+    captured, path, told = found[kind], folder / "scenario.json", {}
     share = max(1.0, shape.ranks / os.cpu_count())  # more ranks than cores share these evenly
-    path.write_text(json.dumps({
-        "workloads": [captured["workload"]], "systems": [system_of(name, captured["system"]) for name in SYSTEMS],
-        "trace": str(folder / f"{kind}.safetensors"), "cluster": cluster_at(json.loads(json.dumps(found)), shape, rate, arguments.at),
-        "device": {**found["device"], "slower": share}, "compute": share if kind == "real" else 1, "ranks": [shape.ranks], "certain": True, "all_reduces": "ring"}))
-    done = call(arguments.program, "train", path, "--format", "json", check=False,
-                env={**os.environ, "SPARSYNC_DATA": str(ROOT)})
-    if done.returncode:
-        raise RuntimeError(f"predicting: {done.stderr.strip()[-600:]}")
-    return {point["system"]: point["iteration_s"] for point in json.loads(done.stdout)["training"]}
+    for names in (["topk"], [name for name in SYSTEMS if name != "topk"]):
+        alone = names == ["topk"]
+        path.write_text(json.dumps({
+            "workloads": [workload_of(captured, alone)], "systems": [system_of(name, captured) for name in names],
+            **({} if alone else {"trace": str(folder / f"{kind}.safetensors")}),
+            "cluster": cluster_at(found, shape, rate, arguments.at),
+            "device": {**found["device"], "slower": share}, "compute": share if kind == "real" else 1,
+            "ranks": [shape.ranks], "certain": True, "all_reduces": "ring"}))
+        done = call(arguments.program, "train", path, "--format", "json", check=False,
+                    env={**os.environ, "SPARSYNC_DATA": str(ROOT)})
+        if done.returncode:
+            raise RuntimeError(f"predicting: {done.stderr.strip()[-600:]}")
+        told |= {point["system"]: point["iteration_s"] for point in json.loads(done.stdout)["training"]}
+    return told
 
 
 def measure(shape, rate, arguments, folder):
@@ -187,15 +207,15 @@ def off(point):
 
 def table(points, found, arguments):
     links = found["cluster"].get("segments", [found["cluster"]])[-1]
-    lines = [f"Calibrated at {arguments.at} Mbit/s: latency {links['latency'] * 1e6:.0f} us, bandwidth {links['bandwidth'] * 8e-6:.1f} Mbit/s. "
-             f"Medians of {arguments.steps} iterations.", "",
+    lines = [f"Calibrated at {arguments.at} Mbit/s: latency {links['latency'] * 1e6:.0f} us, "
+             f"bandwidth {links['bandwidth'] * 8e-6:.1f} Mbit/s. Medians of {arguments.steps} iterations.", "",
              "| links | nodes | computation | training | measured | predicted | off | CPU idle |", "|---|---|---|---|--:|--:|--:|--:|"]
     for p in points:
         mark = "" if p["idle"] >= IDLE_LEAST else " (void)"
         lines.append(f"| {p['rate']} Mbit/s | {p['shape']} | {p['kind']} | {SYSTEMS[p['system']]} | {p['measured'] * 1e3:.1f} ms | "
                      f"{p['predicted'] * 1e3:.1f} ms | {off(p):+.1%} | {p['idle']:.0%}{mark} |")
     for kind in ("slept", "real"):
-        told, _ = verdict([p for p in points if p["kind"] == kind], lambda p: (p["shape"], p["rate"]), GOAL, off)
+        told, _ = verdict([p for p in points if p["kind"] == kind], lambda p: (p["shape"], p["rate"]), GOAL, off, "measured")
         lines += ["", f"{kind.capitalize()}: {' '.join(told)}"]
     return "\n".join(lines) + "\n"
 
@@ -228,29 +248,28 @@ def tell(points, found, arguments, folder):
         print(text, end="")
 
 
-def missing(arguments):
+def missing():
     if os.geteuid() != 0:
         return "namespaces need root"
     for tool in ("ip", "tc", "chrt"):
         if not shutil.which(tool):
             return f"{tool} is not installed (Debian: iproute2 util-linux)"
-    if not shutil.which(arguments.torch) or call(arguments.torch, "-c", "import torch", check=False).returncode:
-        return f"{arguments.torch} has no PyTorch: ./dev setup torch, or name one that has in SPARSYNC_TORCH_PYTHON"
     return None
 
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev trainlab", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--program", default=str(ROOT / "build" / "sparsync"), help=argparse.SUPPRESS)
-    parser.add_argument("--torch", default=os.environ.get("SPARSYNC_TORCH_PYTHON", str(ROOT / "build-torch/bin/python")), help="a Python that has PyTorch")
-    parser.add_argument("--rates", type=lambda text: [int(rate) for rate in text.split(",")], default=[100, 200, 500], help="of links, in Mbit/s (100,200,500)")
+    parser.add_argument("--torch", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--rates", type=lambda text: [int(rate) for rate in text.split(",")], default=[100, 200, 500],
+                        help="of links, in Mbit/s (100,200,500)")
     parser.add_argument("--at", type=int, default=200, help="the rate that is calibrated at, in Mbit/s (200)")
     parser.add_argument("--steps", type=int, default=12, help="iterations that are timed (12)")
     parser.add_argument("--seconds", type=float, default=20, help="that measuring collectives may take (20)")
     parser.add_argument("--keep", metavar="FOLDER", help="leave what was measured there")
     parser.add_argument("-o", metavar="FILE", help="write the table there instead of to standard output")
     arguments = parser.parse_args()
-    why = missing(arguments)
+    why = missing()
     if why:
         print(f"trainlab: {why}", file=sys.stderr)
         return 3

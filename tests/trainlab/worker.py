@@ -15,9 +15,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 from sparsync.torch import Recorder, measure_collectives
 
-DENSITY = 0.01  # of what the hook keeps
-
-
 class Slept(torch.autograd.Function):
     """A pass that takes so many seconds, computes nothing, and has its parameters' gradients at hand."""
 
@@ -103,14 +100,13 @@ def model_of(job):
     return torch.nn.Sequential(table, *layers)
 
 
-def keep_largest(ranks, bucket):
+def keep_largest(state, bucket):
     """A communication hook: the largest entries of a bucket with what was left before, all-gathered; each rank sums."""
-    flat = bucket.buffer()
-    rest = ranks.setdefault(bucket.index(), torch.zeros_like(flat))
-    if rest.numel() != flat.numel():  # buckets were built anew
-        rest = ranks[bucket.index()] = torch.zeros_like(flat)
-    rest += flat
-    k = max(1, int(DENSITY * flat.numel() + 0.5))
+    flat, left = bucket.buffer(), state["left"]
+    if bucket.index() not in left or left[bucket.index()].numel() != flat.numel():  # the first, or buckets were built anew
+        left[bucket.index()] = torch.zeros_like(flat)
+    rest = left[bucket.index()].add_(flat)
+    k = max(1, int(state["density"] * flat.numel() + 0.5))
     at = rest.abs().topk(k, sorted=False).indices
     values, at32 = rest[at], at.to(torch.int32)
     rest[at] = 0
@@ -130,7 +126,7 @@ def wrap(model, job):
     DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, ignored)
     ddp = DistributedDataParallel(model, bucket_cap_mb=job["bucket_mb"])
     if job["system"] == "topk":
-        ddp.register_comm_hook({}, keep_largest)
+        ddp.register_comm_hook({"density": job["density"], "left": {}}, keep_largest)
     if job["system"] == "groups":
         group = dist.new_group()
         model[0].weight.register_post_accumulate_grad_hook(
@@ -142,7 +138,9 @@ def train(job, rank):
     model, pending = wrap(model_of(job), job)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     ids = [torch.tensor(each) for each in job["ids"][rank]]
-    recorder = Recorder(model, optimizer, prefix=job["capture"], iterations=job["steps"], warmup=job["warmup"]) if "capture" in job else None
+    recorder = None
+    if "capture" in job:
+        recorder = Recorder(model, optimizer, prefix=job["capture"], iterations=job["steps"], warmup=job["warmup"])
     times, middles = [], []
     dist.barrier()
     for step in range(job["warmup"] + job["steps"]):

@@ -108,8 +108,8 @@ def _time_sizes(name, make, sizes, seconds, group, device, longest):
         count = max(LEAST, min(REPEATS, int(left / 3 / max(each, 1e-6))))
         times = _timed(call, count, group, device, longest)
         quarters = statistics.quantiles(times, n=4)
-        rows.append({"collective": name, "bytes": size, "seconds": statistics.median(times), "p25_s": quarters[0], "p75_s": quarters[2],
-                     "samples": count})
+        rows.append({"collective": name, "bytes": size, "seconds": statistics.median(times), "p25_s": quarters[0],
+                     "p75_s": quarters[2], "samples": count})
         left -= sum(times) + 2 * each
         before = size
     return rows
