@@ -147,6 +147,7 @@ static bool keep_offered(struct ss_train_study *s, struct ss_error *error) {
   size_t kept = 0;
   for (size_t i = 0; i < t->systems; i++)
     if (!s->offered || t->system[i].offer.by[0] || (s->captured.doc && i == 0)) t->system[kept++] = t->system[i];
+    else ss_system_free(&t->system[i]);
   t->systems = kept;
   return kept > 0 ||
          ss_node_fail(ss_node_get(ss_doc_root(s->doc), "systems"), error,

@@ -760,6 +760,7 @@ class Recorder:
             names = {id(p): part.name for part in self.parts for p in part.parameters}
             system["bucket"] = [list(dict.fromkeys(names[id(p)] for p in bucket)) for bucket in self.buckets]
             source["bucket"] = "DistributedDataParallel's own, in its order"
+            system["offered"] = {"by": "DDP", "how": "as it runs", "url": "https://docs.pytorch.org/docs/stable/notes/ddp.html"}
         if self.silent or not self.ddp:
             rest = max(0.0, over["quiet"] - over["compute"] - over["optimizer"])
             system["software"] = {"step": number(rest + over["empty"])}
