@@ -73,6 +73,30 @@ static void summarise(struct ss_node root, bool cost, char *text, size_t size) {
   snprintf(text, size, "%s%s%s", first ? first : "", second ? " .. " : "", second ? second : "");
 }
 
+/* How a system's tasks are played, beyond its schemes; what its file does not say it does not have. */
+static const char *const played[] = {"schedule", "bucket",  "partition", "channels", "interference",
+                                     "software", "staging", "kernels",   NULL};
+
+static void copy_played(const cJSON *system, cJSON *item) {
+  for (size_t i = 0; played[i]; i++) {
+    const cJSON *said = ss_json_get(system, played[i]);
+    if (said) ss_json_put(item, played[i], cJSON_Duplicate(said, true));
+  }
+}
+
+/* "fifo, bucket 64MiB, channels 2, software" */
+static void describe_played(const cJSON *item, char *text, size_t size) {
+  text[0] = '\0';
+  for (size_t i = 0; played[i]; i++) {
+    const cJSON *said = ss_json_get(item, played[i]);
+    if (!said) continue;
+    ss_append(text, size, "%s%s", i > 0 ? ", " : "", i > 0 ? played[i] : "");
+    if (cJSON_IsString(said)) ss_append(text, size, "%s%s", i > 0 ? " " : "", said->valuestring);
+    if (cJSON_IsNumber(said)) ss_append(text, size, " %.3g", said->valuedouble);
+    if (cJSON_IsArray(said)) ss_append(text, size, " %d", cJSON_GetArraySize(said));
+  }
+}
+
 static bool list_models(cJSON *list, const char *kind, struct ss_error *error) {
   SS_AUTO_FREE char **names = NULL;
   const bool figures = strcmp(kind, "figures") == 0, systems = strcmp(kind, "systems") == 0;
@@ -89,6 +113,7 @@ static bool list_models(cJSON *list, const char *kind, struct ss_error *error) {
     cJSON *item = entry(list, names[i], text);
     if (figures) ss_json_add(item, SS_T("source", ss_node_is_text(source) ? source.at->valuestring : ""));
     const cJSON *offered = ss_node_get(ss_doc_root(doc), "offered").at;
+    if (systems) copy_played(ss_doc_root(doc).at, item);
     if (systems) ss_json_put(item, "offered", offered ? cJSON_Duplicate(offered, true) : cJSON_CreateNull());
   }
   return true;
@@ -138,14 +163,17 @@ static bool print_table(const char *kind, const cJSON *list, enum ss_format form
                         struct ss_error *error) {
   const bool figures = strcmp(kind, "figures") == 0, systems = strcmp(kind, "systems") == 0;
   struct ss_table *table = figures   ? ss_table_of("<name", "<source", "<summary")
-                           : systems ? ss_table_of("<name", "<offered by", "<summary")
+                           : systems ? ss_table_of("<name", "<offered by", "<plays", "<summary")
                                      : ss_table_of("<name", "<summary");
+  char text[200];
   for (const cJSON *item = list->child; item; item = item->next) {
     ss_table_cell(table, "%s", ss_json_get(item, "name")->valuestring);
     const cJSON *source = figures ? ss_json_get(item, "source") : NULL;
     if (source) ss_table_cell(table, "%s", source->valuestring);
     const char *by = ss_json_word(ss_json_get(item, "offered"), "by");
     if (systems) ss_table_cell(table, "%s", by ? by : "nobody");
+    if (systems) describe_played(item, text, sizeof text);
+    if (systems) ss_table_cell(table, "%s", text);
     ss_table_cell(table, "%s", ss_json_get(item, "summary")->valuestring);
     const cJSON *options = ss_json_get(item, "options");
     for (const cJSON *o = options && format != SS_CSV ? options->child : NULL; o; o = o->next) {
