@@ -258,8 +258,9 @@ struct ss_synced {
 /* *out is the caller's, to be closed, and NULL on failure. */
 SS_PUBLIC bool ss_sync_open(const struct ss_sync_tensor *tensor, struct ss_sync **out, struct ss_error *error);
 /* One step: gradient[ranks]. Values become whole units by the first gradient (docs/learning.md, "Units"); later ones
- * may be 2^23 / ranks times as large, at least, and are refused beyond. SS_UNPROVEN: ranks did not end alike, or
- * something was lost that must be kept. After that, and after SS_MACHINE, it can only be closed. */
+ * may be 2^23 / ranks times as large, at least, and are refused beyond. Sums beyond what a double holds are infinite.
+ * SS_UNPROVEN: ranks did not end alike, or something was lost that must be kept. After that, and after SS_MACHINE, it
+ * can only be closed. */
 SS_PUBLIC bool ss_sync_step(struct ss_sync *sync, const struct ss_rank_gradient *gradient, struct ss_synced *out,
                             struct ss_error *error);
 SS_PUBLIC void ss_sync_close(struct ss_sync *sync);

@@ -42,9 +42,9 @@ ss_printer ss_curves_table, ss_curves_csv, ss_curves_plot_data;
 ss_printer ss_training_table, ss_training_json, ss_training_csv;
 /* A capture, of what ss_train_study_capture tells: measured against predicted; what the fastest systems at a rank
  * count would make of it; what could not be known. */
-void ss_capture_words(const struct cJSON *capture, FILE *stream);
-void ss_capture_switch(const struct cJSON *capture, double ranks, FILE *stream);
-void ss_capture_unknown(const struct cJSON *capture, FILE *stream);
+void ss_capture_words(const struct cJSON *o, FILE *stream);
+void ss_capture_switch(const struct cJSON *o, double ranks, FILE *stream);
+void ss_capture_unknown(const struct cJSON *o, FILE *stream);
 /* Of a struct ss_training: the recorded iterations of every point as Chrome trace-event JSON, which Perfetto opens, a
  * process a point, with threads for compute and for communication. */
 ss_printer ss_training_timeline;

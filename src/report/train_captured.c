@@ -12,7 +12,7 @@ struct time_text {
   char text[32];
 };
 static struct time_text time_of(const cJSON *o, const char *field) {
-  struct time_text t;
+  struct time_text t = {""};
   ss_units_format(t.text, sizeof t.text, SS_TIME, ss_json_number(o, field));
   return t;
 }

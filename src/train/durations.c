@@ -378,7 +378,7 @@ static bool entries(struct worker *w, const struct group *g, struct ss_error *er
   w->selector.selection = c->select;
   scale_k(&sample, &w->selector.selection, n);
   const struct ss_origin origin = {.gradient = &gradient, .merge = 1};
-  struct ss_input_options options = {.ranks = c->ranks, .lists = true, .element = true};
+  struct ss_input_options options = {.ranks = c->ranks, .lists = true, .element = true, .before = true};
   if (!reserve_all(g, &sample, ITERATIONS_OF_VALUES, error)) return false;
   if (!make_gradients(&w->gradients, &gradient, c->ranks)) return ss_fail_memory(error, "simulating tasks");
   for (uint32_t t = 0; t < ITERATIONS_OF_VALUES; t++) {

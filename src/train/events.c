@@ -74,7 +74,7 @@ static bool lend(struct ss_events *e, uint32_t stream, double *seconds) {
 }
 
 static bool start(struct ss_events *e, uint32_t stream, struct ss_error *error) {
-  double seconds;
+  double seconds = 0;
   if (e->working[stream]) return true;
   const bool kernel = lend(e, stream, &seconds);
   if (!kernel && !e->client.next(e->client.context, stream, e->now, &seconds)) return true;

@@ -130,7 +130,7 @@ static bool take_listed(struct making *m, uint32_t k, uint32_t i, uint32_t *modu
   const uint32_t begin = k > 0 ? b->end[k - 1] : 0;
   const char *name = b->name[begin + i], *why = NULL;
   const struct ss_module *to = w->module;
-  for (to = w->module; to < w->module + w->modules && strcmp(to->name, name) != 0;) to++;
+  while (to < w->module + w->modules && strcmp(to->name, name) != 0) to++;
   const uint32_t at = *module = (uint32_t)(to - w->module);
   if (at == w->modules) why = "is no module of";
   else if (m->listed[at]) why = "is in two lists (or twice in one) of";

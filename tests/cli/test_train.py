@@ -814,6 +814,22 @@ def micro_batches_compute_and_send_nothing_more(folder):
 
 
 @test
+def selecting_reads_the_whole_gradient(folder):
+    """A system that selects is charged for it: at least one reading of the gradient through the device's memory."""
+    system = {"name": "s", "sparse": {"name": "allgather"}, "dense": {"name": "allgather"}, "schedule": "fifo", "select": {"topk": "1%"}}
+    scenario = {"workload": "embrace-gnmt-8-rtx3090", "cluster": "rtx3090-100g-ib", "ranks": 4, "systems": [system], "certain": True}
+    rate = 936e9
+    assert json.loads((ROOT / "models" / "devices" / "rtx3090.json").read_text())["memory_bandwidth"] == "936GB/s"
+    sizes = {m["name"]: m["bytes"] for m in json.loads((ROOT / "models/workloads/embrace-gnmt-8-rtx3090.json").read_text())["modules"] if "bytes" in m}
+    took = []
+    for device in ("rtx3090", "none"):
+        [point] = results(folder, {**scenario, "device": device})
+        took.append({t["modules"][0]: t["time_s"] for t in point["tasks"] if t["kind"] == "gradient"})
+    for name, size in sizes.items():
+        assert took[0][name] - took[1][name] >= size / rate, name
+
+
+@test
 def what_would_help_is_what_happens_then(folder):
     costs = {"interference": 0.3, "software": {"call": "100us", "copy": "2GB/s", "step": "1ms", "step_per_byte": 1e-10}}
     scenario = {**busy_scenario(busy_system(**costs)), "certain": False}

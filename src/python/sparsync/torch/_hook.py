@@ -121,14 +121,15 @@ class Applied:
         every = [(i[:n], v[:n]) for i, v, n in zip(self._gathered(ids), self._gathered(values), counts)]
         if id(parameter) in self._exact:
             listed, values = (torch.cat(parts) for parts in zip(*every))
-            return torch.sparse_coo_tensor(listed[None], values / self._ranks, mine.shape, check_invariants=False).coalesce()
+            mean = torch.sparse_coo_tensor(listed[None], values / self._ranks, mine.shape, check_invariants=False)
+            return mean.coalesce().to(mine.device)
         width = mine.shape[1:].numel()
         elements, values = self._synced((id(parameter),), mine.shape[0], width, every)
         listed, place = torch.unique(elements // width, return_inverse=True)
         rows = torch.zeros(len(listed), width, dtype=torch.float64)
         rows[place, elements % width] = values
         return torch.sparse_coo_tensor(listed[None], rows.to(mine.dtype).view(-1, *mine.shape[1:]), mine.shape,
-                                       is_coalesced=True, check_invariants=False)
+                                       is_coalesced=True, check_invariants=False).to(mine.device)
 
     def _end(self):
         self.steps += 1
