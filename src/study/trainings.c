@@ -463,11 +463,13 @@ static bool play(struct ss_training *t, unsigned jobs, struct ss_error *error) {
 
 /* The fastest system at the point's workload and ranks, of those that fit. */
 static const char *fastest(const struct ss_training *t, const struct ss_training_point *at) {
-  const struct ss_training_point *best = NULL;
+  const struct ss_training_point *best = at;
+  bool found = false;
   for (size_t i = 0; i < t->points; i++) {
     const struct ss_training_point *p = &t->point[i];
     if (p->fed != at->fed || p->ranks != at->ranks || !ss_training_may_win(t, p)) continue;
-    if (!best || p->result.mean < best->result.mean) best = p;
+    if (!found || p->result.mean < best->result.mean) best = p;
+    found = true;
   }
   return best->system->name;
 }
