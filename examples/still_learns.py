@@ -2,12 +2,13 @@
 scheme (sparsync.torch.apply); each loss is drawn over the time that the scheme's training would take on a cluster
 (sparsync.train: passes take what they do here, half of it backward, and both tables look up the words that are read).
 Needs torch, safetensors and gnuplot.   python still_learns.py [PICTURE.svg [STEPS]]"""
+import argparse
 import json
 import math
 import pathlib
+import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 
@@ -91,7 +92,13 @@ def compute():
     return statistics.median(took)
 
 
-def main(picture="still_learns.svg", steps=300):
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("picture", nargs="?", default="still_learns.svg", help=".svg, .pdf or .png (%(default)s)")
+    parser.add_argument("steps", nargs="?", type=int, default=300, help="of training (%(default)s)")
+    arguments = parser.parse_args()
+    if not shutil.which("sparsync") or arguments.steps < 10:
+        parser.error("wants the program sparsync on the PATH, which draws, and 10 steps at least")
     each = dict.fromkeys(("forward_s", "backward_s"), compute() / 4)
     part = {"kind": "embedding", "rows": VOCAB, "row_width": WIDTH, "tensor": "embedding", **each}
     workload, points = {"name": "bible", "modules": [{"name": name, **part} for name in ("input", "output")]}, []
@@ -99,16 +106,16 @@ def main(picture="still_learns.svg", steps=300):
     took = {row["system"]: row["iteration_s"] for row in sparsync.train(
         workload=workload, systems=systems, trace=TRACE, cluster=CLUSTER, ranks=RANKS, progress=False)}
     with tempfile.TemporaryDirectory() as folder:
-        torch.multiprocessing.spawn(train, (f"{folder}/ranks", int(steps)), RANKS)
+        torch.multiprocessing.spawn(train, (f"{folder}/ranks", arguments.steps), RANKS)
         for label, loss in json.loads(pathlib.Path(folder, "ranks.json").read_text()).items():
             points += [{"label": label, "time_s": t * took[label], "loss": statistics.mean(loss[t - 10:t])}  # of the last ten steps
                        for t in range(10, len(loss) + 1, 5)]
             print(f"{label}: {1e3 * took[label]:.3g} ms a step, loss from {loss[0]:.3f} to {points[-1]['loss']:.3f}")
         results = pathlib.Path(folder, "results.json")
         results.write_text(json.dumps({"points": points}))
-        subprocess.run(["sparsync", "plot", results, "--kind", "lines", "--x", "time_s", "--y", "loss", "--log", "x", "-o", picture],
+        subprocess.run(["sparsync", "plot", results, "--kind", "lines", "--x", "time_s", "--y", "loss", "--log", "x", "-o", arguments.picture],
                        check=True)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -45,7 +45,7 @@ def example_draws_losses_over_predicted_time(folder):
     rows = re.findall(r"^(.*): (\S+) ms a step, loss from (\S+) to (\S+)$", out, re.M)
     assert [row[0] for row in rows] == ["all-reduce, dense", "ZEN, exact", "SparDL, 1%"], out
     assert float(rows[0][1]) > float(rows[1][1]) and rows[0][2:] == rows[1][2:] != rows[2][2:], rows
-    assert "<svg" in (folder / "still.svg").read_text()[:400] and len((ROOT / "examples" / "still_learns.py").read_text().splitlines()) < 120
+    assert "<svg" in (folder / "still.svg").read_text()[:400] and len((ROOT / "examples" / "still_learns.py").read_text().splitlines()) < 125
 
 
 sys.exit(tap.run([trainings_end_as_learn_says_and_ddp_does, example_draws_losses_over_predicted_time]))

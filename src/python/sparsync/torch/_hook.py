@@ -26,6 +26,8 @@ def apply(model, scheme="topka", *, select=0, per="parameter", exact=(), gpus_pe
     if not isinstance(model, DistributedDataParallel):
         raise Error(f"apply: expected a DistributedDataParallel model, not {type(model).__name__}: other wrappers have no hook that "
                     "a scheme's result could come from")
+    if model._comm_hooks:
+        raise Error("apply: the model has a communication hook: DistributedDataParallel takes one")
     if per not in PER:
         raise Error(f"per: {per!r} is none of {', '.join(PER)}")
     exact = [exact] if isinstance(exact, str) else sorted(exact)

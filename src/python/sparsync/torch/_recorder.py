@@ -688,6 +688,9 @@ class Recorder:
         even, over["accumulation"] = len(set(nodes.values())) == 1, max(everyone[0]["passes"], 1)
         how = (f"measured: medians over {everyone[0]['timed']} iterations{' without communication' if self.silent else ''}, "
                f"then over {self.world} ranks; {datetime.date.today()}")
+        cores, most = os.cpu_count() or 1, max(nodes.values())
+        if most > cores and self.clock.gpu is False:
+            self.unknown.append(f"what waiting for a core takes: {most} ranks shared {cores} cores, which their sending needs, too")
         self.unknown.append("software.call: what a call takes beside the wire is in the times that measure_collectives takes")
         if self.ddp and any(b.numel() for b in self.ddp.modules_buffers) and self.ddp.broadcast_buffers:
             self.unknown.append(f"what {size_of(self.ddp.modules_buffers)} bytes of buffers take: rank 0 broadcasts them before each "
