@@ -44,7 +44,8 @@ static void add_task(cJSON *args, const struct ss_training_point *p, const struc
   const struct ss_task *task = &p->timetable.task[s->what];
   ss_json_add(args, SS_T("kind", ss_task_kind_name(task->kind)),
               SS_N("bytes", task->sent && task->period ? task->sent[s->iteration % task->period] : 0),
-              SS_N("priority", task->key), SS_N("waited_us", 1e6 * (s->start - s->submitted)));
+              SS_N("priority", task->key), SS_N("waited_us", 1e6 * (s->start - s->submitted)),
+              SS_N("slowed_us", 1e6 * ss_training_slowed(p, s)));
 }
 
 static bool print_span(const struct ss_training_point *p, size_t process, const struct ss_span *s, FILE *stream) {

@@ -47,8 +47,18 @@ bool ss_training_show(const struct ss_training_point *p, const struct ss_span *s
                                     .start = fmax(s->start, begin) - begin,
                                     .end = fmin(isfinite(s->end) ? s->end : end, end) - begin,
                                     .task = s->kind == SS_SPAN_TASK,
-                                    .channel = s->kind == SS_SPAN_TASK ? s->stream : 0};
+                                    .channel = s->kind == SS_SPAN_TASK ? s->stream : 0,
+                                    .slowed = s->kind == SS_SPAN_TASK ? ss_training_slowed(p, s) : 0};
   return out->end > out->start;
+}
+
+double ss_training_slowed(const struct ss_training_point *p, const struct ss_span *s) {
+  const struct ss_task *task = &p->timetable.task[s->what];
+  const struct ss_software *software = &p->system->concurrency.software;
+  const double copies = software->copy > 0 && task->dense ? 2 * (double)task->bytes / software->copy : 0;
+  const double takes = s->end - s->start, alone = task->seconds[s->iteration % task->period];
+  const double slowed = takes - alone - software->call - copies;
+  return isfinite(takes) && slowed > 1e-9 * takes ? slowed : 0; /* else what rounding leaves */
 }
 
 static const struct ss_setting *setting_of(const struct ss_training_point *p, const struct ss_task *task) {
@@ -102,10 +112,10 @@ static cJSON *spans_json(const struct ss_training_point *p) {
   for (size_t i = 0; i < p->result.spans; i++) {
     struct ss_training_shown shown;
     if (!ss_training_show(p, &p->result.span[i], &shown)) continue;
-    cJSON_AddItemToArray(list, ss_json_object(SS_T("lane", shown.task ? "channel" : "compute"),
-                                              SS_N("channel", shown.channel),
-                                              SS_T("kind", ss_shade_names[shown.shade]), SS_T("name", shown.name),
-                                              SS_N("start_s", shown.start), SS_N("end_s", shown.end)));
+    cJSON_AddItemToArray(
+        list, ss_json_object(SS_T("lane", shown.task ? "channel" : "compute"), SS_N("channel", shown.channel),
+                             SS_T("kind", ss_shade_names[shown.shade]), SS_T("name", shown.name),
+                             SS_N("start_s", shown.start), SS_N("end_s", shown.end), SS_N("slowed_s", shown.slowed)));
   }
   return list;
 }

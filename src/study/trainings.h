@@ -80,10 +80,14 @@ struct ss_training_shown {
   double start, end; /* s from the iteration's begin; what runs on beyond its end is cut there */
   bool task;         /* on a channel, else computed */
   uint32_t channel;  /* of a task */
+  double slowed;     /* s of a task; see ss_training_slowed */
 };
 /* False: nothing; the span lies elsewhere, or on another rank than the first. */
 bool ss_training_show(const struct ss_training_point *point, const struct ss_span *span,
                       struct ss_training_shown *out) SS_MUST_CHECK;
+
+/* How much longer than alone the span's task takes, s: it waits for links that others use, or for shared kernels. */
+double ss_training_slowed(const struct ss_training_point *point, const struct ss_span *span);
 
 /* "forward of lstm", "Algorithm 1", "prior of embedding" */
 void ss_training_part_name(const struct ss_training_point *point, enum ss_span_kind kind, uint32_t what, char *out,

@@ -830,6 +830,24 @@ def selecting_reads_the_whole_gradient(folder):
 
 
 @test
+def spans_say_what_sharing_links_costs(folder):
+    """Two channels over one card: both tasks are slowed, neither by more than the other's time; on one channel none is."""
+    system = {"name": "s", "sparse": "allgather", "dense": "allreduce", "schedule": "fifo", "bucket": 1}
+    modules = [{"name": name, "kind": "dense", "bytes": 4 << 20, "forward_s": 1e-6, "backward_s": 1e-6} for name in ("a", "b")]
+    table = {"name": "t", "kind": "embedding", "rows": 10000, "row_width": 64, "synth": {"lookups": 9000, "zipf": 0.2, "seed": 1},
+             "forward_s": 1e-6, "backward_s": 1e-6}
+    scenario = {"workload": {"name": "w", "modules": [table, *modules]}, "cluster": FLAT, "ranks": 4, "certain": True}
+    for channels in (None, [["dense"], ["gradient"]]):
+        said = {**system, **({"channels": channels} if channels else {})}
+        [point] = results(folder, {**scenario, "systems": [said]})
+        tasks = [span for span in point["spans"] if span["lane"] == "channel"]
+        slowed = {span["name"]: span["slowed_s"] for span in tasks}
+        whole = sum(t["time_s"] for t in point["tasks"])
+        assert tasks and all(0 <= s < whole for s in slowed.values()), slowed
+        assert (slowed["t"] > 1e-5 and max(slowed["a"], slowed["b"]) > 1e-5) if channels else not any(slowed.values()), (channels, slowed)
+
+
+@test
 def what_would_help_is_what_happens_then(folder):
     costs = {"interference": 0.3, "software": {"call": "100us", "copy": "2GB/s", "step": "1ms", "step_per_byte": 1e-10}}
     scenario = {**busy_scenario(busy_system(**costs)), "certain": False}
