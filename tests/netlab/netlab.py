@@ -11,14 +11,11 @@ import json
 import os
 import pathlib
 import re
-import shutil
-import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 
-from spaces import FIRST, IDLE_LEAST, ROOT, Shape, Spaces, busy_now, call, idle_since, verdict
+from spaces import FIRST, IDLE_LEAST, ROOT, Shape, Spaces, busy_now, call, idle_since, missing, run_lab, verdict
 
 GOAL = (0.05, 0.15)  # median, worst
 # Open MPI's yielding ranks ask again and again, and leave no CPU idle: here to yield is to sleep for 100 us, a sixth of
@@ -213,12 +210,7 @@ def run(arguments):
                 print(text, end="")
 
 
-def missing():
-    if os.geteuid() != 0:
-        return "namespaces need root"
-    for tool in ("ip", "tc", "chrt", "mpirun", "cc"):
-        if not shutil.which(tool):
-            return f"{tool} is not installed (Debian: iproute2 util-linux openmpi-bin gcc)"
+def unlaunched():
     if "Open MPI" not in call("mpirun", "--version", check=False).stdout:
         return "mpirun is not Open MPI's: how other launchers reach into namespaces is not known here"
     return None
@@ -252,18 +244,7 @@ def main():
     parser.add_argument("--eager", action="store_true", help="leave to Open MPI which messages are sent without asking")
     parser.add_argument("-o", metavar="FILE", help="write the table there instead of to standard output")
     arguments = parser.parse_args()
-    why = missing() or unfit(arguments)
-    if why:
-        print(f"netlab: {why}", file=sys.stderr)
-        return 3
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit(3))
-    try:
-        run(arguments)
-    except (RuntimeError, subprocess.TimeoutExpired) as reason:
-        print(f"netlab: {reason}", file=sys.stderr)
-        return 3
-    return 0
+    return run_lab("netlab", run, arguments, missing(mpirun="openmpi-bin", cc="gcc") or unlaunched() or unfit(arguments))
 
 
 if __name__ == "__main__":

@@ -6,8 +6,11 @@ import os
 import pathlib
 import re
 import resource
+import shutil
+import signal
 import statistics
 import subprocess
+import sys
 import typing
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -156,3 +159,27 @@ def verdict(points, alike, goal, off=lambda p: p["measured"] / p["predicted"] - 
                      f"(goal {goal[1]:.0%}). Of {pairs} pairs {apart} more than {DIFFERENT - 1:.0%} apart, {wrong} "
                      "came out the other way.")
     return lines, valid
+
+
+def missing(**tools):
+    """Why a lab cannot be here, which wants these programs of these packages, too; None: nothing is missing."""
+    if os.geteuid() != 0:
+        return "namespaces need root"
+    for tool in ("ip", "tc", "chrt", *tools):
+        if not shutil.which(tool):
+            return f"{tool} is not installed (Debian: {' '.join(['iproute2 util-linux', *tools.values()])})"
+    return None
+
+
+def run_lab(name, run, arguments, why):
+    """The status that a lab ends with: 0, or 3 where it cannot run (`why`) or broke. What ends it lets it clear up."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(3))
+    try:
+        if not why:
+            run(arguments)
+    except (RuntimeError, subprocess.TimeoutExpired) as reason:
+        why = reason
+    if why:
+        print(f"{name}: {why}", file=sys.stderr)
+    return 3 if why else 0

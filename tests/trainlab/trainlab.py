@@ -13,8 +13,6 @@ import json
 import os
 import pathlib
 import random
-import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -22,7 +20,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "netlab"))
-from spaces import IDLE_LEAST, Shape, Spaces, call, verdict  # noqa: E402
+from spaces import IDLE_LEAST, Shape, Spaces, call, missing, run_lab, verdict  # noqa: E402
 
 GOAL = (0.05, 0.15)  # median, worst
 # Frames as data centres have them: with packets of 1,500 B two cores carry no 500 Mbit/s of four ranks. A bucket of tbf holds
@@ -248,15 +246,6 @@ def tell(points, found, arguments, folder):
         print(text, end="")
 
 
-def missing():
-    if os.geteuid() != 0:
-        return "namespaces need root"
-    for tool in ("ip", "tc", "chrt"):
-        if not shutil.which(tool):
-            return f"{tool} is not installed (Debian: iproute2 util-linux)"
-    return None
-
-
 def main():
     parser = argparse.ArgumentParser(prog="./dev trainlab", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--program", default=str(ROOT / "build" / "sparsync"), help=argparse.SUPPRESS)
@@ -269,18 +258,7 @@ def main():
     parser.add_argument("--keep", metavar="FOLDER", help="leave what was measured there")
     parser.add_argument("-o", metavar="FILE", help="write the table there instead of to standard output")
     arguments = parser.parse_args()
-    why = missing()
-    if why:
-        print(f"trainlab: {why}", file=sys.stderr)
-        return 3
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit(3))
-    try:
-        run(arguments)
-    except (RuntimeError, subprocess.TimeoutExpired) as reason:
-        print(f"trainlab: {reason}", file=sys.stderr)
-        return 3
-    return 0
+    return run_lab("trainlab", run, arguments, missing())
 
 
 if __name__ == "__main__":
