@@ -172,6 +172,36 @@ def records_trainings(folder):
     assert points and all(p["exact"] for p in points), "bags are there to be pooled"
 
 
+CLOSES = """import sys, torch, torch.distributed as dist
+sys.path.insert(0, sys.argv[1])
+import capture_pytorch
+from torch import nn
+
+capture_pytorch.PATIENCE = 2
+dist.init_process_group("gloo")
+torch.set_num_threads(1)
+model = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Embedding(50, 4, sparse=True), nn.Linear(4, 1)))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+recorder = capture_pytorch.Recorder(model, optimizer, prefix="run", iterations=30)
+for step in range(20):
+    if step == (12 if dist.get_rank() == 1 else 19):
+        recorder.close()
+    optimizer.zero_grad()
+    model(torch.randint(50, (8,))).sum().backward()
+    optimizer.step()
+"""
+
+
+@test
+def a_rank_that_ends_before_others_says_so(folder):
+    """The others are in a collective of the training, which waits for it: without a word both would wait for ever."""
+    (folder / "closes.py").write_text(CLOSES)
+    done = subprocess.run([python_with_torch(), "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port",
+                           str(30000 + os.getpid() % 9999), "closes.py", str(HOOK.parent)], capture_output=True, text=True,
+                          timeout=tap.HANG, cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"})
+    assert done.returncode and "rank 1 ended recording after 7 iterations, and rank 0 has not" in done.stderr, done.stderr[-2000:]
+
+
 @test
 def trains_on_four_processes(folder):
     python, text = python_with_torch(), (ROOT / "docs" / "model.md").read_bytes() * 3

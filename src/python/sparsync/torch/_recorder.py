@@ -46,6 +46,7 @@ DTYPES = {torch.float16: "F16", torch.bfloat16: "BF16"}  # all else is recorded 
 FILES = {torch.int32: "I32", torch.int64: "I64", torch.float32: "F32", **DTYPES}
 WRAPPERS = ("module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 LOOKUPS = (nn.Embedding, nn.EmbeddingBag)
+PATIENCE = 120  # s that a rank waits for others to end their recording
 WAITING = 64 << 20  # bytes
 
 
@@ -662,6 +663,19 @@ class Recorder:
                 "empty": middle([sum(between(c[2], c[3]) for c in it.copies) for it in timed]) if copies else 0.0,
                 "sums": [[between(a, b) for a, b in it.sums] for it in timed], "weighted": sorted(self.capture.weighted)}
 
+    def _meet(self):
+        """All end behind the same step, or nobody goes on: a rank that trains on would wait for this one for ever."""
+        store, where = dist.distributed_c10d._get_default_store(), f"sparsync/{self.run}/"
+        store.set(f"{where}{self.rank}", str(self.capture.steps))
+        keys = [f"{where}{rank}" for rank in range(self.world)]
+        try:
+            store.wait(keys, datetime.timedelta(seconds=PATIENCE))
+        except RuntimeError:
+            self.capture.held = False
+            late = next((rank for rank, key in enumerate(keys) if not store.check([key])), "another")
+            raise ValueError(f"Recorder: rank {self.rank} ended recording after {self.capture.steps} iterations, and rank {late} has "
+                             f"not {PATIENCE} s later: close() belongs behind the same step on all ranks") from None
+
     def close(self):
         """Ends recording, on all ranks behind the same step. Writes the files, and joins them where rank 0 sees them all."""
         if self.done:
@@ -669,6 +683,8 @@ class Recorder:
         self.done = True
         for hook in self.always + self.hooks:
             hook.remove()
+        if self.world > 1:
+            self._meet()
         everyone = self._gather(self._mine())
         for rank, other in enumerate(everyone):
             for key, what in (("steps", "iterations"), ("passes", "backward passes an iteration")):
