@@ -1,5 +1,3 @@
-#include "schemes/offer.h"
-
 #include "base/json_text.h"
 #include "schemes/scheme.h"
 

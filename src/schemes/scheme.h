@@ -9,10 +9,26 @@
  * tests/cli/test_scheme_values.py reads and holds against the program. */
 #pragma once
 
-#include "schemes/offer.h"
+#include "schemes/setting.h"
 
 struct ss_cluster;
 struct ss_run;
+
+/* Who offers a scheme to somebody who trains with PyTorch: a library that is installed and called. The training
+ * script of a paper is none. */
+struct ss_offer {
+  char by[32];   /* "": nobody */
+  char how[160]; /* what is called, or set */
+  char url[160]; /* where that is said */
+};
+
+/* A scheme's table ends without a choice and an offer; the first that fits holds. One by "" excludes. */
+struct ss_offered {
+  const char *option,
+      *choice; /* settings whose option stands at that choice, of a flag "true" or "false"; NULL: all */
+  enum ss_hierarchy hierarchy; /* and this alone */
+  struct ss_offer offer;
+};
 
 /* What a scheme sends, and with it what ranks end with. */
 enum ss_content {
@@ -29,7 +45,7 @@ struct ss_scheme {
   const char *name, *summary;
   const char *source;               /* paper, section */
   const struct ss_option *options;  /* NULL: none */
-  const struct ss_offered *offered; /* to PyTorch, and by whom (schemes/offer.h); NULL: nobody */
+  const struct ss_offered *offered; /* to PyTorch, and by whom; NULL: nobody */
   enum ss_content content;
   size_t state_size, rank_state_size; /* B kept from iteration to iteration, of all ranks together and of each */
   struct ss_traits traits;
@@ -62,3 +78,8 @@ static inline bool ss_scheme_estimates(const struct ss_scheme *scheme) {
 static inline bool ss_scheme_model_parallel(const struct ss_scheme *scheme) {
   return scheme->content == SS_SENDS_TABLE;
 }
+
+/* Who offers the scheme as it is set; NULL: nobody. */
+const struct ss_offer *ss_setting_offer(const struct ss_setting *setting);
+/* {"by", "how", "url"}, the caller's; NULL, or one by "": null. */
+struct cJSON *ss_offer_json(const struct ss_offer *offer);

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "schemes/offer.h"
+#include "schemes/scheme.h"
 #include "schemes/select.h"
 #include "schemes/simulate.h"
 
