@@ -317,25 +317,30 @@ static bool choose_some(struct plan *p) {
   return any;
 }
 
+/* All that happens at this instant without a turn of a channel or a shared kernel that starts. */
+static void let_happen(struct plan *p) {
+  const bool shared = p->in->concurrency->shared_kernels;
+  for (bool any = true; any;) {
+    any = false;
+    for (uint32_t i = 0; i < p->lanes; i++) any = communicate(p, &p->lane[i]) || any;
+    set_speed(p);
+    for (uint32_t i = 0; i < p->streams; i++) any = end_some(p, &p->stream[i]) || any;
+    for (uint32_t i = 0; i < p->streams && !shared; i++) any = start_some(p, i) || any;
+    if (shared && p->plays > 0 && reference_next() <= p->now) reference_go(p->now), any = true;
+  }
+}
+
 /* All that happens at this instant. */
 static void settle(struct plan *p) {
   const double cycle = p->in->concurrency->software.cycle;
   while (cycle > 0 && p->tick < p->now) p->tick = (double)++p->ticks * cycle;
-  const bool shared = p->in->concurrency->shared_kernels;
   bool started;
   do {
-    do {
-      for (bool any = true; any;) {
-        any = false;
-        for (uint32_t i = 0; i < p->lanes; i++) any = communicate(p, &p->lane[i]) || any;
-        set_speed(p);
-        for (uint32_t i = 0; i < p->streams; i++) any = end_some(p, &p->stream[i]) || any;
-        for (uint32_t i = 0; i < p->streams && !shared; i++) any = start_some(p, i) || any;
-        if (shared && p->plays > 0 && reference_next() <= p->now) reference_go(p->now), any = true;
-      }
-    } while (choose_some(p));
+    do let_happen(p);
+    while (choose_some(p));
     started = false;
-    for (uint32_t i = 0; i < p->streams && shared; i++) started = start_some(p, i) || started;
+    for (uint32_t i = 0; i < p->streams && p->in->concurrency->shared_kernels; i++)
+      started = start_some(p, i) || started;
   } while (started);
 }
 
