@@ -1,12 +1,5 @@
 #include "base/csv.h"
 
-#include "base/list.h"
-#include "base/memory.h"
-
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* What a record ends in. */

@@ -6,11 +6,7 @@
  * Every record has as many fields as the first. */
 #pragma once
 
-#include "base/error.h"
-
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "base/base.h"
 
 /* The longest record, in bytes; no table has such. */
 enum { SS_RECORD_MAX = 1 << 20 };

@@ -1,16 +1,9 @@
 #include "base/data.h"
 
-#include "base/list.h"
-#include "base/memory.h"
 #include "places.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -5,8 +5,6 @@
 
 #include "base/json.h"
 
-#include <stddef.h>
-
 /* ROOT into `root`, and in words why that one. */
 bool ss_data_root(char *root, size_t size, const char **why, struct ss_error *error) SS_MUST_CHECK;
 

@@ -1,7 +1,4 @@
-#include "base/error.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "base/base.h"
 
 size_t ss_utf8_size(const char *text, size_t length) {
   const unsigned char *bytes = (const unsigned char *)text;

@@ -1,10 +1,6 @@
 #include "base/estimate.h"
 
-#include "base/memory.h"
 #include "base/units.h"
-
-#include <stdarg.h>
-#include <stdio.h>
 
 uint64_t ss_estimate_mul(uint64_t a, uint64_t b) {
   uint64_t product;

@@ -1,9 +1,7 @@
 /* Memory that a computation is about to take, held against what may be taken: before any of it is. */
 #pragma once
 
-#include "base/error.h"
-
-#include <stdint.h>
+#include "base/base.h"
 
 /* a*b and a+b; UINT64_MAX where that does not fit: no machine has as much. */
 uint64_t ss_estimate_mul(uint64_t a, uint64_t b);

@@ -3,9 +3,6 @@
 #include "base/json_text.h"
 
 #include <cjson/cJSON.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 const struct ss_field_spec ss_name_field = {NULL, NULL, SS_IS_NAME};
 const struct ss_field_spec ss_texts_forms[] = {

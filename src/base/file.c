@@ -1,16 +1,9 @@
 #include "base/file.h"
 
-#include "base/list.h"
-#include "base/memory.h"
 #include "base/temporary.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,11 +1,7 @@
 /* Files: mapped read-only, and written whole or not at all. */
 #pragma once
 
-#include "base/error.h"
-
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "base/base.h"
 
 /* This process is one command: "-" is its standard input or output, and what it has read is no place for its outputs.
  * Without this call, before threads begin, "-" is refused and files may be read and replaced as often as one likes:

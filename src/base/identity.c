@@ -3,8 +3,6 @@
 #include "base/units.h"
 
 #include <cjson/cJSON.h>
-#include <stdlib.h>
-#include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -1,9 +1,7 @@
 /* What stands for all that decides something: a hash of the JSON that says it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 struct cJSON;
 

@@ -2,15 +2,6 @@
 
 #include "base/file.h"
 #include "base/json_text.h"
-#include "base/list.h"
-#include "base/memory.h"
-
-#include <ctype.h>
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- documents ------------------------------------------------------------------------------------------- */
 

@@ -8,12 +8,8 @@
  * byte order mark is skipped. */
 #pragma once
 
-#include "base/error.h"
 #include "base/suggest.h"
 #include "base/units.h"
-
-#include <stddef.h>
-#include <stdint.h>
 
 struct cJSON;
 struct ss_arena;

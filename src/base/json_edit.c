@@ -1,11 +1,7 @@
 #include "base/json_internal.h"
 
 #include "base/json_text.h"
-#include "base/memory.h"
 #include "base/units.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 struct path {
   char *steps[SS_PATH_STEPS];

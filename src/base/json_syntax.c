@@ -4,10 +4,6 @@
 #include "base/json_internal.h"
 
 #include <cjson/cJSON.h>
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { LONGEST_NUMBER = 63 };
 

@@ -1,12 +1,6 @@
 #include "base/json_text.h"
 
-#include "base/memory.h"
-
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 char *ss_json_text(const cJSON *tree, bool formatted) {
   char *text = formatted ? cJSON_Print(tree) : cJSON_PrintUnformatted(tree);

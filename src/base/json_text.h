@@ -1,9 +1,7 @@
 /* JSON as text, and fields that may be null. */
 #pragma once
 
-#include "base/error.h"
-
-#include <stdio.h>
+#include "base/base.h"
 
 struct cJSON;
 

@@ -1,8 +1,4 @@
-#include "base/list.h"
-
-#include "base/memory.h"
-
-#include <stdlib.h>
+#include "base/base.h"
 
 void *ss_list_grow(void *list, size_t *capacity, size_t needed, size_t size) {
   enum { LEAST = 8 };

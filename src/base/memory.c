@@ -1,7 +1,5 @@
-#include "base/memory.h"
+#include "base/base.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 enum { ALIGNMENT = 64, FIRST_BLOCK = 64 << 10, LARGEST_DOUBLING = 64 << 20 };

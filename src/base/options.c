@@ -1,12 +1,6 @@
 #include "base/options.h"
 
-#include "base/list.h"
-#include "base/memory.h"
 #include "base/suggest.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- values ------------------------------------------------------------------------------------------------ */
 

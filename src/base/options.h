@@ -8,8 +8,6 @@
 
 #include "base/units.h"
 
-#include <stdio.h>
-
 enum ss_option_takes {
   SS_TAKES_NOTHING,  /* bool: becomes true */
   SS_TAKES_TEXT,     /* const char *: a pointer into argv */

@@ -1,10 +1,7 @@
 #include "base/spool.h"
 
 #include "base/file.h"
-#include "base/memory.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* A stream is a chain of blocks. The file has full ones alone: each begins with the number of the stream's next

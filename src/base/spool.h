@@ -2,10 +2,7 @@
  * has no name and goes with the process. Memory does not grow with what is written. */
 #pragma once
 
-#include "base/error.h"
-
-#include <stdint.h>
-#include <stdio.h>
+#include "base/base.h"
 
 struct ss_spool_stream;
 

@@ -1,9 +1,5 @@
 #include "base/suggest.h"
 
-#include <ctype.h>
-#include <stdio.h>
-#include <string.h>
-
 void ss_append(char *text, size_t size, const char *format, ...) {
   const size_t used = strlen(text);
   va_list arguments;

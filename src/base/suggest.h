@@ -1,7 +1,7 @@
 /* Words in messages: lists of them, and the known name that is nearest to one that is not known. */
 #pragma once
 
-#include "base/error.h"
+#include "base/base.h"
 
 /* Appends to the text, as far as it has room. */
 void ss_append(char *text, size_t size, const char *format, ...) SS_PRINTF(3, 4);

@@ -1,13 +1,10 @@
 #include "base/temporary.h"
 
-#include <limits.h>
+#include "base/base.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 /* A handler may neither lock nor allocate: slots are fixed, and are read only while their flag stands. */

@@ -1,11 +1,6 @@
 #include "base/units.h"
 
-#include <ctype.h>
 #include <locale.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* A unit is `times / over` base units. Both are exact, so that "10us" is the double nearest to 1e-5, which 10 * 1e-6
  * is not. */

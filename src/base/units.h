@@ -9,10 +9,7 @@
  * Spaces may stand between number and unit. */
 #pragma once
 
-#include "base/error.h"
-
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 enum ss_dimension { SS_NUMBER, SS_RATIO, SS_TIME, SS_BYTES, SS_RATE };
 

@@ -1,7 +1,5 @@
 #include "base/watcher.h"
 
-#include <math.h>
-
 static void advance(void *context, size_t steps, double work, double whole) {
   struct ss_watched_step *step = context;
   (void)steps; /* they are not those of the longer computation */

@@ -1,7 +1,7 @@
 /* Somebody who is told how far a long computation is, say a progress bar, and who may end it. */
 #pragma once
 
-#include "base/error.h"
+#include "base/base.h"
 
 /* Calls come one at a time, from any thread; only `stops` may be asked by several at once. A function that is NULL is
  * not called. */

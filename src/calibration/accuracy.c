@@ -1,11 +1,7 @@
 #include "calibration/accuracy.h"
 
-#include "base/memory.h"
-
 #include <gsl/gsl_sort_double.h>
 #include <gsl/gsl_statistics_double.h>
-#include <math.h>
-#include <stdlib.h>
 
 /* Groups of fewer times say little of their distribution. Sizes are left out by powers of SIZES_LEFT_OUT. */
 enum { LEAST_TIMES = 3, LEAVES_MAX = 64, FOLDS = 5, SIZES_LEFT_OUT = 16 };

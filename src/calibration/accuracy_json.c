@@ -3,12 +3,8 @@
 
 #include "base/data.h"
 #include "base/json_text.h"
-#include "base/memory.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* --- pooled errors ------------------------------------------------------------------------------------------- */
 

@@ -1,14 +1,8 @@
 #include "calibration/calibrated.h"
 
 #include "base/json_text.h"
-#include "base/memory.h"
 
 #include <cjson/cJSON.h>
-#include <ctype.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 const char *ss_date_text(char *buffer, size_t size) {

@@ -1,12 +1,5 @@
 #include "calibration/problem.h"
 
-#include "base/memory.h"
-
-#include <assert.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ROUNDS: times costs are fitted and observations played again; MORE of those of ways. */
 enum { ROUNDS = 4, MORE = 8 };
 static const double DECISIVE = 10, EXACT = 1e-6, MARGIN = 1e-6;

@@ -1,10 +1,5 @@
 #include "calibration/line_pieces.h"
 
-#include "base/memory.h"
-
-#include <math.h>
-#include <stdlib.h>
-
 enum { LEAST_SAMPLES = 4, COSTS_OF_A_PIECE = 4 /* start, elements, bytes, and where it ends */ };
 
 struct part {

@@ -1,14 +1,5 @@
 /* Logs of nccl-tests and OSU's benchmarks: runs, one after the other, each with heads and rows. */
-#include "base/list.h"
-#include "base/memory.h"
 #include "calibration/observations.h"
-
-#include <ctype.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { LINE = 4096, WORDS = 64, RANKS = 65536, HOST = 64, BLOCK = 4 /* time algbw busbw #wrong */ };
 

@@ -2,10 +2,6 @@
 
 #include "sim/collectives/tuner.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 const char *const ss_cost_kind_names[SS_COST_KINDS] = {
     "between nodes",   "exchanges",      "inside nodes",    "memory",         "stream",
     "calls in LL",     "calls in LL128", "calls in Simple", "rings in LL",    "rings in LL128",

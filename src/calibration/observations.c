@@ -1,14 +1,5 @@
 #include "calibration/observations.h"
 
-#include "base/list.h"
-#include "base/memory.h"
-
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 bool ss_reading_suppose(const struct ss_reading *reading, enum ss_collective collective, struct ss_observation *one,
                         struct ss_error *error) {
   const char *algorithm = NULL;

@@ -6,8 +6,6 @@
 #include "base/notice.h"
 #include "sim/collectives/patterns.h"
 
-#include <stddef.h>
-
 /* RANKS: an exchange among more is more messages than can be played again and again. */
 enum { SS_OBSERVATIONS_MAX = 4096, SS_OBSERVATION_RANKS = 4096 };
 

@@ -1,9 +1,5 @@
 #include "calibration/problem.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* A piece has at least SIZES sizes; at most CHOICES boundaries are tried at a time. */
 enum { FOLDS = 5, MOVES = 8, SIZES = 4, CHOICES = 24 };
 static const double CAP = 4, RESOLUTION = 1e-4;

@@ -2,7 +2,6 @@
  * this room: fit.c fits costs to it, pieces.c makes designs of it and finds the pieces. */
 #pragma once
 
-#include "base/memory.h"
 #include "calibration/fit.h"
 
 enum { SS_FIT_PRIORS = 4 * SS_COST_KINDS };

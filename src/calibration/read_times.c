@@ -1,15 +1,8 @@
 /* Files of times: tables, CSV with a head such as published measurements come in; anything else is a log (log.c). */
 #include "base/csv.h"
-#include "base/list.h"
-#include "base/memory.h"
 #include "base/suggest.h"
 #include "calibration/observations.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 static const size_t LARGEST = (size_t)64 << 20;

@@ -1,16 +1,11 @@
 #include "calibration/robust.h"
 
 #include "base/gsl.h"
-#include "base/memory.h"
 
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_linalg.h>
 #include <gsl/gsl_sort_double.h>
 #include <gsl/gsl_statistics_double.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* LONG, SHORT: most times that weights are found anew. RIDGE: keeps what cannot be told apart solvable. */
 /* BEGIN: the deviation of times before it is known. */

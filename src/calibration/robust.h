@@ -6,9 +6,7 @@
  * weight is an outlier. A cost that would come out below 0 is held at 0. */
 #pragma once
 
-#include "base/error.h"
-
-#include <stddef.h>
+#include "base/base.h"
 
 /* What is supposed of a cost before anything is measured, and gives way to times that tell it: cost[of] is `value`,
  * or `value` * cost[like], give or take a factor of e^spread (a standard deviation). */

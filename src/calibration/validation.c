@@ -1,11 +1,6 @@
 #include "calibration/validation.h"
 
-#include "base/memory.h"
 #include "base/watcher.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 static const double DIFFER = 1.5;
 

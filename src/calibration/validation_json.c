@@ -3,15 +3,10 @@
 #include "calibration/validation.h"
 
 #include "base/json_text.h"
-#include "base/memory.h"
 
 #include <cjson/cJSON.h>
 #include <gsl/gsl_sort_double.h>
 #include <gsl/gsl_statistics_double.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { LINES_MAX = 256 };
 

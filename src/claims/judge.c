@@ -1,17 +1,12 @@
 /* Verdicts. */
 #include "claims/claims.h"
 
-#include "base/memory.h"
 #include "base/watcher.h"
 #include "query/cache.h"
 #include "query/pick.h"
 #include "query/verdict.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* What a claim's file says of an estimated input. */
 struct estimate {

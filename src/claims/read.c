@@ -2,16 +2,8 @@
 #include "claims/claims.h"
 
 #include "base/data.h"
-#include "base/list.h"
-#include "base/memory.h"
 #include "query/cache.h"
 #include "query/pick.h"
-
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 const char *const ss_claim_verdicts[] = {"reproduced",
                                          "reproduced, depends on estimate",

@@ -2,7 +2,6 @@
 #include "base/file.h"
 #include "base/identity.h"
 #include "base/json_text.h"
-#include "base/memory.h"
 #include "cli/command.h"
 #include "query/answers.h"
 #include "query/calibrate_request.h"
@@ -11,11 +10,6 @@
 #include "share/share.h"
 
 #include <cjson/cJSON.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #ifdef SS_HAVE_MPI
 #include "exec/ping.h"

@@ -1,13 +1,9 @@
 /* CI regression: simulation against the exact closed forms, and scenarios against their own expectations. */
 #include "base/data.h"
 #include "base/file.h"
-#include "base/list.h"
 #include "cli/command.h"
 #include "query/answers.h"
 #include "report/checks.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 enum { JUNIT = SS_MARKDOWN + 1 };
 static const char *const formats[] = {"table", "json", "csv", "markdown", "junit", NULL};

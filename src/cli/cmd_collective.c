@@ -12,12 +12,7 @@
 #include "sim/collectives/tuner.h"
 #include "study/ranges.h"
 
-#include <assert.h>
 #include <cjson/cJSON.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 struct arguments {
   struct ss_call call;

@@ -1,9 +1,6 @@
 /* Schemes run for real, by the processes of mpirun. */
 #include "cli/command.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #ifdef SS_HAVE_MPI
 
 #include "base/estimate.h"
@@ -16,8 +13,6 @@
 
 #include <cjson/cJSON.h>
 #include <gsl/gsl_sort_double.h>
-#include <inttypes.h>
-#include <math.h>
 
 #endif
 

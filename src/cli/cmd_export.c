@@ -2,8 +2,6 @@
 #include "cli/command.h"
 #include "library/request.h"
 
-#include <string.h>
-
 static bool export_goal(struct ss_call *call, struct ss_error *error) {
   if (!call->output)
     return ss_fail(error, SS_BAD_INPUT, "say where to write the schedule with -o FILE (- for standard output)");

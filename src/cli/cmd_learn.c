@@ -1,6 +1,5 @@
 /* Does training still learn? A small model on a real text, its gradients added up by the schemes' own code. */
 #include "base/file.h"
-#include "base/memory.h"
 #include "cli/command.h"
 #include "exec/launch.h"
 #include "query/answers.h"

@@ -11,9 +11,6 @@
 #include "study/scenario_fields.h"
 
 #include <cjson/cJSON.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *const things[] = {"schemes", "costs",   "clusters", "devices",   "libraries", "workloads",
                                      "systems", "figures", "claims",   "scenarios", "schemas",   NULL};

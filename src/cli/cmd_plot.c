@@ -9,8 +9,6 @@
 #include "study/rounds.h"
 
 #include <cjson/cJSON.h>
-#include <limits.h>
-#include <string.h>
 
 struct arguments {
   struct ss_call call;

@@ -8,8 +8,6 @@
 #include "study/plan.h"
 
 #include <cjson/cJSON.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* --- texts -------------------------------------------------------------------------------------------------- */

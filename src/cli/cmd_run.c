@@ -10,9 +10,6 @@
 
 #include <cjson/cJSON.h>
 #include <signal.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -6,8 +6,6 @@
 #include "trace/measure/extrapolate.h"
 
 #include <cjson/cJSON.h>
-#include <inttypes.h>
-#include <math.h>
 
 enum { TARGETS_MAX = 256 };
 

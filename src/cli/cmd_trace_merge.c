@@ -1,4 +1,3 @@
-#include "base/memory.h"
 #include "cli/command.h"
 #include "trace/make/merge_traces.h"
 

@@ -3,8 +3,6 @@
 #include "base/data.h"
 #include "base/file.h"
 #include "base/json_text.h"
-#include "base/list.h"
-#include "base/memory.h"
 #include "base/suggest.h"
 #include "exec/launch.h"
 #include "library/request.h"
@@ -14,9 +12,6 @@
 
 #include <cjson/cJSON.h>
 #include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

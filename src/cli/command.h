@@ -6,9 +6,6 @@
 #include "report/flat.h"
 #include "study/study.h"
 
-#include <limits.h>
-#include <math.h>
-
 struct ss_answer;
 
 enum ss_format { SS_TABLE, SS_JSON, SS_CSV, SS_MARKDOWN /* what SS_TABLE has, as Markdown */ };

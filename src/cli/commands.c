@@ -1,7 +1,5 @@
 #include "cli/command.h"
 
-#include <string.h>
-
 static const struct ss_command trace = {
     .name = "trace",
     .summary = "make, join and measure sparsity traces",

@@ -4,10 +4,7 @@
 #include "base/temporary.h"
 #include "cli/command.h"
 
-#include <limits.h>
 #include <malloc.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { COMMANDS_MAX = 32 };
 

@@ -1,14 +1,9 @@
 #include "cost/crossings.h"
 
 #include "base/gsl.h"
-#include "base/list.h"
-#include "base/memory.h"
 
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_roots.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* A position with costs. */
 struct probe {

@@ -5,10 +5,7 @@
  * changes between neighbouring probes cancel and are not seen. */
 #pragma once
 
-#include "base/error.h"
-
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 struct ss_crossover_search {
   double low, high; /* of the axis, low > 0 */

@@ -5,9 +5,6 @@
 #include "schemes/simulate.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 const struct ss_axis ss_axes[SS_OVERS] = {
     [SS_OVER_DENSITY] = {"density", SS_RATIO, 1e-4, 1},

@@ -1,11 +1,6 @@
 #include "cost/form_grid.h"
 
-#include "base/list.h"
 #include "sim/collectives/collectives.h"
-
-#include <assert.h>
-#include <math.h>
-#include <stdlib.h>
 
 enum { NETWORKS_MAX = 32 };
 

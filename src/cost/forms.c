@@ -1,7 +1,6 @@
 #include "cost/forms.h"
 
 #include "base/json_text.h"
-#include "base/memory.h"
 
 #include "base/data.h"
 #include "base/units.h"
@@ -9,11 +8,6 @@
 #include "schemes/registry.h"
 
 #include <cjson/cJSON.h>
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *const patterns[] = {"ring", "exchange", "doubling", "halving", "servers", NULL};
 static const struct ss_field_spec values[] = {{NULL, NULL, SS_IS_TEXT},

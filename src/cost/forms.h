@@ -2,7 +2,6 @@
 #pragma once
 
 #include "base/json.h"
-#include "base/memory.h"
 #include "cost/formula.h"
 #include "schemes/scheme.h"
 

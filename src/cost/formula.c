@@ -1,13 +1,7 @@
 #include "cost/formula.h"
 
-#include "base/memory.h"
-
-#include <math.h>
 #include <muParserDLL.h>
 #include <pthread.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 
 /* What the parser sees: the symbols, and those that follow from them. */
 struct values {

@@ -13,10 +13,7 @@
  *   ceil, floor, and what muParser has (log2, min, max, sqrt, ...). */
 #pragma once
 
-#include "base/error.h"
-
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 struct ss_symbols {
   double P, alpha, beta;

@@ -3,10 +3,6 @@
 #include "cost/forms.h"
 #include "trace/measure/rank_sets.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* --- what the union of ranks holds ----------------------------------------------------------------------- */
 
 /* The bits that were not set before, of [from, to]. */

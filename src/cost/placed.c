@@ -3,9 +3,6 @@
 #include "base/units.h"
 #include "schemes/simulate.h"
 
-#include <math.h>
-#include <string.h>
-
 static double takes(struct ss_link link, struct ss_cost_parts p) {
   return p.startups * link.alpha + p.bytes * link.beta;
 }

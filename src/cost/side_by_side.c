@@ -7,8 +7,6 @@
 #include "schemes/simulate.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <string.h>
 
 /* Servers and aggregators that nobody asked for are none. */
 static bool holds(const struct ss_supposition *c, const struct ss_cost *cost, const struct ss_symbols *s, bool *out,

@@ -4,8 +4,6 @@
 #include "cost/forms.h"
 #include "machine/cluster.h"
 
-#include <math.h>
-
 struct cJSON;
 
 enum ss_gamma_kind { SS_GAMMA_RANDOM, SS_GAMMA_FULL, SS_GAMMA_NONE, SS_GAMMA_LIST };

@@ -1,8 +1,6 @@
 /* The ways in which messages of unlike lengths travel, and what each makes of a form. */
 #include "cost/forms.h"
 
-#include <stdio.h>
-
 /* What telling sizes adds for each building block (docs/model.md, "Closed forms"). */
 enum { GATHERS = 3, EXCHANGE = 4 }; /* so many are gathers, which come first */
 const char *const ss_cost_steps[] = {

@@ -3,8 +3,6 @@
 #include "exec/launch.h"
 #include "exec/waiting.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

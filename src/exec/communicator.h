@@ -5,9 +5,7 @@
  * (ss_communicator_agree); a failure in the middle of one ends them all (ss_communicator_abort). */
 #pragma once
 
-#include "base/error.h"
-
-#include <stdint.h>
+#include "base/base.h"
 
 struct ss_communicator {
   uint32_t rank, size; /* this process, and how many there are; 1 when started without mpirun */

@@ -4,8 +4,6 @@
 #include "exec/waiting.h"
 
 #include <gsl/gsl_statistics_double.h>
-#include <stdio.h>
-#include <string.h>
 
 struct execution {
   const struct ss_communicator *comm;

@@ -1,8 +1,5 @@
 #include "exec/launch.h"
 
-#include <stddef.h>
-#include <stdlib.h>
-
 /* What launchers tell the processes of MPI that they start. (SLURM_PROCID does not belong here: a batch script has it
  * too.) */
 static const struct {

@@ -2,8 +2,7 @@
  * to start MPI to know. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/base.h"
 
 struct ss_launch {
   bool several;  /* there are others, or there may be: */

@@ -1,12 +1,7 @@
 #include "exec/mpi_player.h"
 
-#include "base/list.h"
 #include "base/random.h"
 #include "exec/waiting.h"
-
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* What a receiver is told of each chunk before its payload comes. */
 struct header {

@@ -1,11 +1,9 @@
 #include "exec/ping.h"
 
-#include "base/memory.h"
 #include "exec/waiting.h"
 
 #include <gsl/gsl_statistics_double.h>
 #include <mpi.h>
-#include <stdlib.h>
 
 enum { LEAST = 3 }; /* repeats, however long they take */
 

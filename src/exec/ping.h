@@ -4,8 +4,6 @@
 
 #include "exec/communicator.h"
 
-#include <stddef.h>
-
 enum { SS_PING_REPEATS_MAX = 1001 };
 
 struct ss_ping {

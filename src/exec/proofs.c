@@ -3,11 +3,6 @@
 #include "exec/waiting.h"
 #include "tensor/topk.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* --- by sums ------------------------------------------------------------------------------------------------ */
 
 static bool equal(const float *a, const float *b, uint64_t n) {

@@ -1,13 +1,8 @@
 #include "base/file.h"
-#include "base/memory.h"
 #include "chakra.pb-c.h" /* written by protoc-c */
 #include "export/format.h"
 #include "study/study.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Readers take any text; this is what Chakra's own converter writes. */

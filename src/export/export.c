@@ -1,16 +1,11 @@
 #include "export/format.h"
 
 #include "base/file.h"
-#include "base/memory.h"
 #include "schemes/simulate.h"
 #include "study/compute.h"
 #include "study/study.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 /* --- which format ------------------------------------------------------------------------------------------- */

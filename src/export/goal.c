@@ -1,10 +1,6 @@
 #include "base/file.h"
-#include "base/memory.h"
 #include "export/format.h"
 #include "study/study.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 static char *add_number(char *to, uint64_t number) {
   char digits[20];

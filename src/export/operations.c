@@ -1,10 +1,5 @@
 #include "export/operations.h"
 
-#include "base/memory.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 /* The last operations of a port or of the compute stream: who requires them requires all before them as well. */
 enum { ENDS = 8 };
 struct ends {

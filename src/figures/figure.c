@@ -3,7 +3,6 @@
 #include "figures/records.h"
 #include "figures/rounds_drawing.h"
 
-#include "base/memory.h"
 #include "base/notice.h"
 #include "base/watcher.h"
 #include "query/cache.h"
@@ -11,9 +10,6 @@
 #include "query/pick.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- reading ------------------------------------------------------------------------------------------------ */
 

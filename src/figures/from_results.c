@@ -5,8 +5,6 @@
 #include "query/field.h"
 
 #include <cjson/cJSON.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void add_axis(cJSON *panel, const char *name, const char *field, const char *labelled) {
   const struct ss_known_field *k = ss_known_field(labelled);

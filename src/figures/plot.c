@@ -2,13 +2,8 @@
 
 #include "base/csv.h"
 #include "base/file.h"
-#include "base/list.h"
 
-#include <errno.h>
-#include <math.h>
 #include <spawn.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

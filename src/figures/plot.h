@@ -5,10 +5,7 @@
  * Without gnuplot the table can still be written. */
 #pragma once
 
-#include "base/error.h"
-#include "base/memory.h"
-
-#include <stdio.h>
+#include "base/base.h"
 
 enum ss_plot_kind {
   SS_PLOT_LINES, /* y over x, a line a series */

@@ -3,10 +3,6 @@
 #include "figures/plot_text.h"
 #include "figures/rounds_drawing.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { TIC_LETTERS = 24 };
 static const double letter = 5.9; /* mean width at 8 points */
 

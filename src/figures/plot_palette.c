@@ -2,10 +2,6 @@
 
 #include "figures/plot.h"
 
-#include <ctype.h>
-#include <stdbool.h>
-#include <string.h>
-
 /* By style. A scheme, the systems that are it, and what papers call it, without marks between letters; those that one
  * figure compares have colours of their own, and traces never stand beside schemes. */
 enum { NAMES_MAX = 10, OWN = 16 };

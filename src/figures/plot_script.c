@@ -6,13 +6,7 @@
 
 #include "base/data.h"
 #include "base/file.h"
-#include "base/memory.h"
 #include "figures/plot_text.h"
-
-#include <limits.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { COLUMN = 317, PAGE = 672 };                        /* 3.3 and 7 inches */
 static const double big_letter = 7.1, small_letter = 5.1; /* mean widths at 9 and 6.5 points */

@@ -1,14 +1,9 @@
 #include "figures/records.h"
 
-#include "base/memory.h"
 #include "base/units.h"
 #include "query/field.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- what is known of fields --------------------------------------------------------------------------------- */
 

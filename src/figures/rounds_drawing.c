@@ -5,9 +5,6 @@
 #include "query/field.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { ROUNDS_MAX = 64, WIDTHS = 6 };
 /* 1/96 inch: a page; labels beside lanes; the narrowest round; a small letter */

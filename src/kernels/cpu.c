@@ -6,11 +6,7 @@
 #include "tensor/topk.h"
 #include "tensor/wire.h"
 
-#include <math.h>
 #include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

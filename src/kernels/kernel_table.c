@@ -4,8 +4,6 @@
 #include "tensor/parts.h"
 #include "tensor/sketch.h"
 
-#include <string.h>
-
 /* --- what follows from an input --------------------------------------------------------------------------- */
 
 /* The rows of hashed part 0, and what part[0] has of them. */

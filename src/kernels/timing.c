@@ -1,10 +1,8 @@
 #include "kernels/timing.h"
 
-#include "base/memory.h"
 #include "tensor/hash.h"
 
 #include <gsl/gsl_statistics_double.h>
-#include <string.h>
 
 enum { OPERANDS = 4, PARTS = 16, BLOCK = 256 };
 

@@ -2,10 +2,6 @@
 
 #include "base/random.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { PAD = 0 };
 
 /* Streams of random numbers. */

@@ -8,11 +8,8 @@
  * padding: it is never read, predicted or drawn. Everything random is a function of seed, step and rank. */
 #pragma once
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/base.h"
 #include "tensor/chunk.h"
-
-#include <stdint.h>
 
 enum { SS_TABLE_INPUT, SS_TABLE_OUTPUT, SS_TABLES };
 

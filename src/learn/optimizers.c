@@ -1,10 +1,5 @@
 #include "learn/optimizers.h"
 
-#include "base/memory.h"
-
-#include <math.h>
-#include <stdlib.h>
-
 const char *const ss_optimizer_names[] = {[SS_SGD] = "sgd", [SS_ADAGRAD] = "adagrad", [SS_ADAM] = "adam", NULL};
 
 static const double beta1 = 0.9, beta2 = 0.999, adam_epsilon = 1e-8, adagrad_epsilon = 1e-10;

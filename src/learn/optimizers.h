@@ -6,9 +6,7 @@
  * it, also when that part is empty. */
 #pragma once
 
-#include "base/error.h"
-
-#include <stdint.h>
+#include "base/base.h"
 
 enum ss_optimizer_kind { SS_SGD, SS_ADAGRAD, SS_ADAM };
 extern const char *const ss_optimizer_names[]; /* by kind, NULL-terminated */

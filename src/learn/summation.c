@@ -1,12 +1,5 @@
 #include "learn/summation.h"
 
-#include "base/list.h"
-
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* --- what schemes are fit ------------------------------------------------------------------------------- */
 
 static bool by_elements(const struct ss_summation *a) {

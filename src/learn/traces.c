@@ -1,11 +1,5 @@
 #include "learn/traces.h"
 
-#include "base/list.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* --- texts --------------------------------------------------------------------------------------------------- */
 
 bool ss_learn_check(const struct ss_trace *trace, uint32_t ranks, uint64_t batch, struct ss_error *error) {

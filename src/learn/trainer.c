@@ -2,10 +2,6 @@
 
 #include "tensor/coalesce.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Of one rank, in odd or even steps. */
 struct ss_learn_memory {
   struct ss_arena arena; /* what outlives the pass */

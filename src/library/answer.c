@@ -1,11 +1,8 @@
 #include "base/json_text.h"
-#include "base/memory.h"
 #include "library/request.h"
 #include "query/field.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdlib.h>
 
 struct ss_answer {
   cJSON *tree;

@@ -1,11 +1,7 @@
 /* Traces of a program's own arrays. */
 #include "trace/file/trace.h"
 
-#include "base/memory.h"
 #include "library/request.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 /* What ss_trace_build takes. */
 struct tables {

@@ -6,7 +6,6 @@
 
 #include <cjson/cJSON.h>
 #include <omp.h>
-#include <string.h>
 
 /* --- settings of the calling thread -------------------------------------------------- */
 

@@ -3,14 +3,9 @@
 #include "base/data.h"
 #include "base/file.h"
 #include "base/json_text.h"
-#include "base/memory.h"
 
 #include <cjson/cJSON.h>
-#include <limits.h>
-#include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { DOCUMENT_BYTES = 16 << 20 };
 

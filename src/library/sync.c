@@ -1,13 +1,7 @@
 /* A program's own training: its gradients added up as `learn` adds up those of its model. */
 #include "base/estimate.h"
-#include "base/memory.h"
 #include "library/request.h"
 #include "query/learn_request.h"
-
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { WIDTH_MOST = 1 << 16 };
 

@@ -2,10 +2,6 @@
 
 #include "machine/library.h"
 
-#include <math.h>
-#include <stddef.h>
-#include <string.h>
-
 const char *const ss_accuracy_names[] = {"measured", "collective", "kind", "doubling", "sizes", NULL};
 const char *const ss_message_kind_names[] = {"chain", "exchange", "inside", NULL};
 

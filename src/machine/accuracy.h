@@ -8,8 +8,6 @@
 
 #include "base/fields.h"
 
-#include <stdint.h>
-
 enum ss_accuracy_class {
   SS_AS_MEASURED,    /* a collective that was measured */
   SS_NEW_COLLECTIVE, /* one that was not, of a kind of messages that was */

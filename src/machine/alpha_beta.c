@@ -6,11 +6,6 @@
  * needs to remember nothing but when it is free. The model "fair" gives the same times where nothing is shared. */
 #include "machine/network.h"
 
-#include "base/memory.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 /* One direction of a node's card: when it is free, s that messages held it, B that it carried. */
 struct card {
   double free, held, bytes;

@@ -3,10 +3,6 @@
 #include "base/units.h"
 #include "machine/uncertainty.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 void ss_cluster_tell(const struct ss_cluster *cluster, const struct ss_notice *notice) {
   char text[sizeof cluster->name + sizeof cluster->warning + 16];
   if (!cluster->warning[0]) return;

@@ -8,9 +8,6 @@
 #include "machine/jitter.h"
 #include "machine/library.h"
 
-#include <math.h>
-#include <stdint.h>
-
 enum { SS_SEGMENTS_MAX = 8, SS_FABRIC_MAX = 6 };
 
 /* A piece of a link class: what messages of at most `up_to` bytes cost that no earlier piece covers. */

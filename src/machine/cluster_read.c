@@ -3,9 +3,6 @@
 #include "machine/device.h"
 #include "machine/network.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
 /* The first thing to tell. */

@@ -1,9 +1,5 @@
 #include "machine/device.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { DENSE_ADD_BYTES = 12 }; /* that a dense add moves for an element of a float */
 
 struct ss_device ss_device_none(void) {

@@ -5,10 +5,6 @@
  * may have, or waits for what was listed before a dependent round. */
 #include "machine/fair_time.h"
 
-#include "base/memory.h"
-
-#include <stdlib.h>
-
 /* --- life ---------------------------------------------------------------------------------------------------- */
 
 /* One member's leaves with it; that of several outlives them. */

@@ -9,10 +9,6 @@
  * rounds are alike, or all but none, so next to nothing is played twice. */
 #include "machine/fair_time.h"
 
-#include "base/list.h"
-
-#include <string.h>
-
 uint32_t ss_fair_period(const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers) {
   const uint32_t levels = cluster->fabric_levels;
   const uint64_t nodes = levels > 0 ? cluster->fabric[levels - 1].nodes : 1, period = nodes * cluster->gpus_per_node;

@@ -1,10 +1,5 @@
 #include "machine/fair_heap.h"
 
-#include "base/memory.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 enum { CHILDREN = 4 };
 
 bool ss_fair_heap_reserve(struct ss_fair_heap *heap, uint32_t capacity) {

@@ -1,8 +1,7 @@
 /* A heap of numbered items by time, in which each can be found again. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/base.h"
 
 struct ss_fair_item {
   double time;

@@ -1,7 +1,6 @@
 /* Which links a cluster has under the model "fair", which of them a message crosses, and what it costs there. */
 #pragma once
 
-#include "base/memory.h"
 #include "machine/network.h"
 #include "machine/shares.h"
 

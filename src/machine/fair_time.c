@@ -2,9 +2,6 @@
  * that happens at one instant happens together, and rates are worked out once for all of it. */
 #include "machine/fair_time.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 /* Two instants nearer than this share of the time are one: what ends together by arithmetic ends together. */
 static const double INSTANT = 4e-15;
 

@@ -4,8 +4,6 @@
 
 #include "base/fields.h"
 
-#include <stdint.h>
-
 enum { SS_HOST_PIECES = 4 };
 /* B: glibc's malloc gives such buffers, and larger ones, back to the system: with its header such a one is beyond
  * DEFAULT_MMAP_THRESHOLD_MAX. */

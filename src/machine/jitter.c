@@ -2,8 +2,6 @@
 
 #include "base/random.h"
 
-#include <stdlib.h>
-
 /* --- reading ------------------------------------------------------------------------------------------------- */
 
 static bool read_point(struct ss_node node, const struct ss_quantile *before, struct ss_quantile *out,

@@ -4,9 +4,6 @@
 
 #include "base/fields.h"
 
-#include <math.h>
-#include <stdint.h>
-
 enum { SS_QUANTILES_MAX = 16, SS_DRAWS_MAX = 1000 };
 
 /* A distribution by points of its inverse: below `share` of all is at most `factor`; straight lines between them. */

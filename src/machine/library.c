@@ -1,13 +1,7 @@
 #include "machine/library.h"
 
 #include "base/data.h"
-#include "base/memory.h"
 #include "machine/cluster.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 const char *const ss_library_names[] = {"none", "nccl", "openmpi", "mpich", "cray-mpich", "gloo", NULL};
 const char *const ss_collective_names[] = {"allreduce", "allgather", "reduce_scatter", "alltoall", "broadcast",

@@ -8,8 +8,6 @@
 #include "base/fields.h"
 #include "machine/link.h"
 
-#include <stdint.h>
-
 struct ss_cluster;
 
 enum ss_library_kind { SS_NO_LIBRARY, SS_NCCL, SS_OPEN_MPI, SS_MPICH, SS_CRAY_MPICH, SS_GLOO };

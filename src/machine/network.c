@@ -1,8 +1,5 @@
 #include "machine/network.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const struct ss_network_model *const models[] = {&ss_network_fair, &ss_network_alpha_beta};
 static const char *const names[] = {"fair", "alpha-beta", NULL};
 

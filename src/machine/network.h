@@ -7,9 +7,6 @@
 
 #include "machine/cluster.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 /* Endpoints are ranks 0..ranks-1, then servers. A list of messages as flat arrays; arrays may be NULL where a rule
  * says it shorter: without `from` and `to`, message i goes from endpoint i to endpoint (i + shift) mod count. */
 struct ss_messages {

@@ -1,11 +1,6 @@
 #include "machine/plays.h"
 
-#include "base/list.h"
 #include "machine/fair_time.h"
-
-#include <assert.h>
-#include <math.h>
-#include <stdlib.h>
 
 struct member {
   struct ss_rounds rounds;

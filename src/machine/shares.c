@@ -3,13 +3,6 @@
  * link that became somebody's: they are taken in, and the filling is done again, until all have a bottleneck. */
 #include "machine/shares.h"
 
-#include "base/memory.h"
-
-#include <assert.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Rates that differ by less than this share are one, and a link with less than it to spare is full. */
 static const double ALIKE = 1e-12;
 /* What a rate may be off by without being worth a new end. */

@@ -2,8 +2,6 @@
 
 #include "machine/device.h"
 
-#include <math.h>
-
 const char *const ss_component_names[] = {"latency",           "transfer",      "exchange_latency",
                                           "exchange_transfer", "intra_latency", "intra_transfer",
                                           "kernels",           "passes",        NULL};

@@ -1,5 +1,4 @@
 /* Closed forms: the object of a request says what is supposed of the tensor, and where. */
-#include "base/memory.h"
 #include "query/query_internal.h"
 #include "query/supposed.h"
 #include "study/study.h"

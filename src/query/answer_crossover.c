@@ -1,12 +1,10 @@
 /* Where two schemes cost the same: the object of a request says which, over what, and what is supposed of the
  * tensor. */
-#include "base/memory.h"
 #include "query/query_internal.h"
 #include "query/supposed.h"
 #include "study/crossover.h"
 
 #include <cjson/cJSON.h>
-#include <string.h>
 
 enum { PROBES_MOST = 65536, RANKS_MOST = 65536 };
 

@@ -1,5 +1,4 @@
 /* The trace of a request, and what was measured on it. */
-#include "base/memory.h"
 #include "query/query_internal.h"
 #include "study/sources.h"
 #include "study/trace_json.h"

@@ -2,7 +2,6 @@
 #include "query/answers.h"
 
 #include "base/data.h"
-#include "base/memory.h"
 #include "query/query_internal.h"
 #include "share/share.h"
 #include "study/placing.h"
@@ -11,8 +10,6 @@
 #include "study/trainings.h"
 
 #include <cjson/cJSON.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 enum { FILE_BYTES = 1 << 30 };

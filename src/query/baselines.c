@@ -1,14 +1,9 @@
 #include "query/baselines.h"
 
 #include "base/json_text.h"
-#include "base/memory.h"
 #include "query/verdict.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- inputs ----------------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,5 @@
 #include "base/data.h"
 #include "base/json_text.h"
-#include "base/list.h"
-#include "base/memory.h"
 #include "base/notice.h"
 #include "base/work.h"
 #include "query/field.h"
@@ -9,11 +7,7 @@
 #include "trace/make/drawn.h"
 
 #include <cjson/cJSON.h>
-#include <limits.h>
 #include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* B of synthetic lookups that are kept, and the part of what may be taken at all that they may be. */
 enum { DRAWN_BYTES = 192 << 20, DRAWN_PART = 16 };

@@ -1,16 +1,11 @@
 #include "query/calibrate_request.h"
 
-#include "base/memory.h"
 #include "calibration/calibrated.h"
 #include "query/cache.h"
 #include "query/query_internal.h"
 #include "study/scenario_fields.h"
 
 #include <cjson/cJSON.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 /* A number, or "all". */
 static bool read_window(struct ss_node node, void *out, struct ss_error *error) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/json.h"
-#include "base/memory.h"
 #include "calibration/validation.h"
 
 struct ss_notice;

@@ -4,8 +4,6 @@
 #include "base/work.h"
 
 #include <cjson/cJSON.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* About what a point takes that is played on so many networks: entries that ranks list, and messages of all with all
  * on each of them. */

@@ -6,8 +6,6 @@
 #include "study/ranges.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdio.h>
 
 /* A form of one flat link is beyond a node, however few ranks there are. */
 static struct ss_uncertainty uncertainty_at(const struct ss_cluster *c, uint32_t ranks) {

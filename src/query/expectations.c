@@ -2,16 +2,11 @@
 
 #include "base/file.h"
 #include "base/json_text.h"
-#include "base/list.h"
-#include "base/memory.h"
 #include "query/field.h"
 #include "study/ranges.h"
 #include "study/study.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct expectation {
   struct ss_expectation said;

@@ -4,8 +4,6 @@
 #include "base/units.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <string.h>
 
 const cJSON *ss_records(const cJSON *result) {
   if (cJSON_IsArray(result)) return result;

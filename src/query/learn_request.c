@@ -1,6 +1,5 @@
 #include "query/learn_request.h"
 
-#include "base/memory.h"
 #include "base/units.h"
 #include "query/query_internal.h"
 #include "schemes/registry.h"
@@ -9,9 +8,6 @@
 #include "trace/make/import.h"
 
 #include <cjson/cJSON.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 /* --- schemes ------------------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,6 @@
 /* What no command prints: overlaps of pairs, shares of parts, sizes of formats, and how long
  * hashing takes on this machine. */
 #include "base/json_text.h"
-#include "base/memory.h"
 #include "query/query_internal.h"
 #include "tensor/hash.h"
 #include "tensor/sets.h"
@@ -9,7 +8,6 @@
 #include "trace/measure/rank_sets.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
 #include <time.h>
 
 enum { OVERLAPS, SHARES, FORMATS, HASHING };

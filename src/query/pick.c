@@ -1,16 +1,9 @@
 #include "query/pick.h"
 
 #include "base/json_text.h"
-#include "base/list.h"
-#include "base/memory.h"
 #include "query/field.h"
 
 #include <cjson/cJSON.h>
-#include <ctype.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { FIELDS_MAX = 160, NAME_SIZE = 64 };
 

@@ -2,7 +2,6 @@
  */
 #pragma once
 
-#include "base/memory.h"
 #include "cost/suppose.h"
 #include "query/answers.h"
 #include "study/scenario_fields.h"

@@ -1,10 +1,6 @@
 #include "query/verdict.h"
 
-#include "base/list.h"
-
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdlib.h>
 
 struct ss_bounds ss_bounds_of(enum ss_relation is, double against, double within) {
   const bool open = is == SS_LESS || is == SS_GREATER;

@@ -1,16 +1,12 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/json_text.h"
-#include "base/memory.h"
 #include "query/baselines.h"
 #include "report/columns.h"
 #include "report/results_table.h"
 #include "report/tables.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *text_of(const cJSON *object, const char *name) {
   const char *text = ss_json_word(object, name);

@@ -5,8 +5,6 @@
 #include "base/units.h"
 
 #include <cjson/cJSON.h>
-#include <inttypes.h>
-#include <math.h>
 
 /* What no link of today has, and more than what fits: reasons to doubt. */
 static const double FASTEST = 400e9 / 8 * 4, SLOWEST_START = 1e-3, POOR = 0.25;

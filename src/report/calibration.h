@@ -3,8 +3,6 @@
 
 #include "calibration/calibrated.h"
 
-#include <stdio.h>
-
 struct cJSON;
 
 /* Writes the document to the file at `path` or to standard output, and deletes it; NULL: memory was short. */

@@ -3,13 +3,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/json_text.h"
-#include "base/memory.h"
 #include "report/columns.h"
 #include "report/html.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <string.h>
 
 /* --- closed forms ------------------------------------------------------------------------------------------- */
 

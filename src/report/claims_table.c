@@ -4,8 +4,6 @@
 #include "report/tables.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <string.h>
 
 static const char *const meanings[] = {
     ("by a model: ours is within the tolerance of what is printed, and the ranking holds, also with every estimated "

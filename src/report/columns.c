@@ -4,8 +4,6 @@
 #include "query/field.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <string.h>
 
 cJSON *ss_records_take(cJSON *records, size_t n) {
   cJSON *list = cJSON_CreateArray();

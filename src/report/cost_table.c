@@ -7,8 +7,6 @@
 #include "report/tables.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <string.h>
 
 /* Adds "1.2 ms 0.80..1.8" of the field NAME_s of a form and its range, or "1 ms..2 ms 0.8..2.4" of its bounds
  * NAME_low_s and NAME_high_s; `least`: what to write before it. */

@@ -8,8 +8,6 @@
 #include "report/tables.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <string.h>
 
 /* What is printed: the answer, and what varies. */
 struct found {

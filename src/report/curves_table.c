@@ -4,8 +4,6 @@
 #include "study/learning.h"
 
 #include <cjson/cJSON.h>
-#include <inttypes.h>
-#include <math.h>
 
 bool ss_curves_csv(const void *report, FILE *stream, struct ss_error *error) {
   const struct ss_learning *curves = report;

@@ -4,8 +4,6 @@
 #include "base/units.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <string.h>
 
 const char *ss_decision_name(const struct cJSON *record, const char *field) {
   const char *label = ss_json_word(record, field);

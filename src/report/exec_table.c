@@ -8,7 +8,6 @@
 
 #include <cjson/cJSON.h>
 #include <gsl/gsl_statistics_double.h>
-#include <inttypes.h>
 
 /* The answer first, then what the numbers mean. */
 static void explain(const struct ss_exec_answer *a, FILE *stream) {

@@ -1,9 +1,7 @@
 /* Reports of JSON: documents as they are, lists of objects as CSV. */
 #pragma once
 
-#include "base/error.h"
-
-#include <stdio.h>
+#include "base/base.h"
 
 struct cJSON;
 

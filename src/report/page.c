@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "base/json_text.h"
-#include "base/memory.h"
 #include "figures/figure.h"
 #include "page_style.h" /* made of plots/page.css */
 #include "report/columns.h"
@@ -11,9 +10,6 @@
 #include "report/verdicts.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 /* What fits a page that somebody reads. */

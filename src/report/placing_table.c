@@ -8,8 +8,6 @@
 #include "study/placing.h"
 
 #include <cjson/cJSON.h>
-#include <inttypes.h>
-#include <math.h>
 
 static void name(cJSON *record, const char *field, const struct ss_placing *p, const struct ss_candidate *which) {
   if (which)

@@ -8,8 +8,6 @@
 #include "schemes/registry.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <string.h>
 
 static void print_dense(const cJSON *row, FILE *stream) {
   const double dense = ss_json_number(row, "dense_s"), time = ss_json_number(row, "time_s");

@@ -3,13 +3,10 @@
 
 #include "base/json.h"
 #include "base/json_text.h"
-#include "base/memory.h"
 #include "report/flat.h"
 #include "schemes/registry.h"
 
 #include <cjson/cJSON.h>
-#include <stddef.h>
-#include <string.h>
 
 /* --- JSON ----------------------------------------------------------------------------------------------- */
 

@@ -4,8 +4,6 @@
 #include "report/flat.h"
 #include "study/results.h"
 
-#include <stdio.h>
-
 struct ss_table;
 
 /* "10 Gbit/s": the value of a path that is swept, in `text` where it is no text itself. */

@@ -6,7 +6,6 @@
 #include "report/tables.h"
 
 #include <cjson/cJSON.h>
-#include <stdlib.h>
 
 /* A record for each tensor and k, up to which gamma was measured; `sampled`: only where skewness was, too. */
 static cJSON *by_k(const cJSON *tensors, bool sampled) {

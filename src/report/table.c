@@ -1,16 +1,8 @@
 #include "report/table.h"
 
 #include "base/csv.h"
-#include "base/list.h"
-#include "base/memory.h"
 #include "report/html.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

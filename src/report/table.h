@@ -3,8 +3,6 @@
 
 #include "base/units.h"
 
-#include <stdio.h>
-
 struct ss_table;
 
 /* NULL when memory is short; every other call on a table that ran out of memory does nothing, and printing it then

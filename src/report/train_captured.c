@@ -4,8 +4,6 @@
 #include "report/tables.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <string.h>
 
 /* "469 ms"; of what changes with each call a buffer of its own. */
 struct time_text {

@@ -1,6 +1,5 @@
 #include "base/json.h"
 #include "base/json_text.h"
-#include "base/memory.h"
 #include "report/columns.h"
 #include "report/decision.h"
 #include "report/results_table.h"
@@ -9,7 +8,6 @@
 #include "study/trainings.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
 
 bool ss_training_json(const void *study, FILE *stream, struct ss_error *error) {
   return ss_json_print_free(ss_train_study_json(study), stream, error);

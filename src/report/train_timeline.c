@@ -1,12 +1,10 @@
 /* Chrome's trace-event format (JSON object form): one complete event ("X") an operation or task, times in us. */
 
 #include "base/json_text.h"
-#include "base/memory.h"
 #include "report/tables.h"
 #include "study/trainings.h"
 
 #include <cjson/cJSON.h>
-#include <stdlib.h>
 
 /* A line of the list; false when memory is short. */
 static bool print_event(cJSON *event, FILE *stream) {

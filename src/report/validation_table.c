@@ -4,8 +4,6 @@
 #include "report/tables.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <string.h>
 
 static void print_heads(const cJSON *v, FILE *stream) {
   static const char *const how[][2] = {{"collectives", "each collective predicted from the others alone"},

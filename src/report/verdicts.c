@@ -5,8 +5,6 @@
 #include "report/results_table.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <string.h>
 
 /* Points at which one expectation fails that are told in words; JSON has all. */
 enum { MISSES_SHOWN = 20 };

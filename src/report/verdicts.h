@@ -3,8 +3,6 @@
 
 #include "query/expectations.h"
 
-#include <stdio.h>
-
 /* "6 points, 3 expectations hold; expect[2] in 0.973 of the draws" */
 void ss_expectations_words(const struct ss_verdicts *verdicts, size_t points, FILE *stream);
 /* "16 ranks on CLUSTER, cluster.bandwidth = 10 Gbit/s, tensor NAME: found 0.2 against 0.1", a line each of the first

@@ -9,8 +9,6 @@
 #include "schemes/run.h"
 #include "schemes/scheme.h"
 
-#include <string.h>
-
 static const char *const algorithms[] = {"ring", "recursive-doubling", "bruck", "direct", NULL};
 enum { ALGORITHM, SEPARATE, COALESCE, RINGS, OPTIONS };
 static const struct ss_option options[OPTIONS + 1] = {

@@ -13,9 +13,6 @@
 #include "schemes/run.h"
 #include "schemes/scheme.h"
 
-#include <assert.h>
-#include <string.h>
-
 enum exchange { BOTH, LOOKUPS, GRADIENTS, TOKENS };
 enum pooling { NONE, SUM, PADDED };
 static const char *const exchanges[] = {"both", "lookups", "gradients", "tokens", NULL};

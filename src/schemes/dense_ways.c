@@ -2,8 +2,6 @@
 #include "schemes/simulate.h"
 #include "sim/collectives/tuner.h"
 
-#include <string.h>
-
 const struct ss_dense_way ss_dense_ways[SS_DENSE_WAYS] = {{"tree", "tree", SS_FLAT},
                                                           {"rabenseifner", "rabenseifner", SS_FLAT},
                                                           {"ring", "ring, shard", SS_SHARD},

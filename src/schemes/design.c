@@ -13,8 +13,6 @@
 #include "schemes/run.h"
 #include "schemes/scheme.h"
 
-#include <string.h>
-
 enum communication { P2P, RING, HIERARCHY };
 enum aggregation { ONE_SHOT, INCREMENTAL };
 enum partition { CENTRAL, PARALLEL };

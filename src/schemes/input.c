@@ -2,9 +2,6 @@
 
 #include "tensor/chunk.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { ROWS_MAX_BITS = 32 };
 
 /* Tables one after the other, as wide as the widest. */

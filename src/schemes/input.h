@@ -1,7 +1,6 @@
 /* What one synchronisation starts from: the rows that each rank has for one tensor in one iteration. */
 #pragma once
 
-#include "base/memory.h"
 #include "tensor/chunk.h"
 #include "tensor/coalesce.h"
 #include "tensor/kernel.h"

@@ -1,9 +1,5 @@
 #include "schemes/simulate.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 static void add(uint64_t *table, const struct ss_chunk *c, bool minus) {
   for (uint64_t i = 0; i < c->count; i++)
     table[c->rows[i]] += minus ? 0 - (uint64_t)c->units[i] : (uint64_t)c->units[i];

@@ -2,7 +2,6 @@
 #include "schemes/scheme.h"
 
 #include <cjson/cJSON.h>
-#include <string.h>
 
 static bool stands_at(const struct ss_setting *setting, const char *option, const char *choice) {
   const uint64_t *flag = ss_setting_find(setting, option);

@@ -17,9 +17,6 @@
 #include "schemes/scheme.h"
 #include "tensor/topk.h"
 
-#include <math.h>
-#include <string.h>
-
 enum thresholds { EXACT, REUSED };
 static const char *const thresholds[] = {"exact", "reused", NULL};
 enum { THRESHOLDS = SS_K_OPTIONS, OPTIONS };

@@ -4,9 +4,6 @@
  * obvious way, so that it shares no code with what it judges. */
 #include "schemes/proof.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct reference {
   struct ss_proof proof;
   const struct ss_input *input;

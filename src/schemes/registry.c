@@ -1,7 +1,5 @@
 #include "schemes/registry.h"
 
-#include <string.h>
-
 #define SS_LIST_SCHEME(name) &ss_scheme_##name,
 static const struct ss_scheme *const schemes[] = {SS_SCHEMES(SS_LIST_SCHEME) NULL};
 

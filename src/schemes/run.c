@@ -1,9 +1,5 @@
 #include "schemes/run.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
 bool ss_run_scheme(struct ss_run *run, struct ss_error *error) {
   const struct ss_scheme *scheme = run->setting->scheme;
   const size_t own = scheme->state_size, each = scheme->rank_state_size;

@@ -2,8 +2,6 @@
 
 #include "sim/collectives/running.h"
 
-#include <math.h>
-
 bool ss_run_cut(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) {
   if (!ss_state_settle(run->state, sizeof *cut->domains, error)) return false;
   cut->domains = run->state->settled;

@@ -1,7 +1,5 @@
 #include "schemes/run.h"
 
-#include <string.h>
-
 static struct ss_shards shards_of(const struct ss_pieces *x, const struct ss_input_table *table, uint32_t k,
                                   uint32_t *home) {
   if (x->partition == SS_AS_PLACED && table->shards) return *table->shards;

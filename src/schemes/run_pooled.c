@@ -1,7 +1,5 @@
 #include "schemes/run.h"
 
-#include <string.h>
-
 /* Lists the pieces by table. */
 static void list_by_table(struct ss_pooled *b) {
   const struct ss_pieces *pieces = b->pieces;

@@ -3,9 +3,6 @@
 #include "tensor/sets.h"
 #include "tensor/topk.h"
 
-#include <math.h>
-#include <string.h>
-
 uint64_t ss_run_k(const struct ss_run *run) {
   const uint64_t n = run->input->rows;
   if (run->setting->scheme->content != SS_SENDS_LARGEST) return 0;

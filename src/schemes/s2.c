@@ -9,9 +9,6 @@
 
 #include "tensor/sketch.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { LAMBDA, HASHES, BUCKETS, SEED, OPTIONS };
 static const struct ss_option options[OPTIONS + 1] = {
     [LAMBDA] = {"lambda", SS_OPTION_REAL, NULL, 0, 1000, 0.5,

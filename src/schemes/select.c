@@ -4,9 +4,6 @@
 #include "tensor/sets.h"
 #include "tensor/topk.h"
 
-#include <math.h>
-#include <string.h>
-
 uint64_t ss_selection_k(const struct ss_selection *s, uint64_t entries) {
   uint64_t k = s->k ? s->k : (uint64_t)floor(s->density * (double)entries + 0.5);
   return k > 0 ? k : 1;

@@ -5,10 +5,7 @@
 #include "schemes/registry.h"
 #include "schemes/run.h"
 
-#include <assert.h>
 #include <cjson/cJSON.h>
-#include <stdio.h>
-#include <string.h>
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 

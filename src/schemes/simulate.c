@@ -4,11 +4,6 @@
 #include "schemes/run.h"
 #include "sim/collectives/tuner.h"
 
-#include <assert.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 struct ss_layout ss_layout_of(const struct ss_cluster *cluster, uint32_t ranks) {
   return (struct ss_layout){ranks,
                             ss_cluster_nodes(cluster, ranks),

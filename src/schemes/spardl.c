@@ -17,8 +17,6 @@
 #include "tensor/sets.h"
 #include "tensor/topk.h"
 
-#include <string.h>
-
 enum sag { AUTO, RECURSIVE, BRUCK };
 enum residuals { GLOBAL, PARTIAL, LOCAL };
 enum timing { BEFORE_SEND, AFTER_SUM };

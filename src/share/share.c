@@ -1,21 +1,14 @@
 #include "share/share.h"
 
 #include "base/json_text.h"
-#include "base/memory.h"
 #include "exec/launch.h"
 
 #include <cjson/cJSON.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <math.h>
 #include <mpi.h>
 #include <omp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

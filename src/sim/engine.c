@@ -1,10 +1,5 @@
 #include "sim/engine.h"
 
-#include "base/list.h"
-
-#include <assert.h>
-#include <stdlib.h>
-
 static void add_each(uint64_t *restrict sums, const uint64_t *restrict bytes, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) sums[i] += bytes[i];
 }

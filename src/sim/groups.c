@@ -2,10 +2,7 @@
  * gets control back when the rounds of all groups have been played. One thread, no shared state but the play. */
 #include "sim/groups.h"
 
-#include <assert.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>

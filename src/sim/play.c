@@ -2,10 +2,6 @@
 
 #include "tensor/topk.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
 const struct ss_portion ss_padded = {NULL, 0, 0};
 
 bool ss_play_open(struct ss_play *play, struct ss_player *player, uint32_t ranks, uint32_t servers,

@@ -1,10 +1,5 @@
 #include "sim/recording.h"
 
-#include "base/list.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 static bool add_list(struct ss_recording *r, const uint32_t *list, uint32_t count) {
   if (!ss_grow(r->list, r->list_capacity, r->lists + count)) return false;
   if (count > 0) memcpy(r->list + r->lists, list, count * sizeof *list);

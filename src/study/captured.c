@@ -1,17 +1,12 @@
 #include "study/captured.h"
 
 #include "base/json_text.h"
-#include "base/memory.h"
 #include "machine/jitter.h"
 #include "study/study.h"
 #include "train/system.h"
 #include "train/workloads.h"
 
 #include <cjson/cJSON.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 /* --- what it says ------------------------------------------------------------------------------------------- */
 

@@ -6,10 +6,6 @@
 #include "study/extrapolation.h"
 #include "study/ranges.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 static bool point_arrays(struct ss_result *p, const struct ss_run_options *options, struct ss_error *error) {
   if (options->per_iteration) p->iteration_s = ss_alloc_zero(p->iterations, sizeof *p->iteration_s);
   if (p->draws > 0) p->draw_s = ss_alloc_zero(p->draws, sizeof *p->draw_s);

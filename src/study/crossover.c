@@ -1,16 +1,11 @@
 #include "study/crossover.h"
 
 #include "base/json_text.h"
-#include "base/list.h"
-#include "base/memory.h"
 #include "cost/form_grid.h"
 #include "study/compute.h"
 #include "study/study.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* --- simulation ------------------------------------------------------------------------------------------- */
 

@@ -4,8 +4,6 @@
 #include "study/study_internal.h"
 
 #include <cjson/cJSON.h>
-#include <limits.h>
-#include <string.h>
 
 /* The memory of a cluster's ranks as a device: what its reader makes a kernel's times of. */
 static cJSON *memory_device(struct ss_node cluster, struct ss_node memory) {

@@ -4,8 +4,6 @@
 #include "schemes/simulate.h"
 #include "study/study.h"
 
-#include <math.h>
-#include <string.h>
 #include <xxhash.h>
 
 static struct ss_setting plain_setting(void) {

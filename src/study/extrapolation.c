@@ -1,12 +1,6 @@
 #include "study/extrapolation.h"
 
-#include "base/list.h"
 #include "schemes/simulate.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- views -------------------------------------------------------------------------------------------------- */
 

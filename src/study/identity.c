@@ -4,9 +4,6 @@
 #include "study/extrapolation.h"
 
 #include <cjson/cJSON.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 /* --- of a scenario ------------------------------------------------------------------------------------------ */

@@ -1,10 +1,6 @@
 #include "base/estimate.h"
-#include "base/list.h"
 #include "schemes/registry.h"
 #include "study/compute.h"
-
-#include <math.h>
-#include <stdlib.h>
 
 /* Bytes of the lists and values of one iteration, all ranks; saturates. */
 static uint64_t bytes_of(const struct ss_point *point, const struct ss_input_options *options) {

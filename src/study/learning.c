@@ -3,14 +3,10 @@
 #include "base/estimate.h"
 #include "base/file.h"
 #include "base/json_text.h"
-#include "base/memory.h"
 #include "base/work.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
 #include <omp.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { TEXT_RANKS = 8, TEXT_SEQ = 32 }; /* unless others are asked for */
 

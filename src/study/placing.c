@@ -1,13 +1,9 @@
 #include "study/placing.h"
 
 #include "base/json_text.h"
-#include "base/list.h"
 #include "study/ranges.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- which exchange ------------------------------------------------------------------------------------------ */
 

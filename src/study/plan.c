@@ -1,17 +1,12 @@
 #include "study/plan.h"
 
 #include "base/json_text.h"
-#include "base/memory.h"
 #include "base/notice.h"
 #include "schemes/registry.h"
 #include "study/study_internal.h"
 #include "study/window.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- what there is to choose from ----------------------------------------------------------------------------- */
 

@@ -2,15 +2,11 @@
 #include "study/study_internal.h"
 
 #include "base/data.h"
-#include "base/list.h"
 #include "schemes/registry.h"
 #include "study/identity.h"
 #include "study/scenario_fields.h"
 
 #include <cjson/cJSON.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { RANKS_MAX = 256, SCHEMES_MAX = 1024 };
 

@@ -1,7 +1,6 @@
 #include "study/ranges.h"
 
 #include "base/json_text.h"
-#include "base/memory.h"
 #include "base/random.h"
 
 #include <cjson/cJSON.h>
@@ -9,8 +8,6 @@
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
-#include <math.h>
-#include <string.h>
 #include <xxhash.h>
 
 /* --- draws ---------------------------------------------------------------------------------------------------- */

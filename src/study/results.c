@@ -5,15 +5,9 @@
 
 #include "base/fields.h"
 #include "base/json_text.h"
-#include "base/memory.h"
 #include "schemes/simulate.h"
 
 #include <cjson/cJSON.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 bool ss_result_same_cell(const struct ss_result *a, const struct ss_result *b) {
   return a->ranks == b->ranks && a->at == b->at && a->cluster == b->cluster && strcmp(a->tensor, b->tensor) == 0;

@@ -1,15 +1,11 @@
 #include "study/study_internal.h"
 
 #include "base/json_text.h"
-#include "base/memory.h"
 #include "share/share.h"
 #include "study/compute.h"
 #include "study/ranges.h"
 
 #include <cjson/cJSON.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- the printed order ---------------------------------------------------------------------------------- */
 

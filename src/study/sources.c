@@ -1,17 +1,11 @@
 #include "study/sources.h"
 
 #include "base/data.h"
-#include "base/list.h"
 #include "base/units.h"
 #include "cost/form_grid.h"
 #include "trace/make/synth.h"
 
-#include <assert.h>
 #include <cjson/cJSON.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- what is made ------------------------------------------------------------------------------------------- */
 

@@ -3,15 +3,10 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/json_text.h"
-#include "base/list.h"
 
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -5,8 +5,6 @@
 
 #include "study/study.h"
 
-#include <stdio.h>
-
 struct ss_store {
   char *path;
   FILE *stream;

@@ -2,13 +2,10 @@
 #include "study/study_internal.h"
 
 #include "base/data.h"
-#include "base/list.h"
 #include "study/captured.h"
 #include "study/scenario_fields.h"
 
 #include <cjson/cJSON.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { AXES_MAX = 8, CELLS_MAX = 100000, SCENARIO_BYTES = 16 << 20 };

@@ -3,9 +3,6 @@
 #include "base/json_text.h"
 
 #include <cjson/cJSON.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 
 const char *ss_trace_hash_text(const struct ss_trace *trace, char *buffer, size_t size) {
   (void)snprintf(buffer, size, "xxh64:%016" PRIx64, ss_trace_hash(trace));

@@ -2,8 +2,6 @@
 #include "study/trainings.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdio.h>
 
 void ss_training_part_name(const struct ss_training_point *p, enum ss_span_kind kind, uint32_t what, char *out,
                            size_t size) {

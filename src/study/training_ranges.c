@@ -1,8 +1,5 @@
 /* What draws say of trainings: of each thing that is told of an iteration, and of what would help. */
-#include "base/memory.h"
 #include "study/trainings.h"
-
-#include <math.h>
 
 /* What the mean of the measured iterations may be off, of which no more tell something than differ. */
 static struct ss_spread mean_spread(const struct ss_training_point *p) {

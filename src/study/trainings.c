@@ -2,17 +2,11 @@
 
 #include "base/data.h"
 #include "base/json_text.h"
-#include "base/list.h"
 #include "share/share.h"
 #include "study/scenario_fields.h"
 #include "study/study_internal.h"
 
 #include <cjson/cJSON.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { LIST_MAX = 256 };
 

@@ -1,11 +1,6 @@
 #include "study/window.h"
 
-#include "base/list.h"
 #include "study/study_internal.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* As in `check`: nearer times are equal. */
 static const double ROUNDING = 1e-9;

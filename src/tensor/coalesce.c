@@ -1,9 +1,5 @@
 #include "tensor/coalesce.h"
 
-#include <assert.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Up to here insertion sort beats clearing a histogram. */
 enum { FEW = 32 };
 /* So many ids ahead, words of the bitset are fetched, which may be anywhere in it. */

@@ -4,8 +4,7 @@
  * a radix sort. Reserving memory is apart from coalescing, so that the loop over ranks cannot fail in its middle. */
 #pragma once
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/base.h"
 
 /* Working memory, one per thread, kept between calls. A zeroed struct is empty and valid. */
 struct ss_coalesce_scratch {

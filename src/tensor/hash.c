@@ -2,10 +2,7 @@
 
 #include "tensor/kernel.h"
 
-#include "base/memory.h"
 #include "tensor/chunk.h"
-
-#include <string.h>
 
 #ifdef __x86_64__
 #include <immintrin.h>

@@ -9,7 +9,6 @@
  * Rows are distinct; every result is the same at any number of threads. */
 #pragma once
 
-#include "base/error.h"
 #include "tensor/hash_row.h"
 
 /* ZEN's h0: the part, of `parts` > 0, that a row belongs to. */

@@ -4,9 +4,9 @@
 
 #include "base/random.h"
 
+#include "base/base.h"
+
 #include <endian.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -1,7 +1,6 @@
 #include "tensor/pooling.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "base/base.h"
 
 /* What a rank looked up, range after range, of each in the order of bags. */
 struct ss_pooled_rank {

@@ -2,14 +2,11 @@
 
 #include "tensor/kernel.h"
 
-#include "base/memory.h"
 #include "tensor/chunk.h"
 #include "tensor/hash_row.h"
 #include "tensor/sketch_cell.h"
 
-#include <assert.h>
 #include <omp.h>
-#include <string.h>
 
 /* Elements whose buckets are fetched together, as many as a core can wait for at once; at most so many are hashed
  * together; up to so many, threads do not pay. */

@@ -3,8 +3,7 @@
 #include "tensor/kernel.h"
 #include "tensor/wire_maps.h"
 
-#include <math.h>
-#include <string.h>
+#include "base/base.h"
 
 enum { SS_WIRE_NUMBER = 8 }; /* bytes */
 

@@ -2,8 +2,7 @@
 
 #include "tensor/kernel.h"
 
-#include <math.h>
-#include <string.h>
+#include "base/base.h"
 
 /* Where the row stands in the domain, from `at` on: in steps that double, then by halves. */
 static uint64_t find_row(const uint32_t *domain, uint64_t at, uint64_t size, uint32_t row) {

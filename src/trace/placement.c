@@ -1,7 +1,6 @@
 #include "trace/placement.h"
 
 #include <cjson/cJSON.h>
-#include <string.h>
 
 const char *const ss_sharding_names[] = {"column", "row", "table", NULL};
 

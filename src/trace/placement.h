@@ -6,7 +6,6 @@
 #pragma once
 
 #include "base/fields.h"
-#include "base/memory.h"
 #include "trace/file/trace.h"
 
 enum ss_sharding { SS_BY_COLUMN, SS_BY_ROW, SS_BY_TABLE };

@@ -2,15 +2,10 @@
 
 #include "base/estimate.h"
 #include "base/json_text.h"
-#include "base/list.h"
 #include "base/random.h"
 #include "schemes/simulate.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* What is sent by value, entry by entry: of larger tensors a part is simulated, entries of all ranks together about
  * so many. Of dense tensors, as many iterations as a synthetic gradient has. */

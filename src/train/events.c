@@ -1,11 +1,6 @@
 #include "train/events.h"
 
-#include "base/list.h"
-#include "base/memory.h"
 #include "base/units.h"
-
-#include <math.h>
-#include <stdlib.h>
 
 /* --- the agenda ----------------------------------------------------------------------------------------- */
 

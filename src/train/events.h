@@ -12,8 +12,6 @@
 
 #include "train/system.h"
 
-#include <stdint.h>
-
 /* --- the agenda ----------------------------------------------------------------------------------------- */
 
 struct ss_event {

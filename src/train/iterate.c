@@ -1,13 +1,11 @@
 #include "train/iterate.h"
 
-#include "base/list.h"
 #include "base/random.h"
 #include "base/units.h"
 #include "train/events.h"
 #include "train/trail.h"
 
 #include <gsl/gsl_cdf.h>
-#include <stdlib.h>
 
 struct stream {
   uint64_t iteration;

@@ -9,8 +9,6 @@
 #include "train/timetable.h"
 #include "train/under_way.h"
 
-#include <math.h>
-
 struct ss_iterate_options {
   uint64_t iterations, warmup; /* warmup >= 1, below iterations; means are over the rest */
   double compute;              /* factor on forward and backward times, and on those of the optimizer */

@@ -3,11 +3,6 @@
 #include "base/estimate.h"
 #include "base/random.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { ITERATIONS_OF_SYNTH = 8, LOOKUPS_MAX_BITS = 31 };
 
 static bool short_of_memory(struct ss_error *error) {

@@ -1,9 +1,5 @@
 #include "train/recorded.h"
 
-#include "base/list.h"
-
-#include <stdlib.h>
-
 /* B of rounds that are kept before those that nobody plays are let go, the longest unused first. */
 static const size_t KEPT = (size_t)1 << 30;
 

@@ -1,7 +1,5 @@
 #include "train/scale.h"
 
-#include <math.h>
-
 const char *const ss_scaled_names[] = {"compute", "latency", "intra_bandwidth", "kernels",
                                        "lookups", "prior",   "buckets",         NULL};
 

@@ -3,8 +3,6 @@
 #include "train/workloads.h"
 
 #include <cjson/cJSON.h>
-#include <stdio.h>
-#include <string.h>
 
 static const char *const schedules[] = {"fifo", "priority", "horizontal", "2d", NULL};
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/json.h"
-#include "base/memory.h"
 #include "schemes/scheme.h"
 #include "schemes/select.h"
 #include "schemes/simulate.h"

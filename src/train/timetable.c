@@ -1,11 +1,5 @@
 #include "train/timetable.h"
 
-#include "base/list.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 const char *ss_task_kind_name(enum ss_task_kind kind) {
   static const char *const names[] = {"gradient", "lookups", "prior", "delayed"};
   return names[kind];

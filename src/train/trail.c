@@ -1,10 +1,5 @@
 #include "train/trail.h"
 
-#include "base/list.h"
-
-#include <math.h>
-#include <stdlib.h>
-
 /* Sums of the same times in another order differ by less, of what is as long as an iteration. */
 static const double ROUNDING = 1e-11;
 

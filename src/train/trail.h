@@ -1,9 +1,7 @@
 /* When iterations repeat: what happened in each, by how long after the end of the one before. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 struct ss_trail {
   double *instant; /* [count] s */

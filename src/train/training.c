@@ -7,9 +7,6 @@
 #include <gsl/gsl_multifit.h>
 #include <gsl/gsl_qrng.h>
 #include <gsl/gsl_sort.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- feeding -------------------------------------------------------------------------------------------- */
 

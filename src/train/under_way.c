@@ -1,9 +1,5 @@
 #include "train/under_way.h"
 
-#include "base/list.h"
-
-#include <stdlib.h>
-
 struct ss_task_replay {
   uint32_t slot;
   struct ss_task_play play;

@@ -1,12 +1,5 @@
 #include "train/workloads.h"
 
-#include "base/list.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* What a reader has at hand. */
 struct reading {
   struct ss_workload *w;

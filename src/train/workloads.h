@@ -5,7 +5,6 @@
 #pragma once
 
 #include "base/json.h"
-#include "base/memory.h"
 #include "schemes/input.h"
 #include "trace/make/synth.h"
 

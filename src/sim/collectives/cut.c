@@ -1,6 +1,5 @@
 #include "sim/collectives/cut.h"
 
-#include "base/memory.h"
 #include "tensor/hash.h"
 
 static bool lasting(const struct ss_cut *cut, uint64_t **array, uint32_t count, struct ss_error *error) {

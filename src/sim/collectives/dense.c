@@ -1,9 +1,6 @@
 /* Sums of dense tensors: ring reduce-scatter and Rabenseifner's all-reduce. */
 #include "sim/collectives/collectives.h"
 
-#include <assert.h>
-#include <string.h>
-
 struct ss_chunk ss_dense_units(const struct ss_dense_sum *sum, uint32_t first, uint32_t count) {
   const uint64_t rows = sum->high - sum->low;
   if (sum->range) return sum->range(sum->context, first, count);

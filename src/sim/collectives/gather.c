@@ -1,9 +1,6 @@
 /* All-gathers: ring, direct, Bruck, recursive doubling. */
 #include "sim/collectives/collectives.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 bool ss_gather_open(struct ss_gather *g, uint32_t size, const struct ss_wire *wire, uint64_t low, uint64_t high,
                     struct ss_error *error) {
   *g = (struct ss_gather){.size = size, .wire = wire, .low = low, .high = high};

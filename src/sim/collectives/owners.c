@@ -1,7 +1,5 @@
 #include "sim/collectives/owners.h"
 
-#include <math.h>
-
 bool ss_owners_open(struct ss_play *play, struct ss_owners *o, struct ss_error *error) {
   o->play = play;
   o->push_imbalance = o->pull_imbalance = NAN;

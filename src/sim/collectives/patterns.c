@@ -1,12 +1,7 @@
 #include "sim/collectives/patterns.h"
 
-#include "base/memory.h"
 #include "sim/collectives/steps.h"
 #include "sim/engine.h"
-
-#include <assert.h>
-#include <stdio.h>
-#include <string.h>
 
 /* A call while it is played. */
 struct ss_pattern_stage {

@@ -6,11 +6,8 @@
  * which NCCL has too. Schemes play the same steps with payloads (collectives.h). */
 #pragma once
 
-#include "base/error.h"
 #include "machine/cluster.h"
 #include "sim/play.h"
-
-#include <stdint.h>
 
 struct ss_pattern_stage;
 struct ss_pattern_phase;

@@ -1,9 +1,5 @@
 #include "sim/collectives/receipts.h"
 
-#include "base/list.h"
-
-#include <stdlib.h>
-
 bool ss_receipts_open(struct ss_receipts *r, uint32_t receivers, uint32_t blocks, struct ss_error *error) {
   *r = (struct ss_receipts){.receivers = receivers, .blocks = blocks, .words = (blocks + 63) / 64};
   r->bits = ss_alloc_zero(receivers * r->words, sizeof *r->bits);

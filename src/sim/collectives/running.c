@@ -1,7 +1,5 @@
 #include "sim/collectives/running.h"
 
-#include <string.h>
-
 bool ss_running_open(struct ss_play *play, const struct ss_wire *wire, const struct ss_operands *own,
                      struct ss_running *x, struct ss_error *error) {
   const uint32_t n = play->ranks;

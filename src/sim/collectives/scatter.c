@@ -1,8 +1,6 @@
 /* Sparse reduce-scatters: parts on their way to their owners, summed as they go or not. */
 #include "sim/collectives/owners.h"
 
-#include <string.h>
-
 /* What a rank has of one part: its own, and what came; one chunk when summed as it goes. */
 struct pile {
   struct ss_chunk *chunk;

@@ -4,8 +4,7 @@
  * others: payloads of gather.c, scatter.c, dense.c and running.c, or sizes alone of patterns.c. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/base.h"
 
 /* Powers of two on any P (docs/model.md, "Recursive ones on any P"): the first 2q members pair up, and one of each
  * pair goes on with the unpaired ones, as core positions 0 to Q - 1. `even`: Open MPI's convention, in which the even

@@ -1,7 +1,5 @@
 #include "sim/collectives/tuner.h"
 
-#include <math.h>
-
 static uint32_t log2_below(uint64_t n) {
   return n > 0 ? 63 - (uint32_t)__builtin_clzll(n) : 0;
 }

@@ -4,9 +4,6 @@
 #include "base/json_text.h"
 #include "trace/file/trace_internal.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 /* Parses the JSON that a metadata key holds as text; the document is the caller's, NULL when the key is absent. */
 static bool list_of(struct ss_node metadata, const char *key, struct ss_doc **out, struct ss_error *error) {
   const struct ss_node node = ss_node_get(metadata, key);

@@ -1,9 +1,6 @@
 #include "trace/file/safetensors.h"
 #include "trace/file/trace_internal.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 /* The entry's data in place, or a copy where the file has it at an address that its elements cannot be read from. */
 static const void *entry_data(struct ss_trace *trace, const struct ss_safetensors *file,
                               const struct ss_safetensors_entry *entry) {

@@ -1,11 +1,6 @@
 #include "trace/file/safetensors.h"
 
 #include "base/fields.h"
-#include "base/memory.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 const char *const ss_safetensors_kinds[SS_KINDS + 1] = {"I64", "I32", "U32", "F32", "F16", "BF16", NULL};
 

@@ -2,12 +2,7 @@
  * shape and offsets, then the data. Knows nothing of what a trace is. */
 #pragma once
 
-#include "base/error.h"
 #include "base/json.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* Header lengths beyond this are refused before anything is parsed. */
 #define SS_SAFETENSORS_HEADER_MAX (UINT64_C(4) << 20)

@@ -2,11 +2,6 @@
 
 #include "base/suggest.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 uint32_t ss_dtype_bytes(enum ss_dtype dtype) {

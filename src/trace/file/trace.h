@@ -8,9 +8,6 @@
 
 #include "base/watcher.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 enum ss_dtype { SS_F32, SS_F16, SS_BF16 };
 /* Bytes of one element: 4, 2, 2. */
 uint32_t ss_dtype_bytes(enum ss_dtype dtype);

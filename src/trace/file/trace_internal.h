@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/memory.h"
 #include "trace/file/trace.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__

@@ -1,9 +1,5 @@
 #include "trace/file/trace_internal.h"
 
-#include "base/list.h"
-
-#include <inttypes.h>
-
 static bool check_distinct(const struct ss_trace *trace, struct ss_error *error) {
   SS_AUTO_FREE const char **names = ss_alloc(trace->tensors, sizeof *names);
   if (!names) return ss_fail_memory(error, "checking a trace");

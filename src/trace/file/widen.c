@@ -1,8 +1,5 @@
 #include "trace/file/trace_internal.h"
 
-#include <assert.h>
-#include <string.h>
-
 uint64_t ss_trace_widened(const struct ss_trace *trace, uint32_t from, uint32_t ranks) {
   return trace->iterations / (ranks / from + (ranks % from > 0));
 }

@@ -6,10 +6,7 @@
 
 #include "base/json_text.h"
 
-#include <assert.h>
 #include <cjson/cJSON.h>
-#include <inttypes.h>
-#include <string.h>
 
 struct entry {
   enum ss_trace_part part;

@@ -1,7 +1,5 @@
 #include "trace/file/trace_internal.h"
 
-#include <string.h>
-
 /* A copy in the trace's arena; NULL when memory is short, never NULL for zero bytes. */
 static void *copy_of(struct ss_trace *trace, const void *data, uint64_t count, size_t size) {
   void *copy = ss_arena_alloc(&trace->arena, count, size);

@@ -1,11 +1,6 @@
 #include "trace/make/drawn.h"
 
-#include "base/list.h"
-#include "base/memory.h"
-
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { SHARES = 4 }; /* so that the longest trace does not push out all others */
 

@@ -5,8 +5,7 @@
  * Laplace of unit variance. (docs/model.md, "Traces") */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/base.h"
 
 /* Values are whole numbers of 2^-20, magnitudes up to 2^10: sums are exact in any order. */
 enum { SS_VALUE_BITS = 20, SS_VALUE_MAGNITUDE = 10 };

@@ -3,10 +3,7 @@
 
 #include "base/fields.h"
 #include "base/file.h"
-#include "base/memory.h"
 #include "trace/make/samples.h"
-
-#include <string.h>
 
 const char *const ss_data_names[] = {"auto", "words", "csv", "tsv", "criteo", "tokens", "bags", NULL};
 

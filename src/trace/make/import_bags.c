@@ -1,10 +1,6 @@
 /* Bags of ids, as FBGEMM takes them: arrays that are read in place. */
-#include "base/memory.h"
 #include "trace/make/npy.h"
 #include "trace/make/samples.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
 
 #define ID_MOST (UINT32_MAX - 1) /* a table has at most 2^32 - 1 rows */
 

@@ -3,14 +3,11 @@
  * other. */
 #include "base/csv.h"
 #include "base/file.h"
-#include "base/memory.h"
 #include "base/spool.h"
 #include "base/units.h"
 #include "trace/make/numbering.h"
 #include "trace/make/samples.h"
 
-#include <inttypes.h>
-#include <string.h>
 #include <unistd.h>
 
 struct table {

@@ -1,13 +1,9 @@
 /* Ids as tokenizers give them: an array in place, or a text whose numbers go to a stream. */
 #include "base/file.h"
-#include "base/memory.h"
 #include "base/spool.h"
 #include "trace/make/npy.h"
 #include "trace/make/samples.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { BUFFER = 1 << 16 };

@@ -1,11 +1,7 @@
 /* Words of a text, numbered by frequency (numbering.h) and dealt out to ranks. */
-#include "base/list.h"
 #include "trace/file/trace_internal.h"
 #include "trace/make/import.h"
 #include "trace/make/numbering.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
 
 const char *const ss_text_layout_names[] = {"stream", "sentence", NULL};
 

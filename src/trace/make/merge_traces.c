@@ -4,8 +4,6 @@
 #include "trace/file/trace_internal.h"
 
 #include <cjson/cJSON.h>
-#include <inttypes.h>
-#include <string.h>
 
 /* What parts must have in common; `source`: also where they come from. */
 static cJSON *facts_of(const struct ss_trace *t, bool source) {

@@ -1,11 +1,6 @@
 #include "trace/make/npy.h"
 
 #include "base/fields.h"
-#include "base/memory.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { PREFIX = 8 /* magic and version */, HEADER_MOST = 10000 /* B, as NumPy itself reads */ };
 

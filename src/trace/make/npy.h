@@ -4,8 +4,6 @@
 
 #include "base/file.h"
 
-#include <stdint.h>
-
 struct ss_npy {
   const char *name;
   struct ss_mapping mapping; /* of the whole file */

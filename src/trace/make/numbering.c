@@ -1,8 +1,5 @@
 #include "trace/make/numbering.h"
 
-#include "base/memory.h"
-
-#include <stdlib.h>
 #include <xxhash.h>
 
 /* One slot of an open-addressing table, a quarter of a cache line: all that a lookup touches. */

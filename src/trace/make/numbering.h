@@ -7,10 +7,7 @@
  * of n^2 / 2^65, 3e-6 among ten million. It takes 20 to 40 bytes a distinct value. */
 #pragma once
 
-#include "base/error.h"
-
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 struct ss_known_value;
 struct ss_numbering {

@@ -1,14 +1,9 @@
 #include "trace/make/reuse.h"
 
 #include "base/file.h"
-#include "base/memory.h"
 #include "base/random.h"
 
 #include <gsl/gsl_cdf.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 /* --- the file ----------------------------------------------------------------------------------------------- */
 

@@ -8,10 +8,7 @@
  * maximisation over means that lie a factor of sqrt(2) apart. The least mean is what makes the table's rows. */
 #pragma once
 
-#include "base/error.h"
-
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 enum { SS_REUSE_BINS_MAX = 40, SS_REUSE_CLASSES_MAX = 160 };
 

@@ -1,12 +1,8 @@
 #include "trace/make/samples.h"
 
-#include "base/list.h"
-#include "base/memory.h"
 #include "base/units.h"
 
 #include <cjson/cJSON.h>
-#include <inttypes.h>
-#include <string.h>
 #include <sys/stat.h>
 
 /* What names a table, the length of its name; NULL: nothing does. A name may hold an "=" itself. */

@@ -6,8 +6,6 @@
 #include "trace/make/drawn.h"
 #include "trace/make/zipf.h"
 
-#include <inttypes.h>
-
 enum { DISTINCT_MAX = 256 }; /* each draw is held against those before it */
 
 /* Streams of random numbers under one seed. */

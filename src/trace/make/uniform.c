@@ -1,8 +1,5 @@
 #include "trace/make/uniform.h"
 
-#include <math.h>
-#include <stdio.h>
-
 const char *const ss_overlap_names[] = {"full", "none", "random", NULL};
 
 uint64_t ss_uniform_rows(uint64_t rows, double density, uint64_t parts) {

@@ -2,9 +2,7 @@
  * so has every even partition whose number of parts divides the tensor's rows and its non-zero rows. */
 #pragma once
 
-#include "base/error.h"
-
-#include <stdint.h>
+#include "base/base.h"
 
 /* Whether ranks have the same rows, no rows in common, or rows drawn at random from the seed. */
 extern const char *const ss_overlap_names[]; /* by enum ss_overlap; ends with NULL */

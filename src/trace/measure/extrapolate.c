@@ -5,11 +5,6 @@
 #include "trace/measure/popularity.h"
 
 #include <gsl/gsl_cdf.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Parts into which the ranks are cut to see how wrong an estimate is; and the chance that the bar covers. */
 enum { PARTS = 4 };

@@ -2,7 +2,6 @@
  * error bar (docs/model.md, "Gamma beyond the captured ranks"), by the popularity of rows (popularity.h). */
 #pragma once
 
-#include "base/memory.h"
 #include "base/watcher.h"
 #include "trace/file/trace.h"
 

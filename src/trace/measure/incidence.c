@@ -1,11 +1,7 @@
 #include "trace/measure/incidence.h"
 
-#include "base/memory.h"
 #include "tensor/coalesce.h"
 #include "trace/measure/rank_sets.h"
-
-#include <math.h>
-#include <stdlib.h>
 
 /* Rows are counted a chunk at a time, so that the counters stay in the cache whatever the table's size. */
 enum { CHUNK = 1 << 16 };

@@ -1,13 +1,11 @@
 #include "trace/measure/popularity.h"
 
 #include "base/gsl.h"
-#include "base/memory.h"
 
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_integration.h>
 #include <gsl/gsl_multimin.h>
 #include <gsl/gsl_sf_gamma.h>
-#include <math.h>
 
 /* Integrals over q are sums over even steps of its logit: popularities from 2e-9 to 1 - 2e-9. */
 enum { NODES = 801 };

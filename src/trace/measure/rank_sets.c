@@ -1,12 +1,6 @@
 #include "trace/measure/rank_sets.h"
 
-#include "base/list.h"
-#include "base/memory.h"
 #include "tensor/coalesce.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* One iteration being loaded. */
 struct load {

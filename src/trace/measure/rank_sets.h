@@ -1,7 +1,6 @@
 /* The row sets of one iteration: each rank's coalesced list, in place where the trace holds it sorted already. */
 #pragma once
 
-#include "base/memory.h"
 #include "trace/file/trace.h"
 
 struct ss_rank_sets {

@@ -3,9 +3,6 @@
 #include "base/random.h"
 #include "trace/measure/rank_sets.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 /* Beyond this many pairs of ranks, overlap is the mean over as many seeded ones. */
 enum { PAIRS_MOST = 100, PAIRS_SEED = 1 };
 /* Powers of two among ranks, which are below 2^21, and the ranks themselves. */

@@ -1,7 +1,6 @@
 /* What a trace's sparsity is like: the quantities that decide which scheme wins (definitions: docs/traces.md). */
 #pragma once
 
-#include "base/memory.h"
 #include "base/watcher.h"
 #include "trace/file/trace.h"
 
