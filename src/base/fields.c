@@ -1,8 +1,6 @@
 #include "base/fields.h"
 
-#include "base/json_text.h"
-
-#include <cjson/cJSON.h>
+#include "base/json.h"
 
 const struct ss_field_spec ss_name_field = {NULL, NULL, SS_IS_NAME};
 const struct ss_field_spec ss_texts_forms[] = {

@@ -12,8 +12,6 @@
 
 #include "base/json.h"
 
-struct cJSON;
-
 enum ss_spec_kind {
   SS_SPEC_ANY,         /* nothing is said of it; stored as struct ss_node */
   SS_SPEC_TEXT,        /* stored as const char *, the document's, or cut to fit a char[] */

@@ -1,7 +1,7 @@
 #include "base/json_internal.h"
 
 #include "base/file.h"
-#include "base/json_text.h"
+#include "base/json.h"
 
 /* --- documents ------------------------------------------------------------------------------------------- */
 

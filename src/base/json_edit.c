@@ -1,6 +1,6 @@
 #include "base/json_internal.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/units.h"
 
 struct path {

@@ -3,8 +3,6 @@
 
 #include "base/json.h"
 
-#include <cjson/cJSON.h>
-
 /* What ss_doc_set may nest on top of the parser's limit, so that recursion stays small. */
 enum { SS_PATH_STEPS = 64 };
 

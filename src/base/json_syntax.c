@@ -3,8 +3,6 @@
  * recursion; after that cJSON can fail for want of memory only. */
 #include "base/json_internal.h"
 
-#include <cjson/cJSON.h>
-
 enum { LONGEST_NUMBER = 63 };
 
 struct scan {

@@ -1,6 +1,4 @@
-#include "base/json_text.h"
-
-#include <cjson/cJSON.h>
+#include "base/json.h"
 
 char *ss_json_text(const cJSON *tree, bool formatted) {
   char *text = formatted ? cJSON_Print(tree) : cJSON_PrintUnformatted(tree);

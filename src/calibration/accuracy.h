@@ -9,8 +9,6 @@
 #include "calibration/fit.h"
 #include "machine/accuracy.h"
 
-struct cJSON;
-
 enum { SS_ERROR_LEVELS = 20, SS_ERROR_GROUPS = 96 };
 
 /* Errors |ln(predicted / measured)| at so many levels: at[i] is the quantile (i + 1/2) / SS_ERROR_LEVELS. */

@@ -2,9 +2,7 @@
 #include "calibration/accuracy.h"
 
 #include "base/data.h"
-#include "base/json_text.h"
-
-#include <cjson/cJSON.h>
+#include "base/json.h"
 
 /* --- pooled errors ------------------------------------------------------------------------------------------- */
 

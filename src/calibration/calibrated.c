@@ -1,8 +1,7 @@
 #include "calibration/calibrated.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 
-#include <cjson/cJSON.h>
 #include <time.h>
 
 const char *ss_date_text(char *buffer, size_t size) {

@@ -4,8 +4,6 @@
 
 #include "calibration/validation.h"
 
-struct cJSON;
-
 /* Today, as "2026-11-21". */
 const char *ss_date_text(char *buffer, size_t size);
 /* "valid": [low, high], samples, outliers and residuals of a fitted line, into `object`. */

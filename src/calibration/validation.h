@@ -4,8 +4,6 @@
 
 #include "calibration/accuracy.h"
 
-struct cJSON;
-
 /* How far off a time may be that is predicted by a cluster fitted to others. */
 struct ss_range {
   struct ss_spread within;

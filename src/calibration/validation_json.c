@@ -2,9 +2,8 @@
  * times are of, and all times. */
 #include "calibration/validation.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 
-#include <cjson/cJSON.h>
 #include <gsl/gsl_sort_double.h>
 #include <gsl/gsl_statistics_double.h>
 

@@ -6,8 +6,6 @@
 #include "query/pick.h"
 #include "query/verdict.h"
 
-#include <cjson/cJSON.h>
-
 /* What a claim's file says of an estimated input. */
 struct estimate {
   struct ss_claim_estimate of;

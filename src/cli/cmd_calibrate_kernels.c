@@ -1,11 +1,9 @@
 /* A device file out of kernels timed here. */
-#include "base/json_text.h"
+#include "base/json.h"
 #include "calibration/line_pieces.h"
 #include "cli/command.h"
 #include "kernels/timing.h"
 #include "report/calibration.h"
-
-#include <cjson/cJSON.h>
 
 enum { SMALLEST = 4096 /* rows */, ELEMENT = 4, WIDTH = 64, INPUTS_MAX = 64 };
 static const double densities[] = {0.01, 0.1, 0.5};

@@ -1,15 +1,13 @@
 /* A cluster file out of benchmarks' logs, or out of messages between the processes of mpirun; and how good it is. */
 #include "base/file.h"
 #include "base/identity.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "cli/command.h"
 #include "query/answers.h"
 #include "query/calibrate_request.h"
 #include "report/calibration.h"
 #include "report/tables.h"
 #include "share/share.h"
-
-#include <cjson/cJSON.h>
 
 #ifdef SS_HAVE_MPI
 #include "exec/ping.h"

@@ -1,6 +1,6 @@
 /* How long collectives take on a cluster, by the algorithms that libraries have. */
 #include "base/file.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/suggest.h"
 #include "cli/command.h"
 #include "query/supposed.h"
@@ -11,8 +11,6 @@
 #include "schemes/simulate.h"
 #include "sim/collectives/tuner.h"
 #include "study/ranges.h"
-
-#include <cjson/cJSON.h>
 
 struct arguments {
   struct ss_call call;

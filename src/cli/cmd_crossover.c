@@ -3,8 +3,6 @@
 #include "cost/duel.h"
 #include "report/tables.h"
 
-#include <cjson/cJSON.h>
-
 static const char *const overs[] = {"density", "ranks", "bandwidth", "latency", "M", NULL};
 
 static const struct ss_option_spec options[] = {

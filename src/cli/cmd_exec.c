@@ -11,7 +11,6 @@
 #include "study/compute.h"
 #include "study/ranges.h"
 
-#include <cjson/cJSON.h>
 #include <gsl/gsl_sort_double.h>
 
 #endif

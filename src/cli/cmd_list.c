@@ -1,6 +1,6 @@
 #include "base/data.h"
 #include "base/file.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/suggest.h"
 #include "claims/claims.h"
 #include "cli/command.h"
@@ -9,8 +9,6 @@
 #include "report/table.h"
 #include "schemes/registry.h"
 #include "study/scenario_fields.h"
-
-#include <cjson/cJSON.h>
 
 static const char *const things[] = {"schemes", "costs",   "clusters", "devices",   "libraries", "workloads",
                                      "systems", "figures", "claims",   "scenarios", "schemas",   NULL};

@@ -1,6 +1,6 @@
 /* Which scheme for which tensor: all candidates are simulated, the cheapest is shown with its margin. */
 #include "base/file.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "cli/command.h"
 #include "library/request.h"
 #include "report/tables.h"

@@ -8,8 +8,6 @@
 #include "figures/rounds_drawing.h"
 #include "study/rounds.h"
 
-#include <cjson/cJSON.h>
-
 struct arguments {
   struct ss_call call;
   const char *what, *data, *title;

@@ -1,13 +1,12 @@
 /* One self-contained page about a scenario: what report/page.h makes of its points. */
 #include "base/file.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "cli/command.h"
 #include "query/answers.h"
 #include "report/page.h"
 #include "report/verdicts.h"
 #include "study/plan.h"
 
-#include <cjson/cJSON.h>
 #include <unistd.h>
 
 /* --- texts -------------------------------------------------------------------------------------------------- */

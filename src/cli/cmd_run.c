@@ -8,7 +8,6 @@
 #include "share/share.h"
 #include "study/store.h"
 
-#include <cjson/cJSON.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,11 +1,9 @@
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "report/columns.h"
 #include "study/trace_json.h"
 #include "trace/measure/extrapolate.h"
-
-#include <cjson/cJSON.h>
 
 enum { TARGETS_MAX = 256 };
 

@@ -3,8 +3,6 @@
 #include "library/request.h"
 #include "trace/make/import.h"
 
-#include <cjson/cJSON.h>
-
 static const struct ss_option_spec options[] = {
     {"", SS_FIELDS("files")},
     {"--from", SS_FIELD, .choices = ss_data_names,

@@ -1,9 +1,7 @@
-#include "base/json_text.h"
+#include "base/json.h"
 #include "cli/command.h"
 #include "report/columns.h"
 #include "study/trace_json.h"
-
-#include <cjson/cJSON.h>
 
 struct arguments {
   struct ss_call call;

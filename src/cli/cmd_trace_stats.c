@@ -2,8 +2,6 @@
 #include "cli/command.h"
 #include "report/tables.h"
 
-#include <cjson/cJSON.h>
-
 static const struct ss_option_spec options[] = {
     {"", SS_FIELD, .field = "trace", .value = "file"},
     SS_ASKS("--iterations", "A:B", "only iterations A to B-1 (default all; N: the first N)"),

@@ -2,7 +2,7 @@
 
 #include "base/data.h"
 #include "base/file.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/suggest.h"
 #include "exec/launch.h"
 #include "library/request.h"
@@ -10,7 +10,6 @@
 #include "report/tables.h"
 #include "share/share.h"
 
-#include <cjson/cJSON.h>
 #include <omp.h>
 #include <sys/resource.h>
 #include <unistd.h>

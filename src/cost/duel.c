@@ -4,8 +4,6 @@
 #include "schemes/registry.h"
 #include "schemes/simulate.h"
 
-#include <cjson/cJSON.h>
-
 const struct ss_axis ss_axes[SS_OVERS] = {
     [SS_OVER_DENSITY] = {"density", SS_RATIO, 1e-4, 1},
     [SS_OVER_RANKS] = {"ranks", SS_NUMBER, 2, 256},

@@ -1,13 +1,11 @@
 #include "cost/forms.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 
 #include "base/data.h"
 #include "base/units.h"
 #include "cost/form_grid.h"
 #include "schemes/registry.h"
-
-#include <cjson/cJSON.h>
 
 static const char *const patterns[] = {"ring", "exchange", "doubling", "halving", "servers", NULL};
 static const struct ss_field_spec values[] = {{NULL, NULL, SS_IS_TEXT},

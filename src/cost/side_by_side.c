@@ -1,12 +1,10 @@
 /* Closed forms side by side. */
-#include "base/json_text.h"
+#include "base/json.h"
 #include "cost/duel.h"
 #include "cost/placed.h"
 #include "cost/suppose.h"
 #include "schemes/registry.h"
 #include "schemes/simulate.h"
-
-#include <cjson/cJSON.h>
 
 /* Servers and aggregators that nobody asked for are none. */
 static bool holds(const struct ss_supposition *c, const struct ss_cost *cost, const struct ss_symbols *s, bool *out,

@@ -4,8 +4,6 @@
 #include "cost/forms.h"
 #include "machine/cluster.h"
 
-struct cJSON;
-
 enum ss_gamma_kind { SS_GAMMA_RANDOM, SS_GAMMA_FULL, SS_GAMMA_NONE, SS_GAMMA_LIST };
 extern const char *const ss_gamma_names[]; /* by enum ss_gamma_kind: "random", ...; NULL-terminated */
 enum { SS_GAMMAS_MAX = 4096 };

@@ -5,7 +5,6 @@
 #include "study/compute.h"
 #include "study/study.h"
 
-#include <cjson/cJSON.h>
 #include <sys/stat.h>
 
 /* --- which format ------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 #include "figures/figure.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "figures/records.h"
 #include "figures/rounds_drawing.h"
 
@@ -8,8 +8,6 @@
 #include "query/cache.h"
 #include "query/field.h"
 #include "query/pick.h"
-
-#include <cjson/cJSON.h>
 
 /* --- reading ------------------------------------------------------------------------------------------------ */
 

@@ -7,7 +7,6 @@
 #include "base/fields.h"
 #include "figures/plot.h"
 
-struct cJSON;
 struct ss_notice;
 struct ss_watcher;
 

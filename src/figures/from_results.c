@@ -1,10 +1,7 @@
 #include "base/json.h"
-#include "base/json_text.h"
 #include "figures/figure.h"
 #include "figures/records.h"
 #include "query/field.h"
-
-#include <cjson/cJSON.h>
 
 static void add_axis(cJSON *panel, const char *name, const char *field, const char *labelled) {
   const struct ss_known_field *k = ss_known_field(labelled);

@@ -3,8 +3,6 @@
 #include "base/units.h"
 #include "query/field.h"
 
-#include <cjson/cJSON.h>
-
 /* --- what is known of fields --------------------------------------------------------------------------------- */
 
 /* All others are shown by their name. */

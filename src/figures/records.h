@@ -5,8 +5,6 @@
 #include "base/fields.h"
 #include "figures/plot.h"
 
-struct cJSON;
-
 /* What a field of results is called on axes, and the unit of its values. */
 struct ss_known_field {
   const char *field, *label, *unit; /* units as struct ss_plot_axis has them */

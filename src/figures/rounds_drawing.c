@@ -1,10 +1,8 @@
 #include "figures/rounds_drawing.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/units.h"
 #include "query/field.h"
-
-#include <cjson/cJSON.h>
 
 enum { ROUNDS_MAX = 64, WIDTHS = 6 };
 /* 1/96 inch: a page; labels beside lanes; the narrowest round; a small letter */

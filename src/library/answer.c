@@ -1,8 +1,6 @@
-#include "base/json_text.h"
+#include "base/json.h"
 #include "library/request.h"
 #include "query/field.h"
-
-#include <cjson/cJSON.h>
 
 struct ss_answer {
   cJSON *tree;

@@ -4,7 +4,6 @@
 #include "query/answers.h"
 #include "trace/make/import.h"
 
-#include <cjson/cJSON.h>
 #include <omp.h>
 
 /* --- settings of the calling thread -------------------------------------------------- */

@@ -2,9 +2,8 @@
 
 #include "base/data.h"
 #include "base/file.h"
-#include "base/json_text.h"
+#include "base/json.h"
 
-#include <cjson/cJSON.h>
 #include <stdatomic.h>
 
 enum { DOCUMENT_BYTES = 16 << 20 };

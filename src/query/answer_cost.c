@@ -3,8 +3,6 @@
 #include "query/supposed.h"
 #include "study/study.h"
 
-#include <cjson/cJSON.h>
-
 enum { RANKS_MAX = 256, SCHEMES_MAX = 64 };
 
 static const struct ss_field_spec fields[] = {

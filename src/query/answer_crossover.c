@@ -4,8 +4,6 @@
 #include "query/supposed.h"
 #include "study/crossover.h"
 
-#include <cjson/cJSON.h>
-
 enum { PROBES_MOST = 65536, RANKS_MOST = 65536 };
 
 struct reading {

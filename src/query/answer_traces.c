@@ -3,8 +3,6 @@
 #include "study/sources.h"
 #include "study/trace_json.h"
 
-#include <cjson/cJSON.h>
-
 bool ss_request_trace(struct ss_node object, const struct ss_request *request, struct ss_sources *sources,
                       const struct ss_trace **out, struct ss_error *error) {
   const struct ss_source *source;

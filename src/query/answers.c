@@ -9,7 +9,6 @@
 #include "study/rounds.h"
 #include "study/trainings.h"
 
-#include <cjson/cJSON.h>
 #include <unistd.h>
 
 enum { FILE_BYTES = 1 << 30 };

@@ -1,9 +1,7 @@
 #include "query/baselines.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "query/verdict.h"
-
-#include <cjson/cJSON.h>
 
 /* --- inputs ----------------------------------------------------------------------------------------------- */
 

@@ -1,12 +1,11 @@
 #include "base/data.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/notice.h"
 #include "base/work.h"
 #include "query/field.h"
 #include "query/query_internal.h"
 #include "trace/make/drawn.h"
 
-#include <cjson/cJSON.h>
 #include <omp.h>
 
 /* B of synthetic lookups that are kept, and the part of what may be taken at all that they may be. */

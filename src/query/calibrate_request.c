@@ -5,8 +5,6 @@
 #include "query/query_internal.h"
 #include "study/scenario_fields.h"
 
-#include <cjson/cJSON.h>
-
 /* A number, or "all". */
 static bool read_window(struct ss_node node, void *out, struct ss_error *error) {
   uint64_t count = UINT32_MAX;

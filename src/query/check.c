@@ -1,9 +1,7 @@
 #include "query/check.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/work.h"
-
-#include <cjson/cJSON.h>
 
 /* About what a point takes that is played on so many networks: entries that ranks list, and messages of all with all
  * on each of them. */

@@ -1,11 +1,9 @@
 /* Where closed forms lie as the links of their cluster do: the request is evaluated once more with each component
  * that is not certain dearer, and drawn as times are. */
-#include "base/json_text.h"
+#include "base/json.h"
 #include "machine/device.h"
 #include "query/query_internal.h"
 #include "study/ranges.h"
-
-#include <cjson/cJSON.h>
 
 /* A form of one flat link is beyond a node, however few ranks there are. */
 static struct ss_uncertainty uncertainty_at(const struct ss_cluster *c, uint32_t ranks) {

@@ -1,12 +1,10 @@
 #include "query/expectations.h"
 
 #include "base/file.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "query/field.h"
 #include "study/ranges.h"
 #include "study/study.h"
-
-#include <cjson/cJSON.h>
 
 struct expectation {
   struct ss_expectation said;

@@ -5,7 +5,6 @@
 
 #include "query/verdict.h"
 
-struct cJSON;
 struct ss_results;
 struct ss_study;
 

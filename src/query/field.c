@@ -1,9 +1,7 @@
 #include "query/field.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/units.h"
-
-#include <cjson/cJSON.h>
 
 const cJSON *ss_records(const cJSON *result) {
   if (cJSON_IsArray(result)) return result;

@@ -4,8 +4,6 @@
 
 #include "base/json.h"
 
-struct cJSON;
-
 /* The list of objects that a result is about: its "points", "training", "curves", "tensors", ...: the first of its
  * members that is one, or the result itself. NULL: it has none. */
 const struct cJSON *ss_records(const struct cJSON *result);

@@ -7,8 +7,6 @@
 #include "study/study.h"
 #include "trace/make/import.h"
 
-#include <cjson/cJSON.h>
-
 /* --- schemes ------------------------------------------------------------------------------------------------- */
 
 static const struct ss_setting defaults = {.index_bytes = 4};

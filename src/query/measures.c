@@ -1,13 +1,12 @@
 /* What no command prints: overlaps of pairs, shares of parts, sizes of formats, and how long
  * hashing takes on this machine. */
-#include "base/json_text.h"
+#include "base/json.h"
 #include "query/query_internal.h"
 #include "tensor/hash.h"
 #include "tensor/sets.h"
 #include "tensor/wire.h"
 #include "trace/measure/rank_sets.h"
 
-#include <cjson/cJSON.h>
 #include <time.h>
 
 enum { OVERLAPS, SHARES, FORMATS, HASHING };

@@ -1,9 +1,7 @@
 #include "query/pick.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "query/field.h"
-
-#include <cjson/cJSON.h>
 
 enum { FIELDS_MAX = 160, NAME_SIZE = 64 };
 

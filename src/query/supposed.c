@@ -2,8 +2,6 @@
 
 #include "base/data.h"
 
-#include <cjson/cJSON.h>
-
 /* "1,1.5,1.8" */
 static bool read_gammas(struct ss_node node, const char *text, struct ss_supposition *c, struct ss_error *error) {
   SS_AUTO_FREE char *copy = strdup(text);

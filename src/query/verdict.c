@@ -1,7 +1,5 @@
 #include "query/verdict.h"
 
-#include <cjson/cJSON.h>
-
 struct ss_bounds ss_bounds_of(enum ss_relation is, double against, double within) {
   const bool open = is == SS_LESS || is == SS_GREATER;
   switch (is) {

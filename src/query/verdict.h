@@ -8,8 +8,6 @@
 
 #include "study/scenario_fields.h"
 
-struct cJSON;
-
 /* Where a number may lie. NaN lies nowhere. */
 struct ss_bounds {
   double low, high; /* -INFINITY, INFINITY: no end */

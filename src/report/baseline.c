@@ -1,12 +1,9 @@
 #include "base/file.h"
 #include "base/json.h"
-#include "base/json_text.h"
 #include "query/baselines.h"
 #include "report/columns.h"
 #include "report/results_table.h"
 #include "report/tables.h"
-
-#include <cjson/cJSON.h>
 
 static const char *text_of(const cJSON *object, const char *name) {
   const char *text = ss_json_word(object, name);

@@ -1,10 +1,8 @@
 #include "report/calibration.h"
 
 #include "base/file.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/units.h"
-
-#include <cjson/cJSON.h>
 
 /* What no link of today has, and more than what fits: reasons to doubt. */
 static const double FASTEST = 400e9 / 8 * 4, SLOWEST_START = 1e-3, POOR = 0.25;

@@ -3,8 +3,6 @@
 
 #include "calibration/calibrated.h"
 
-struct cJSON;
-
 /* Writes the document to the file at `path` or to standard output, and deletes it; NULL: memory was short. */
 bool ss_model_write(const char *path, struct cJSON *root, struct ss_error *error) SS_MUST_CHECK;
 

@@ -2,11 +2,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/json_text.h"
 #include "report/columns.h"
 #include "report/html.h"
-
-#include <cjson/cJSON.h>
 
 /* --- closed forms ------------------------------------------------------------------------------------------- */
 

@@ -1,9 +1,7 @@
-#include "base/json_text.h"
+#include "base/json.h"
 #include "claims/claims.h"
 #include "report/table.h"
 #include "report/tables.h"
-
-#include <cjson/cJSON.h>
 
 static const char *const meanings[] = {
     ("by a model: ours is within the tolerance of what is printed, and the ranking holds, also with every estimated "

@@ -1,9 +1,7 @@
 #include "report/columns.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "query/field.h"
-
-#include <cjson/cJSON.h>
 
 cJSON *ss_records_take(cJSON *records, size_t n) {
   cJSON *list = cJSON_CreateArray();

@@ -1,12 +1,10 @@
 /* Closed forms side by side. */
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "library/request.h"
 #include "report/columns.h"
 #include "report/results_table.h"
 #include "report/tables.h"
-
-#include <cjson/cJSON.h>
 
 /* Adds "1.2 ms 0.80..1.8" of the field NAME_s of a form and its range, or "1 ms..2 ms 0.8..2.4" of its bounds
  * NAME_low_s and NAME_high_s; `least`: what to write before it. */

@@ -1,13 +1,11 @@
 /* Where two schemes cost the same: in words first, then range by range. */
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "cost/duel.h"
 #include "library/request.h"
 #include "report/columns.h"
 #include "report/decision.h"
 #include "report/tables.h"
-
-#include <cjson/cJSON.h>
 
 /* What is printed: the answer, and what varies. */
 struct found {

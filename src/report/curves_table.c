@@ -1,9 +1,7 @@
-#include "base/json_text.h"
+#include "base/json.h"
 #include "report/columns.h"
 #include "report/tables.h"
 #include "study/learning.h"
-
-#include <cjson/cJSON.h>
 
 bool ss_curves_csv(const void *report, FILE *stream, struct ss_error *error) {
   const struct ss_learning *curves = report;

@@ -1,9 +1,7 @@
 #include "report/decision.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/units.h"
-
-#include <cjson/cJSON.h>
 
 const char *ss_decision_name(const struct cJSON *record, const char *field) {
   const char *label = ss_json_word(record, field);

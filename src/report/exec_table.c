@@ -1,12 +1,10 @@
 #include "report/exec_table.h"
 
 #include "base/json.h"
-#include "base/json_text.h"
 #include "report/columns.h"
 #include "report/results_table.h"
 #include "study/ranges.h"
 
-#include <cjson/cJSON.h>
 #include <gsl/gsl_statistics_double.h>
 
 /* The answer first, then what the numbers mean. */

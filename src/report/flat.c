@@ -1,12 +1,10 @@
 #include "report/flat.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "library/request.h"
 #include "query/field.h"
 #include "report/columns.h"
 #include "report/tables.h"
-
-#include <cjson/cJSON.h>
 
 bool ss_json_print_free(cJSON *json, FILE *stream, struct ss_error *error) {
   const bool ok = ss_json_print(json, stream, error);

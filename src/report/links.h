@@ -3,8 +3,6 @@
 
 #include "study/results.h"
 
-struct cJSON;
-
 /* "NIC of node 3, out 94%": what bounds the run, and the share of its time that it needs at the very least; "-" when
  * nothing was sent. Returns `text`. */
 enum { SS_BOUND_TEXT_SIZE = SS_LINK_NAME_SIZE + 16 };

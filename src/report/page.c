@@ -1,7 +1,7 @@
 #include "report/page.h"
 
 #include "base/file.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "figures/figure.h"
 #include "page_style.h" /* made of plots/page.css */
 #include "report/columns.h"
@@ -9,7 +9,6 @@
 #include "report/tables.h"
 #include "report/verdicts.h"
 
-#include <cjson/cJSON.h>
 #include <strings.h>
 
 /* What fits a page that somebody reads. */

@@ -1,13 +1,10 @@
 #include "base/json.h"
-#include "base/json_text.h"
 #include "report/columns.h"
 #include "report/decision.h"
 #include "report/links.h"
 #include "report/results_table.h"
 #include "report/tables.h"
 #include "study/placing.h"
-
-#include <cjson/cJSON.h>
 
 static void name(cJSON *record, const char *field, const struct ss_placing *p, const struct ss_candidate *which) {
   if (which)

@@ -1,13 +1,10 @@
 #include "base/json.h"
-#include "base/json_text.h"
 #include "query/field.h"
 #include "report/columns.h"
 #include "report/decision.h"
 #include "report/results_table.h"
 #include "report/tables.h"
 #include "schemes/registry.h"
-
-#include <cjson/cJSON.h>
 
 static void print_dense(const cJSON *row, FILE *stream) {
   const double dense = ss_json_number(row, "dense_s"), time = ss_json_number(row, "time_s");

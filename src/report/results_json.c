@@ -2,11 +2,8 @@
 #include "study/ranges.h"
 
 #include "base/json.h"
-#include "base/json_text.h"
 #include "report/flat.h"
 #include "schemes/registry.h"
-
-#include <cjson/cJSON.h>
 
 /* --- JSON ----------------------------------------------------------------------------------------------- */
 

@@ -3,13 +3,10 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/json_text.h"
 #include "report/columns.h"
 #include "report/decision.h"
 #include "report/links.h"
 #include "study/ranges.h"
-
-#include <cjson/cJSON.h>
 
 /* As in `check`. */
 static const double ROUNDING = 1e-9;

@@ -1,11 +1,9 @@
 /* What was measured on a trace: sizes, bags, and what grows with ranks. */
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "library/request.h"
 #include "report/columns.h"
 #include "report/tables.h"
-
-#include <cjson/cJSON.h>
 
 /* A record for each tensor and k, up to which gamma was measured; `sampled`: only where skewness was, too. */
 static cJSON *by_k(const cJSON *tensors, bool sampled) {

@@ -4,7 +4,6 @@
 #include "figures/plot.h"
 #include "report/results_table.h"
 
-struct cJSON;
 struct ss_placing;
 struct ss_training;
 

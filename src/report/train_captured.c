@@ -1,9 +1,6 @@
 /* A capture in words: what was measured, what is predicted for it, and what else it might run. */
 #include "base/json.h"
-#include "base/json_text.h"
 #include "report/tables.h"
-
-#include <cjson/cJSON.h>
 
 /* "469 ms"; of what changes with each call a buffer of its own. */
 struct time_text {

@@ -1,13 +1,10 @@
 #include "base/json.h"
-#include "base/json_text.h"
 #include "report/columns.h"
 #include "report/decision.h"
 #include "report/results_table.h"
 #include "report/tables.h"
 #include "schemes/simulate.h"
 #include "study/trainings.h"
-
-#include <cjson/cJSON.h>
 
 bool ss_training_json(const void *study, FILE *stream, struct ss_error *error) {
   return ss_json_print_free(ss_train_study_json(study), stream, error);

@@ -1,10 +1,8 @@
 /* Chrome's trace-event format (JSON object form): one complete event ("X") an operation or task, times in us. */
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "report/tables.h"
 #include "study/trainings.h"
-
-#include <cjson/cJSON.h>
 
 /* A line of the list; false when memory is short. */
 static bool print_event(cJSON *event, FILE *stream) {

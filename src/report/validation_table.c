@@ -1,9 +1,7 @@
-#include "base/json_text.h"
+#include "base/json.h"
 #include "report/columns.h"
 #include "report/flat.h"
 #include "report/tables.h"
-
-#include <cjson/cJSON.h>
 
 static void print_heads(const cJSON *v, FILE *stream) {
   static const char *const how[][2] = {{"collectives", "each collective predicted from the others alone"},

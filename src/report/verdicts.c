@@ -1,10 +1,8 @@
 #include "report/verdicts.h"
 
 #include "base/file.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "report/results_table.h"
-
-#include <cjson/cJSON.h>
 
 /* Points at which one expectation fails that are told in words; JSON has all. */
 enum { MISSES_SHOWN = 20 };

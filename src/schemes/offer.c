@@ -1,7 +1,5 @@
-#include "base/json_text.h"
+#include "base/json.h"
 #include "schemes/scheme.h"
-
-#include <cjson/cJSON.h>
 
 static bool stands_at(const struct ss_setting *setting, const char *option, const char *choice) {
   const uint64_t *flag = ss_setting_find(setting, option);

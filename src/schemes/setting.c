@@ -1,11 +1,9 @@
 /* Reads settings, and tells what follows from them. */
 #include "schemes/setting.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "schemes/registry.h"
 #include "schemes/run.h"
-
-#include <cjson/cJSON.h>
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 

@@ -1,9 +1,8 @@
 #include "share/share.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "exec/launch.h"
 
-#include <cjson/cJSON.h>
 #include <mpi.h>
 #include <omp.h>
 #include <sched.h>

@@ -1,12 +1,10 @@
 #include "study/captured.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "machine/jitter.h"
 #include "study/study.h"
 #include "train/system.h"
 #include "train/workloads.h"
-
-#include <cjson/cJSON.h>
 
 /* --- what it says ------------------------------------------------------------------------------------------- */
 

@@ -1,11 +1,9 @@
 #include "study/crossover.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "cost/form_grid.h"
 #include "study/compute.h"
 #include "study/study.h"
-
-#include <cjson/cJSON.h>
 
 /* --- simulation ------------------------------------------------------------------------------------------- */
 

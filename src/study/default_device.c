@@ -1,9 +1,7 @@
 /* The machine that a document runs on: its cluster, and its device, or the one that the cluster's runs are on. */
 #include "base/data.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "study/study_internal.h"
-
-#include <cjson/cJSON.h>
 
 /* The memory of a cluster's ranks as a device: what its reader makes a kernel's times of. */
 static cJSON *memory_device(struct ss_node cluster, struct ss_node memory) {

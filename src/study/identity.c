@@ -1,9 +1,8 @@
 #include "study/identity.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "study/extrapolation.h"
 
-#include <cjson/cJSON.h>
 #include <xxhash.h>
 
 /* --- of a scenario ------------------------------------------------------------------------------------------ */

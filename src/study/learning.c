@@ -2,10 +2,9 @@
 
 #include "base/estimate.h"
 #include "base/file.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/work.h"
 
-#include <cjson/cJSON.h>
 #include <omp.h>
 
 enum { TEXT_RANKS = 8, TEXT_SEQ = 32 }; /* unless others are asked for */

@@ -7,8 +7,6 @@
 #include "learn/trainer.h"
 #include "trace/make/import.h"
 
-struct cJSON;
-
 /* Strings and arrays are the caller's, and outlive what is learned. */
 struct ss_learning_source {
   const char *text;  /* the file to read, or "-": standard input; NULL: a trace is read */

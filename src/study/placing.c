@@ -1,9 +1,7 @@
 #include "study/placing.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "study/ranges.h"
-
-#include <cjson/cJSON.h>
 
 /* --- which exchange ------------------------------------------------------------------------------------------ */
 

@@ -1,12 +1,10 @@
 #include "study/plan.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/notice.h"
 #include "schemes/registry.h"
 #include "study/study_internal.h"
 #include "study/window.h"
-
-#include <cjson/cJSON.h>
 
 /* --- what there is to choose from ----------------------------------------------------------------------------- */
 

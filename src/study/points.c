@@ -1,12 +1,10 @@
-#include "base/json_text.h"
+#include "base/json.h"
 #include "study/study_internal.h"
 
 #include "base/data.h"
 #include "schemes/registry.h"
 #include "study/identity.h"
 #include "study/scenario_fields.h"
-
-#include <cjson/cJSON.h>
 
 enum { RANKS_MAX = 256, SCHEMES_MAX = 1024 };
 

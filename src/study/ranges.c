@@ -1,9 +1,8 @@
 #include "study/ranges.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/random.h"
 
-#include <cjson/cJSON.h>
 #include <float.h>
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_sort.h>

@@ -4,10 +4,8 @@
 #include "study/ranges.h"
 
 #include "base/fields.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "schemes/simulate.h"
-
-#include <cjson/cJSON.h>
 
 bool ss_result_same_cell(const struct ss_result *a, const struct ss_result *b) {
   return a->ranks == b->ranks && a->at == b->at && a->cluster == b->cluster && strcmp(a->tensor, b->tensor) == 0;

@@ -1,9 +1,7 @@
 #include "study/rounds.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "study/compute.h"
-
-#include <cjson/cJSON.h>
 
 /* A player that writes down who sends what to whom; how long it takes nobody asks, and all endpoints live here. */
 struct recorder {

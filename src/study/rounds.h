@@ -3,8 +3,6 @@
 
 #include "study/study.h"
 
-struct cJSON;
-
 /* So many ranks and runs can be read in a picture. */
 enum { SS_ROUNDS_RANKS = 16, SS_ROUNDS_RUNS = 6 };
 

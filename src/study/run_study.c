@@ -1,11 +1,9 @@
 #include "study/study_internal.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "share/share.h"
 #include "study/compute.h"
 #include "study/ranges.h"
-
-#include <cjson/cJSON.h>
 
 /* --- the printed order ---------------------------------------------------------------------------------- */
 

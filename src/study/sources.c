@@ -5,8 +5,6 @@
 #include "cost/form_grid.h"
 #include "trace/make/synth.h"
 
-#include <cjson/cJSON.h>
-
 /* --- what is made ------------------------------------------------------------------------------------------- */
 
 struct uniform {

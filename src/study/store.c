@@ -2,9 +2,8 @@
 
 #include "base/csv.h"
 #include "base/file.h"
-#include "base/json_text.h"
+#include "base/json.h"
 
-#include <cjson/cJSON.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>

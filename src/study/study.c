@@ -1,11 +1,10 @@
-#include "base/json_text.h"
+#include "base/json.h"
 #include "study/study_internal.h"
 
 #include "base/data.h"
 #include "study/captured.h"
 #include "study/scenario_fields.h"
 
-#include <cjson/cJSON.h>
 #include <unistd.h>
 
 enum { AXES_MAX = 8, CELLS_MAX = 100000, SCENARIO_BYTES = 16 << 20 };

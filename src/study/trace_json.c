@@ -1,8 +1,6 @@
 #include "study/trace_json.h"
 
-#include "base/json_text.h"
-
-#include <cjson/cJSON.h>
+#include "base/json.h"
 
 const char *ss_trace_hash_text(const struct ss_trace *trace, char *buffer, size_t size) {
   (void)snprintf(buffer, size, "xxh64:%016" PRIx64, ss_trace_hash(trace));

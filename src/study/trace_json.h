@@ -4,8 +4,6 @@
 #include "study/captured.h"
 #include "trace/measure/stats.h"
 
-struct cJSON;
-
 /* The trees are the caller's, NULL when memory is short. `captured`: without `doc` the trace is no capture. */
 struct cJSON *ss_trace_info_json(const struct ss_trace *trace, const struct ss_captured *captured);
 struct cJSON *ss_trace_stats_json(const struct ss_trace *trace, const struct ss_stats *stats);

@@ -1,7 +1,5 @@
-#include "base/json_text.h"
+#include "base/json.h"
 #include "study/trainings.h"
-
-#include <cjson/cJSON.h>
 
 void ss_training_part_name(const struct ss_training_point *p, enum ss_span_kind kind, uint32_t what, char *out,
                            size_t size) {

@@ -1,12 +1,10 @@
 #include "study/trainings.h"
 
 #include "base/data.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "share/share.h"
 #include "study/scenario_fields.h"
 #include "study/study_internal.h"
-
-#include <cjson/cJSON.h>
 
 enum { LIST_MAX = 256 };
 

@@ -1,7 +1,5 @@
 #include "trace/placement.h"
 
-#include <cjson/cJSON.h>
-
 const char *const ss_sharding_names[] = {"column", "row", "table", NULL};
 
 /* --- reading -------------------------------------------------------------------------------------------- */

@@ -1,11 +1,9 @@
 #include "train/durations.h"
 
 #include "base/estimate.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/random.h"
 #include "schemes/simulate.h"
-
-#include <cjson/cJSON.h>
 
 /* What is sent by value, entry by entry: of larger tensors a part is simulated, entries of all ranks together about
  * so many. Of dense tensors, as many iterations as a synthetic gradient has. */

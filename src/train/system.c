@@ -2,8 +2,6 @@
 
 #include "train/workloads.h"
 
-#include <cjson/cJSON.h>
-
 static const char *const schedules[] = {"fifo", "priority", "horizontal", "2d", NULL};
 
 const char *ss_schedule_name(enum ss_schedule schedule) {

@@ -1,7 +1,7 @@
 /* Results that a run is to go on with: points of true results of which texts, numbers and hashes were changed. An
  * input is a list of choices. What is taken for known is what a run would compute: nothing that was changed is
  * believed. */
-#include "base/json_text.h"
+#include "base/json.h"
 #include "choices.h"
 #include "study/results.h"
 #include "study/store.h"

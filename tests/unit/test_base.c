@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/identity.h"
 #include "base/json.h"
-#include "base/json_text.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/random.h"

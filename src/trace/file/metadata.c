@@ -1,7 +1,7 @@
 /* `__metadata__`: strings all, some of which hold JSON of their own. Keys that we do not know are left alone: tools
  * that capture traces add theirs. */
 #include "base/fields.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "trace/file/trace_internal.h"
 
 /* Parses the JSON that a metadata key holds as text; the document is the caller's, NULL when the key is absent. */

@@ -4,9 +4,7 @@
 #include "trace/file/safetensors.h"
 #include "trace/file/trace_internal.h"
 
-#include "base/json_text.h"
-
-#include <cjson/cJSON.h>
+#include "base/json.h"
 
 struct entry {
   enum ss_trace_part part;

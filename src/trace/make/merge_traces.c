@@ -1,9 +1,7 @@
 #include "trace/make/merge_traces.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "trace/file/trace_internal.h"
-
-#include <cjson/cJSON.h>
 
 /* What parts must have in common; `source`: also where they come from. */
 static cJSON *facts_of(const struct ss_trace *t, bool source) {

@@ -2,7 +2,6 @@
 
 #include "base/units.h"
 
-#include <cjson/cJSON.h>
 #include <sys/stat.h>
 
 /* What names a table, the length of its name; NULL: nothing does. A name may hold an "=" itself. */
