@@ -14,13 +14,12 @@ uint64_t ss_estimate_add(uint64_t a, uint64_t b) {
 
 bool ss_estimate_fits(uint64_t bytes, const char *less, struct ss_error *error, const char *who, ...) {
   const uint64_t allowed = ss_memory_allowed();
-  char need[32], have[32], name[200];
+  char name[200];
   va_list arguments;
   if (bytes <= allowed) return true;
   va_start(arguments, who);
   (void)vsnprintf(name, sizeof name, who, arguments);
   va_end(arguments);
   return ss_fail(error, SS_MACHINE, "%s takes at least %s of memory, %s may be taken: %s; --memory says otherwise",
-                 name, ss_units_format(need, sizeof need, SS_BYTES, (double)bytes),
-                 ss_units_format(have, sizeof have, SS_BYTES, (double)allowed), less);
+                 name, ss_shown(SS_BYTES, (double)bytes), ss_shown(SS_BYTES, (double)allowed), less);
 }

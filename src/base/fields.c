@@ -1,7 +1,5 @@
 #include "base/fields.h"
 
-#include "base/json.h"
-
 const struct ss_field_spec ss_name_field = {NULL, NULL, SS_IS_NAME};
 const struct ss_field_spec ss_texts_forms[] = {
     {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_LIST(&ss_name_field, 1, 0)}, {.name = NULL}};

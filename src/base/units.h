@@ -40,3 +40,5 @@ double ss_percent(double share);
 /* For tables: three significant digits and the unit that fits, "12.3 ms", "81.2 kB", "25 Gbit/s"; writes at most
  * `size` bytes and returns `buffer`. */
 const char *ss_units_format(char *buffer, size_t size, enum ss_dimension dimension, double value);
+/* The same in a buffer that lasts as long as the block around it: for an argument of printf. */
+#define ss_shown(dimension, value) ss_units_format((char[32]){""}, 32, (dimension), (value))

@@ -1,7 +1,5 @@
 #include "calibration/calibrated.h"
 
-#include "base/json.h"
-
 #include <time.h>
 
 const char *ss_date_text(char *buffer, size_t size) {

@@ -162,40 +162,32 @@ static cJSON *list_floors(const struct bench *b) {
 
 static void tell_costs(const struct ss_line_piece *piece) {
   const struct ss_line *p = &piece->line;
-  char text[32];
-  (void)fprintf(stderr, "%s", ss_units_format(text, sizeof text, SS_TIME, p->t0));
+  (void)fprintf(stderr, "%s", ss_shown(SS_TIME, p->t0));
   if (p->per_element > 0) (void)fprintf(stderr, " + elements*%.3gns", p->per_element * NANOSECONDS);
-  if (p->per_byte > 0)
-    (void)fprintf(stderr, " + bytes/(%s)", ss_units_format(text, sizeof text, SS_RATE, 1 / p->per_byte));
-  if (!isinf(piece->up_to))
-    (void)fprintf(stderr, " up to %s, then ", ss_units_format(text, sizeof text, SS_BYTES, piece->up_to));
+  if (p->per_byte > 0) (void)fprintf(stderr, " + bytes/(%s)", ss_shown(SS_RATE, 1 / p->per_byte));
+  if (!isinf(piece->up_to)) (void)fprintf(stderr, " up to %s, then ", ss_shown(SS_BYTES, piece->up_to));
 }
 
 static void tell(enum ss_kernel_kind kernel, const struct ss_lines *lines) {
   const struct ss_line *all = &lines->all;
-  char text[2][32];
   (void)fprintf(stderr, "%-20s ", ss_kernel_name(kernel));
   for (size_t i = 0; i < lines->pieces; i++) tell_costs(&lines->piece[i]);
   (void)fprintf(stderr, ", for %s to %s; residuals %.6g%% median, %.6g%% at most; %zu of %zu outliers\n",
-                ss_units_format(text[0], sizeof text[0], SS_BYTES, all->low),
-                ss_units_format(text[1], sizeof text[1], SS_BYTES, all->high), ss_percent(all->residuals.typical),
+                ss_shown(SS_BYTES, all->low), ss_shown(SS_BYTES, all->high), ss_percent(all->residuals.typical),
                 ss_percent(all->residuals.worst), all->residuals.outliers, all->residuals.samples);
 }
 
 /* Of one density each. */
 static void tell_floors(const struct bench *b) {
-  char text[3][32];
   cJSON *floors = list_floors(b);
-  (void)fprintf(stderr, "\n%s; a copy reads and writes %s\n", b->text,
-                ss_units_format(text[0], sizeof text[0], SS_RATE, b->copy_rate));
+  (void)fprintf(stderr, "\n%s; a copy reads and writes %s\n", b->text, ss_shown(SS_RATE, b->copy_rate));
   for (const cJSON *f = floors ? floors->child : NULL; f; f = f->next) {
     const double density = ss_json_number(f, "density");
     if (density != densities[SHOWN] && density != ZEN_DENSITY) continue;
     (void)fprintf(stderr, "%-20s %.0f rows at %.3g%%: floor %s in %s, took %s, %.3g times the floor\n",
                   ss_json_word(f, "kernel"), ss_json_number(f, "rows"), 100 * density,
-                  ss_units_format(text[0], sizeof text[0], SS_BYTES, ss_json_number(f, "floor_bytes")),
-                  ss_units_format(text[1], sizeof text[1], SS_TIME, ss_json_number(f, "floor_s")),
-                  ss_units_format(text[2], sizeof text[2], SS_TIME, ss_json_number(f, "seconds")),
+                  ss_shown(SS_BYTES, ss_json_number(f, "floor_bytes")),
+                  ss_shown(SS_TIME, ss_json_number(f, "floor_s")), ss_shown(SS_TIME, ss_json_number(f, "seconds")),
                   ss_json_number(f, "ratio"));
   }
   cJSON_Delete(floors);

@@ -144,7 +144,7 @@ static const double messages_a_second = 3e6, many_seconds = 10;
 static void tell_work(const struct answer *r, const struct ss_notice *notice) {
   double all = 0, most = 0, sizes = 0;
   const char *longest = "";
-  char text[200], time[32];
+  char text[200];
   double bytes = r->a->least;
   while (bytes <= r->a->most) sizes++, bytes *= 2;
   for (size_t i = 0; i < r->algorithms; i++) {
@@ -156,7 +156,7 @@ static void tell_work(const struct answer *r, const struct ss_notice *notice) {
   if (all < many_seconds * messages_a_second) return;
   snprintf(text, sizeof text,
            "about %.2g messages are to be played, most of them of %s: some %s (--algorithm NAME, --sizes)", all,
-           longest, ss_units_format(time, sizeof time, SS_TIME, all / messages_a_second));
+           longest, ss_shown(SS_TIME, all / messages_a_second));
   ss_notice_tell(notice, text);
 }
 

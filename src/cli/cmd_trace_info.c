@@ -47,12 +47,11 @@ static bool print_csv(const void *info, FILE *stream, struct ss_error *error) {
 /* "mine under as-captured on 4 ranks, gloo: 22 ms an iteration (20 steps)" */
 static void add_training(struct ss_table *table, const cJSON *training) {
   const char *backend = ss_json_word(training, "backend");
-  char time[32], text[400];
+  char text[400];
   if (!cJSON_IsObject(training)) return;
   snprintf(text, sizeof text, "%.100s under %.100s on %.0f ranks%s%.40s: %s an iteration (median of %.0f)",
            ss_json_word(training, "workload"), ss_json_word(training, "system"), ss_json_number(training, "world"),
-           backend ? ", " : "", backend ? backend : "",
-           ss_units_format(time, sizeof time, SS_TIME, ss_json_number(training, "iteration_s")),
+           backend ? ", " : "", backend ? backend : "", ss_shown(SS_TIME, ss_json_number(training, "iteration_s")),
            ss_json_number(training, "steps"));
   ss_table_texts(table, "captured from", text);
 }

@@ -2,8 +2,6 @@
 
 #include "base/data.h"
 #include "base/file.h"
-#include "base/json.h"
-#include "base/suggest.h"
 #include "exec/launch.h"
 #include "library/request.h"
 #include "report/table.h"
@@ -237,10 +235,8 @@ static bool has_option(const struct ss_command *command, const char *name) {
 
 /* Memory was short: how much may be taken, and who says so. */
 static void explain_memory(const struct ss_command *command, double most, struct ss_error *error) {
-  char text[32];
   if (!error || error->status != SS_MACHINE || !strstr(error->text, "out of memory") || !isfinite(most)) return;
-  (void)ss_fail(error, SS_MACHINE, "%s (%s may be taken%s%s)", error->text,
-                ss_units_format(text, sizeof text, SS_BYTES, most),
+  (void)ss_fail(error, SS_MACHINE, "%s (%s may be taken%s%s)", error->text, ss_shown(SS_BYTES, most),
                 has_option(command, "--memory") ? ": --memory says otherwise" : "",
                 has_option(command, "--jobs") ? "; fewer --jobs take less" : "");
 }

@@ -1,9 +1,6 @@
 #include "cost/forms.h"
 
-#include "base/json.h"
-
 #include "base/data.h"
-#include "base/units.h"
 #include "cost/form_grid.h"
 #include "schemes/registry.h"
 

@@ -1,6 +1,5 @@
 #include "cost/placed.h"
 
-#include "base/units.h"
 #include "schemes/simulate.h"
 
 static double takes(struct ss_link link, struct ss_cost_parts p) {

@@ -1,6 +1,5 @@
 #include "exec/mpi_player.h"
 
-#include "base/random.h"
 #include "exec/waiting.h"
 
 /* What a receiver is told of each chunk before its payload comes. */

@@ -1,5 +1,4 @@
 #include "figures/figure.h"
-#include "base/json.h"
 #include "figures/records.h"
 #include "figures/rounds_drawing.h"
 

@@ -1,6 +1,5 @@
 #include "figures/records.h"
 
-#include "base/units.h"
 #include "query/field.h"
 
 /* --- what is known of fields --------------------------------------------------------------------------------- */

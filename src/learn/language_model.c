@@ -1,7 +1,5 @@
 #include "learn/language_model.h"
 
-#include "base/random.h"
-
 enum { PAD = 0 };
 
 /* Streams of random numbers. */

@@ -1,7 +1,5 @@
 #include "learn/trainer.h"
 
-#include "tensor/coalesce.h"
-
 /* Of one rank, in odd or even steps. */
 struct ss_learn_memory {
   struct ss_arena arena; /* what outlives the pass */

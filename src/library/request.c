@@ -2,7 +2,6 @@
 
 #include "base/data.h"
 #include "base/file.h"
-#include "base/json.h"
 
 #include <stdatomic.h>
 

@@ -1,6 +1,5 @@
 #include "machine/cluster.h"
 
-#include "base/units.h"
 #include "machine/uncertainty.h"
 
 void ss_cluster_tell(const struct ss_cluster *cluster, const struct ss_notice *notice) {
@@ -21,12 +20,11 @@ void ss_cluster_tell_nodes(const struct ss_cluster *cluster, uint32_t nodes, con
 
 void ss_cluster_tell_bytes(const struct ss_cluster *cluster, uint64_t bytes, const struct ss_notice *notice) {
   const struct ss_accuracy *a = &cluster->accuracy;
-  char text[sizeof cluster->name + 150], least[32], most[32], asked[32];
+  char text[sizeof cluster->name + 150];
   if (a->bytes_max == 0 || (bytes >= a->bytes_min && bytes <= a->bytes_max)) return;
   snprintf(text, sizeof text, "cluster %s: fitted on %s to %s; %s asked", cluster->name,
-           ss_units_format(least, sizeof least, SS_BYTES, (double)a->bytes_min),
-           ss_units_format(most, sizeof most, SS_BYTES, (double)a->bytes_max),
-           ss_units_format(asked, sizeof asked, SS_BYTES, (double)bytes));
+           ss_shown(SS_BYTES, (double)a->bytes_min), ss_shown(SS_BYTES, (double)a->bytes_max),
+           ss_shown(SS_BYTES, (double)bytes));
   ss_notice_tell(notice, text);
 }
 

@@ -1,6 +1,5 @@
 #include "query/baselines.h"
 
-#include "base/json.h"
 #include "query/verdict.h"
 
 /* --- inputs ----------------------------------------------------------------------------------------------- */

@@ -1,6 +1,5 @@
 #include "query/check.h"
 
-#include "base/json.h"
 #include "base/work.h"
 
 /* About what a point takes that is played on so many networks: entries that ranks list, and messages of all with all

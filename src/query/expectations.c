@@ -1,7 +1,6 @@
 #include "query/expectations.h"
 
 #include "base/file.h"
-#include "base/json.h"
 #include "query/field.h"
 #include "study/ranges.h"
 #include "study/study.h"

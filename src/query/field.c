@@ -1,8 +1,5 @@
 #include "query/field.h"
 
-#include "base/json.h"
-#include "base/units.h"
-
 const cJSON *ss_records(const cJSON *result) {
   if (cJSON_IsArray(result)) return result;
   for (const cJSON *item = result ? result->child : NULL; item; item = item->next)

@@ -1,11 +1,9 @@
 #include "query/learn_request.h"
 
-#include "base/units.h"
 #include "query/query_internal.h"
 #include "schemes/registry.h"
 #include "study/scenario_fields.h"
 #include "study/study.h"
-#include "trace/make/import.h"
 
 /* --- schemes ------------------------------------------------------------------------------------------------- */
 

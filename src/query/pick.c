@@ -1,6 +1,5 @@
 #include "query/pick.h"
 
-#include "base/json.h"
 #include "query/field.h"
 
 enum { FIELDS_MAX = 160, NAME_SIZE = 64 };

@@ -1,9 +1,5 @@
 #include "report/calibration.h"
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/units.h"
-
 /* What no link of today has, and more than what fits: reasons to doubt. */
 static const double FASTEST = 400e9 / 8 * 4, SLOWEST_START = 1e-3, POOR = 0.25;
 enum { TOLD = 12 };
@@ -35,15 +31,11 @@ static void tell_assumptions(const struct ss_calibrated *c, FILE *stream) {
 static void tell_piece(const struct ss_calibrated *c, enum ss_cost_kind kind, uint32_t at, FILE *stream) {
   const struct ss_cost_piece *p = &c->fit.cluster.piece[kind][at];
   const struct ss_piece_quality *q = &c->fit.quality[kind][at];
-  char text[4][32];
   if (q->residuals.samples == 0) return;
-  (void)fprintf(stream, "%s, messages of %s to %s: ", ss_cost_kind_names[kind],
-                ss_units_format(text[0], sizeof text[0], SS_BYTES, q->low),
-                ss_units_format(text[1], sizeof text[1], SS_BYTES, q->high));
-  (void)fprintf(stream, "latency %s%s, bandwidth %s%s; ",
-                ss_units_format(text[2], sizeof text[2], SS_TIME, p->cost[0].value),
-                p->cost[0].known ? "" : " (not determined)",
-                ss_units_format(text[3], sizeof text[3], SS_RATE, 1 / p->cost[1].value),
+  (void)fprintf(stream, "%s, messages of %s to %s: ", ss_cost_kind_names[kind], ss_shown(SS_BYTES, q->low),
+                ss_shown(SS_BYTES, q->high));
+  (void)fprintf(stream, "latency %s%s, bandwidth %s%s; ", ss_shown(SS_TIME, p->cost[0].value),
+                p->cost[0].known ? "" : " (not determined)", ss_shown(SS_RATE, 1 / p->cost[1].value),
                 p->cost[1].known ? "" : " (not determined)");
   (void)fprintf(stream, "residuals %.6g%% median, %.6g%% at most; %zu of %zu outliers\n",
                 ss_percent(q->residuals.typical), ss_percent(q->residuals.worst), q->residuals.outliers,
@@ -53,17 +45,14 @@ static void tell_piece(const struct ss_calibrated *c, enum ss_cost_kind kind, ui
 static void tell_memory(const struct ss_cluster_fit *fit, FILE *stream) {
   for (uint32_t i = 0; i < fit->cluster.pieces[SS_COST_MEMORY]; i++) {
     const struct ss_cost_piece *p = &fit->cluster.piece[SS_COST_MEMORY][i];
-    char text[3][32];
-    (void)fprintf(
-        stream, "memory, vectors %s %s: sums %s%s", p->up_to == UINT64_MAX ? "of any size above, or" : "of up to",
-        p->up_to == UINT64_MAX ? "all" : ss_units_format(text[0], sizeof text[0], SS_BYTES, (double)p->up_to),
-        p->cost[0].value > 0 ? ss_units_format(text[1], sizeof text[1], SS_RATE, 1 / p->cost[0].value) : "-",
-        p->cost[0].known    ? ""
-        : fit->sum_supposed ? " (supposed)"
-                            : " (not determined)");
-    if (p->cost[1].known)
-      (void)fprintf(stream, ", new pages %s",
-                    ss_units_format(text[2], sizeof text[2], SS_RATE, 1 / p->cost[1].value));
+    (void)fprintf(stream, "memory, vectors %s %s: sums %s%s",
+                  p->up_to == UINT64_MAX ? "of any size above, or" : "of up to",
+                  p->up_to == UINT64_MAX ? "all" : ss_shown(SS_BYTES, (double)p->up_to),
+                  p->cost[0].value > 0 ? ss_shown(SS_RATE, 1 / p->cost[0].value) : "-",
+                  p->cost[0].known    ? ""
+                  : fit->sum_supposed ? " (supposed)"
+                                      : " (not determined)");
+    if (p->cost[1].known) (void)fprintf(stream, ", new pages %s", ss_shown(SS_RATE, 1 / p->cost[1].value));
     (void)fputc('\n', stream);
   }
 }
@@ -72,14 +61,12 @@ static void tell_outliers(const struct ss_calibrated *c, FILE *stream) {
   size_t told = 0;
   for (size_t i = 0; i < c->fit.count && told < TOLD; i++) {
     const struct ss_observation *o = &c->observations->list[i];
-    char text[3][32];
     if (c->fit.weight[i] > 0) continue;
     told++;
     (void)fprintf(stream, "outlier: %s line %" PRIu32 ": %s of %s takes %s, where %s are predicted\n",
                   ss_calibrated_source(c->observations, o), o->line, ss_collective_names[o->algorithm->collective],
-                  ss_units_format(text[0], sizeof text[0], SS_BYTES, (double)o->bytes),
-                  ss_units_format(text[1], sizeof text[1], SS_TIME, o->seconds),
-                  ss_units_format(text[2], sizeof text[2], SS_TIME, c->fit.predicted[i]));
+                  ss_shown(SS_BYTES, (double)o->bytes), ss_shown(SS_TIME, o->seconds),
+                  ss_shown(SS_TIME, c->fit.predicted[i]));
   }
   if (c->fit.residuals.outliers > told)
     (void)fprintf(stream, "and %zu outliers more (in the file's notes)\n", c->fit.residuals.outliers - told);
@@ -89,15 +76,14 @@ static void tell_outliers(const struct ss_calibrated *c, FILE *stream) {
 static void tell_doubts(const struct ss_calibrated *c, FILE *stream) {
   const struct ss_measured_cluster *m = &c->fit.cluster;
   const enum ss_cost_kind kind = ss_calibrated_main_kind(c);
-  char text[32];
   for (uint32_t i = 0; i < m->pieces[kind]; i++) {
     const double rate = 1 / m->piece[kind][i].cost[1].value, start = m->piece[kind][i].cost[0].value;
     if (kind == SS_COST_INTER && rate > FASTEST)
       (void)fprintf(stream, "doubtful: no card between nodes has %s: were these runs inside one node?\n",
-                    ss_units_format(text, sizeof text, SS_RATE, rate));
+                    ss_shown(SS_RATE, rate));
     if (start > SLOWEST_START && isnan(c->latency))
       (void)fprintf(stream, "doubtful: a start-up of %s is no link's: something else takes the time of small sizes\n",
-                    ss_units_format(text, sizeof text, SS_TIME, start));
+                    ss_shown(SS_TIME, start));
   }
   if (c->fit.residuals.typical > POOR)
     (void)fprintf(stream,

@@ -1,7 +1,6 @@
 #include "report/checks.h"
 
 #include "base/file.h"
-#include "base/json.h"
 #include "report/columns.h"
 #include "report/html.h"
 

@@ -47,9 +47,8 @@ static void add_words(cJSON *form) {
 
 /* "25 us, 25 Gbit/s" */
 static void print_link(const struct ss_answer *a, const char *latency, const char *bandwidth, FILE *stream) {
-  char text[2][32];
-  fprintf(stream, "%s, %s", ss_units_format(text[0], sizeof text[0], SS_TIME, ss_answer_number(a, SS_WHOLE, latency)),
-          ss_units_format(text[1], sizeof text[1], SS_RATE, ss_answer_number(a, SS_WHOLE, bandwidth)));
+  fprintf(stream, "%s, %s", ss_shown(SS_TIME, ss_answer_number(a, SS_WHOLE, latency)),
+          ss_shown(SS_RATE, ss_answer_number(a, SS_WHOLE, bandwidth)));
 }
 
 static void print_notes(const struct ss_answer *a, FILE *stream) {

@@ -48,7 +48,7 @@ static void print_ratio(double low, double high, FILE *stream) {
 }
 
 static void print_crossing(const struct found *f, const cJSON *crossing, FILE *stream) {
-  char at[40], before[40], time[32];
+  char at[40], before[40];
   const char *below = ss_json_word(crossing, "winner_below"), *above = ss_json_word(crossing, "winner_above");
   const char *over = f->axis->name;
   position(f, ss_json_number(crossing, "at"), at, sizeof at);
@@ -65,7 +65,7 @@ static void print_crossing(const struct found *f, const cJSON *crossing, FILE *s
     fprintf(stream, "%s is cheaper below %s %s, %s above: there one of the costs jumps.\n", below, over, at, above);
   } else {
     fprintf(stream, "%s is cheaper below %s %s, %s above; there both take %s, as links are given.\n", below, over, at,
-            above, ss_units_format(time, sizeof time, SS_TIME, ss_json_number(crossing, "a_s")));
+            above, ss_shown(SS_TIME, ss_json_number(crossing, "a_s")));
   }
 }
 
@@ -126,7 +126,7 @@ static bool print_ranges(const struct found *f, FILE *stream, struct ss_error *e
 /* --- what it holds for ------------------------------------------------------------------------------------ */
 
 static void print_head(const struct found *f, FILE *stream) {
-  char low[40], high[40], size[32];
+  char low[40], high[40];
   const cJSON *links = list(f, "links");
   const double ranks = number(f, "ranks"), bytes = number(f, "M"), density = number(f, "density"),
                latency = ss_json_number(links, "latency"), bandwidth = ss_json_number(links, "bandwidth");
@@ -134,11 +134,11 @@ static void print_head(const struct found *f, FILE *stream) {
           position(f, ss_json_number(list(f, "range"), "low"), low, sizeof low),
           position(f, ss_json_number(list(f, "range"), "high"), high, sizeof high));
   if (!isnan(ranks)) fprintf(stream, " %.0f ranks,", ranks);
-  if (!isnan(bytes)) fprintf(stream, " %s dense,", ss_units_format(size, sizeof size, SS_BYTES, bytes));
+  if (!isnan(bytes)) fprintf(stream, " %s dense,", ss_shown(SS_BYTES, bytes));
   if (!isnan(density)) fprintf(stream, " density %.4g%%,", 100 * density);
   fprintf(stream, " overlap %s, links of %s", text(f, "overlap"), text(f, "cluster"));
-  if (!isnan(latency)) fprintf(stream, ", %s", ss_units_format(size, sizeof size, SS_TIME, latency));
-  if (!isnan(bandwidth)) fprintf(stream, ", %s", ss_units_format(size, sizeof size, SS_RATE, bandwidth));
+  if (!isnan(latency)) fprintf(stream, ", %s", ss_shown(SS_TIME, latency));
+  if (!isnan(bandwidth)) fprintf(stream, ", %s", ss_shown(SS_RATE, bandwidth));
   fputs("\n\n", stream);
 }
 

@@ -1,6 +1,5 @@
 #include "report/exec_table.h"
 
-#include "base/json.h"
 #include "report/columns.h"
 #include "report/results_table.h"
 #include "study/ranges.h"

@@ -1,7 +1,5 @@
 #include "report/links.h"
 
-#include "base/json.h"
-
 static const char *const kind_words[SS_LINK_KINDS] = {"egress",   "ingress", "NIC out",  "NIC in", "uplink",
                                                       "downlink", "bus",     "host out", "host in"};
 

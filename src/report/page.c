@@ -1,7 +1,6 @@
 #include "report/page.h"
 
 #include "base/file.h"
-#include "base/json.h"
 #include "figures/figure.h"
 #include "page_style.h" /* made of plots/page.css */
 #include "report/columns.h"

@@ -2,7 +2,6 @@
 #include "report/results_table.h"
 
 #include "base/file.h"
-#include "base/json.h"
 #include "report/columns.h"
 #include "report/decision.h"
 #include "report/links.h"
@@ -60,12 +59,9 @@ static const struct ss_result *fastest_drawn(const struct ss_result *results, si
 
 static void print_fan(const struct ss_result *results, size_t n, const struct ss_result *best, FILE *stream) {
   const struct ss_result *drawn = fastest_drawn(results, n);
-  char p5[32], p50[32], p95[32];
   if (!drawn) return;
   fprintf(stream, " On uneven links %s takes %s, from %s to %s in 90%% of the draws", drawn->setting.label,
-          ss_units_format(p50, sizeof p50, SS_TIME, drawn->fan.p50),
-          ss_units_format(p5, sizeof p5, SS_TIME, drawn->fan.p5),
-          ss_units_format(p95, sizeof p95, SS_TIME, drawn->fan.p95));
+          ss_shown(SS_TIME, drawn->fan.p50), ss_shown(SS_TIME, drawn->fan.p5), ss_shown(SS_TIME, drawn->fan.p95));
   if (drawn->fan.p50 < best->fan.p50) fputs(", and is fastest by its median", stream);
   fputc('.', stream);
 }
@@ -196,10 +192,9 @@ bool ss_records_have(const cJSON *records, const char *field) {
 }
 
 void ss_range_add(cJSON *record, const char *name, double low, double high) {
-  char from[32], to[32], text[80];
+  char text[80];
   if (!isfinite(low)) return;
-  snprintf(text, sizeof text, "%s..%s", ss_units_format(from, sizeof from, SS_TIME, low),
-           ss_units_format(to, sizeof to, SS_TIME, high));
+  snprintf(text, sizeof text, "%s..%s", ss_shown(SS_TIME, low), ss_shown(SS_TIME, high));
   cJSON_AddStringToObject(record, name, text);
 }
 
@@ -278,16 +273,15 @@ static bool shares_links(const struct ss_result *p) {
 
 /* The form and how far the time is from it: of a pair of bounds, whether it lies between them. */
 static void add_form(cJSON *record, const struct ss_result *p) {
-  char low[32], high[32], text[80] = "", off[32] = "";
+  char text[80] = "", off[32] = "";
   const double form = isfinite(p->placed_s) ? p->placed_s : p->formula_s;
   if (isfinite(form)) {
     snprintf(text, sizeof text, "%s%s", isfinite(p->placed_s) && !p->placed_exact ? ">= " : "",
-             ss_units_format(low, sizeof low, SS_TIME, form));
+             ss_shown(SS_TIME, form));
     if (form > 0 && (isfinite(p->placed_s) || !shares_links(p)))
       snprintf(off, sizeof off, "%+.1f%%", 100 * (p->time / form - 1));
   } else if (isfinite(p->formula_low_s) && isfinite(p->formula_high_s)) {
-    snprintf(text, sizeof text, "%s..%s", ss_units_format(low, sizeof low, SS_TIME, p->formula_low_s),
-             ss_units_format(high, sizeof high, SS_TIME, p->formula_high_s));
+    snprintf(text, sizeof text, "%s..%s", ss_shown(SS_TIME, p->formula_low_s), ss_shown(SS_TIME, p->formula_high_s));
     snprintf(off, sizeof off,
              p->time >= p->formula_low_s * (1 - ROUNDING) && p->time <= p->formula_high_s * (1 + ROUNDING)
                  ? "within"

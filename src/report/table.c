@@ -79,8 +79,7 @@ void ss_table_number(struct ss_table *table, const char *format, double value) {
 }
 
 void ss_table_quantity(struct ss_table *table, enum ss_dimension dimension, double value) {
-  char text[32];
-  ss_table_cell(table, "%s", isfinite(value) ? ss_units_format(text, sizeof text, dimension, value) : "-");
+  ss_table_cell(table, "%s", isfinite(value) ? ss_shown(dimension, value) : "-");
 }
 
 void ss_table_exact(struct ss_table *table, double value) {

@@ -73,7 +73,6 @@ static bool print_words(const struct ss_training *t, size_t first, size_t n, FIL
   SS_AUTO_FREE struct ss_candidate *list = ss_alloc(n, sizeof *list);
   SS_AUTO_JSON cJSON *record = cJSON_CreateObject();
   struct ss_decision d;
-  char stall[32], high[32];
   if (!list) return ss_fail_memory(error, "comparing systems");
   if (!ss_training_decide(t, first, n, list, &d, error)) return false;
   const struct ss_training_point *best = &p[d.best - list];
@@ -84,10 +83,9 @@ static bool print_words(const struct ss_training *t, size_t first, size_t n, FIL
   fprintf(stream, "%u rank%s: ", p->ranks, p->ranks == 1 ? "" : "s");
   ss_decision_print(record, stream);
   if (ss_system_lossy(best->system)) fprintf(stream, ". %s is lossy", best->system->name);
-  fprintf(stream, ". Of an iteration %s", ss_units_format(stall, sizeof stall, SS_TIME, best->result.stall));
+  fprintf(stream, ". Of an iteration %s", ss_shown(SS_TIME, best->result.stall));
   if (stalled->low < stalled->high)
-    fprintf(stream, " (%s to %s)", ss_units_format(stall, sizeof stall, SS_TIME, stalled->low),
-            ss_units_format(high, sizeof high, SS_TIME, stalled->high));
+    fprintf(stream, " (%s to %s)", ss_shown(SS_TIME, stalled->low), ss_shown(SS_TIME, stalled->high));
   fputs(" stall.\n  ", stream);
   SS_AUTO_JSON cJSON *offered = ss_offer_json(&best->system->offer);
   ss_offer_print(best->system->name, offered, stream);

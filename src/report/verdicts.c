@@ -1,7 +1,6 @@
 #include "report/verdicts.h"
 
 #include "base/file.h"
-#include "base/json.h"
 #include "report/results_table.h"
 
 /* Points at which one expectation fails that are told in words; JSON has all. */

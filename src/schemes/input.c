@@ -1,7 +1,5 @@
 #include "schemes/input.h"
 
-#include "tensor/chunk.h"
-
 enum { ROWS_MAX_BITS = 32 };
 
 /* Tables one after the other, as wide as the widest. */

@@ -1,7 +1,6 @@
 /* Reads settings, and tells what follows from them. */
 #include "schemes/setting.h"
 
-#include "base/json.h"
 #include "schemes/registry.h"
 #include "schemes/run.h"
 

@@ -1,6 +1,5 @@
 #include "schemes/simulate.h"
 
-#include "base/units.h"
 #include "schemes/run.h"
 #include "sim/collectives/tuner.h"
 

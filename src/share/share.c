@@ -1,6 +1,5 @@
 #include "share/share.h"
 
-#include "base/json.h"
 #include "exec/launch.h"
 
 #include <mpi.h>

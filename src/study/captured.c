@@ -1,6 +1,5 @@
 #include "study/captured.h"
 
-#include "base/json.h"
 #include "machine/jitter.h"
 #include "study/study.h"
 #include "train/system.h"

@@ -1,8 +1,6 @@
 #include "study/compute.h"
 
-#include "base/random.h"
 #include "cost/placed.h"
-#include "schemes/simulate.h"
 #include "study/extrapolation.h"
 #include "study/ranges.h"
 

@@ -1,6 +1,5 @@
 #include "study/crossover.h"
 
-#include "base/json.h"
 #include "cost/form_grid.h"
 #include "study/compute.h"
 #include "study/study.h"

@@ -1,7 +1,6 @@
 #include "study/dense.h"
 
 #include "schemes/registry.h"
-#include "schemes/simulate.h"
 #include "study/study.h"
 
 #include <xxhash.h>

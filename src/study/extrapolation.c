@@ -1,7 +1,5 @@
 #include "study/extrapolation.h"
 
-#include "schemes/simulate.h"
-
 /* --- views -------------------------------------------------------------------------------------------------- */
 
 uint64_t ss_extrapolation_most(const struct ss_trace *trace, uint32_t from, uint64_t iterations) {

@@ -1,6 +1,5 @@
 #include "study/identity.h"
 
-#include "base/json.h"
 #include "study/extrapolation.h"
 
 #include <xxhash.h>

@@ -2,7 +2,6 @@
 
 #include "base/estimate.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/work.h"
 
 #include <omp.h>

@@ -1,8 +1,5 @@
 #include "study/placing.h"
 
-#include "base/json.h"
-#include "study/ranges.h"
-
 /* --- which exchange ------------------------------------------------------------------------------------------ */
 
 /* By how bags are pooled: tables whole, and placed. */

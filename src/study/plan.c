@@ -1,7 +1,5 @@
 #include "study/plan.h"
 
-#include "base/json.h"
-#include "base/notice.h"
 #include "schemes/registry.h"
 #include "study/study_internal.h"
 #include "study/window.h"

@@ -1,8 +1,5 @@
 #include "study/ranges.h"
 
-#include "base/json.h"
-#include "base/random.h"
-
 #include <float.h>
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_sort.h>

@@ -1,11 +1,6 @@
 #include "study/results.h"
 
-#include "study/dense.h"
 #include "study/ranges.h"
-
-#include "base/fields.h"
-#include "base/json.h"
-#include "schemes/simulate.h"
 
 bool ss_result_same_cell(const struct ss_result *a, const struct ss_result *b) {
   return a->ranks == b->ranks && a->at == b->at && a->cluster == b->cluster && strcmp(a->tensor, b->tensor) == 0;

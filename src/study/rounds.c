@@ -1,6 +1,5 @@
 #include "study/rounds.h"
 
-#include "base/json.h"
 #include "study/compute.h"
 
 /* A player that writes down who sends what to whom; how long it takes nobody asks, and all endpoints live here. */

@@ -145,10 +145,10 @@ static void tell_work(const struct run *run, const struct ss_notice *notice) {
     if (messages > most) most = messages, longest = point;
   }
   if (!longest || seconds < many_seconds) return;
-  char time[32], text[300];
+  char text[300];
   snprintf(text, sizeof text,
            "about %.2g messages are to be played, most of them of %s on %u ranks: some %s on a core%s", all,
-           longest->setting.label, longest->ranks, ss_units_format(time, sizeof time, SS_TIME, seconds),
+           longest->setting.label, longest->ranks, ss_shown(SS_TIME, seconds),
            !is_uniform(longest) ? "" : " (sparsync cost tells the closed forms of a uniform tensor at once)");
   ss_notice_tell(notice, text);
 }

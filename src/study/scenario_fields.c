@@ -1,8 +1,6 @@
 #include "study/scenario_fields.h"
 
 #include "cost/forms.h"
-#include "machine/cluster.h"
-#include "machine/device.h"
 #include "schemes/select.h"
 #include "study/captured.h"
 #include "study/results.h"

@@ -1,7 +1,6 @@
 #include "study/sources.h"
 
 #include "base/data.h"
-#include "base/units.h"
 #include "cost/form_grid.h"
 #include "trace/make/synth.h"
 

@@ -2,7 +2,6 @@
 
 #include "base/csv.h"
 #include "base/file.h"
-#include "base/json.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,7 +1,5 @@
 #include "study/trace_json.h"
 
-#include "base/json.h"
-
 const char *ss_trace_hash_text(const struct ss_trace *trace, char *buffer, size_t size) {
   (void)snprintf(buffer, size, "xxh64:%016" PRIx64, ss_trace_hash(trace));
   return buffer;

@@ -1,7 +1,6 @@
 #include "study/trainings.h"
 
 #include "base/data.h"
-#include "base/json.h"
 #include "share/share.h"
 #include "study/scenario_fields.h"
 #include "study/study_internal.h"

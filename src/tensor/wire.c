@@ -1,6 +1,5 @@
 #include "tensor/wire.h"
 
-#include "tensor/kernel.h"
 #include "tensor/wire_maps.h"
 
 #include "base/base.h"

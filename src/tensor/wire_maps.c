@@ -1,7 +1,5 @@
 #include "tensor/wire_maps.h"
 
-#include "tensor/kernel.h"
-
 #include "base/base.h"
 
 /* Where the row stands in the domain, from `at` on: in steps that double, then by halves. */

@@ -1,9 +1,6 @@
 #include "train/durations.h"
 
 #include "base/estimate.h"
-#include "base/json.h"
-#include "base/random.h"
-#include "schemes/simulate.h"
 
 /* What is sent by value, entry by entry: of larger tensors a part is simulated, entries of all ranks together about
  * so many. Of dense tensors, as many iterations as a synthetic gradient has. */

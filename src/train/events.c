@@ -1,7 +1,5 @@
 #include "train/events.h"
 
-#include "base/units.h"
-
 /* --- the agenda ----------------------------------------------------------------------------------------- */
 
 static bool earlier(const void *one, const void *other) {

@@ -1,8 +1,5 @@
 #include "train/iterate.h"
 
-#include "base/random.h"
-#include "base/units.h"
-#include "train/events.h"
 #include "train/trail.h"
 
 #include <gsl/gsl_cdf.h>

@@ -1,7 +1,6 @@
 #include "train/lookups.h"
 
 #include "base/estimate.h"
-#include "base/random.h"
 
 enum { ITERATIONS_OF_SYNTH = 8, LOOKUPS_MAX_BITS = 31 };
 

@@ -1,7 +1,6 @@
 #include "train/training.h"
 
 #include "base/gsl.h"
-#include "schemes/simulate.h"
 #include "train/recorded.h"
 
 #include <gsl/gsl_multifit.h>

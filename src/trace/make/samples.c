@@ -1,7 +1,5 @@
 #include "trace/make/samples.h"
 
-#include "base/units.h"
-
 #include <sys/stat.h>
 
 /* What names a table, the length of its name; NULL: nothing does. A name may hold an "=" itself. */
