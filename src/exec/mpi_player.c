@@ -187,7 +187,7 @@ static bool has_content(const struct ss_wire *wire, const struct ss_chunk *c) {
 static bool encode_one(struct ss_mpi_player *p, const struct ss_wire *wire, const struct ss_chunk *chunk,
                        uint64_t size, const unsigned char **out, struct ss_error *error) {
   enum ss_kernel_kind kernel;
-  const bool kept = ss_wire_encoder(wire, &kernel);
+  const bool kept = ss_wire_encoder(wire, chunk, &kernel);
   if (!kept) *out = ss_wire_as_it_lies(wire, chunk);
   else *out = p->encoded.count > 0 ? p->encoded.entry[find_encoded(&p->encoded, wire->format, chunk)].bytes : NULL;
   if (*out) return true;
@@ -406,7 +406,7 @@ static bool decode(struct ss_mpi_player *p, struct ss_round *round, const struct
     if (!ss_wire_decode(a->wire, &known, (struct ss_encoded){bytes, a->sizes[i], true}, p->arena, &a->chunks[i],
                         error))
       return false;
-    if (ss_wire_encoder(a->wire, &kernel) && !keep_encoded(&p->encoded, a->wire, &a->chunks[i], bytes, error))
+    if (ss_wire_encoder(a->wire, &known, &kernel) && !keep_encoded(&p->encoded, a->wire, &a->chunks[i], bytes, error))
       return false;
     bytes += a->sizes[i];
   }

@@ -4,7 +4,9 @@
  * balance: hash     h0(row), the same on every rank (§3.1)
  *          even     ranges, as Sparse PS has them: what skew does to them is §2.3's point
  *          sorted   ranges that cut the union of one iteration evenly (§3.1's strawman), refreshed now and then
- * plan: auto        Eq. 1 against Eq. 2 on the first iterations, then this or Hierarchical Centralization.
+ * format: smallest  decided part by part, from counts that both ends know.
+ * plan: auto        Eq. 1 against Eq. 2 on the first iterations, with sums as long as the format makes them; then
+ * this or Hierarchical Centralization.
  *
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"balance": "even",
  * "format": "bitmap"}: 3*(1 + 0.080) + 3*(1 + 0.258) = 7.014 us; 4 rows of 16 + 4 bytes to each owner; 2 bytes of
@@ -12,7 +14,7 @@
 #include "schemes/run.h"
 #include "schemes/scheme.h"
 
-static const char *const formats[] = {"hash-bitmap", "coo", "bitmap", "block", NULL};
+static const char *const formats[] = {"hash-bitmap", "coo", "bitmap", "block", "smallest", NULL};
 static const char *const balances[] = {"hash", "even", "sorted", NULL};
 enum plan { BALANCED, AUTO };
 static const char *const plans[] = {"zen", "auto", NULL};
@@ -31,26 +33,32 @@ enum { WATCHED = 5 };
 
 /* Kept from iteration to iteration. */
 struct kept {
-  double balanced, centralised; /* rows that Eq. 1 and Eq. 2 move, added up over the watched iterations */
+  double balanced, centralised; /* B that Eq. 1 and Eq. 2 move, added up over the watched iterations */
   struct ss_cut_state cut;
 };
 
-static bool run_balanced(struct ss_run *run, struct kept *kept, struct ss_error *error) {
+/* With the bytes of all sums as they were pulled. */
+static bool run_balanced(struct ss_run *run, struct kept *kept, uint64_t *pulled, struct ss_error *error) {
   struct ss_cut cut = {.balance = (enum ss_balance)run->setting->value[BALANCE],
                        .format = (enum ss_pull_format)run->setting->value[FORMAT],
                        .seed = run->setting->value[SEED],
                        .refresh = run->setting->value[REFRESH],
                        .block = 256,
                        .state = &kept->cut};
-  return ss_run_owners(run, &cut, error);
+  if (!ss_run_owners(run, &cut, error)) return false;
+  *pulled = 0;
+  for (uint32_t j = 0; j < cut.owners.parts; j++) *pulled += ss_wire_bytes(&cut.pull, &cut.owners.aggregate[j]);
+  return true;
 }
 
 /* --- plan: auto ----------------------------------------------------------------------------------------- */
 
-/* Eq. 1: (n-1)/n (1 + gamma(n)) nnz. Eq. 2: the sum over i = 1..log2 n of gamma(2^(i-1)) nnz. gamma(k) nnz is the
- * union of the first k ranks. */
-static bool watch(struct ss_run *run, struct kept *kept, struct ss_error *error) {
+/* Eq. 1: (n-1)/n (nnz + gamma(n) nnz), its second term as the sums were pulled. Eq. 2: the sum over i = 1..log2 n of
+ * gamma(2^(i-1)) nnz, as lists. gamma(k) nnz is the union of the first k ranks. */
+static bool watch(struct ss_run *run, struct kept *kept, uint64_t pulled, struct ss_error *error) {
   const double n = run->ranks;
+  const struct ss_chunk row = {.count = 1, .width = run->input->width};
+  const double entry = (double)ss_wire_bytes(&run->coo, &row);
   const uint64_t words = ss_run_words(run);
   SS_AUTO_FREE uint64_t *bits = ss_alloc_zero(words, sizeof *bits), *count = ss_alloc_zero(run->ranks, sizeof *count);
   if (!bits || !count) return ss_fail_memory(error, "counting what ranks share");
@@ -59,25 +67,24 @@ static bool watch(struct ss_run *run, struct kept *kept, struct ss_error *error)
   if (!ss_play_pool(run->play, count, run->ranks, SS_POOL_SUM, error)) return false;
   double nnz = 0;
   for (uint32_t r = 0; r < run->ranks; r++) nnz += (double)count[r] / n;
-  kept->centralised += nnz; /* gamma(1) = 1, whichever rank comes first */
-  for (uint32_t before = 0, k = 2; before < run->ranks; before = k, k *= 2) {
-    const uint32_t upto = k < run->ranks ? k : run->ranks;
-    const struct ss_operands own = {run->own, upto, run->low, run->high};
+  kept->balanced += (n - 1) / n * (nnz * entry + (double)pulled);
+  kept->centralised += nnz * entry; /* gamma(1) = 1, whichever rank comes first */
+  for (uint32_t before = 0, k = 2; k < run->ranks; before = k, k *= 2) {
+    const struct ss_operands own = {run->own, k, run->low, run->high};
     if (!ss_cut_add_rows(run->play, &own, before, bits, error)) return false;
     uint64_t all = 0;
     for (uint64_t w = 0; w < words; w++) all += (uint64_t)__builtin_popcountll(bits[w]);
-    if (upto < run->ranks) kept->centralised += (double)all;
-    else kept->balanced += (n - 1) / n * (nnz + (double)all);
+    kept->centralised += (double)all * entry;
   }
   return true;
 }
 
 static bool run_zen(struct ss_run *run, struct ss_error *error) {
   struct kept *kept = run->state->own;
-  if (run->setting->value[PLAN] == BALANCED) return run_balanced(run, kept, error);
-  if (run->state->iteration < WATCHED) return watch(run, kept, error) && run_balanced(run, kept, error);
-  return kept->centralised < kept->balanced ? ss_run_running(run, &run->coo, false, error)
-                                            : run_balanced(run, kept, error);
+  const bool decides = run->setting->value[PLAN] == AUTO, watches = run->state->iteration < WATCHED;
+  uint64_t pulled;
+  if (decides && !watches && kept->centralised < kept->balanced) return ss_run_running(run, &run->coo, false, error);
+  return run_balanced(run, kept, &pulled, error) && (!decides || !watches || watch(run, kept, pulled, error));
 }
 
 static bool check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {

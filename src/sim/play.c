@@ -124,7 +124,7 @@ static void note_encoding(struct ss_play *play, uint32_t from, const struct ss_w
                           const struct ss_chunk *chunk) {
   struct ss_kernel_stream *c = &play->stream[from];
   enum ss_kernel_kind kernel;
-  if (chunk->origin != from || !ss_wire_encoder(wire, &kernel)) return;
+  if (chunk->origin != from || !ss_wire_encoder(wire, chunk, &kernel)) return;
   if (c->packed_as == wire && ss_chunk_same(&c->packed, chunk)) return;
   c->packed = *chunk;
   c->packed_as = wire;
@@ -135,7 +135,7 @@ static void note_encoding(struct ss_play *play, uint32_t from, const struct ss_w
 static void note_decoding(struct ss_play *play, uint32_t to, const struct ss_wire *wire,
                           const struct ss_chunk *chunk) {
   enum ss_kernel_kind kernel;
-  if (!ss_wire_decoder(wire, &kernel)) return;
+  if (!ss_wire_decoder(wire, chunk, &kernel)) return;
   const uint64_t entries = ss_wire_entries(wire, chunk);
   const uint64_t bytes = memory_bytes(wire, chunk, entries) + ss_wire_bytes(wire, chunk);
   note_batched(play, to, kernel, entries, bytes);

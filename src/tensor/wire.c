@@ -14,11 +14,6 @@ static uint64_t domain_size(const struct ss_wire *wire, const struct ss_chunk *c
   return wire->domains && c->part < wire->domains->parts ? wire->domains->size[c->part] : c->high - c->low;
 }
 
-/* Dense where that takes fewer bytes; decided by what both ends know. */
-static bool dense_is_smaller(const struct ss_wire *wire, const struct ss_chunk *c) {
-  return dense_bytes(wire, c) < c->count * ((uint64_t)c->width * wire->value_bytes + wire->index_bytes);
-}
-
 static struct ss_blocks count_blocks(const struct ss_wire *wire, const struct ss_chunk *c) {
   const uint64_t all = (c->high - c->low) * c->width, last_block = all ? (all - 1) / wire->block : 0;
   struct ss_blocks blocks = {0, 0};
@@ -46,7 +41,8 @@ struct ss_blocks ss_wire_blocks(const struct ss_wire *wire, const struct ss_chun
   return count_blocks(wire, c);
 }
 
-uint64_t ss_wire_bytes(const struct ss_wire *wire, const struct ss_chunk *c) {
+/* In a format that is no choice among others. */
+static uint64_t bytes_in(const struct ss_wire *wire, const struct ss_chunk *c) {
   uint64_t values = c->count * c->width * wire->value_bytes;
   uint64_t indices = c->count * wire->index_bytes * (wire->index_per_element ? c->width : 1);
   struct ss_blocks blocks;
@@ -61,9 +57,34 @@ uint64_t ss_wire_bytes(const struct ss_wire *wire, const struct ss_chunk *c) {
     blocks = ss_wire_blocks(wire, c);
     return blocks.elements * wire->value_bytes + blocks.count * SS_WIRE_BLOCK_NUMBER;
   case SS_WIRE_SKETCH: return (c->high - c->low) * wire->value_bytes + (c->count - (c->high - c->low));
-  case SS_WIRE_SMALLER: return dense_is_smaller(wire, c) ? dense_bytes(wire, c) : indices + values;
+  case SS_WIRE_SMALLER:
+  case SS_WIRE_SMALLEST: break; /* see settled */
   }
   return 0;
+}
+
+static bool is_open(const struct ss_wire *wire) {
+  return wire->format == SS_WIRE_SMALLER || wire->format == SS_WIRE_SMALLEST;
+}
+
+/* The wire in the format that the chunk travels in, which follows from what both ends know of it. */
+static struct ss_wire settled(const struct ss_wire *wire, const struct ss_chunk *c) {
+  static const enum ss_wire_format formats[] = {SS_WIRE_COO, SS_WIRE_DENSE, SS_WIRE_BITMAP, SS_WIRE_HASH_BITMAP};
+  const uint32_t count = wire->format == SS_WIRE_SMALLEST ? 4 : 2;
+  struct ss_wire least = *wire, other = *wire;
+  if (!is_open(wire)) return least;
+  least.format = formats[0];
+  for (uint32_t i = 1; i < count; i++) {
+    other.format = formats[i];
+    if (bytes_in(&other, c) < bytes_in(&least, c)) least = other;
+  }
+  return least;
+}
+
+uint64_t ss_wire_bytes(const struct ss_wire *wire, const struct ss_chunk *c) {
+  if (!is_open(wire)) return bytes_in(wire, c);
+  const struct ss_wire as = settled(wire, c);
+  return bytes_in(&as, c);
 }
 
 static uint64_t nonzeros(const struct ss_chunk *c) {
@@ -74,7 +95,7 @@ static uint64_t nonzeros(const struct ss_chunk *c) {
 
 uint64_t ss_wire_entries(const struct ss_wire *wire, const struct ss_chunk *c) {
   if (wire->format == SS_WIRE_BLOCK && c->width > 0) return ss_wire_blocks(wire, c).elements / c->width;
-  if (wire->format == SS_WIRE_SMALLER && c->kind == SS_CHUNK_VALUES && c->units && dense_is_smaller(wire, c))
+  if (is_open(wire) && c->kind == SS_CHUNK_VALUES && c->units && settled(wire, c).format == SS_WIRE_DENSE)
     return nonzeros(c);
   return c->count;
 }
@@ -154,23 +175,24 @@ const void *ss_wire_as_it_lies(const struct ss_wire *wire, const struct ss_chunk
   return dense ? in_line(wire, c) : NULL;
 }
 
-bool ss_wire_encoder(const struct ss_wire *wire, enum ss_kernel_kind *kernel) {
-  switch (wire->format) {
-  case SS_WIRE_DENSE:
+bool ss_wire_encoder(const struct ss_wire *wire, const struct ss_chunk *c, enum ss_kernel_kind *kernel) {
+  switch (settled(wire, c).format) {
+  case SS_WIRE_DENSE: *kernel = SS_KERNEL_PACK; return is_open(wire); /* a list becomes an image */
   case SS_WIRE_SKETCH: return false;
   case SS_WIRE_BITMAP: *kernel = SS_KERNEL_BITMAP_ENCODE; return true;
   case SS_WIRE_HASH_BITMAP: *kernel = SS_KERNEL_HASH_BITMAP_ENCODE; return true;
   case SS_WIRE_BLOCK: *kernel = SS_KERNEL_BLOCK_ENCODE; return true;
   case SS_WIRE_COO:
   case SS_WIRE_INDICES:
-  case SS_WIRE_VALUES:
-  case SS_WIRE_SMALLER: *kernel = SS_KERNEL_PACK; return true;
+  case SS_WIRE_VALUES: *kernel = SS_KERNEL_PACK; return true;
+  case SS_WIRE_SMALLER:
+  case SS_WIRE_SMALLEST: break;
   }
   return false;
 }
 
-bool ss_wire_decoder(const struct ss_wire *wire, enum ss_kernel_kind *kernel) {
-  switch (wire->format) {
+bool ss_wire_decoder(const struct ss_wire *wire, const struct ss_chunk *c, enum ss_kernel_kind *kernel) {
+  switch (settled(wire, c).format) {
   case SS_WIRE_BITMAP: *kernel = SS_KERNEL_BITMAP_DECODE; return true;
   case SS_WIRE_HASH_BITMAP: *kernel = SS_KERNEL_HASH_BITMAP_DECODE; return true;
   case SS_WIRE_BLOCK: *kernel = SS_KERNEL_BLOCK_DECODE; return true;
@@ -180,18 +202,14 @@ bool ss_wire_decoder(const struct ss_wire *wire, enum ss_kernel_kind *kernel) {
 
 void ss_wire_encode(const struct ss_wire *wire, const struct ss_chunk *c, unsigned char *out) {
   enum ss_kernel_kind kernel = SS_KERNEL_PACK;
-  const bool encodes = ss_wire_encoder(wire, &kernel);
+  const bool encodes = ss_wire_encoder(wire, c, &kernel);
   SS_KERNEL_TIMED_IF(encodes, kernel);
   if (ss_kernel_counts && encodes) ss_kernel_ran(kernel, ss_wire_entries(wire, c));
-  switch (wire->format) {
+  switch (settled(wire, c).format) {
   case SS_WIRE_DENSE:
     if (wire->value_bytes == SS_WIRE_NUMBER) put_numbers(wire, c, out);
     else if (c->dense) put_values(wire, c, c->high - c->low, out);
     else put_among_zeros(wire, c, out);
-    return;
-  case SS_WIRE_SMALLER:
-    if (dense_is_smaller(wire, c)) put_among_zeros(wire, c, out);
-    else put_values(wire, c, c->count, put_indices(wire, c, out));
     return;
   case SS_WIRE_COO: put_values(wire, c, c->count, put_indices(wire, c, out)); return;
   case SS_WIRE_INDICES: put_indices(wire, c, out); return;
@@ -203,6 +221,8 @@ void ss_wire_encode(const struct ss_wire *wire, const struct ss_chunk *c, unsign
     return;
   case SS_WIRE_BLOCK: ss_wire_put_blocks(wire, c, out); return;
   case SS_WIRE_SKETCH: ss_wire_put_sketch(wire, c, out); return;
+  case SS_WIRE_SMALLER:
+  case SS_WIRE_SMALLEST: return;
   }
 }
 
@@ -324,20 +344,20 @@ static bool get_exact(const struct ss_wire *wire, struct ss_encoded bytes, struc
 
 static bool decode(const struct ss_wire *wire, const struct ss_chunk *known, struct ss_encoded bytes,
                    struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
+  const struct ss_wire as = settled(wire, known);
   if (wire->format == SS_WIRE_BLOCK) return ss_wire_get_blocks(wire, bytes.at, bytes.size, arena, out, error);
   if (bytes.size != ss_wire_bytes(wire, known))
     return ss_fail(error, SS_UNPROVEN, "received %zu bytes where %llu were due", bytes.size,
                    (unsigned long long)ss_wire_bytes(wire, known));
-  switch (wire->format) {
-  case SS_WIRE_BLOCK: break;
+  switch (as.format) {
+  case SS_WIRE_BLOCK:
+  case SS_WIRE_SMALLER:
+  case SS_WIRE_SMALLEST: break;
   case SS_WIRE_SKETCH: return get_exact(wire, bytes, arena, out, error);
   case SS_WIRE_DENSE:
     if (wire->value_bytes == SS_WIRE_NUMBER) return get_numbers(wire, bytes.at, arena, out, error);
     return known->dense ? get_values(known->high - known->low, bytes, arena, out, error)
                         : get_nonzeros(known, bytes, arena, out, error);
-  case SS_WIRE_SMALLER:
-    if (dense_is_smaller(wire, known)) return get_nonzeros(known, bytes, arena, out, error);
-    __attribute__((fallthrough));
   case SS_WIRE_COO:
     return get_indices(wire, known, bytes, arena, out, error) &&
            get_values(known->count, from(bytes, known->count * wire->index_bytes), arena, out, error);
@@ -345,7 +365,7 @@ static bool decode(const struct ss_wire *wire, const struct ss_chunk *known, str
   case SS_WIRE_VALUES: return get_values(known->count, bytes, arena, out, error);
   case SS_WIRE_BITMAP:
   case SS_WIRE_HASH_BITMAP: {
-    const bool hashed = wire->format == SS_WIRE_HASH_BITMAP && wire->domains;
+    const bool hashed = as.format == SS_WIRE_HASH_BITMAP && wire->domains;
     const uint64_t domain = hashed ? domain_size(wire, known) : known->high - known->low;
     return ss_wire_get_bits(hashed ? wire->domains->rows[known->part] : NULL, domain, bytes.at, arena, out, error) &&
            get_values(known->count, from(bytes, (domain + 7) / 8), arena, out, error);
@@ -357,7 +377,7 @@ static bool decode(const struct ss_wire *wire, const struct ss_chunk *known, str
 bool ss_wire_decode(const struct ss_wire *wire, const struct ss_chunk *known, struct ss_encoded bytes,
                     struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
   enum ss_kernel_kind kernel = SS_KERNEL_PACK;
-  const bool decodes = ss_wire_decoder(wire, &kernel);
+  const bool decodes = ss_wire_decoder(wire, known, &kernel);
   SS_KERNEL_TIMED_IF(decodes, kernel);
   *out = *known;
   out->marks = NULL;

@@ -15,7 +15,8 @@ enum ss_wire_format {
   SS_WIRE_HASH_BITMAP, /* a bit for every row of the part's domain, then values (ZEN §3.3, Algorithm 2) */
   SS_WIRE_BLOCK,       /* blocks of elements that hold a listed row, each with its number (OmniReduce, ZEN §2.4) */
   SS_WIRE_SKETCH,      /* high - low buckets of a count-sketch, then bytes of a bitmap: SS_CHUNK_SKETCH (S2) */
-  SS_WIRE_SMALLER      /* COO, or dense where that is smaller (SparCML's DSAR) */
+  SS_WIRE_SMALLER,     /* COO, or dense where that is smaller (SparCML's DSAR) */
+  SS_WIRE_SMALLEST     /* what takes least of COO, dense, bitmap and hash bitmap; of equals the first */
 };
 
 /* The rows that each part of a hashed tensor may hold. */
@@ -57,8 +58,8 @@ enum { SS_WIRE_UNITS_MOST = 1 << 24 };
 bool ss_wire_exact(const struct ss_wire *wire, const struct ss_chunk *chunk);
 
 /* The kernel that encodes a chunk, or decodes it; false: none does, its bytes lie in memory as they travel. */
-bool ss_wire_encoder(const struct ss_wire *wire, enum ss_kernel_kind *kernel);
-bool ss_wire_decoder(const struct ss_wire *wire, enum ss_kernel_kind *kernel);
+bool ss_wire_encoder(const struct ss_wire *wire, const struct ss_chunk *chunk, enum ss_kernel_kind *kernel);
+bool ss_wire_decoder(const struct ss_wire *wire, const struct ss_chunk *chunk, enum ss_kernel_kind *kernel);
 
 /* The bytes of a chunk that lie in its memory as they travel, so that none have to be made (dense floats); else NULL.
  */

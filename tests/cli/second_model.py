@@ -550,7 +550,7 @@ class Parts:
 
     def encoder(self, form, b=256):
         problem = self.problem
-        lengths = [self.positions(j) for j in range(problem.p)] if form == "hash-bitmap" else None
+        lengths = [self.positions(j) for j in range(problem.p)] if form in ("hash-bitmap", "smallest") else None
 
         def size(chunk, j):
             low, high = self.span(j)
@@ -560,6 +560,8 @@ class Parts:
                 return problem.maps(chunk, high - low)
             if form == "hash-bitmap":
                 return problem.maps(chunk, lengths[j])
+            if form == "smallest":
+                return min(problem.listed(chunk, low, high), problem.maps(chunk, lengths[j]))
             return problem.blocks(chunk, low, high, b)
         return size
 
@@ -651,8 +653,19 @@ def zen(problem, options):
         problem.state["age"] += 1
         boundaries = problem.state["cuts"]
     parts = Parts(problem, "hash" if balance == "hash" else "ranges", options.get("seed", 1), boundaries)
-    return push_pull(problem, parts, parts.encoder("block" if form == "block" else "coo", options.get("block", 256)),
-                     parts.encoder(form, options.get("block", 256)))
+    push, pull = (parts.encoder(one, options.get("block", 256)) for one in ("block" if form == "block" else "coo", form))
+    if options.get("plan") == "auto":
+        watch(problem, sum(pull(parts.cut(problem.total, j), j) for j in range(problem.p)))
+    return push_pull(problem, parts, push, pull)
+
+
+def watch(problem, pulled):
+    """zen, `plan: auto`: what Eq. 1 moves, its sums as they are pulled, and what Eq. 2 does, with gamma(1) = 1."""
+    p, data = problem.p, problem.data
+    nnz = mean([problem.coo(one) for one in data])
+    doubling = sum(problem.coo(set().union(*data[:2**i])) for i in range(1, (p - 1).bit_length()))
+    problem.state["moved"] = [a + b for a, b in zip(problem.state.get("moved", (0, 0)),
+                                                     ((p - 1) / p * (nnz + pulled), nnz + doubling if p > 1 else 0))]
 
 
 def design(problem, options):
@@ -1278,9 +1291,9 @@ def expected(source, cluster, scheme, ranks, iterations, scenario):
     n = source.rows * source.width
     select = Selection(scenario["select"], n) if "select" in scenario else None
     for number, t in enumerate(iterations):
-        if (number == 5 and scheme["name"] == "zen" and scheme.get("plan") == "auto" and
-                doubling_is_cheaper(source, ranks, list(iterations)[:5])):
-            scheme = {**scheme, "name": "sparcml-rd"}
+        if number == 5 and scheme["name"] == "zen" and scheme.get("plan") == "auto":
+            balanced, doubling = states.get(0, {}).get("moved", (0, 0))  # of one rank nothing was played
+            scheme = {**scheme, "name": "sparcml-rd"} if doubling < balanced else {**scheme, "plan": "zen"}
         acc = None
         if source.units(t, 0) is not None:
             acc = [add(source.units(t, r), residuals[r]) for r in range(ranks)]
@@ -1334,17 +1347,6 @@ def expected(source, cluster, scheme, ranks, iterations, scenario):
             "energy": energy, "error_l2": error[0], "error_mean": error[1]})
     of_all = lambda key: max if "peak" in key else mean
     return {key: None if played[0][key] is None else of_all(key)([one[key] for one in played]) for key in played[0]}
-
-
-def doubling_is_cheaper(source, p, iterations):
-    """zen, `plan: auto`: Eq. 2 below Eq. 1 by the mean gamma of the first five iterations, which play zen; gamma(1)
-    is 1."""
-    def gamma(k):
-        if k == 1:
-            return 1
-        rows = [[set(source.row_ids(t, r)) for r in range(p)] for t in iterations]
-        return mean([len(set().union(*ids[:k])) / mean([len(one) for one in ids]) for ids in rows])
-    return p > 1 and sum(gamma(2**i) for i in range((p - 1).bit_length())) < (p - 1) / p * (gamma(p) + 1)
 
 
 def check_conservation(scheme, acc, result, residuals):

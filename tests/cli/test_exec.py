@@ -111,10 +111,11 @@ def own_options(ranks):
         settings.append({"name": "alltoall", "gather_ids": True, "partition": partition})
         settings.append({"name": "alltoall", "coalesce": False, "exchange": "gradients", "partition": partition})
     settings += [{"name": name} for name in ("sparcml-rd", "sparcml-split", "sparcml-dsar")]
-    for form in ("hash-bitmap", "coo", "bitmap", "block"):
+    for form in ("hash-bitmap", "coo", "bitmap", "block", "smallest"):
         for balance in ("hash", "even", "sorted"):
             settings.append({"name": "zen", "format": form, "balance": balance})
-    settings += [{"name": "zen", "seed": 77}, {"name": "zen", "balance": "sorted", "refresh": 1}, {"name": "zen", "plan": "auto"}]
+    settings += [{"name": "zen", "seed": 77}, {"name": "zen", "balance": "sorted", "refresh": 1}, {"name": "zen", "plan": "auto"},
+                 {"name": "zen", "plan": "auto", "format": "block"}]
     settings += [{"name": "omnireduce", "block": block} for block in (1, 10, 18, 256)]
     settings += [{"name": "omnireduce", "block": 12, "aggregators": n} for n in range(1, ranks + 1)]
     for how in ("p2p", "ring", "hierarchy"):

@@ -172,7 +172,7 @@ def label(schemes):
 
 RANKS = [1, 2, 3, 4, 5, 6, 8, 12]
 BIG, SMALL, WIDE = "rows 400", "rows 60", "rows 90 of 32 KiB"
-ZENS = [{"name": "zen", "format": f, "balance": b} for f in ("hash-bitmap", "coo", "bitmap", "block") for b in ("hash", "even", "sorted")]
+ZENS = [{"name": "zen", "format": f, "balance": b} for f in ("hash-bitmap", "coo", "bitmap", "block", "smallest") for b in ("hash", "even", "sorted")]
 SPARCML = ["sparcml-rd", "sparcml-split", "sparcml-dsar"]
 OMNI = ["omnireduce", {"name": "omnireduce", "block": 12}, {"name": "omnireduce", "block": 10, "aggregators": 1}]
 FIRST = ["allreduce", {"name": "allreduce", "algorithm": "rabenseifner"}, "allgather", {"name": "allgather", "algorithm": "bruck"},
@@ -215,7 +215,8 @@ CASES = [
     case("zen, elements", ZENS, trace=SMALL, granularity="element"),
     case("zen, refreshed", [{"name": "zen", "balance": "sorted", "refresh": 2}, {"name": "zen", "balance": "sorted", "refresh": 1}],
          iterations=4),
-    case("zen, planned", [{"name": "zen", "plan": "auto"}], iterations=8),
+    case("zen, planned", [{**one, "plan": "auto"} for one in ZENS], iterations=8),
+    case("zen, planned, elements", [{**one, "plan": "auto"} for one in ZENS], trace=SMALL, granularity="element", iterations=8),
     case("zen, seed", [{"name": "zen", "seed": 12345}]),
     case("design", DESIGNS), case("design, shared cards", DESIGNS, "nodes", ranks=[2, 3, 6, 8], iterations=2),
     case("design, cards in turn", DESIGNS, "in turn", ranks=[2, 3, 6, 8], iterations=2),

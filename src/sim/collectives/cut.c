@@ -15,7 +15,8 @@ static bool cut_hashed(struct ss_cut *cut, uint32_t count, struct ss_error *erro
   }
   const struct ss_hashing hashing = {
       .low = cut->low, .high = cut->high, .seed = cut->seed, .count = count, .sizes = kept->size};
-  const bool bytes = cut->play->player->resident && cut->format == SS_PULL_HASH_BITMAP;
+  const bool maps = cut->format == SS_PULL_HASH_BITMAP || cut->format == SS_PULL_SMALLEST;
+  const bool bytes = cut->play->player->resident && maps;
   if (bytes && !kept->row && !ss_parts_rows(&hashing, cut->lasting, &kept->row, error)) return false;
   if (!ss_parts_hash(&hashing, cut->own, cut->play->ranks, cut->play->arena, &cut->parts, error)) return false;
   cut->parts.domains.rows = kept->row;
@@ -103,6 +104,7 @@ static void choose_wires(struct ss_cut *cut) {
   case SS_PULL_COO: break;
   case SS_PULL_BITMAP: cut->pull.format = SS_WIRE_BITMAP; break;
   case SS_PULL_BLOCK: cut->push.format = cut->pull.format = SS_WIRE_BLOCK; break;
+  case SS_PULL_SMALLEST: cut->pull.format = SS_WIRE_SMALLEST; break;
   case SS_PULL_SMALLER: cut->pull.format = SS_WIRE_SMALLER; break;
   }
   if (cut->balance == SS_BALANCE_HASH) cut->pull.domains = &cut->parts.domains;

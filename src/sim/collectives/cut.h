@@ -5,7 +5,14 @@
 #include "tensor/parts.h"
 
 enum ss_balance { SS_BALANCE_HASH, SS_BALANCE_EVEN, SS_BALANCE_SORTED };
-enum ss_pull_format { SS_PULL_HASH_BITMAP, SS_PULL_COO, SS_PULL_BITMAP, SS_PULL_BLOCK, SS_PULL_SMALLER };
+enum ss_pull_format {
+  SS_PULL_HASH_BITMAP,
+  SS_PULL_COO,
+  SS_PULL_BITMAP,
+  SS_PULL_BLOCK,
+  SS_PULL_SMALLEST,
+  SS_PULL_SMALLER
+};
 
 /* Of hashed parts, the same in all iterations; all zero at first. */
 struct ss_cut_domains {
