@@ -2,7 +2,7 @@
 
 #include "base/data.h"
 #include "cost/form_grid.h"
-#include "trace/make/synth.h"
+#include "trace/make/like.h"
 
 /* --- what is made ------------------------------------------------------------------------------------------- */
 
@@ -60,7 +60,7 @@ static bool read_synth(struct ss_node node, void *source, struct ss_error *error
   struct ss_source *out = source;
   struct ss_synth s;
   ss_synth_defaults(&s);
-  if (!ss_object_read(&synth_spec, node, &s, error)) return false;
+  if (!ss_object_read(&synth_spec, node, &s, error) || !ss_like_apply(node, &s, error)) return false;
   s.drawn = out->drawn;
   out->seed = s.seed;
   return ss_trace_synth(&s, &out->trace, error) || ss_fail_prefix(error, "%s: trace.synth", ss_doc_name(node.doc));

@@ -185,19 +185,13 @@ static bool from_counts(struct ss_lookups *l, struct ss_error *error) {
   return true;
 }
 
-static bool same_synth(const struct ss_synth *a, const struct ss_synth *b) {
-  return a->rows == b->rows && a->row_width == b->row_width && a->dtype == b->dtype && a->lookups == b->lookups &&
-         a->zipf == b->zipf && a->hot == b->hot && a->hot_rows == b->hot_rows && a->ids == b->ids &&
-         a->seed == b->seed;
-}
-
 bool ss_lookups_borrow(const struct ss_lookups *like, const struct ss_workload *w, const struct ss_module *module,
                        const struct ss_feeding *feeding, struct ss_lookups *out) {
   const uint64_t iterations = w->iterations ? w->iterations : ITERATIONS_OF_SYNTH;
   const struct ss_feed *a = like->module ? &like->module->feed : NULL, *b = &module->feed;
-  if (!a || a->kind != SS_FEED_SYNTH || b->kind != SS_FEED_SYNTH || !same_synth(&a->synth, &b->synth) ||
-      like->dtype != w->dtype || like->iterations != iterations || like->ranks != feeding->ranks ||
-      like->module->rows != module->rows)
+  if (!a || a->kind != SS_FEED_SYNTH || b->kind != SS_FEED_SYNTH || !ss_synth_same_law(&a->synth, &b->synth) ||
+      a->synth.lookups != b->synth.lookups || like->dtype != w->dtype || like->iterations != iterations ||
+      like->ranks != feeding->ranks || like->module->rows != module->rows)
     return false;
   *out = *like;
   out->module = module;

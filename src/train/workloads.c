@@ -1,5 +1,7 @@
 #include "train/workloads.h"
 
+#include "trace/make/like.h"
+
 /* What a reader has at hand. */
 struct reading {
   struct ss_workload *w;
@@ -80,7 +82,7 @@ static const struct ss_field_spec synth_fields[] = {SS_SYNTH_FIELDS, {.name = NU
 static const struct ss_object_spec synth_spec = {
     .says = "lookups of its own that follow Zipf's law",
     .field = synth_fields,
-    .rules = "{'anyOf': [{'required': ['lookups']}, {'required': ['tokens']}]}"};
+    .rules = "{'anyOf': [{'required': ['lookups']}, {'required': ['tokens']}, {'required': ['like']}]}"};
 
 static bool read_synth(struct ss_node node, struct ss_module *m, enum ss_dtype dtype, struct ss_error *error) {
   struct ss_synth *s = &m->feed.synth;
@@ -92,8 +94,9 @@ static bool read_synth(struct ss_node node, struct ss_module *m, enum ss_dtype d
   s->row_width = m->row_width;
   s->dtype = dtype;
   return ss_object_check_keys(&synth_spec, node, error) &&
-         (ss_node_present(ss_node_get(node, "tokens")) || ss_node_need(node, "lookups", &needed, error)) &&
-         ss_object_read(&synth_spec, node, s, error);
+         (ss_node_present(ss_node_get(node, "tokens")) || ss_node_present(ss_node_get(node, "like")) ||
+          ss_node_need(node, "lookups", &needed, error)) &&
+         ss_object_read(&synth_spec, node, s, error) && ss_like_apply(node, s, error);
 }
 
 static const struct ss_field_spec count_fields[] = {

@@ -242,6 +242,65 @@ TEST(test_shuffle) {
   }
 }
 
+/* Scattering changes the places of the share of the rows that it says, among themselves; the others stay. */
+TEST(test_scatter) {
+  struct ss_synth synth;
+  ss_synth_defaults(&synth);
+  synth.rows = 1000;
+  synth.zipf = 0;
+  synth.ranks = 1;
+  synth.iterations = 1;
+  synth.lookups = 20000;
+  synth.ids = SS_IDS_POPULARITY;
+  struct ss_trace *plain = synthetic(&synth);
+  synth.scatter = 0.3;
+  struct ss_trace *trace = synthetic(&synth);
+  const uint32_t *a = ss_trace_rows_mapped(trace, 0, 0, 0), *b = ss_trace_rows_mapped(plain, 0, 0, 0);
+  uint32_t from[1000];
+  uint64_t moved = 0;
+  memset(from, 0xff, sizeof from);
+  for (uint64_t i = 0; i < synth.lookups; i++) {
+    if (from[a[i]] == UINT32_MAX) {
+      from[a[i]] = b[i];
+      moved += a[i] != b[i];
+    }
+    assert_int_equal(from[a[i]], b[i]);
+  }
+  assert_true(moved > 300 - 72 && moved < 300 + 72); /* five sigma */
+  assert_non_null(strstr(ss_trace_source(trace), "by popularity but for 0.29999999999999999 of the rows"));
+  ss_trace_close(trace);
+  ss_trace_close(plain);
+}
+
+/* A shared draw is the same on all ranks of an iteration, and another in the next; a hot set has a law of its own. */
+TEST(test_shared_and_hot_law) {
+  struct ss_synth synth;
+  ss_synth_defaults(&synth);
+  synth.zipf = 0;
+  synth.hot = 0.5;
+  synth.hot_rows = 20;
+  synth.hot_zipf = 20; /* nearly all of its lookups are of its first row */
+  synth.shared = 0.4;
+  synth.iterations = 2;
+  synth.ranks = 3;
+  synth.ids = SS_IDS_POPULARITY;
+  struct ss_trace *trace = synthetic(&synth);
+  uint64_t same = 0, again = 0, first = 0;
+  for (uint64_t i = 0; i < synth.lookups; i++) {
+    const uint32_t row = ss_trace_rows_mapped(trace, 0, 0, 0)[i];
+    first += row == 0;
+    if (row == 0) continue;
+    const bool shared = ss_trace_rows_mapped(trace, 0, 0, 1)[i] == row;
+    assert_int_equal(ss_trace_rows_mapped(trace, 0, 0, 2)[i] == row, shared);
+    same += shared;
+    again += ss_trace_rows_mapped(trace, 0, 1, 0)[i] == row;
+  }
+  assert_true(first > 2048 - 160 && first < 2048 + 160); /* five sigma, as all here */
+  assert_true(same > 819 - 130 && same < 819 + 130);
+  assert_true(again < 10);
+  ss_trace_close(trace);
+}
+
 /* The id of the most popular row depends on the seed. */
 TEST(test_seeds_shuffle_otherwise) {
   uint32_t first[8], different = 0;
@@ -314,6 +373,11 @@ TEST(test_bad_synth) {
   REFUSED(zipf, NAN);
   REFUSED(zipf, 21);
   REFUSED(hot, 1.5);
+  REFUSED(hot_zipf, 1);
+  REFUSED(hot_zipf, 21);
+  REFUSED(shared, 1.1);
+  REFUSED(scatter, -0.1);
+  REFUSED(scatter, 0.1);
   REFUSED(rows, 0);
   REFUSED(rows, UINT64_C(1) << 32);
   REFUSED(ranks, 0);

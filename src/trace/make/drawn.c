@@ -56,16 +56,10 @@ uint64_t ss_drawn_spared(const struct ss_drawn *drawn) {
 
 /* --- laws --------------------------------------------------------------------------------------------------- */
 
-/* All that a lookup depends on beside its index. */
-static bool same_law(const struct ss_synth *a, const struct ss_synth *b) {
-  return a->rows == b->rows && a->distinct == b->distinct && a->zipf == b->zipf && a->hot == b->hot &&
-         a->hot_rows == b->hot_rows && a->ids == b->ids && a->seed == b->seed;
-}
-
 /* The list is locked. */
 static struct ss_drawn_law *find(struct ss_drawn *drawn, const struct ss_synth *synth) {
   for (size_t i = 0; i < drawn->count; i++)
-    if (same_law(&drawn->law[i]->synth, synth)) return drawn->law[i];
+    if (ss_synth_same_law(&drawn->law[i]->synth, synth)) return drawn->law[i];
   if (!ss_grow_by_one(drawn->law, drawn->count)) return NULL;
   struct ss_drawn_law *law = ss_alloc_zero(1, sizeof *law);
   if (!law) return NULL;

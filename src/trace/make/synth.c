@@ -9,12 +9,18 @@
 enum { DISTINCT_MAX = 256 }; /* each draw is held against those before it */
 
 /* Streams of random numbers under one seed. */
-enum { STREAM_LOOKUPS = 1, STREAM_SHUFFLE };
+enum { STREAM_LOOKUPS = 1, STREAM_SHUFFLE, STREAM_SCATTER, STREAM_SHARED };
 
 const char *const ss_ids_names[] = {"shuffled", "popularity", NULL};
 
 void ss_synth_defaults(struct ss_synth *out) {
-  *out = (struct ss_synth)SS_SYNTH_DEFAULTS;
+  *out = (struct ss_synth)SS_SYNTH_DEFAULTS(SS_SYNTH_LOOKUPS);
+}
+
+bool ss_synth_same_law(const struct ss_synth *a, const struct ss_synth *b) {
+  return !a->reuse && !b->reuse && a->rows == b->rows && a->distinct == b->distinct && a->zipf == b->zipf &&
+         a->hot == b->hot && a->hot_rows == b->hot_rows && a->hot_zipf == b->hot_zipf && a->shared == b->shared &&
+         a->ids == b->ids && a->scatter == b->scatter && a->seed == b->seed;
 }
 
 /* A pseudo-random permutation of 0..rows-1 without a table: four Feistel rounds on the next even number of bits,
@@ -35,18 +41,34 @@ static uint32_t shuffled(uint64_t seed, uint64_t rows, uint64_t id) {
   return (uint32_t)id;
 }
 
-/* How rows are drawn: by one of the two. */
+static bool scattered(const struct ss_synth *synth, uint64_t row) {
+  return synth->scatter > 0 && ss_unit(ss_mix(ss_mix(synth->seed, STREAM_SCATTER), row)) < synth->scatter;
+}
+
+/* Where the row of that popularity lies. Scattered rows change places among themselves: the shuffle is walked until
+ * it meets another of them. */
+static uint32_t place(const struct ss_synth *synth, uint64_t popularity) {
+  if (synth->ids == SS_IDS_SHUFFLED) return shuffled(synth->seed, synth->rows, popularity);
+  if (!scattered(synth, popularity)) return (uint32_t)popularity;
+  uint64_t row = popularity;
+  do row = shuffled(synth->seed, synth->rows, row);
+  while (!scattered(synth, row));
+  return (uint32_t)row;
+}
+
+/* How rows are drawn: those of the hot set, and by one of the two the others. */
 struct draws {
-  struct ss_zipf zipf;
+  struct ss_zipf hot, zipf;
   struct ss_reuse_law reuse;
 };
 
 static uint32_t lookup(const struct ss_synth *synth, const struct draws *draws, uint64_t key) {
   const bool hot = synth->hot > 0 && ss_unit(ss_mix(key, 0)) < synth->hot;
-  const uint64_t popularity = hot            ? ss_below(ss_mix(key, 1), synth->hot_rows)
-                              : synth->reuse ? ss_reuse_draw(&draws->reuse, ss_mix(key, 2))
-                                             : ss_zipf_draw(&draws->zipf, ss_mix(key, 2));
-  return synth->ids == SS_IDS_SHUFFLED ? shuffled(synth->seed, synth->rows, popularity) : (uint32_t)popularity;
+  const bool even = hot && synth->hot_zipf == 0;
+  return place(synth, even           ? ss_below(ss_mix(key, 1), synth->hot_rows)
+                      : hot          ? ss_zipf_draw(&draws->hot, ss_mix(key, 1))
+                      : synth->reuse ? ss_reuse_draw(&draws->reuse, ss_mix(key, 2))
+                                     : ss_zipf_draw(&draws->zipf, ss_mix(key, 2)));
 }
 
 /* One that none of the `before` is: drawn again; but where hardly any other row is ever drawn, the next free one. */
@@ -64,7 +86,7 @@ static uint32_t another(const struct ss_synth *synth, const struct draws *draws,
 }
 
 static void fill(const struct ss_synth *synth, const struct draws *draws, uint32_t *rows) {
-  const uint64_t stream = ss_mix(synth->seed, STREAM_LOOKUPS);
+  const uint64_t stream = ss_mix(synth->seed, STREAM_LOOKUPS), common = ss_mix(synth->seed, STREAM_SHARED);
   const int64_t segments = (int64_t)(synth->iterations * synth->ranks);
   struct ss_drawn_law *drawn = ss_drawn_open(synth->drawn, synth);
   uint64_t spared = 0;
@@ -72,12 +94,13 @@ static void fill(const struct ss_synth *synth, const struct draws *draws, uint32
   for (int64_t segment = 0; segment < segments; segment++) {
     const uint64_t iteration = (uint64_t)segment / synth->ranks;
     const uint32_t rank = (uint32_t)((uint64_t)segment % synth->ranks);
-    const uint64_t key = ss_mix(ss_mix(stream, iteration), rank);
+    const uint64_t key = ss_mix(ss_mix(stream, iteration), rank), all = ss_mix(common, iteration);
     uint32_t *out = rows + (uint64_t)segment * synth->lookups;
     const uint64_t known = ss_drawn_take(drawn, iteration, rank, out, synth->lookups);
     for (uint64_t draw = known; draw < synth->lookups; draw++) {
       const uint64_t before = draw % synth->distinct;
-      out[draw] = another(synth, draws, ss_mix(key, draw), out + draw - before, before);
+      const bool shared = synth->shared > 0 && ss_unit(ss_mix(all, draw)) < synth->shared;
+      out[draw] = another(synth, draws, ss_mix(shared ? all + 1 : key, draw), out + draw - before, before);
     }
     ss_drawn_put(drawn, iteration, rank, out, synth->lookups);
     spared += known;
@@ -98,6 +121,16 @@ static bool check(const struct ss_synth *synth, struct ss_error *error) {
   if (synth->hot > 0 && (synth->hot_rows < 1 || synth->hot_rows > synth->rows))
     return ss_fail(error, SS_BAD_INPUT, "hot_rows: %" PRIu64 " is not from 1 to the table's %" PRIu64 " rows",
                    synth->hot_rows, synth->rows);
+  if (!(synth->hot_zipf >= 0 && synth->hot_zipf <= 20))
+    return ss_fail(error, SS_BAD_INPUT, "hot_zipf: an exponent of %g is not from 0 to 20", synth->hot_zipf);
+  if (synth->hot_zipf > 0 && !(synth->hot > 0))
+    return ss_fail(error, SS_BAD_INPUT, "hot_zipf: there is no hot set, which takes hot and hot_rows");
+  if (!(synth->shared >= 0 && synth->shared <= 1))
+    return ss_fail(error, SS_BAD_INPUT, "shared: a share of %g is not from 0 to 1", synth->shared);
+  if (!(synth->scatter >= 0 && synth->scatter <= 1))
+    return ss_fail(error, SS_BAD_INPUT, "scatter: a share of %g is not from 0 to 1", synth->scatter);
+  if (synth->scatter > 0 && synth->ids == SS_IDS_SHUFFLED)
+    return ss_fail(error, SS_BAD_INPUT, "scatter: shuffled ids lie anywhere already, so it takes ids by popularity");
   if (synth->distinct < 1 || synth->distinct > synth->rows || synth->distinct > DISTINCT_MAX)
     return ss_fail(error, SS_BAD_INPUT,
                    "distinct: %" PRIu64 " is not from 1 to the table's %" PRIu64 " rows, at most %d", synth->distinct,
@@ -116,7 +149,7 @@ static bool check(const struct ss_synth *synth, struct ss_error *error) {
 }
 
 static void describe(const struct ss_synth *synth, const struct draws *draws, char *out, size_t size) {
-  char hot[100] = "no hot set", law[100], distinct[60] = "";
+  char hot[140] = "no hot set", law[100], distinct[60] = "", shared[60] = "", scatter[60] = "";
   if (synth->reuse)
     (void)snprintf(law, sizeof law, "a histogram of reuse (expected shares at most %.2g off)", draws->reuse.off);
   else (void)snprintf(law, sizeof law, "Zipf exponent %.17g", synth->zipf);
@@ -125,16 +158,21 @@ static void describe(const struct ss_synth *synth, const struct draws *draws, ch
   if (synth->hot > 0)
     (void)snprintf(hot, sizeof hot, "%.17g of the lookups in a common hot set of %" PRIu64 " rows", synth->hot,
                    synth->hot_rows);
+  if (synth->hot_zipf > 0)
+    (void)snprintf(hot + strlen(hot), sizeof hot - strlen(hot), " with exponent %.17g", synth->hot_zipf);
+  if (synth->scatter > 0) (void)snprintf(scatter, sizeof scatter, " but for %.17g of the rows", synth->scatter);
+  if (synth->shared > 0)
+    (void)snprintf(shared, sizeof shared, ", %.17g of them the same on all ranks", synth->shared);
   (void)snprintf(out, size,
-                 "synthetic: %s over %" PRIu64 " rows, %" PRIu64 " lookups a rank%s, %s, ids %s, seed %" PRIu64, law,
-                 synth->rows, synth->lookups, distinct, hot,
-                 synth->ids == SS_IDS_SHUFFLED ? "shuffled" : "by popularity", synth->seed);
+                 "synthetic: %s over %" PRIu64 " rows, %" PRIu64 " lookups a rank%s%s, %s, ids %s%s, seed %" PRIu64,
+                 law, synth->rows, synth->lookups, distinct, shared, hot,
+                 synth->ids == SS_IDS_SHUFFLED ? "shuffled" : "by popularity", scatter, synth->seed);
 }
 
 static bool make(const struct ss_synth *synth, const struct draws *draws, struct ss_arena *data,
                  struct ss_trace **out, struct ss_error *error) {
   const uint64_t segments = synth->iterations * synth->ranks;
-  char source[400];
+  char source[500];
   if (!ss_estimate_fits(ss_estimate_mul(segments * synth->lookups, sizeof(uint32_t)),
                         "fewer iterations, ranks or lookups take less", error, "a synthetic trace"))
     return false;
@@ -167,5 +205,6 @@ bool ss_trace_synth(const struct ss_synth *synth, struct ss_trace **out, struct 
   if (synth->reuse && !ss_reuse_fit(synth->reuse, synth->ranks * synth->lookups, synth->rows, &draws.reuse, error))
     return false;
   if (!synth->reuse) draws.zipf = ss_zipf_new(synth->zipf, synth->rows);
+  if (synth->hot_zipf > 0) draws.hot = ss_zipf_new(synth->hot_zipf, synth->hot_rows);
   return make(synth, &draws, &data, out, error);
 }
