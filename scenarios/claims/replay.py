@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Computes all claims anew and writes down what came: the verdicts into scenarios/claims/*.json, all of it into docs/claims.csv.
-Argument: the program. Prints each verdict that changed, and how many claims of each paper have which, for docs/claims.md. Run it
-from the source tree, and look at the difference before keeping it."""
+"""Computes all claims anew and writes down what came: the verdicts into scenarios/claims/*.json, all of it into docs/claims.csv,
+and how many there are into docs/claims.md. Argument: the program. Prints each verdict that changed. Run it from the source tree, and
+look at the difference before keeping it."""
 import collections
 import csv
 import os
@@ -36,5 +36,11 @@ with TABLE.open() as stream:
     rows = list(csv.DictReader(stream))
 for file in sorted((ROOT / "scenarios" / "claims").glob("*.json")):
     pin(file, {row["id"]: row["verdict"] for row in rows})
-for (verdict, paper), count in sorted(collections.Counter((row["verdict"], row["paper"].split("-")[0]) for row in rows).items()):
-    print(f"{verdict}, {paper}: {count}")
+counted = collections.Counter((row["verdict"], row["paper"]) for row in rows)
+page = (ROOT / "docs" / "claims.md").read_text()
+for verdict in re.findall(r"^\| \*\*(.+?)\*\* \|", page, re.MULTILINE):
+    counts = [counted[verdict, paper] for paper in ("embrace", "s2", "spardl", "zen")]
+    line = f"| **{verdict}** | {' | '.join(map(str, counts))} | {sum(counts)} |"
+    page = re.sub(rf"^\| \*\*{verdict}\*\* \|.*$", line, page, flags=re.MULTILINE)
+page = re.sub(r"print \d+ numbers", f"print {len(rows)} numbers", page)
+(ROOT / "docs" / "claims.md").write_text(page)

@@ -7,25 +7,26 @@
 struct ss_notice;
 struct ss_watcher;
 
-enum { SS_CLAIM_ESTIMATES = 8 };
+enum { SS_CLAIM_ESTIMATES = 24 };
 
-/* A file, and what it says of an estimated input. */
-extern const struct ss_object_spec ss_claims_fields, ss_estimate_fields;
+/* A file, and what it says of an estimated input, and of a prediction. */
+extern const struct ss_object_spec ss_claims_fields, ss_estimate_fields, ss_prediction_fields;
 
 /* --- files ------------------------------------------------------------------------------------------------- */
 
 struct ss_claims_file {
   struct ss_doc *doc;
   const char *paper, *title; /* in doc */
-  struct ss_node inputs, estimates, claims;
+  struct ss_node inputs, estimates, given, claims;
 };
 
 /* --- claims ------------------------------------------------------------------------------------------------- */
 
 enum ss_claim_verdict {
-  SS_CLAIM_REPRODUCED,     /* by a model, whatever the estimated inputs */
-  SS_CLAIM_FRAGILE,        /* reproduced, but not with every estimated input halved or doubled */
-  SS_CLAIM_DIRECTION,      /* ranking and direction hold, the size differs */
+  SS_CLAIM_REPRODUCED, /* by a model, whatever the estimated inputs */
+  SS_CLAIM_FRAGILE,    /* reproduced, but not with every estimated input halved or doubled */
+  SS_CLAIM_PREDICTED,  /* they do not, but what was inferred from other printed numbers of the testbed foretells it */
+  SS_CLAIM_DIRECTION,  /* ranking and direction hold, the size differs */
   SS_CLAIM_NOT_REPRODUCED, /* they do not */
   SS_CLAIM_DEPENDS,        /* ranking or direction turns when an estimated input is halved or doubled */
   SS_CLAIM_INCONSISTENT,   /* the paper contradicts itself: the reason shows the arithmetic */
@@ -46,6 +47,12 @@ struct ss_claim_estimate {
   struct ss_claim_range ours_halved, ours_doubled;
 };
 
+/* What other printed numbers of the testbed foretell of one that was left out. */
+struct ss_claim_prediction {
+  double value, low, high;  /* NaN: there is none; and its stated range */
+  double numbers, unknowns; /* that it was inferred from, and how many were inferred */
+};
+
 /* One printed value, ours, and a verdict with its reason. Texts are the file's, `why` and `estimate` its own. */
 struct ss_claim {
   const struct ss_claims_file *file;
@@ -63,6 +70,7 @@ struct ss_claim {
   char *why;
   struct ss_claim_estimate *estimate;
   size_t estimates;
+  struct ss_claim_prediction predicted;
   struct ss_claim_range over; /* ours over all that was tried of the estimates */
   const char **run;           /* [runs] names of the file's inputs that ours and the reason come from */
   size_t runs;

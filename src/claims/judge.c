@@ -1,30 +1,16 @@
 /* Verdicts. */
-#include "claims/claims.h"
+#include "claims/estimates.h"
 
 #include "base/watcher.h"
-#include "query/cache.h"
 #include "query/pick.h"
 #include "query/verdict.h"
-
-/* What a claim's file says of an estimated input. */
-struct estimate {
-  struct ss_claim_estimate of;
-  const char *path;     /* where it stands */
-  struct ss_node names; /* in these inputs; absent: it is a value of "let" */
-  double value;         /* what it is taken to be */
-};
-
-struct estimates {
-  struct estimate estimate[SS_CLAIM_ESTIMATES];
-  size_t count;
-};
 
 /* One claim while it is judged. */
 struct judging {
   struct ss_query *query;
   const struct ss_claims_file *file;
   struct ss_node node;
-  struct estimates estimates;
+  struct ss_estimates estimates;
 };
 
 struct outcome {
@@ -35,41 +21,21 @@ struct outcome {
 
 /* --- inputs ------------------------------------------------------------------------------------------------- */
 
-static bool named(struct ss_node names, const char *name) {
-  for (struct ss_node n = ss_node_first(names); ss_node_present(n); n = ss_node_next(n))
-    if (ss_node_is_text(n) && strcmp(n.at->valuestring, name) == 0) return true;
-  return false;
-}
-
-/* Whether the estimate changes this input. A factor of 1 changes nothing: claims with other estimates then still
- * share what is computed. */
-static bool changes_input(const struct estimate *e, struct ss_node input) {
-  return named(e->names, ss_node_key(input)) && !(e->of.factor && e->value == 1);
-}
-
 /* Calls ss_query_ask, or ss_query_expect when no answer is wanted. */
 static bool ask(const struct judging *j, struct ss_node from, const cJSON **answer, struct ss_error *error) {
-  struct ss_query_change change[SS_CLAIM_ESTIMATES];
-  struct ss_query_request request = {.change = change};
+  struct ss_estimates_changes changes;
+  struct ss_query_request request = {.change = changes.change};
   if (!ss_request_named(j->file->inputs, from, &request.node, error)) return false;
-  for (size_t i = 0; i < j->estimates.count; i++) {
-    const struct estimate *e = &j->estimates.estimate[i];
-    if (changes_input(e, request.node)) change[request.changes++] = (struct ss_query_change){e->path, e->value};
-  }
+  ss_estimates_change(&j->estimates, request.node, &changes);
+  request.changes = changes.count;
   return answer ? ss_query_ask(j->query, &request, answer, error) : ss_query_expect(j->query, &request, error);
 }
 
 /* --- one evaluation ------------------------------------------------------------------------------------------- */
 
-static const double *changed_value(const struct estimates *e, const char *name) {
-  for (const struct estimate *one = e->estimate; one < e->estimate + e->count; one++)
-    if (!ss_node_present(one->names) && strcmp(one->path, name) == 0) return &one->value;
-  return NULL;
-}
-
 static bool value_of(const struct judging *j, struct ss_node node, const struct ss_picked *values, double *out,
                      struct ss_error *error) {
-  const double *changed = changed_value(&j->estimates, ss_node_key(node));
+  const double *changed = ss_estimates_value(&j->estimates, ss_node_key(node));
   const cJSON *answer;
   struct ss_node from;
   if (changed) {
@@ -159,55 +125,8 @@ static double passed_by(const struct ss_claim *claim) {
 
 /* --- estimates ------------------------------------------------------------------------------------------------ */
 
-#define PART(member) SS_STORED(struct estimate, member)
-static const struct ss_field_spec estimate_fields[] = {
-    {"input", "in words", SS_IS_TEXT, .required = true, PART(of.input)},
-    {"set",
-     "a path of what is asked, or a name in let; scale.NAME: a factor on all that a training's scenario has of it",
-     SS_IS_TEXT, .required = true, PART(path)},
-    {"of", "the inputs that have it; absent: a name in let", SS_IS_LIST(&ss_name_field, 0, 0), PART(names)},
-    {"value", NULL, SS_IS_ABOVE_0, .required = true, PART(of.value)},
-    {"halved", "(half)", SS_IS_ABOVE_0, PART(of.halved)},
-    {"doubled", "(twice)", SS_IS_ABOVE_0, PART(of.doubled)},
-    SS_SPEC_NOTES,
-    {.name = NULL}};
-const struct ss_object_spec ss_estimate_fields = {.name = "estimated", .field = estimate_fields};
-
-/* "set" with "of": a path of those inputs; without: a value of "let". */
-static bool read_estimate(struct ss_node node, struct estimates *e, struct ss_error *error) {
-  struct estimate *said = &e->estimate[e->count++];
-  if (!ss_object_read(&ss_estimate_fields, node, said, error)) return false;
-  if (said->of.halved == 0) said->of.halved = said->of.value / 2;
-  if (said->of.doubled == 0) said->of.doubled = said->of.value * 2;
-  said->of.factor = strncmp(said->path, SS_CLAIM_FACTOR, strlen(SS_CLAIM_FACTOR)) == 0;
-  said->value = said->of.value;
-  return true;
-}
-
-/* A claim's own list, or the one of that name in the file's "estimates". */
-static bool find_estimates(const struct judging *j, struct ss_node *out, struct ss_error *error) {
-  const char *name;
-  *out = ss_node_get(j->node, "estimated");
-  if (!ss_node_is_text(*out)) return true;
-  if (!ss_node_text(*out, &name, error)) return false;
-  const struct ss_node list = ss_node_get(j->file->estimates, name);
-  if (!ss_node_present(list)) return ss_node_fail(*out, error, "no list of \"estimates\" is called \"%s\"", name);
-  *out = list;
-  return true;
-}
-
-static bool read_estimates(struct judging *j, struct ss_error *error) {
-  struct ss_node list;
-  if (!find_estimates(j, &list, error) || !ss_node_present(list)) return !ss_node_present(list);
-  if (!ss_node_is_array(list) || ss_node_size(list) > SS_CLAIM_ESTIMATES)
-    return ss_node_fail(list, error, "expected a list of at most %d estimated inputs", SS_CLAIM_ESTIMATES);
-  for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n))
-    if (!read_estimate(n, &j->estimates, error)) return false;
-  return true;
-}
-
 /* The value of estimate i / 2: halved for even i, doubled for odd ones. */
-static double variation(const struct estimates *e, size_t i) {
+static double variation(const struct ss_estimates *e, size_t i) {
   return i % 2 ? e->estimate[i / 2].of.doubled : e->estimate[i / 2].of.halved;
 }
 
@@ -215,7 +134,8 @@ static struct ss_claim_range spanned(struct ss_claim_range a, struct ss_claim_ra
   return (struct ss_claim_range){fmin(a.low, b.low), fmax(a.high, b.high)};
 }
 
-/* What came of the estimates at half and at double, one by one, the others as they are. */
+/* What came of the estimates at half and at double, one by one, the others as they are. Where there is no number (at
+ * twice its rate a training may learn nothing) ours is NaN, and leaves the tolerance. */
 struct trials {
   bool turns;  /* the ranking turns with one of them */
   bool leaves; /* or ours leaves the tolerance */
@@ -226,12 +146,13 @@ static bool try_estimates(struct judging *j, const struct ss_claim *claim, const
                           struct trials *out, struct ss_error *error) {
   *out = (struct trials){.over = base->ours};
   for (size_t i = 0; i < 2 * j->estimates.count; i++) {
-    struct estimate *estimate = &j->estimates.estimate[i / 2];
+    struct ss_estimate *estimate = &j->estimates.estimate[i / 2];
     struct outcome other;
     estimate->value = variation(&j->estimates, i);
     const bool ok = compute(j, &other, error);
     estimate->value = estimate->of.value;
-    if (!ok) return false;
+    if (!ok && !(estimate->open && error->status == SS_BAD_INPUT)) return false;
+    if (!ok) other = (struct outcome){.ours = {NAN, NAN}, .ordered = base->ordered};
     *(i % 2 ? &estimate->of.ours_doubled : &estimate->of.ours_halved) = other.ours;
     out->turns = out->turns || other.ordered != base->ordered;
     out->leaves = out->leaves || !fits(claim, other.ours);
@@ -254,7 +175,7 @@ static void expect(const struct judging *j) {
 static void expect_all(struct judging *j) {
   expect(j);
   for (size_t i = 0; i < 2 * j->estimates.count; i++) {
-    struct estimate *estimate = &j->estimates.estimate[i / 2];
+    struct ss_estimate *estimate = &j->estimates.estimate[i / 2];
     estimate->value = variation(&j->estimates, i);
     expect(j);
     estimate->value = estimate->of.value;
@@ -315,6 +236,44 @@ static bool asks_no_model(const struct judging *j) {
   return true;
 }
 
+static const struct ss_field_spec an_expression[] = {
+    {"value", NULL, SS_IS_EITHER(ss_expression_forms), .required = true},
+    {"low", "of its stated range", SS_IS_EITHER(ss_expression_forms), .required = true},
+    {"high", NULL, SS_IS_EITHER(ss_expression_forms), .required = true},
+    {"numbers", "that are printed, other ones of the same testbed", SS_IS_EITHER(ss_expression_forms),
+     .required = true},
+    {"unknowns", "that were inferred from them, at most a third as many", SS_IS_EITHER(ss_expression_forms),
+     .required = true},
+    {.name = NULL}};
+const struct ss_object_spec ss_prediction_fields = {
+    .name = "predicted", .says = "what other printed numbers foretell", .field = an_expression};
+
+static bool predict(struct ss_node node, const struct ss_picked *values, struct ss_claim_prediction *out,
+                    struct ss_error *error) {
+  double *const to[] = {&out->value, &out->low, &out->high, &out->numbers, &out->unknowns};
+  out->value = NAN;
+  if (!ss_node_present(node)) return true;
+  if (!ss_object_check_keys(&ss_prediction_fields, node, error)) return false;
+  for (size_t i = 0; an_expression[i].name; i++) {
+    struct ss_node one;
+    if (!ss_node_need(node, an_expression[i].name, &one, error) || !ss_picked_evaluate(one, values, to[i], error))
+      return false;
+  }
+  if (out->low > out->high || out->value < out->low || out->value > out->high)
+    return ss_node_fail(node, error, "%g does not lie between %g and %g", out->value, out->low, out->high);
+  return 3 * out->unknowns <= out->numbers ||
+         ss_node_fail(node, error, "%g unknowns are more than a third of %g numbers", out->unknowns, out->numbers);
+}
+
+/* Is the one printed number as foretold, by the stated range and by a share of itself? */
+static bool foretold(const struct ss_claim *claim) {
+  static const double near = 0.15;
+  const struct ss_claim_prediction *p = &claim->predicted;
+  const double printed = claim->printed.low;
+  return !isnan(p->value) && printed == claim->printed.high && p->low <= printed && printed <= p->high &&
+         fabs(p->value - printed) <= near * fabs(printed) * (1 + 1e-12);
+}
+
 static enum ss_claim_verdict decide(const struct judging *j, const struct ss_claim *claim, bool ordered,
                                     const struct trials *trials) {
   const bool has_order = ss_node_present(ss_node_get(j->node, "order"));
@@ -322,6 +281,7 @@ static enum ss_claim_verdict decide(const struct judging *j, const struct ss_cla
     if (asks_no_model(j)) return SS_CLAIM_ARITHMETIC;
     return trials->turns || trials->leaves ? SS_CLAIM_FRAGILE : SS_CLAIM_REPRODUCED;
   }
+  if (foretold(claim)) return SS_CLAIM_PREDICTED;
   if (trials->turns) return SS_CLAIM_DEPENDS;
   return ordered && has_order ? SS_CLAIM_DIRECTION : SS_CLAIM_NOT_REPRODUCED;
 }
@@ -337,12 +297,21 @@ static bool truth(struct ss_node node, const struct ss_picked *values, bool *out
   return true;
 }
 
-static bool keep_estimates(const struct estimates *e, struct ss_claim *claim, struct ss_error *error) {
+static bool same(const struct ss_claim_range *a, const struct ss_claim_range *b) {
+  return a->low == b->low && a->high == b->high;
+}
+
+/* A training's scenario does not show here whether any rows are drawn. */
+static bool changes_nothing(const struct ss_estimate *e, const struct ss_claim_range *ours) {
+  return e->open && e->of.factor && same(&e->of.ours_halved, ours) && same(&e->of.ours_doubled, ours);
+}
+
+static bool keep_estimates(const struct ss_estimates *e, struct ss_claim *claim, struct ss_error *error) {
   if (e->count == 0) return true;
   claim->estimate = ss_alloc(e->count, sizeof *claim->estimate);
   if (!claim->estimate) return ss_fail_memory(error, "judging claims");
-  for (; claim->estimates < e->count; claim->estimates++)
-    claim->estimate[claim->estimates] = e->estimate[claim->estimates].of;
+  for (size_t i = 0; i < e->count; i++)
+    if (!changes_nothing(&e->estimate[i], &claim->ours)) claim->estimate[claim->estimates++] = e->estimate[i].of;
   return true;
 }
 
@@ -361,6 +330,15 @@ static bool keep_runs(const struct judging *j, struct ss_claim *claim, struct ss
   return true;
 }
 
+/* Of what our input was fitted to, or the paper contradicts, nothing hangs on what is open. */
+static bool tries_open(struct ss_node claim) {
+  return !ss_node_present(ss_node_get(claim, "input")) && !ss_node_present(ss_node_get(claim, "inconsistent"));
+}
+
+static bool read_estimates(struct judging *j, struct ss_error *error) {
+  return ss_estimates_read(j->file, j->node, tries_open(j->node), &j->estimates, error);
+}
+
 static bool judge(struct judging *j, struct ss_claim *claim, struct ss_error *error) {
   struct outcome base;
   struct trials trials;
@@ -372,6 +350,7 @@ static bool judge(struct judging *j, struct ss_claim *claim, struct ss_error *er
   const bool ok = truth(ss_node_get(j->node, "input"), &base.values, &input, error) &&
                   truth(ss_node_get(j->node, "inconsistent"), &base.values, &inconsistent, error) &&
                   try_estimates(j, claim, &base, &trials, error) && fill_in(why, &base.values, &claim->why, error) &&
+                  predict(ss_node_get(j->node, "predicted"), &base.values, &claim->predicted, error) &&
                   keep_estimates(&j->estimates, claim, error) && keep_runs(j, claim, error);
   if (ok) {
     claim->over = trials.over;

@@ -1,12 +1,12 @@
 /* Reading scenarios/claims/PAPER.json, and choosing claims by name. */
-#include "claims/claims.h"
+#include "claims/estimates.h"
 
 #include "base/data.h"
-#include "query/cache.h"
 #include "query/pick.h"
 
 const char *const ss_claim_verdicts[] = {"reproduced",
                                          "reproduced, depends on estimate",
+                                         "predicted",
                                          "direction only",
                                          "not reproduced",
                                          "depends on estimate",
@@ -74,12 +74,18 @@ static const struct ss_field_spec claim_fields[] = {
     {"loose", "why nearly anything would pass", SS_IS_NAME, PART(loose)},
     {"inconsistent", "not 0: the paper contradicts itself", SS_IS_EITHER(ss_expression_forms)},
     {"estimated", NULL, SS_IS_EITHER(estimated_forms)},
+    {"predicted", NULL, SS_IS_OBJECT(&ss_prediction_fields)},
     {"verdict", NULL, SS_IS_CHOICE(ss_claim_verdicts), .required = true, PART(pinned)},
     {"why", "{name} is replaced by the value of that name", SS_IS_NAME, .required = true},
     SS_SPEC_NOTES,
     {.name = NULL}};
 static const struct ss_object_spec claim_spec = {.name = "claim", .field = claim_fields};
 
+static const struct ss_field_spec a_reason = {NULL, NULL, SS_IS_NAME};
+static const struct ss_object_spec reasons_spec = {.says = "why it is no estimate, by path", .others = &a_reason};
+static const struct ss_field_spec an_input_given = {NULL, NULL, SS_IS_OBJECT(&reasons_spec)};
+static const struct ss_object_spec given_spec = {.says = "of inputs by name: what is open in others and not in them",
+                                                 .others = &an_input_given};
 static const struct ss_field_spec a_claim = {NULL, NULL, SS_IS_OBJECT(&claim_spec)};
 static const struct ss_object_spec lists_spec = {.says = "lists of estimated inputs by name",
                                                  .others = &estimated_forms[0]};
@@ -89,6 +95,7 @@ static const struct ss_field_spec file_fields[] = {
     SS_SPEC_NOTES,
     {"inputs", NULL, SS_IS_OBJECT(&ss_inputs_fields), SS_STORED(struct ss_claims_file, inputs)},
     {"estimates", NULL, SS_IS_OBJECT(&lists_spec), SS_STORED(struct ss_claims_file, estimates)},
+    {"given", NULL, SS_IS_OBJECT(&given_spec), SS_STORED(struct ss_claims_file, given)},
     {"claims", NULL, SS_IS_LIST(&a_claim, 0, 0), .required = true, SS_STORED(struct ss_claims_file, claims)},
     {.name = NULL}};
 const struct ss_object_spec ss_claims_fields = {
@@ -105,7 +112,8 @@ static bool add_file(struct ss_claims *claims, const char *path, struct ss_error
   struct ss_claims_file *file = &claims->file[claims->files++];
   *file = (struct ss_claims_file){0};
   return ss_doc_read(path, LIMIT, &file->doc, error) &&
-         ss_object_read(&ss_claims_fields, ss_doc_root(file->doc), file, error);
+         ss_object_read(&ss_claims_fields, ss_doc_root(file->doc), file, error) &&
+         ss_estimates_check_given(file, error);
 }
 
 /* All of scenarios/claims, by name. */

@@ -7,6 +7,9 @@ static const char *const meanings[] = {
     ("by a model: ours is within the tolerance of what is printed, and the ranking holds, also with every estimated "
      "input halved and doubled"),
     "so with our estimates, but not with every one of them halved and doubled",
+    ("neither, but the part that no paper prints, inferred from other numbers of the same testbed, foretells it: "
+     "within "
+     "its stated range and within 15%"),
     "ranking and direction hold, the size differs by the factor that is printed beside it",
     "ranking or direction does not hold, or the number is another",
     "ranking or direction turns when an estimated input is halved or doubled",
@@ -25,7 +28,8 @@ static const char *range_text(char *text, const struct ss_claim_range *r, const 
   snprintf(low, sizeof low, "%.5g", r->low);
   snprintf(high, sizeof high, "%.5g", r->high);
   const char *blank = unit ? " " : "", *behind = unit ? unit : "";
-  if (isinf(r->high)) snprintf(text, CELL, "at least %s%s%s", low, blank, behind);
+  if (isnan(r->low)) snprintf(text, CELL, "no number");
+  else if (isinf(r->high)) snprintf(text, CELL, "at least %s%s%s", low, blank, behind);
   else if (isinf(r->low)) snprintf(text, CELL, "at most %s%s%s", high, blank, behind);
   else if (strcmp(low, high) == 0) snprintf(text, CELL, "%s%s%s", low, blank, behind);
   else snprintf(text, CELL, "%s to %s%s%s", low, high, blank, behind);
@@ -40,24 +44,41 @@ static const char *printed_text(char *text, const struct ss_claim *c) {
   return c->printed_text ? c->printed_text : range_text(text, &c->printed, c->unit);
 }
 
+/* "": there is none. */
+static const char *prediction_text(char *text, const struct ss_claim *c) {
+  const struct ss_claim_prediction *p = &c->predicted;
+  text[0] = '\0';
+  if (!isnan(p->value))
+    snprintf(text, CELL, "%.4g (%.4g to %.4g), from %g other numbers by %g unknown%s", p->value, p->low, p->high,
+             p->numbers, p->unknowns, p->unknowns == 1 ? "" : "s");
+  return text;
+}
+
 /* --- JSON and CSV ------------------------------------------------------------------------------------------- */
 
 /* Printed, a number that is not finite is null. */
 static cJSON *range_json(const struct ss_claim_range *r) {
+  if (isnan(r->low)) return cJSON_CreateNull();
   return r->low == r->high ? cJSON_CreateNumber(r->low)
                            : cJSON_CreateDoubleArray((const double[]){r->low, r->high}, 2);
 }
 
+static cJSON *prediction_json(const struct ss_claim_prediction *p) {
+  if (isnan(p->value)) return cJSON_CreateNull();
+  return ss_json_object(SS_N("value", p->value), SS_N("low", p->low), SS_N("high", p->high),
+                        SS_N("numbers", p->numbers), SS_N("unknowns", p->unknowns));
+}
+
 static cJSON *claim_json(const struct ss_claim *c) {
-  cJSON *o =
-      ss_json_object(SS_T("id", c->id), SS_T("paper", c->paper), SS_T("source", c->source), SS_T("class", c->kind),
-                     SS_T("claim", c->claim),
-                     SS_J("printed", c->printed_text ? cJSON_CreateString(c->printed_text) : range_json(&c->printed)),
-                     SS_J("ours", range_json(&c->ours)), SS_T("unit", c->unit), SS_T("tolerance", c->tolerance),
-                     SS_T("verdict", ss_claim_verdicts[c->verdict]), SS_T("pinned", ss_claim_verdicts[c->pinned]),
-                     SS_N("factor", c->factor), SS_N("margin", c->margin),
-                     SS_J("over", c->estimates ? range_json(&c->over) : cJSON_CreateNull()), SS_T("loose", c->loose),
-                     SS_T("why", c->why));
+  cJSON *o = ss_json_object(
+      SS_T("id", c->id), SS_T("paper", c->paper), SS_T("source", c->source), SS_T("class", c->kind),
+      SS_T("claim", c->claim),
+      SS_J("printed", c->printed_text ? cJSON_CreateString(c->printed_text) : range_json(&c->printed)),
+      SS_J("ours", range_json(&c->ours)), SS_T("unit", c->unit), SS_T("tolerance", c->tolerance),
+      SS_T("verdict", ss_claim_verdicts[c->verdict]), SS_T("pinned", ss_claim_verdicts[c->pinned]),
+      SS_N("factor", c->factor), SS_N("margin", c->margin), SS_J("predicted", prediction_json(&c->predicted)),
+      SS_J("over", c->estimates ? range_json(&c->over) : cJSON_CreateNull()), SS_T("loose", c->loose),
+      SS_T("why", c->why));
   cJSON *runs = cJSON_AddArrayToObject(o, "runs");
   for (size_t i = 0; i < c->runs; i++) cJSON_AddItemToArray(runs, cJSON_CreateString(c->run[i]));
   cJSON *estimates = cJSON_AddArrayToObject(o, "estimates");
@@ -88,6 +109,7 @@ bool ss_claims_csv(const void *report, FILE *stream, struct ss_error *error) {
     cJSON *o = claim_json(c);
     cJSON_ReplaceItemInObjectCaseSensitive(o, "printed", cJSON_CreateString(printed_text(text, c)));
     cJSON_ReplaceItemInObjectCaseSensitive(o, "ours", cJSON_CreateString(range_text(text, &c->ours, c->unit)));
+    cJSON_ReplaceItemInObjectCaseSensitive(o, "predicted", cJSON_CreateString(prediction_text(text, c)));
     if (c->estimates)
       cJSON_ReplaceItemInObjectCaseSensitive(o, "over", cJSON_CreateString(range_text(text, &c->over, c->unit)));
     cJSON_AddItemToArray(list, o);
@@ -121,6 +143,7 @@ static void print_reasons(const struct ss_claims *claims, FILE *stream) {
     const struct ss_claim *c = &claims->claim[i];
     if (c->verdict != SS_CLAIM_REPRODUCED && c->verdict != SS_CLAIM_ARITHMETIC)
       fprintf(stream, "%s: %s\n", c->id, c->why);
+    if (!isnan(c->predicted.value)) fprintf(stream, "%s: predicted %s\n", c->id, prediction_text(text[0], c));
     for (size_t k = 0; k < c->estimates; k++) {
       const struct ss_claim_estimate *e = &c->estimate[k];
       if (e->factor) fprintf(stream, "%s: %s estimated; ours is", c->id, e->input);

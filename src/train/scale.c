@@ -1,7 +1,7 @@
 #include "train/scale.h"
 
-const char *const ss_scaled_names[] = {"compute", "latency", "intra_bandwidth", "kernels",
-                                       "lookups", "prior",   "buckets",         NULL};
+const char *const ss_scaled_names[] = {"compute", "latency", "intra_bandwidth", "kernels", "lookups",
+                                       "prior",   "skew",    "buckets",         NULL};
 
 static const char *scaled_name(size_t number) {
   return ss_scaled_names[number];
@@ -54,14 +54,21 @@ static void scale_counts(const struct ss_scale *scale, struct ss_module *m) {
     feed->prior = none ? 0 : scaled(feed->prior, rows * prior, feed->coalesced);
 }
 
+/* At most 20, as an exponent may be. */
+static void scale_law(double skew, struct ss_synth *synth) {
+  synth->zipf = fmin(synth->zipf * skew, 20);
+  if (synth->hot_rows) synth->hot_rows = scaled(synth->hot_rows, 1 / skew, synth->rows);
+}
+
 void ss_scale_workload(const struct ss_scale *scale, struct ss_workload *workload) {
-  const double rows = scale->factor[SS_SCALED_LOOKUPS];
+  const double rows = scale->factor[SS_SCALED_LOOKUPS], skew = scale->factor[SS_SCALED_SKEW];
   for (uint32_t i = 0; i < workload->modules; i++) {
     struct ss_module *m = &workload->module[i];
     if (!m->embedding) continue;
     if (m->feed.kind == SS_FEED_COUNTS) scale_counts(scale, m);
     if (m->feed.kind == SS_FEED_SYNTH && rows != 1)
       m->feed.synth.lookups = scaled(m->feed.synth.lookups, rows, UINT64_MAX);
+    if (m->feed.kind == SS_FEED_SYNTH && skew != 1) scale_law(skew, &m->feed.synth);
   }
 }
 

@@ -13,7 +13,8 @@ enum ss_scaled {
   SS_SCALED_KERNELS,         /* the device's speed */
   SS_SCALED_LOOKUPS,         /* rows that embeddings look up, coalesced and prior ones too, where no trace has them */
   SS_SCALED_PRIOR,           /* prior rows alone */
-  SS_SCALED_BUCKETS,         /* of systems whose source says that their bucket is estimated */
+  SS_SCALED_SKEW, /* of rows that are drawn: exponents of Zipf's law, and (inversely) how many rows a hot set has */
+  SS_SCALED_BUCKETS, /* of systems whose source says that their bucket is estimated */
   SS_SCALED
 };
 extern const char *const ss_scaled_names[]; /* by the above, NULL-terminated */

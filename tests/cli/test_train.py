@@ -621,7 +621,7 @@ def factors_scale_what_is_estimated(folder):
     cluster = {"name": "c", "latency": 1e-5, "bandwidth": 1e9, "gpus_per_node": 2, "intra": {"latency": 3e-6, "bandwidth": 5e7}}
     device = {"name": "d", "memory_bandwidth": 1e12, "efficiency": 0.5, "launch": 1e-5}
     modules = [{"name": "t", "kind": "embedding", "rows": 500, "row_width": 16, "counts": {"lookups": 90, "coalesced": 60, "prior": 20}, "forward_s": 0.001, "backward_s": 0.002},
-               {"name": "z", "kind": "embedding", "rows": 500, "row_width": 16, "synth": {"lookups": 80}, "forward_s": 0.001, "backward_s": 0.002},
+               {"name": "z", "kind": "embedding", "rows": 500, "row_width": 16, "synth": {"lookups": 80, "hot": 0.4, "hot_rows": 40}, "forward_s": 0.001, "backward_s": 0.002},
                {"name": "b", "kind": "dense", "bytes": 400000, "forward_s": 0.004, "backward_s": 0.007, "after": ["t", "z"]},
                {"name": "a", "kind": "dense", "bytes": 600000, "forward_s": 0.004, "backward_s": 0.007, "after": ["b"]}]
     base = {"workload": {"name": "w", "modules": modules}, "cluster": cluster, "device": device, "ranks": 4, "iterations": 20,
@@ -645,6 +645,7 @@ def factors_scale_what_is_estimated(folder):
                "kernels": lambda s: s["device"].update(memory_bandwidth=2e12, launch=5e-6),
                "lookups": lambda s: (s["workload"]["modules"][0]["counts"].update(lookups=180, coalesced=120, prior=40), s["workload"]["modules"][1]["synth"].update(lookups=160)),
                "prior": lambda s: s["workload"]["modules"][0]["counts"].update(prior=40),
+               "skew": lambda s: s["workload"]["modules"][1]["synth"].update(zipf=2, hot_rows=20),
                "buckets": lambda s: s["systems"][1].update(bucket=1000000)}
     plain = [p["iteration_s"] for p in results(folder, base)]
     for name, change in changes.items():

@@ -544,6 +544,8 @@ MUTANTS = [
     Mutant("estimates are not halved", "src/claims/judge.c",
            "e->estimate[i / 2].of.doubled : e->estimate[i / 2].of.halved;", "e->estimate[i / 2].of.doubled : e->estimate[i / 2].of.value;",
            cli="claims"),
+    Mutant("rates and laws are not tried", "src/claims/estimates.c",
+           "add_change(out, out->path[out->count], e->value);", "add_change(out, out->path[out->count], e->of.value);", cli="claims"),
     # --- faults that no test saw once
     Mutant("a hot set's last row is never drawn", "src/trace/make/synth.c",
            "ss_below(ss_mix(key, 1), synth->hot_rows)",
