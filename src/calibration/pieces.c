@@ -73,13 +73,29 @@ static void suppose(struct ss_fit_problem *p, struct ss_times *t, const struct s
   }
 }
 
+/* What a piece costs its neighbour does, give or take a factor of two: sizes that few times tell, or none. */
+static void tie_pieces(struct ss_fit_problem *p, struct ss_times *t, const struct ss_measured_cluster *m) {
+  for (enum ss_cost_kind kind = 0; kind < SS_COST_MEMORY; kind++)
+    for (uint32_t i = 0; i + 1 < m->pieces[kind]; i++)
+      for (size_t which = 0; which < 2; which++) {
+        const double like = m->piece[kind][i].cost[which].value;
+        const size_t of = ss_fit_index(m, kind, i) + which;
+        if (like > 0) p->prior[t->priors++] = (struct ss_cost_prior){of + 2, of, 1, M_LN2, like};
+      }
+}
+
+/* Calls that repeat are left out together: what is not seen is another call. */
+static size_t fold_of(const struct ss_fit_problem *p, size_t i) {
+  return p->first[i] % FOLDS;
+}
+
 /* The times of every fold but `without`, or of that one alone; FOLDS: of all. Returns how many. */
 static struct ss_times design(struct ss_fit_problem *p, const struct ss_measured_cluster *m, size_t without,
                               bool alone) {
   struct ss_times t = {
       .costs = costs_of(m), .orders = order_pieces(p, m), .per = p->per, .seconds = p->seconds, .order = p->order};
   for (size_t i = 0; i < p->count; i++) {
-    if (without < FOLDS && (i % FOLDS == without) != alone) continue;
+    if (without < FOLDS && (fold_of(p, i) == without) != alone) continue;
     double *row = &p->per[t.count * t.costs];
     memset(row, 0, t.costs * sizeof *row);
     const struct ss_known_terms *known = ss_fit_terms(p, i);
@@ -96,6 +112,7 @@ static struct ss_times design(struct ss_fit_problem *p, const struct ss_measured
     t.count++;
   }
   for (size_t i = 0; m->library.kind == SS_NCCL && i < p->way_priors; i++) suppose(p, &t, m, &p->way_prior[i]);
+  if (p->mpi) tie_pieces(p, &t, m);
   t.prior = p->prior;
   return t;
 }
@@ -125,7 +142,8 @@ bool ss_fit_cross_validate(struct ss_fit_problem *p, const struct ss_measured_cl
     const struct ss_times known = design(p, m, fold, false);
     if (!ss_robust_fit(&known, cost, NULL, NULL)) return false;
     const struct ss_times left = design(p, m, fold, true);
-    for (size_t i = 0; i < left.count; i++) score[fold + i * FOLDS] = distance(p, &left, i, cost);
+    for (size_t i = 0, k = 0; i < p->count; i++)
+      if (fold_of(p, i) == fold) score[i] = distance(p, &left, k++, cost);
   }
   return true;
 }
@@ -171,7 +189,7 @@ static size_t sizes_of(const struct ss_fit_problem *p, const struct ss_measured_
 
 /* A piece of `kind` ends after this size, if both that it makes are large enough. */
 static bool split(struct ss_measured_cluster *m, enum ss_cost_kind kind, const uint64_t *sizes, size_t count,
-                  uint64_t after) {
+                  size_t least, uint64_t after) {
   uint32_t at = 0;
   while (m->piece[kind][at].up_to < after) at++;
   const uint64_t low = at > 0 ? m->piece[kind][at - 1].up_to : 0, high = m->piece[kind][at].up_to;
@@ -180,7 +198,7 @@ static bool split(struct ss_measured_cluster *m, enum ss_cost_kind kind, const u
     below += (at == 0 || sizes[i] > low) && sizes[i] <= after;
     above += sizes[i] > after && sizes[i] <= high;
   }
-  if (below < SIZES || above < SIZES) return false;
+  if (below < least || above < least) return false;
   memmove(&m->piece[kind][at + 1], &m->piece[kind][at], (m->pieces[kind] - at) * sizeof m->piece[kind][0]);
   m->piece[kind][at].up_to = after;
   m->pieces[kind]++;
@@ -209,7 +227,7 @@ static bool add_best(struct ss_fit_problem *p, struct ss_measured_cluster *m) {
     const size_t sizes = sizes_of(p, m, kind), step = 1 + sizes / CHOICES;
     for (size_t i = 0; i + 1 < sizes; i += step) {
       tried = *m;
-      if (split(&tried, kind, p->sizes, sizes, p->sizes[i])) try_piece(p, &tried, &best, &score);
+      if (split(&tried, kind, p->sizes, sizes, SIZES, p->sizes[i])) try_piece(p, &tried, &best, &score);
     }
   }
   if (score == INFINITY) return false;
@@ -225,7 +243,41 @@ bool ss_fit_better(const double *a, const double *b, size_t count, double errors
   return mean > errors * sqrt(squares / (double)count / (double)(count > 1 ? count - 1 : 1));
 }
 
+/* A piece for each factor of 16 in size from 4 KiB to 1 MiB, wherever there are sizes. */
+static struct ss_measured_cluster in_bands(struct ss_fit_problem *p, const struct ss_measured_cluster *m) {
+  struct ss_measured_cluster out = *m;
+  for (enum ss_cost_kind kind = 0; kind < SS_COST_MEMORY; kind++) {
+    if (m->pieces[kind] == 0 || (kind == SS_COST_INTRA && !p->inside)) continue;
+    const size_t sizes = sizes_of(p, m, kind);
+    out.pieces[kind] = 1;
+    out.piece[kind][0] = m->piece[kind][m->pieces[kind] - 1];
+    for (uint64_t band = 1 << 12; band <= 1 << 20; band *= 16) (void)split(&out, kind, p->sizes, sizes, 1, band);
+  }
+  return out;
+}
+
+static bool has_boundaries(const struct ss_measured_cluster *m) {
+  return m->pieces[SS_COST_INTER] > 1 || m->pieces[SS_COST_EXCHANGE] > 1 || m->pieces[SS_COST_INTRA] > 1;
+}
+
+static bool of_several_algorithms(const struct ss_fit_problem *p) {
+  for (size_t i = 1; i < p->count; i++)
+    if (p->list[p->at[i]].algorithm != p->list[p->at[0]].algorithm) return true;
+  return false;
+}
+
+/* Of several algorithms bands take the place of boundaries that were sought, unless these tell what was not seen
+ * better beyond what the best of many do by chance: they follow what one algorithm takes longer than it is known to.
+ * Of one line for all sizes bands take the place where they tell it better. */
+static bool bands_tell(const struct ss_fit_problem *p, const struct ss_measured_cluster *found,
+                       const double *of_bands, const double *of_found) {
+  if (has_boundaries(found))
+    return of_several_algorithms(p) && !ss_fit_better(of_found, of_bands, p->count, SS_FIT_MANY);
+  return ss_fit_better(of_bands, of_found, p->count, SS_FIT_ONE);
+}
+
 void ss_fit_find_pieces(struct ss_fit_problem *p, struct ss_measured_cluster *m) {
+  const struct ss_measured_cluster bands = in_bands(p, m);
   struct ss_measured_cluster grown = *m;
   double *held = p->score[0], *mine = p->score[1];
   if (!by_distance(p, m) || !ss_fit_cross_validate(p, m, held)) return;
@@ -234,4 +286,5 @@ void ss_fit_find_pieces(struct ss_fit_problem *p, struct ss_measured_cluster *m)
     *m = grown;
     memcpy(held, mine, p->count * sizeof *held);
   }
+  if (p->mpi && ss_fit_cross_validate(p, &bands, mine) && bands_tell(p, m, mine, held)) *m = bands;
 }

@@ -26,6 +26,7 @@ struct ss_fit_problem {
   double cap;                                /* no residual counts more */
   double latency;   /* s that is given, not fitted, of messages between nodes; NAN: none is */
   bool between;     /* some runs were of several nodes; else it is given of messages inside one */
+  bool mpi;         /* some were of MPI's: its messages go another way by size, as eager ones, or after a handshake */
   bool suppose_sum; /* the observations do not tell sums from messages */
   bool inside;      /* some runs stayed inside one node: what messages cost there can be told */
   uint64_t *sizes;  /* [count * SS_COST_TERMS] scratch */

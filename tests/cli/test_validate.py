@@ -298,6 +298,28 @@ def what_was_left_out_was_not_seen(folder):
     within(1 - errors["allgather"]["median_error"], 0.25, 0.1, "predicted of measured")
 
 
+@test
+def one_collective_does_not_tell_sums(folder):
+    """By three algorithms of an all-reduce it would, if each took what it is known to; beside all-gathers it does."""
+    for collectives, told in ((["allreduce"], False), (["allreduce", "allgather"], True)):
+        lines = [line for line in rows(21, outliers=0) if line[3] in collectives]
+        cluster = json.loads(call(table(folder, lines), "--leave-out", "nothing", "-o", "-").stdout)
+        assert ("supposed" in cluster["notes"]) != told, cluster["notes"]
+        within(cluster["memory"]["sum_per_byte"], SUM if told else 1e-10, 0.1, collectives)
+
+
+@test
+def boundaries_do_not_follow_an_algorithm(folder):
+    """Where algorithms differ from what they are known to take, pieces end at 4 and 64 KiB and 1 MiB; where none does, at the machine's own 8 KiB."""
+    by = {"recursive_doubling": 1.3, "ring": 0.8}
+    for differ, ends in ((False, {8192}), (True, {4096, 65536, 1048576})):
+        lines = rows(22, outliers=0)
+        for line in lines:
+            line[-1] *= by.get(line[4], 1) if differ else 1
+        segments = json.loads(call(table(folder, lines), "--leave-out", "nothing", "-o", "-").stdout)["segments"]
+        assert {s["up_to"] for s in segments[:-1]} == ends, segments
+
+
 def docs_module(name):
     sys.argv = [f"{name}.py", PROGRAM, str(ROOT)]
     sys.path.insert(0, str(ROOT / "docs"))
