@@ -69,7 +69,8 @@ static bool computed(struct ss_results_listener *self, const struct ss_result *p
 
 static bool begin(struct ss_results_listener *self, const struct ss_results *blank, struct ss_error *error) {
   struct session *s = (struct session *)self;
-  s->writer = (struct ss_results_writer){.stream = s->output.stream, .scenario = ss_study_name(s->judged.study)};
+  s->writer = (struct ss_results_writer){
+      .stream = s->output.stream, .scenario = ss_study_name(s->judged.study), .links = s->arguments->links};
   return !s->form->begin || s->form->begin(&s->writer, blank, error);
 }
 
@@ -205,7 +206,8 @@ static void close_session(struct session *s, bool ok, struct ss_error *error) {
 /* `inputs`: what the results come of, or NULL. */
 static bool write_results(const struct session *s, const struct ss_results_form *form, const char *path,
                           const cJSON *inputs, struct ss_error *error) {
-  const struct ss_results_report report = {form, &s->judged.results, ss_study_name(s->judged.study), inputs};
+  const struct ss_results_report report = {form, &s->judged.results, ss_study_name(s->judged.study), inputs,
+                                           s->arguments->links};
   return ss_output_write(path, ss_results_print, &report, error);
 }
 
@@ -270,8 +272,7 @@ static bool run(struct ss_call *call, struct ss_error *error) {
                             .arguments = a,
                             .form = call->format == SS_JSON  ? &ss_results_as_json
                                     : call->format == SS_CSV ? &ss_results_as_csv
-                                    : a->links               ? &ss_results_with_links
-                                    : a->wide                ? &ss_results_as_table
+                                    : a->links || a->wide    ? &ss_results_as_table
                                                              : &ss_results_in_brief};
   struct ss_error own = {.status = SS_OK};
   const bool ok = run_session(&session, &call->request, &own);

@@ -87,8 +87,8 @@ static void tell_doubts(const struct ss_calibrated *c, FILE *stream) {
   }
   if (c->fit.residuals.typical > POOR)
     (void)fprintf(stream,
-                  "doubtful: half of the times are more than %.0f%% off: the algorithms are others, or the "
-                  "network does not behave as the model has it\n",
+                  "doubtful: half of the times are more than %.0f%% off: the algorithms are others, or the network "
+                  "does not behave as the model has it\n",
                   100 * c->fit.residuals.typical);
   if ((double)c->fit.residuals.outliers > POOR * (double)c->fit.count)
     (void)fprintf(stream, "doubtful: %zu of %zu times are outliers\n", c->fit.residuals.outliers, c->fit.count);

@@ -81,9 +81,8 @@ bool ss_cost_table(const void *answer, FILE *stream, struct ss_error *error) {
   const bool ok = ss_records_print(columns, forms, false, stream, error);
   print_notes(answer, stream);
   if (ranged)
-    fputs(
-        "(90%): where it lies in 90 of 100 draws of links and the model that are not certain (--certain leaves them "
-        "out)\n",
-        stream);
+    fputs("(90%): where it lies in 90 of 100 draws of links and the model that are not certain (--certain leaves "
+          "them out)\n",
+          stream);
   return ok;
 }

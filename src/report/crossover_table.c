@@ -150,11 +150,10 @@ static void print_supposed(const struct found *f, FILE *stream) {
                                             {"list", "shared as --gamma lists"}};
   size_t i = 0;
   while (strcmp(meetings[i][0], text(f, "overlap")) != 0) i++;
-  fprintf(
-      stream,
-      "Rows are %s, as many in each part of the table. A trace shares more or less and is uneven, and\nmay answer "
-      "otherwise, as may another cluster: sparsync run --trace FILE --cluster %s plays one.\n",
-      meetings[i][1], text(f, "cluster"));
+  fprintf(stream,
+          "Rows are %s, as many in each part of the table. A trace shares more or less and is uneven, and\nmay "
+          "answer otherwise, as may another cluster: sparsync run --trace FILE --cluster %s plays one.\n",
+          meetings[i][1], text(f, "cluster"));
 }
 
 static void print_notes(const struct found *f, FILE *stream) {
@@ -170,13 +169,12 @@ static void print_notes(const struct found *f, FILE *stream) {
             strcmp(form, "nodes") == 0 ? "the cluster's nodes and cards" : "one flat link class");
   print_supposed(f, stream);
   if (rounded > 0)
-    fprintf(
-        stream,
-        "Sizes that do not divide were rounded at %d places: at %s %s, %.6g rows at density %.4g%% became %.0f at "
-        "%.4g%%.\n",
-        rounded, f->axis->name, position(f, ss_json_number(round, "at"), at, sizeof at),
-        ss_json_number(round, "rows_wanted"), 100 * ss_json_number(round, "density_wanted"),
-        ss_json_number(round, "rows"), 100 * ss_json_number(round, "density"));
+    fprintf(stream,
+            "Sizes that do not divide were rounded at %d places: at %s %s, %.6g rows at density %.4g%% became %.0f "
+            "at %.4g%%.\n",
+            rounded, f->axis->name, position(f, ss_json_number(round, "at"), at, sizeof at),
+            ss_json_number(round, "rows_wanted"), 100 * ss_json_number(round, "density_wanted"),
+            ss_json_number(round, "rows"), 100 * ss_json_number(round, "density"));
   if (skipped > 0)
     fprintf(stream, "Left out: %d places, such as %s %s: %s.\n", skipped, f->axis->name,
             position(f, ss_json_number(skip, "at"), at, sizeof at), ss_json_word(skip, "why"));

@@ -124,11 +124,10 @@ bool ss_curves_table(const void *report, FILE *stream, struct ss_error *error) {
   print_lossless(curves, stream);
   fputc('\n', stream);
   if (!print_schemes(curves, stream, error)) return false;
-  fputs(
-      "\nlosses: nats a word, among the word itself and the samples; last: mean over the last tenth of the steps; vs "
-      "exact:\nthe difference from the lossless curve. sent: by the rank that sends most, both tables, values of 4 "
-      "B.\n",
-      stream);
+  fputs("\nlosses: nats a word, among the word itself and the samples; last: mean over the last tenth of the steps; "
+        "vs exact:\nthe difference from the lossless curve. sent: by the rank that sends most, both tables, values "
+        "of 4 B.\n",
+        stream);
   if (lossy)
     fputs("energy: of the result over that of gradients and old residuals; lost: what is neither applied nor kept.\n",
           stream);

@@ -29,9 +29,8 @@ static void explain(const struct ss_exec_answer *a, FILE *stream) {
                 a->repeats, a->repeats == 1 ? "" : "s", p->point->device.counted ? "as on " : "not counted",
                 p->point->device.counted ? p->point->device_name : "");
   if (!ss_spread_certain(&p->point->uncertainty.model))
-    (void)fprintf(stream,
-                  "(90%%): where the prediction lies in 90 of 100 draws of what is not certain; within: and so does "
-                  "what was measured\n");
+    (void)fprintf(stream, "(90%%): where the prediction lies in 90 of 100 draws of what is not certain; within: and "
+                          "so does what was measured\n");
   if (a->ranks == 1) (void)fprintf(stream, "one rank sends nothing: start more, mpirun -n 4 sparsync exec ...\n");
   (void)fprintf(stream, "\n");
 }

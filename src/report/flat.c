@@ -55,7 +55,7 @@ bool ss_flat_rows(const struct ss_columns *c, const cJSON *list, bool head, FILE
   return ok;
 }
 
-bool ss_flat_csv(const cJSON *list, FILE *stream, struct ss_error *error) {
+static bool print_csv(const cJSON *list, FILE *stream, struct ss_error *error) {
   SS_AUTO(ss_columns_free) struct ss_columns columns = {0};
   for (const cJSON *entry = list->child; entry; entry = entry->next)
     if (!ss_columns_add(&columns, entry, error)) return false;
@@ -63,7 +63,7 @@ bool ss_flat_csv(const cJSON *list, FILE *stream, struct ss_error *error) {
 }
 
 bool ss_flat_csv_free(cJSON *list, FILE *stream, struct ss_error *error) {
-  const bool ok = list ? ss_flat_csv(list, stream, error) : ss_fail_memory(error, "writing results");
+  const bool ok = list ? print_csv(list, stream, error) : ss_fail_memory(error, "writing results");
   cJSON_Delete(list);
   return ok;
 }
@@ -77,5 +77,5 @@ bool ss_answer_print_json(const void *answer, FILE *stream, struct ss_error *err
 }
 
 bool ss_answer_print_csv(const void *answer, FILE *stream, struct ss_error *error) {
-  return ss_flat_csv(ss_answer_list(answer), stream, error);
+  return print_csv(ss_answer_list(answer), stream, error);
 }

@@ -13,9 +13,7 @@ typedef bool ss_printer(const void *report, FILE *stream, struct ss_error *error
 bool ss_json_print_free(struct cJSON *json, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 
 /* A row an object, a column a member of any of them; members that are objects are flattened to "outer.inner", arrays
- * are left out, null and absent members are empty. Numbers have 17 digits. */
-bool ss_flat_csv(const struct cJSON *list, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
-/* The same, and frees the list; NULL as above. */
+ * are left out, null and absent members are empty. Numbers have 17 digits. The list is freed; NULL as above. */
 bool ss_flat_csv_free(struct cJSON *list, FILE *stream, struct ss_error *error) SS_MUST_CHECK;
 
 /* The same in parts, for lists that come bit by bit: the columns of all objects must be known first. A zeroed struct

@@ -23,10 +23,10 @@ static void print_answer(const struct ss_placing *p, FILE *stream) {
   ss_decision_print(record, stream);
   (void)fputs(".\n", stream);
   if (isfinite(p->whole_served_bound))
-    (void)fprintf(stream,
-                  "Whole tables cannot serve more evenly than %.2f, nor lie more evenly than %.2f (largest rank / "
-                  "mean).\n",
-                  p->whole_served_bound, p->whole_held_bound);
+    (void)fprintf(
+        stream,
+        "Whole tables cannot serve more evenly than %.2f, nor lie more evenly than %.2f (largest rank / mean).\n",
+        p->whole_served_bound, p->whole_held_bound);
   (void)fputc('\n', stream);
 }
 

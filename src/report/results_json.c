@@ -125,7 +125,8 @@ bool ss_results_print(const void *report, FILE *stream, struct ss_error *error) 
   const struct ss_results_form *form = r->form;
   const struct ss_results *results = r->results;
   SS_AUTO(ss_results_writer_free)
-  struct ss_results_writer writer = {.stream = stream, .scenario = r->scenario, .inputs = r->inputs};
+  struct ss_results_writer writer = {
+      .stream = stream, .scenario = r->scenario, .inputs = r->inputs, .links = r->links};
   return (!form->begin || form->begin(&writer, results, error)) &&
          form->more(&writer, results->result, results->count, error) &&
          (!form->end || form->end(&writer, results, error));

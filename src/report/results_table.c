@@ -9,30 +9,32 @@
 
 /* As in `check`. */
 static const double ROUNDING = 1e-9;
+enum { AT_TEXT_SIZE = 64 };
 
-const char *ss_at_text(const cJSON *value, char text[SS_AT_TEXT_SIZE]) {
+/* "10 Gbit/s": the value of a path that is swept, in `text` where it is no text itself. */
+static const char *at_text(const cJSON *value, char text[AT_TEXT_SIZE]) {
   if (cJSON_IsString(value)) return value->valuestring;
-  if (!cJSON_IsNumber(value)) snprintf(text, SS_AT_TEXT_SIZE, "...");
-  else if (strstr(value->string, "bandwidth")) ss_units_format(text, SS_AT_TEXT_SIZE, SS_RATE, value->valuedouble);
-  else if (strstr(value->string, "latency")) ss_units_format(text, SS_AT_TEXT_SIZE, SS_TIME, value->valuedouble);
-  else snprintf(text, SS_AT_TEXT_SIZE, "%g", value->valuedouble);
+  if (!cJSON_IsNumber(value)) snprintf(text, AT_TEXT_SIZE, "...");
+  else if (strstr(value->string, "bandwidth")) ss_units_format(text, AT_TEXT_SIZE, SS_RATE, value->valuedouble);
+  else if (strstr(value->string, "latency")) ss_units_format(text, AT_TEXT_SIZE, SS_TIME, value->valuedouble);
+  else snprintf(text, AT_TEXT_SIZE, "%g", value->valuedouble);
   return text;
 }
 
 void ss_at_print(const cJSON *at, FILE *stream) {
-  char text[SS_AT_TEXT_SIZE];
+  char text[AT_TEXT_SIZE];
   const char *between = "";
   for (const cJSON *a = at ? at->child : NULL; a; a = a->next) {
-    fprintf(stream, "%s%s = %s", between, a->string, ss_at_text(a, text));
+    fprintf(stream, "%s%s = %s", between, a->string, at_text(a, text));
     between = ", ";
   }
 }
 
 void ss_cell_print(double ranks, const char *cluster, const cJSON *at, const char *tensor, FILE *stream) {
-  char text[SS_AT_TEXT_SIZE];
+  char text[AT_TEXT_SIZE];
   fprintf(stream, "%.0f rank%s on %s", ranks, ranks == 1 ? "" : "s", cluster);
   for (const cJSON *a = at ? at->child : NULL; a; a = a->next)
-    if (strcmp(a->string, "cluster") != 0) fprintf(stream, ", %s = %s", a->string, ss_at_text(a, text));
+    if (strcmp(a->string, "cluster") != 0) fprintf(stream, ", %s = %s", a->string, at_text(a, text));
   if (tensor && strcmp(tensor, "*") == 0) fputs(", all tensors together", stream);
   else if (tensor) fprintf(stream, ", tensor %s", tensor);
 }
@@ -119,7 +121,8 @@ static void print_unfit(const struct ss_result *results, size_t n, FILE *stream)
   if (any) fputc('.', stream);
 }
 
-void ss_results_words(const struct ss_result *results, size_t n, FILE *stream) {
+/* "16 ranks on CLUSTER, tensor NAME: zen is fastest, ..." of a table's results, with the line's end. */
+static void print_words(const struct ss_result *results, size_t n, FILE *stream) {
   const struct ss_result *best, *next;
   ss_results_rank(results, n, &best, &next);
   print_cell(results, stream);
@@ -226,13 +229,13 @@ const cJSON *ss_place_of(const cJSON *record, const char *field) {
 
 static void print_place(const cJSON *value, FILE *stream) {
   const char *dot = strrchr(value->string, '.');
-  char text[SS_AT_TEXT_SIZE];
+  char text[AT_TEXT_SIZE];
   if (strcmp(value->string, "ranks") == 0)
     fprintf(stream, "%.0f rank%s", value->valuedouble, value->valuedouble == 1 ? "" : "s");
   else if (strcmp(value->string, "tensor") == 0)
     fputs(strcmp(value->valuestring, "*") == 0 ? "all tensors" : value->valuestring, stream);
   else if (strcmp(value->string, "cluster") == 0) fputs(value->valuestring, stream);
-  else fprintf(stream, "%s %s", dot ? dot + 1 : value->string, ss_at_text(value, text));
+  else fprintf(stream, "%s %s", dot ? dot + 1 : value->string, at_text(value, text));
 }
 
 /* Of a record: in the words of what varies. */
@@ -406,14 +409,14 @@ static bool print_block(const struct ss_result *results, size_t n, bool links, F
   SS_AUTO_JSON cJSON *records = ss_results_records(results, n);
   struct ss_table *table = ss_results_block(records);
   ss_table_fold(table);
-  ss_results_words(results, n, stream);
+  print_words(results, n, stream);
   if (!ss_table_print_free(table, false, stream, error)) return false;
   fputc('\n', stream);
   return (strcmp(results->device, "none") == 0 || print_kernels(records, stream, error)) &&
          (!links || print_links(records, stream, error));
 }
 
-bool ss_results_count_kernels(const struct ss_results *results) {
+static bool count_kernels(const struct ss_results *results) {
   for (size_t i = 0; i < results->count; i++)
     if (strcmp(results->result[i].device, "none") != 0) return true;
   return false;
@@ -460,8 +463,8 @@ void ss_print_time_note(struct ss_iterations_played iterations, struct ss_counte
   ss_print_counted(counted, stream);
 }
 
-const char ss_range_note[] = "where time lies in 90 of 100 draws of what is not certain: numbers of the machine, "
-                             "the model, ranks that were not captured";
+const char ss_range_note[] = "where time lies in 90 of 100 draws of what is not certain: numbers of the machine, the "
+                             "model, ranks that were not captured";
 static const char half_note[] = "time of the captured ranks, as half of them predict it, over what it is";
 
 static bool have_ranges(const struct ss_results *results) {
@@ -491,9 +494,9 @@ bool ss_results_notes(const struct ss_results *results, ss_note_writer *note, FI
       {"closed form",
        "models/costs with this trace's mean nnz and gamma, on the cluster's nodes and cards where the form's\n"
        "pattern tells what these make of it (>=: a bound), else on one flat class of links"},
-      {"off by", "simulated against closed form: the price of imbalance, and of order where the form is a bound;\n"
-                 "or whether it lies within the bounds; - where ranks share links and the form knows only a flat "
-                 "class"},
+      {"off by",
+       "simulated against closed form: the price of imbalance, and of order where the form is a bound;\n"
+       "or whether it lies within the bounds; - where ranks share links and the form knows only a flat class"},
       {"as printed", "the paper's own form"},
       {"bottleneck",
        "the link or port that bounds the run, and the share of the time that what it has to carry takes"}};
@@ -507,7 +510,7 @@ bool ss_results_notes(const struct ss_results *results, ss_note_writer *note, FI
          stream);
   if (have_ranges(results)) note("(90%)", ss_range_note, stream);
   if (extrapolate(results)) note("by half", half_note, stream);
-  if (ss_results_count_kernels(results))
+  if (count_kernels(results))
     note("kernels", "of the rank or server that computes longest, mean over iterations; below, by kernel", stream);
   for (size_t i = 0; i < sizeof always / sizeof *always; i++) note(always[i][0], always[i][1], stream);
   return true;
@@ -529,45 +532,30 @@ static void print_errata(const struct ss_results *results, FILE *stream) {
   }
 }
 
-static bool print_blocks(struct ss_results_writer *w, const struct ss_result *results, size_t count, bool links,
-                         struct ss_error *error) {
+static bool table_more(struct ss_results_writer *w, const struct ss_result *results, size_t count,
+                       struct ss_error *error) {
   if (w->written == 0 && count > 0) fprintf(w->stream, "%s: %s\n\n", w->scenario, results->trace);
   w->written += count;
   for (size_t i = 0, n; i < count; i += n) {
     n = ss_results_in_cell(results + i, count - i);
-    if (!print_block(results + i, n, links, w->stream, error)) return false;
+    if (!print_block(results + i, n, w->links, w->stream, error)) return false;
   }
   return true;
-}
-
-static bool table_more(struct ss_results_writer *w, const struct ss_result *results, size_t count,
-                       struct ss_error *error) {
-  return print_blocks(w, results, count, false, error);
-}
-
-static bool links_more(struct ss_results_writer *w, const struct ss_result *results, size_t count,
-                       struct ss_error *error) {
-  return print_blocks(w, results, count, true, error);
 }
 
 static bool table_end(struct ss_results_writer *w, const struct ss_results *results, struct ss_error *error) {
   if (results->count == 0) return true;
   if (!ss_results_notes(results, print_note, w->stream, error)) return false;
   print_errata(results, w->stream);
-  return true;
-}
-
-static bool links_end(struct ss_results_writer *w, const struct ss_results *results, struct ss_error *error) {
-  if (!table_end(w, results, error)) return false;
-  fputs("busiest      of the links of a kind, the share of the time in which bytes flow on it; then the mean of all, "
-        "and\n"
-        "             what the link carries that carries most, and the mean, in an iteration\n",
-        w->stream);
+  if (w->links)
+    fputs("busiest      of the links of a kind, the share of the time in which bytes flow on it; then the mean of "
+          "all, and\n"
+          "             what the link carries that carries most, and the mean, in an iteration\n",
+          w->stream);
   return true;
 }
 
 const struct ss_results_form ss_results_as_table = {NULL, table_more, table_end};
-const struct ss_results_form ss_results_with_links = {NULL, links_more, links_end};
 
 /* --- in brief ----------------------------------------------------------------------------------------------- */
 
@@ -578,7 +566,7 @@ static bool brief_more(struct ss_results_writer *w, const struct ss_result *resu
   w->written += count;
   for (size_t i = 0, n; i < count; i += n) {
     n = ss_results_in_cell(results + i, count - i);
-    ss_results_words(results + i, n, w->stream);
+    print_words(results + i, n, w->stream);
   }
   return true;
 }

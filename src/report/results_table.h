@@ -6,9 +6,6 @@
 
 struct ss_table;
 
-/* "10 Gbit/s": the value of a path that is swept, in `text` where it is no text itself. */
-enum { SS_AT_TEXT_SIZE = 64 };
-const char *ss_at_text(const struct cJSON *value, char text[SS_AT_TEXT_SIZE]);
 /* "cluster.bandwidth = 10 Gbit/s, index_bytes = 4" of a cell in the sweep. */
 void ss_at_print(const struct cJSON *at, FILE *stream);
 /* "16 ranks on CLUSTER, cluster.bandwidth = 10 Gbit/s, tensor NAME"; no `tensor` (NULL) ends it before. */
@@ -16,8 +13,6 @@ void ss_cell_print(double ranks, const char *cluster, const struct cJSON *at, co
 
 /* --- the table's parts, for other forms of it ------------------------------------------------------- */
 
-/* "16 ranks on CLUSTER, tensor NAME: zen is fastest, ..." of a table's results, with the line's end. */
-void ss_results_words(const struct ss_result *results, size_t n, FILE *stream);
 /* Which of a cell's results is the fastest; SIZE_MAX: it cannot be told from another one. */
 size_t ss_results_winner(const struct ss_result *results, size_t n);
 /* " Does not fit into 24 GB of memory: NAME (41 GB)", and ", NAME (41 GB)" of those behind the first. */
@@ -61,8 +56,6 @@ bool ss_results_notes(const struct ss_results *results, ss_note_writer *note, FI
 struct ss_iterations_played {
   uint64_t least, most;
 };
-/* Is a device given for any of the results? */
-bool ss_results_count_kernels(const struct ss_results *results);
 /* Whose kernels are in times: no device's (NULL), one device's, or "several devices"; and whether some are estimates.
  */
 struct ss_counted {
@@ -85,6 +78,7 @@ struct ss_results_writer {
   FILE *stream;
   const char *scenario;       /* its name */
   const struct cJSON *inputs; /* to stand in JSON before the results; NULL: nothing */
+  bool links;                 /* in tables, below each block how busy its links are and what they carry */
   size_t written;
   struct ss_columns columns; /* of CSV */
 };
@@ -101,8 +95,6 @@ extern const struct ss_results_form ss_results_as_table, ss_results_as_json, ss_
  * time.
  */
 extern const struct ss_results_form ss_results_in_brief;
-/* The table, and below each block how busy its links are and what they carry. */
-extern const struct ss_results_form ss_results_with_links;
 void ss_results_writer_free(struct ss_results_writer *writer);
 
 /* All at once, of a struct ss_results_report. */
@@ -111,5 +103,6 @@ struct ss_results_report {
   const struct ss_results *results;
   const char *scenario; /* its name */
   const struct cJSON *inputs;
+  bool links;
 };
 ss_printer ss_results_print;

@@ -95,11 +95,11 @@ bool ss_stats_table(const void *answer, FILE *stream, struct ss_error *error) {
                                            {"gamma(k)", "gamma", "%.4g"},
                                            {"skewness(k)", "skewness", "%.4g"}};
   const double first = ss_answer_number(answer, SS_WHOLE, "first_iteration");
-  (void)fprintf(stream,
-                "iterations %.0f to %.0f, %.0f ranks; rows and bytes are of one rank in one iteration, means over "
-                "both\n\n",
-                first, first + ss_answer_number(answer, SS_WHOLE, "iterations") - 1,
-                ss_answer_number(answer, SS_WHOLE, "ranks"));
+  (void)fprintf(
+      stream,
+      "iterations %.0f to %.0f, %.0f ranks; rows and bytes are of one rank in one iteration, means over both\n\n",
+      first, first + ss_answer_number(answer, SS_WHOLE, "iterations") - 1,
+      ss_answer_number(answer, SS_WHOLE, "ranks"));
   const cJSON *tensors = ss_answer_list(answer);
   if (!print_sizes(tensors, stream, error) || !print_bags(tensors, stream, error) ||
       !ss_records_print(curve, by_k(tensors, true), false, stream, error))

@@ -224,13 +224,11 @@ static void print_notes(const struct ss_train_study *s, FILE *stream) {
   fputc('\n', stream);
   if (isfinite(t->point->wins))
     fputs("(90%)      where it lies in 90 of 100 draws of what is not certain: numbers of the machine, times of "
-          "passes, "
-          "the\n           model (--certain leaves them out)\n",
+          "passes, the\n           model (--certain leaves them out)\n",
           stream);
   if (isfinite(t->point->fan.p50))
     fputs("5%..95%    on the links of the cluster's \"jitter\": where 90% of its draws end, and their median; all "
-          "else is "
-          "of\n           even links\n",
+          "else is of\n           even links\n",
           stream);
   if (w->compute != 1) fprintf(stream, "passes     the workload's times, multiplied by %g\n", w->compute);
   fputs("stall      iteration less own forward and backward passes, mean over ranks\n"
