@@ -61,31 +61,65 @@ static uint32_t judged_by(enum ss_leave_out what) {
   }
 }
 
+bool ss_leave_each(const struct ss_leaving *l, struct ss_error *error) {
+  SS_AUTO_FREE bool *out = ss_alloc(l->count, sizeof *out);
+  bool ok = out || ss_fail_memory(error, "judging a calibration");
+  ss_watcher_begin(l->watcher, "groups", l->groups);
+  for (size_t g = 0; ok && g < l->groups; g++) {
+    for (size_t i = 0; i < l->count; i++) out[i] = l->takes(l->context, g, i);
+    ok = l->predict(l->context, g, out, error);
+    ss_watcher_advance(l->watcher, 1, 1, (double)l->groups);
+  }
+  ss_watcher_end(l->watcher);
+  return ok;
+}
+
+/* What of observations is left out: of each group the first. */
+struct leaving {
+  struct ss_fitted_part part;
+  bool *use; /* the part's */
+  enum ss_leave_out what;
+  const bool *fitted;
+  size_t *first;
+  struct ss_validation *out;
+};
+
+static bool takes(void *context, size_t group, size_t i) {
+  const struct leaving *l = context;
+  const struct ss_leave left = {l->what, ss_leave_group(l->part.list, l->first[group], l->what)};
+  return l->what == SS_LEAVE_OTHERS ? !l->fitted[i] : ss_leave_takes(&left, l->part.list, i);
+}
+
+static bool predict_left_out(void *context, size_t group, const bool *left_out, struct ss_error *error) {
+  struct leaving *l = context;
+  (void)group;
+  for (size_t i = 0; i < l->part.count; i++) l->use[i] = !left_out[i] || l->what == SS_LEAVE_NOTHING;
+  return predict_group(&l->part, left_out, l->out, error);
+}
+
 /* Group by group; of SS_LEAVE_OTHERS there is one. */
 bool ss_validate(const struct ss_observations *all, const struct ss_cluster_fit_options *options,
                  enum ss_leave_out what, const bool *fitted, struct ss_validation *out, struct ss_error *error) {
   const size_t count = all->count;
-  size_t groups = 0;
-  for (size_t i = 0; i < count; i++) groups += first_of_group(all->list, i, what);
-  SS_AUTO_FREE bool *use = ss_alloc(count, sizeof *use), *wanted = ss_alloc(count, sizeof *wanted);
-  struct ss_fitted_part part = {
-      .list = all->list, .count = count, .options = options, .use = use, .judged = judged_by(what)};
-  part.known = ss_alloc_zero(count, sizeof *part.known);
-  bool ok = (open_validation(all, what, groups, options->ranges, out) && use && wanted && part.known) ||
-            ss_fail_memory(error, "judging a calibration");
-  ss_watcher_begin(options->watcher, "groups", groups);
-  for (size_t first = 0; ok && first < count; first++) {
-    const struct ss_leave left = {what, ss_leave_group(all->list, first, what)};
-    if (!first_of_group(all->list, first, what)) continue;
-    for (size_t i = 0; i < count; i++) {
-      wanted[i] = what == SS_LEAVE_OTHERS ? !fitted[i] : ss_leave_takes(&left, all->list, i);
-      use[i] = !wanted[i] || what == SS_LEAVE_NOTHING;
-    }
-    ok = predict_group(&part, wanted, out, error);
-    ss_watcher_advance(options->watcher, 1, 1, (double)groups);
-  }
-  ss_watcher_end(options->watcher);
-  ss_known_terms_free(part.known, count);
+  SS_AUTO_FREE bool *use = ss_alloc(count, sizeof *use);
+  SS_AUTO_FREE size_t *first = ss_alloc(count, sizeof *first);
+  struct leaving l = {
+      .part = {.list = all->list, .count = count, .options = options, .use = use, .judged = judged_by(what)},
+      .use = use,
+      .what = what,
+      .fitted = fitted,
+      .first = first,
+      .out = out};
+  struct ss_leaving leaving = {
+      .context = &l, .count = count, .takes = takes, .predict = predict_left_out, .watcher = options->watcher};
+  for (size_t i = 0; first && i < count; i++)
+    if (first_of_group(all->list, i, what)) first[leaving.groups++] = i;
+  l.part.known = ss_alloc_zero(count, sizeof *l.part.known);
+  const bool ok =
+      ((open_validation(all, what, leaving.groups, options->ranges, out) && use && first && l.part.known) ||
+       ss_fail_memory(error, "judging a calibration")) &&
+      ss_leave_each(&leaving, error);
+  ss_known_terms_free(l.part.known, count);
   return ok;
 }
 

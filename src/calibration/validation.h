@@ -4,6 +4,17 @@
 
 #include "calibration/accuracy.h"
 
+/* What is left out in turn, whatever it is of: group by group, all that belong to it together. */
+struct ss_leaving {
+  void *context; /* what both functions get */
+  size_t groups, count;
+  bool (*takes)(void *context, size_t group, size_t i);
+  /* Fits to all but left_out [count], and predicts those. */
+  bool (*predict)(void *context, size_t group, const bool *left_out, struct ss_error *error);
+  const struct ss_watcher *watcher; /* told after each group; NULL: nobody */
+};
+bool ss_leave_each(const struct ss_leaving *leaving, struct ss_error *error) SS_MUST_CHECK;
+
 /* How far off a time may be that is predicted by a cluster fitted to others. */
 struct ss_range {
   struct ss_spread within;

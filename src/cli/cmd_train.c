@@ -54,6 +54,7 @@ static const struct ss_option_spec options[] = {
      .help = "files of models/systems, or paths (all that are shipped)"},
     SS_OPTION_RANKS,
     SS_OPTIONS_SCENARIO("played, warm-up included: a number (two rounds of the trace)", ""),
+    SS_ASKS("--software", "FILE", "what `calibrate training` inferred of software, computing and goodput"),
     {"--timeline", SS_TEXT(struct arguments, timeline), .value = "FILE",
      .help = "the last round of the trace as Chrome trace events: open it in ui.perfetto.dev"},
     {"--gantt", SS_TEXT(struct arguments, gantt), .value = "FILE",

@@ -80,7 +80,8 @@ extern const struct ss_command ss_command_run, ss_command_plan, ss_command_train
     ss_command_collective, ss_command_crossover, ss_command_check, ss_command_exec, ss_command_plot,
     ss_command_report, ss_command_claims, ss_command_list, ss_command_trace_import, ss_command_trace_synth,
     ss_command_trace_fit, ss_command_trace_merge, ss_command_trace_stats, ss_command_trace_info,
-    ss_command_calibrate_network, ss_command_calibrate_kernels, ss_command_export_goal, ss_command_export_chakra;
+    ss_command_calibrate_network, ss_command_calibrate_training, ss_command_calibrate_kernels, ss_command_export_goal,
+    ss_command_export_chakra;
 
 /* --- options of several commands, to stand in their tables ------------------------------------------------- */
 

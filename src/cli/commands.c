@@ -21,8 +21,8 @@ static const struct ss_command calibrate = {
              "calibrate network --help` and so on tell more.\n",
     .examples = "  sparsync calibrate network all_reduce.log -o mine.json\n"
                 "  sparsync calibrate kernels --device cpu -o here.json\n",
-    .commands =
-        (const struct ss_command *const[]){&ss_command_calibrate_network, &ss_command_calibrate_kernels, NULL}};
+    .commands = (const struct ss_command *const[]){&ss_command_calibrate_network, &ss_command_calibrate_training,
+                                                   &ss_command_calibrate_kernels, NULL}};
 
 static const struct ss_command export = {
     .name = "export",

@@ -43,17 +43,17 @@ struct ss_query_request {
       {"check", NULL, SS_IS_EITHER(ss_asked_forms)}, {"train", NULL, SS_IS_EITHER(ss_asked_forms)},                  \
       {"learn", NULL, SS_IS_OBJECT(&ss_learn_fields)}, {"cost", NULL, SS_IS_OBJECT(&ss_cost_request_fields)},        \
       {"crossover", NULL, SS_IS_OBJECT(&ss_crossover_fields)},                                                       \
-      {"calibrate", NULL, SS_IS_OBJECT(&ss_calibrate_fields)}, {"stats", NULL, SS_IS_OBJECT(&ss_stats_fields)},      \
+      {"calibrate", NULL, SS_IS_EITHER(ss_calibrate_forms)}, {"stats", NULL, SS_IS_OBJECT(&ss_stats_fields)},        \
       {"measure", NULL, SS_IS_OBJECT(&ss_measure_fields)}, {"hash", NULL, SS_IS_OBJECT(&ss_hash_fields)},            \
       {"file", "JSON that was written before", SS_IS_NAME},                                                          \
       {"set", "values by path, put into what is asked", SS_IS_OBJECT(&ss_by_path)}, {"per_rank", NULL, SS_IS_FLAG},  \
       {"per_iteration", NULL, SS_IS_FLAG}, {                                                                         \
     "notes", SS_NOT_READ                                                                                             \
   }
-extern const struct ss_field_spec ss_asked_forms[];
+extern const struct ss_field_spec ss_asked_forms[], ss_calibrate_forms[];
 extern const struct ss_object_spec ss_request_fields, ss_inputs_fields /* requests by name */, ss_by_path,
-    ss_learn_fields, ss_cost_request_fields, ss_crossover_fields, ss_calibrate_fields, ss_stats_fields,
-    ss_measure_fields, ss_hash_fields;
+    ss_learn_fields, ss_cost_request_fields, ss_crossover_fields, ss_calibrate_fields, ss_calibrate_training_fields,
+    ss_stats_fields, ss_measure_fields, ss_hash_fields;
 /* Does the object ask anything? */
 bool ss_request_asks(struct ss_node node);
 /* The request that the text `name` names among the members of the object `inputs`, as files of claims and figures

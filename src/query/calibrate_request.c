@@ -281,7 +281,13 @@ static bool fit(const struct ss_calibrate_request *q, const struct ss_observatio
   return true;
 }
 
+const struct ss_field_spec ss_calibrate_forms[] = {{NULL, NULL, SS_IS_OBJECT(&ss_calibrate_fields)},
+                                                   {NULL, NULL, SS_IS_OBJECT(&ss_calibrate_training_fields)},
+                                                   {.name = NULL}};
+
+/* What names "times" has those of trainings. */
 bool ss_answer_calibrate(struct ss_node object, struct ss_request *request, struct ss_error *error) {
+  if (ss_node_present(ss_node_get(object, "times"))) return ss_answer_calibrate_training(object, request, error);
   SS_AUTO(ss_calibrate_request_close) struct ss_calibrate_request q = {.name = NULL};
   SS_AUTO(ss_observations_free) struct ss_observations all = {0};
   return ss_calibrate_request_read(object, &q, error) && check_logs(&q, object, error) &&

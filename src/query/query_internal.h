@@ -17,6 +17,8 @@ bool ss_request_trace(struct ss_node object, const struct ss_request *request, s
 /* They set request->answer. */
 bool ss_answer_cost(struct ss_node object, struct ss_request *request, struct ss_error *error) SS_MUST_CHECK;
 bool ss_answer_calibrate(struct ss_node object, struct ss_request *request, struct ss_error *error) SS_MUST_CHECK;
+bool ss_answer_calibrate_training(struct ss_node object, struct ss_request *request,
+                                  struct ss_error *error) SS_MUST_CHECK;
 bool ss_answer_crossover(struct ss_node object, struct ss_request *request, struct ss_error *error) SS_MUST_CHECK;
 bool ss_answer_learn(struct ss_node object, struct ss_request *request, struct ss_error *error) SS_MUST_CHECK;
 bool ss_answer_stats(struct ss_node object, struct ss_request *request, struct ss_error *error) SS_MUST_CHECK;

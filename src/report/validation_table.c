@@ -9,6 +9,9 @@ static void print_heads(const cJSON *v, FILE *stream) {
                                        {"sizes", "each band of sizes predicted from the others alone"},
                                        {"rows", "each fifth of them predicted from the others alone"},
                                        {"nothing", "fitted to all of them"},
+                                       {"each",
+                                        "each of them, then each system, rank count and workload predicted from "
+                                        "the others alone; \"unfitted\": where nothing was inferred"},
                                        {"others", "of which those that were not fitted to are predicted"}};
   for (size_t i = 0; i < sizeof how / sizeof *how; i++)
     if (strcmp(ss_json_word(v, "left_out"), how[i][0]) == 0)
@@ -24,6 +27,8 @@ bool ss_validation_table(const void *validation, FILE *stream, struct ss_error *
                                              {"median error", "median_error", "%.1f%%"},
                                              {"90% within", "p90_error", "%.0f%%"},
                                              {"worst", "worst_error", "%.0f%%"},
+                                             {"?unfitted median", "unfitted_median_error", "%.1f%%"},
+                                             {"?unfitted 90%", "unfitted_p90_error", "%.0f%%"},
                                              {"?in 50% ranges", "within_half", "%.0f%%"},
                                              {"?in 90% ranges", "within_most", "%.0f%%"}};
   const cJSON *v = validation;

@@ -4,6 +4,7 @@
 #include "schemes/select.h"
 #include "study/captured.h"
 #include "study/results.h"
+#include "study/software.h"
 #include "study/sources.h"
 #include "trace/placement.h"
 #include "train/system.h"
@@ -98,14 +99,8 @@ const struct ss_object_spec ss_scenario_fields = {.name = "scenario",
                                                           "\"trace\" and \"cluster\" must come from somewhere.",
                                                   .field = fields};
 
-const struct ss_schema ss_study_schemas[] = {{"capture", &ss_captured_fields},
-                                             {"cluster", &ss_cluster_fields},
-                                             {"cost-model", &ss_cost_fields},
-                                             {"device", &ss_device_fields},
-                                             {"library", &ss_beliefs_fields},
-                                             {"placement", &ss_placement_fields},
-                                             {"scenario", &ss_scenario_fields},
-                                             {"system", &ss_system_fields},
-                                             {"train-scenario", &ss_training_fields},
-                                             {"workload", &ss_workload_fields},
-                                             {NULL, NULL}};
+const struct ss_schema ss_study_schemas[] = {
+    {"capture", &ss_captured_fields},        {"cluster", &ss_cluster_fields},   {"cost-model", &ss_cost_fields},
+    {"device", &ss_device_fields},           {"library", &ss_beliefs_fields},   {"placement", &ss_placement_fields},
+    {"scenario", &ss_scenario_fields},       {"software", &ss_inferred_fields}, {"system", &ss_system_fields},
+    {"train-scenario", &ss_training_fields}, {"workload", &ss_workload_fields}, {NULL, NULL}};

@@ -316,6 +316,8 @@ static const struct ss_object_spec feeds_spec = {.others = &ss_name_field};
                                                 SS_IS_EITHER(kind##_forms)}
 FORMS(workload, ss_workload_fields);
 FORMS(system, ss_system_fields);
+static const struct ss_field_spec software_forms[] = {
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&ss_inferred_fields)}, {.name = NULL}};
 
 static const char *const all_reduces[] = {[SS_ALL_REDUCES_FASTEST] = "fastest", [SS_ALL_REDUCES_RING] = "ring", NULL};
 static const struct ss_field_spec fields[] = {
@@ -340,6 +342,7 @@ static const struct ss_field_spec fields[] = {
     {"accumulation", "micro-batches an iteration, whose gradients are added before they are sent",
      SS_IS_COUNT(1, 1 << 16), .usual = "1", SS_STORED(struct ss_train_study, training.options.accumulation)},
     {"jitter", NULL, SS_IS_OBJECT(&jitter_spec), SS_STORED(struct ss_train_study, training.options)},
+    {"software", "what `calibrate training` inferred: a file, or an object", SS_IS_EITHER(software_forms)},
     {"compute", "factor on all forward and backward times", SS_IS_RATIO, .usual = "1",
      SS_STORED(struct ss_train_study, training.options.compute)},
     {"scale", "factors on estimated inputs (1)", SS_IS_OBJECT(&ss_scale_fields)},
@@ -411,6 +414,14 @@ static bool read_capture(struct ss_train_study *s, const struct ss_notice *notic
   return true;
 }
 
+static bool read_software(struct ss_train_study *s, struct ss_error *error) {
+  const struct ss_node node = ss_node_get(ss_doc_root(s->doc), "software");
+  if (!ss_node_present(node)) return true;
+  if (!ss_inferred_read(node, s->base, &s->software, error)) return false;
+  s->training.inferred = &s->software.inferred;
+  return true;
+}
+
 /* "a,b" becomes ["a", "b"]. */
 static bool split(struct ss_doc *doc, const char *key, struct ss_error *error) {
   const struct ss_node node = ss_node_get(ss_doc_root(doc), key);
@@ -433,7 +444,8 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
     return false;
   if (!read_capture(out, request->notice, error) || !read_workloads(out, error) || !read_systems(out, error) ||
       !read_trace(out, error) || !read_layout(out, request->notice, error) || !read_options(out, error) ||
-      !keep_offered(out, error) || !read_ranks(out, request, error) || !scale(out, error) || !feed(out, like, error))
+      !keep_offered(out, error) || !read_software(out, error) || !read_ranks(out, request, error) ||
+      !scale(out, error) || !feed(out, like, error))
     return false;
   out->training.durations.certain |= request->certain;
   return ss_training_prepare(&out->training, error);
@@ -530,6 +542,7 @@ void ss_train_study_close(struct ss_train_study *s) {
   ss_extrapolations_free(&s->extrapolations);
   ss_captured_close(&s->captured);
   ss_sources_close(&s->sources);
+  ss_inferred_close(&s->software);
   ss_doc_free(s->doc);
   free(s->best);
   *s = (struct ss_train_study){0};

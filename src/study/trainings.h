@@ -4,6 +4,7 @@
 #include "study/captured.h"
 #include "study/extrapolation.h"
 #include "study/ranges.h"
+#include "study/software.h"
 #include "study/sources.h"
 #include "study/study.h"
 #include "train/scale.h"
@@ -18,6 +19,7 @@ struct ss_train_study {
   const struct ss_source *source; /* the trace; NULL: none */
   struct ss_captured captured;    /* whose system comes first, and at whose rank count it was measured; without `doc`
                                     there is none */
+  struct ss_inferred_file software; /* what a fit inferred; `numbers` and `count` 0: nothing was */
   struct ss_sources sources;
   struct ss_extrapolations extrapolations;
   bool extrapolate; /* to more ranks than the trace has */

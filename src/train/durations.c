@@ -20,6 +20,11 @@ static cJSON *carried_json(const struct ss_carried *c) {
   return o;
 }
 
+/* Do both find the same links on one cluster? */
+static bool same_links(const struct ss_carried *a, const struct ss_carried *b) {
+  return a->goodput == b->goodput && a->host == b->host;
+}
+
 /* Entries of a dense tensor that are simulated, of each rank. */
 static uint64_t sampled_entries(const struct ss_carried *c) {
   const uint64_t n = c->bytes / ss_dtype_bytes(c->dtype), most = SAMPLE_ENTRIES / c->ranks;
@@ -42,7 +47,8 @@ bool ss_durations_want(struct ss_durations *d, const struct ss_carried *carried,
   cJSON_Delete(tree);
   if (!tree) return ss_fail_memory(error, "listing simulations");
   for (*out = 0; *out < d->count; ++*out)
-    if (d->duration[*out].carried.lookups == carried->lookups && ss_identity_same(d->duration[*out].says, says))
+    if (d->duration[*out].carried.lookups == carried->lookups && same_links(&d->duration[*out].carried, carried) &&
+        ss_identity_same(d->duration[*out].says, says))
       return true;
   if (!fits(carried, error)) return false;
   if (!ss_grow(d->duration, d->capacity, (size_t)d->count + 1)) return ss_fail_memory(error, "listing simulations");
@@ -134,6 +140,17 @@ static struct ss_cluster slowed(struct ss_cluster cluster, double sampled) {
   return cluster;
 }
 
+/* The links as that is carried on them. */
+static void carry(const struct ss_carried *c, struct ss_cluster *cluster) {
+  cluster->staged = c->staged;
+  if (c->host > 0) cluster->host.bandwidth = c->host;
+  if (c->goodput <= 0 || c->goodput == 1) return;
+  const double host = cluster->host.bandwidth;
+  ss_cluster_scale(cluster,
+                   &(struct ss_cluster_factors){.latency = 1, .byte_time = 1 / c->goodput, .intra_bandwidth = 1});
+  cluster->host.bandwidth = host;
+}
+
 /* All networks that a group is simulated on: of each member the even links, then those of its draws, then, in the
  * first iteration, those of which one component costs more. */
 struct networks {
@@ -183,8 +200,9 @@ static bool open_networks(const struct group *g, double sampled, uint32_t t, str
       !ss_take(arena, out->tally, out->count))
     return false;
   for (uint32_t i = 0; i < g->count; i++) {
-    struct ss_cluster even = slowed(g->of[i]->cluster, sampled);
-    even.staged = g->duration[i]->carried.staged;
+    struct ss_cluster even = g->of[i]->cluster;
+    carry(&g->duration[i]->carried, &even);
+    even = slowed(even, sampled);
     for (uint32_t draw = 0; draw <= even.jitter.draws; draw++, n++) {
       out->cluster[n] = even;
       out->cluster[n].jitter.draw = draw;
@@ -449,7 +467,8 @@ static void assign(struct plan *plan, const struct ss_durations *of, struct ss_d
     double pace;
     if (!joins(g, of, d, &pace)) continue;
     for (uint32_t k = 0; k < g->count; k++)
-      if (g->pace[k] == pace && ss_cluster_same(&g->of[k]->cluster, &of->cluster) &&
+      if (g->pace[k] == pace && same_links(&g->duration[k]->carried, &d->carried) &&
+          ss_cluster_same(&g->of[k]->cluster, &of->cluster) &&
           (of->certain || as_uncertain(&g->of[k]->cluster, &of->cluster))) {
         plan->copied[plan->copies++] = (struct copied){g->duration[k], d};
         return;
@@ -620,7 +639,7 @@ void ss_rounds_of_duration_free(struct ss_rounds_of_duration *rounds) {
 struct ss_cluster ss_duration_cluster(const struct ss_duration *duration, const struct ss_input *shape,
                                       const struct ss_cluster *cluster, uint32_t iteration, double *start) {
   struct ss_cluster c = *cluster;
-  c.staged = duration->carried.staged;
+  carry(&duration->carried, &c);
   c.jitter.moment = draws_for(&duration->carried, iteration);
   return ss_setting_cluster(&duration->carried.setting, &c, shape, start);
 }

@@ -16,7 +16,9 @@ struct ss_carried {
   const struct ss_lookups *lookups; /* rows of an embedding; NULL: `bytes` of a dense tensor */
   enum ss_share_of_rows share;
   uint64_t bytes;
-  bool staged; /* through the memory of machines */
+  bool staged;    /* through the memory of machines */
+  double goodput; /* share of the bandwidth of links that it gets; 0 is 1 */
+  double host;    /* B/s of the path to that memory; 0: as the cluster says */
   enum ss_dtype dtype;
   struct ss_selection select; /* of a dense tensor's entries, when the scheme does not send it whole */
 };

@@ -56,14 +56,22 @@ static bool want_ways(struct ss_training *training, struct ss_training_point *p,
   return true;
 }
 
+static double given(double value, double otherwise) {
+  return isnan(value) ? otherwise : value;
+}
+
 static bool want(struct ss_training *training, struct ss_training_point *p, struct ss_task *task, bool staged,
                  struct ss_error *error) {
   static const enum ss_share_of_rows shares[] = {SS_ROWS_ALL, SS_ROWS_ALL, SS_ROWS_PRIOR, SS_ROWS_DELAYED};
   const struct ss_system *s = p->system;
   const struct ss_workload *w = &p->fed->workload;
   const bool table = w->module[*task->member].embedding;
-  struct ss_carried carried = {
-      .setting = table ? s->sparse : s->dense, .ranks = p->ranks, .staged = staged, .dtype = w->dtype};
+  struct ss_carried carried = {.setting = table ? s->sparse : s->dense,
+                               .ranks = p->ranks,
+                               .staged = staged,
+                               .goodput = given(p->assumed.value[SS_UNKNOWN_GOODPUT], 1),
+                               .host = staged ? given(p->assumed.value[SS_UNKNOWN_HOST_BANDWIDTH], 0) : 0,
+                               .dtype = w->dtype};
   if (task->dense) {
     carried.bytes = task->bytes;
     if (!table) carried.select = s->select;
@@ -124,7 +132,8 @@ static bool has_tables(const struct ss_fed_workload *fed) {
 
 static bool list_tasks(struct ss_training *training, struct ss_training_point *p, bool staged,
                        struct ss_timetable *out, struct ss_error *error) {
-  const struct ss_policy policy = ss_system_policy(p->system);
+  struct ss_policy policy = ss_system_policy(p->system);
+  ss_assumed_apply(&p->assumed, &policy.concurrency);
   if (!ss_timetable_make(&p->fed->workload, &policy, p->ranks, out, error)) return false;
   for (uint32_t i = 0; i < out->tasks; i++)
     if (!want(training, p, &out->task[i], staged, error)) return false;
@@ -136,6 +145,7 @@ static bool add_point(struct ss_training *training, const struct ss_fed_workload
   struct ss_training_point *p = &training->point[training->points];
   struct ss_error why;
   *p = (struct ss_training_point){.fed = fed, .system = system, .ranks = ranks, .sampled = 1};
+  p->assumed = ss_inferred_of(training->inferred, fed->workload.name, system->name, training->durations.cluster.name);
   if (!can_run(training, p, &why)) {
     if (training->skips && system >= training->system + training->asked) return true;
     if (error) *error = why;
@@ -236,21 +246,39 @@ static bool gradient_bytes(const struct ss_training_point *p, uint32_t module, u
   return true;
 }
 
-static bool fill_steps(struct ss_training_point *p, struct ss_error *error) {
-  const struct ss_software *software = &p->system->concurrency.software;
+static bool fill_gradient(struct ss_training_point *p, struct ss_error *error) {
   const uint32_t n = p->fed->workload.modules;
-  const uint64_t period = software->step_per_byte > 0 ? period_of(p) : 1;
-  if ((software->step <= 0 && software->step_per_byte <= 0) || p->timetable.step) return true;
-  double *step = ss_arena_alloc(&p->timetable.arena, period * n, sizeof *step), bytes = 0;
-  if (!step) return ss_fail_memory(error, "timing software");
+  const uint64_t period = period_of(p);
+  if (p->gradient) return true;
+  double *bytes = ss_arena_alloc(&p->timetable.arena, period * n, sizeof *bytes);
+  if (!bytes) return ss_fail_memory(error, "timing software");
   for (uint64_t t = 0; t < period; t++)
-    for (uint32_t i = 0; i < n; i++) {
-      if (software->step_per_byte > 0 && !gradient_bytes(p, i, t, &bytes, error)) return false;
-      step[t * n + i] = software->step / n + software->step_per_byte * bytes;
-    }
-  p->timetable.step = step;
-  p->timetable.step_period = (uint32_t)period;
+    for (uint32_t i = 0; i < n; i++)
+      if (!gradient_bytes(p, i, t, &bytes[t * n + i], error)) return false;
+  p->gradient = bytes;
+  p->gradient_period = (uint32_t)period;
   return true;
+}
+
+bool ss_training_steps(const struct ss_training_point *p, struct ss_timetable *timetable, struct ss_arena *arena,
+                       struct ss_error *error) {
+  const struct ss_software *software = &timetable->policy.concurrency.software;
+  const uint32_t n = p->fed->workload.modules, period = software->step_per_byte > 0 ? p->gradient_period : 1;
+  timetable->step = NULL;
+  if (software->step <= 0 && software->step_per_byte <= 0) return true;
+  double *step = ss_arena_alloc(arena, (size_t)period * n, sizeof *step);
+  if (!step) return ss_fail_memory(error, "timing software");
+  for (uint32_t i = 0; i < period * n; i++)
+    step[i] = software->step / n + (software->step_per_byte > 0 ? software->step_per_byte * p->gradient[i] : 0);
+  timetable->step = step;
+  timetable->step_period = period;
+  return true;
+}
+
+static bool fill_steps(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
+  const bool asked = training->replayed || p->timetable.policy.concurrency.software.step_per_byte > 0;
+  return (!asked || fill_gradient(p, error)) &&
+         (p->timetable.step || ss_training_steps(p, &p->timetable, &p->timetable.arena, error));
 }
 
 /* --- playing -------------------------------------------------------------------------------------------- */
@@ -626,12 +654,12 @@ static void find_bound(const struct ss_training *training, struct ss_training_po
 
 static bool play(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
   SS_AUTO(ss_recorded_close) struct ss_recorded recorded = {0};
-  p->options.compute = training->options.compute;
+  p->options.compute = training->options.compute * given(p->assumed.value[SS_UNKNOWN_COMPUTE], 1);
   p->helps = 0;
   ss_iterated_free(&p->result);
   free(p->path);
   p->path = NULL;
-  if (!fill_split(training, p, error) || !fill_steps(p, error) ||
+  if (!fill_split(training, p, error) || !fill_steps(training, p, error) ||
       !ss_recorded_open(&recorded, &training->durations, &p->timetable, error) ||
       !play_draws(training, p, &recorded, error))
     return false;

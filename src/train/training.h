@@ -1,6 +1,7 @@
 /* Training runs: every workload under every system at every rank count. */
 #pragma once
 
+#include "train/assumed.h"
 #include "train/durations.h"
 #include "train/iterate.h"
 
@@ -56,6 +57,9 @@ struct ss_training_point {
   const struct ss_fed_workload *fed;
   const struct ss_system *system;
   uint32_t ranks;
+  struct ss_assumed assumed; /* in place of what the models say */
+  const double *gradient;    /* [gradient_period][modules] B that the optimizer goes through; NULL: nobody asked */
+  uint32_t gradient_period;
   struct ss_timetable timetable;
   struct ss_timetable
       bare; /* the same, where nothing is copied through the memory of machines; zeroed: nobody asks */
@@ -91,15 +95,17 @@ struct ss_training {
   size_t systems;
   const uint32_t *ranks; /* [rank_counts], the caller's */
   size_t rank_counts;
+  bool replayed;                /* points will be played again with other software */
   bool helps;                   /* what would help the fastest is found: it takes more plays */
   bool skips;                   /* nobody named the systems: those that cannot run somewhere are left out there */
   size_t asked;                 /* but for the first so many */
   const struct ss_trace *trace; /* NULL: none */
   uint32_t merge;
   enum ss_all_reduces all_reduces;
-  struct ss_setting said;            /* of sizes and messages of unlike lengths, where systems say nothing */
-  struct ss_iterate_options options; /* iterations 0: two cycles; warmup and recorded are set here */
-  struct ss_durations durations;     /* cluster, device and verify are the caller's to set */
+  const struct ss_inferred *inferred; /* NULL: nothing is */
+  struct ss_setting said;             /* of sizes and messages of unlike lengths, where systems say nothing */
+  struct ss_iterate_options options;  /* iterations 0: two cycles; warmup and recorded are set here */
+  struct ss_durations durations;      /* cluster, device and verify are the caller's to set */
   struct ss_training_point *point;
   size_t points;
 };
@@ -114,4 +120,8 @@ bool ss_training_prepare(struct ss_training *training, struct ss_error *error) S
 bool ss_training_may_win(const struct ss_training *training, const struct ss_training_point *point);
 /* Plays all points, after ss_durations_make. With another `compute` it may be called again. */
 bool ss_training_play(struct ss_training *training, unsigned jobs, struct ss_error *error) SS_MUST_CHECK;
+/* Gives the timetable the time that its software takes before forward passes; `p` keeps, as ss_training_play finds
+ * it, what the optimizer goes through. */
+bool ss_training_steps(const struct ss_training_point *p, struct ss_timetable *timetable, struct ss_arena *arena,
+                       struct ss_error *error) SS_MUST_CHECK;
 void ss_training_free(struct ss_training *training);

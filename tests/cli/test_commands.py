@@ -63,7 +63,7 @@ def version_and_help(folder):
 
 @test
 def commands_are_alike(folder):
-    verbs = {"trace": ("import", "synth", "fit", "merge", "stats", "info"), "calibrate": ("network", "kernels"), "export": ("goal", "chakra")}
+    verbs = {"trace": ("import", "synth", "fit", "merge", "stats", "info"), "calibrate": ("network", "training", "kernels"), "export": ("goal", "chakra")}
     for words in [(name, *verb) for name in COMMANDS for verb in ([(v,) for v in verbs[name]] if name in verbs else [()])]:
         text = call(*words, "--help")[0]
         assert call(*words, "-h") == (text, ""), words
@@ -725,8 +725,8 @@ def options_are_everywhere_where_they_make_sense(folder):
         trace synth    + + r - + + - - + +        trace fit      + + + - + + - - + +
         trace merge    + + r - + + - - - -        trace stats    + + + - + + - - + +
         trace info     + + + - - + - - - -        calibrate network + + + - - - - - + -
-        calibrate kernels + + r - - - - - - -     export goal    + + r - + + + + + +
-        export chakra  + + r - + + + + + +"""
+        calibrate training + + + + + - - - - -    calibrate kernels + + r - - - - - - -
+        export goal    + + r - + + + + + +        export chakra  + + r - + + + + + +"""
     for row in re.findall(r"((?:\w+ )?\w+) +((?:[-+r] ?){10})", matrix):
         command, wanted = row[0].split(), row[1].split()
         for option, want in zip(options, wanted):

@@ -256,5 +256,6 @@ def stats(trace, **fields):
 
 def calibrate(*logs, **fields):
     """A cluster out of benchmarks' logs (docs/calibration.md), as a dict that `cluster` takes. With validate=True how well
-    each collective is predicted from the others instead: a dict of "errors", "times" and more."""
-    return _ask("calibrate", {"logs": [os.fspath(log) for log in logs]}, **_split(fields))
+    each collective is predicted from the others instead: a dict of "errors", "times" and more. Without logs, and with
+    times="times.csv" and fit=[...], what trainings take beside the wire, as a dict that `software` takes."""
+    return _ask("calibrate", {"logs": [os.fspath(log) for log in logs]} if logs else {}, **_split(fields))

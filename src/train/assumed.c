@@ -1,0 +1,95 @@
+#include "train/assumed.h"
+
+#include "train/training.h"
+
+const char *const ss_unknown_names[] = {"compute",        "software.step", "software.step_per_byte",
+                                        "software.call",  "software.copy", "interference",
+                                        "host.bandwidth", "goodput",       NULL};
+
+const char *ss_unknown_unit(enum ss_unknown unknown) {
+  static const char *const units[SS_UNKNOWNS] = {"", "s", "s/B", "s", "B/s", "", "B/s", ""};
+  return units[unknown];
+}
+
+const struct ss_assumed ss_nothing_assumed = {{NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN}};
+
+/* How many names it says, if it holds of that training; -1: it does not. */
+static int names_of(const struct ss_inferred_number *n, const char *workload, const char *system,
+                    const char *cluster) {
+  const char *const said[] = {n->workload, n->system, n->cluster}, *const is[] = {workload, system, cluster};
+  int names = 0;
+  for (int i = 0; i < 3; i++) {
+    if (!said[i]) continue;
+    if (strcmp(said[i], is[i]) != 0) return -1;
+    names++;
+  }
+  return names;
+}
+
+struct ss_assumed ss_inferred_of(const struct ss_inferred *inferred, const char *workload, const char *system,
+                                 const char *cluster) {
+  struct ss_assumed out = ss_nothing_assumed;
+  int most[SS_UNKNOWNS] = {0};
+  for (size_t i = 0; inferred && i < inferred->count; i++) {
+    const struct ss_inferred_number *n = &inferred->number[i];
+    const int names = names_of(n, workload, system, cluster);
+    if (names < most[n->what]) continue;
+    most[n->what] = names;
+    out.value[n->what] = n->value;
+  }
+  return out;
+}
+
+void ss_assumed_apply(const struct ss_assumed *assumed, struct ss_concurrency *concurrency) {
+  struct ss_software *s = &concurrency->software;
+  double *const place[SS_UNKNOWNS] = {[SS_UNKNOWN_STEP] = &s->step,
+                                      [SS_UNKNOWN_STEP_PER_BYTE] = &s->step_per_byte,
+                                      [SS_UNKNOWN_CALL] = &s->call,
+                                      [SS_UNKNOWN_COPY] = &s->copy,
+                                      [SS_UNKNOWN_INTERFERENCE] = &concurrency->interference};
+  for (int i = 0; i < SS_UNKNOWNS; i++)
+    if (place[i] && !isnan(assumed->value[i])) *place[i] = assumed->value[i];
+}
+
+/* --- played once more --------------------------------------------------------------------------------------- */
+
+static bool mix(const struct ss_mixed_point *mixed, size_t count, struct ss_timetable *out, struct ss_arena *arena) {
+  const struct ss_timetable *own = &mixed->point->timetable;
+  if (!ss_take(arena, out->task, own->tasks)) return false;
+  memcpy(out->task, own->task, own->tasks * sizeof *own->task);
+  for (uint32_t i = 0; count > 1 && i < own->tasks; i++) {
+    double *seconds = ss_arena_zero(arena, own->task[i].period, sizeof *seconds);
+    if (!seconds) return false;
+    for (size_t k = 0; k < count; k++)
+      for (uint32_t t = 0; t < own->task[i].period; t++)
+        seconds[t] += mixed[k].weight * mixed[k].point->timetable.task[i].seconds[t];
+    out->task[i].seconds = seconds;
+  }
+  return true;
+}
+
+bool ss_training_replay(const struct ss_mixed_point *mixed, size_t count, const struct ss_assumed *assumed,
+                        struct ss_iterated *out, struct ss_error *error) {
+  SS_AUTO(ss_arena_free) struct ss_arena arena = {0};
+  const struct ss_training_point *p = mixed->point;
+  struct ss_iterate_options options = p->options;
+  struct ss_timetable t = p->timetable;
+  const double compute = assumed->value[SS_UNKNOWN_COMPUTE];
+  if (ss_concurrency_needs_network(&t.policy.concurrency))
+    return ss_fail(error, SS_BAD_INPUT, "%s: tasks that share a network cannot be fitted", p->system->name);
+  ss_assumed_apply(assumed, &t.policy.concurrency);
+  options.compute = mixed->training->options.compute * (isnan(compute) ? 1 : compute);
+  options.recorded = 1;
+  if (!mix(mixed, count, &t, &arena)) return ss_fail_memory(error, "playing iterations");
+  if (!ss_training_steps(p, &t, &arena, error) || !ss_iterate(&t, &options, out, error)) return false;
+  const struct ss_iterated played = *out;
+  ss_iterated_free(out);
+  *out = (struct ss_iterated){.mean = played.mean,
+                              .own = played.own,
+                              .stall = played.stall,
+                              .split = played.split,
+                              .step = played.step,
+                              .busy = played.busy,
+                              .hidden = played.hidden};
+  return true;
+}

@@ -1,0 +1,168 @@
+#!/usr/bin/python3
+"""`sparsync calibrate training`: times are made by `train` with known software, computing and bandwidth, said where models say
+them; the fit must find these again, and tell what was left out of it. Arguments: the program, the source tree. Prints TAP."""
+import csv
+import json
+import random
+import sys
+
+import tap
+from asking import ROOT, ask, fits, refused
+from tap import near, test
+
+CLUSTER = {"name": "pair", "latency": "20us", "bandwidth": "1GB/s", "gpus_per_node": 1}
+TRUE = {"compute": 1.6, "software.step": 0.012, "software.step_per_byte": 6e-10, "goodput": 0.6}
+RANKS = (2, 4, 8)
+
+
+def workload(name, rows, seconds):
+    return {"name": name, "modules": [
+        {"name": "table", "kind": "embedding", "rows": 20000, "row_width": 64, "forward_s": 1e-4, "backward_s": 1e-4,
+         "counts": {"lookups": 2 * rows, "coalesced": rows, "prior": rows // 4, "overlap": "random"}},
+        {"name": "body", "kind": "dense", "bytes": 8000000, "forward_s": seconds, "backward_s": 2 * seconds, "after": ["table"]},
+        {"name": "head", "kind": "dense", "bytes": 3000000, "forward_s": seconds / 4, "backward_s": seconds / 2, "after": ["body"]}]}
+
+
+def system(name, sparse, software=None):
+    out = {"name": name, "sparse": sparse, "dense": {"name": "allreduce"}, "schedule": "fifo"}
+    return {**out, "software": software} if software else out
+
+
+def scenario(bandwidth=1.0, compute=1, software=None):
+    return {"workloads": [workload("slow", 900, 0.02), workload("quick", 2500, 0.004)],
+            "systems": [system(name, {"name": name}, software) for name in ("allgather", "allreduce", "ps")],
+            "cluster": {**CLUSTER, "bandwidth": f"{bandwidth}GB/s"}, "device": "none", "ranks": list(RANKS), "compute": compute}
+
+
+def truth(folder, name="true.json", **known):
+    """Iterations by workload, system and ranks."""
+    (folder / name).write_text(json.dumps(scenario(**known)))
+    done = json.loads(ask("train", folder / name, "--certain", "--format", "json", "--quiet").stdout)
+    return {(p["workload"], p["system"], p["ranks"]): p["iteration_s"] for p in done["training"]}
+
+
+def known():
+    return {"bandwidth": TRUE["goodput"], "compute": TRUE["compute"],
+            "software": {"step": TRUE["software.step"], "step_per_byte": TRUE["software.step_per_byte"]}}
+
+
+def table(folder, rows, name="times.csv", columns=("workload", "system", "cluster", "ranks", "quantity", "value", "of", "scenario")):
+    with open(folder / name, "w", newline="") as out:
+        writer = csv.DictWriter(out, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return folder / name
+
+
+def measured(folder, noise=0.0, seed=1):
+    """A table of times and of ratios of them."""
+    (folder / "plain.json").write_text(json.dumps(scenario()))
+    took, draw, rows = truth(folder, **known()), random.Random(seed), []
+    for (w, s, n), seconds in took.items():
+        value = seconds * (1 + draw.gauss(0, noise))
+        rows.append({"workload": w, "system": s, "ranks": n, "quantity": "iteration", "value": f"{value * 1e3!r}ms", "scenario": "plain.json"})
+    for w in ("slow", "quick"):
+        ratio = took[w, "allreduce", 8] / took[w, "allgather", 8] * (1 + draw.gauss(0, noise))
+        rows.append({"workload": w, "system": "allgather", "ranks": 8, "quantity": "speed", "value": f"{ratio!r} times", "of": "allreduce",
+                     "scenario": "plain.json"})
+        rows.append({"workload": w, "system": "allreduce", "ranks": 8, "quantity": "speed", "of": "@2", "scenario": "plain.json",
+                     "value": f"{100 * (4 * took[w, 'allreduce', 2] / took[w, 'allreduce', 8] - 1)!r}% more"})
+    return table(folder, rows)
+
+
+FIT = ("--fit", ",".join(TRUE))
+
+
+def infer(folder, times, *more):
+    done = ask("calibrate", "training", times, *FIT, *more, "--quiet", "-o", folder / "software.json")
+    assert done.stderr == "", done.stderr
+    return json.loads((folder / "software.json").read_text())
+
+
+@test
+def what_was_known_is_found_again(folder):
+    found = infer(folder, measured(folder))
+    fits("software", found)
+    assert found["accuracy"]["numbers"] == 22 and found["accuracy"]["unknowns"] == 4
+    for one in found["inferred"]:
+        near(one["value"], TRUE[one["what"]], one["what"], within=0.03)
+    assert found["notes"]["fit"]["worst_error"] < 0.01 < 0.2 < found["notes"]["fit"]["unfitted_median_error"]
+    # computing and a step are told apart by what overlaps alone: names come out, and the times that they make
+    both = json.loads(ask("calibrate", "training", folder / "times.csv", "--fit", "compute@workload,software.step,goodput@cluster", "--quiet").stdout)
+    assert [(o["what"], o.get("workload"), o.get("cluster")) for o in both["inferred"]] == [
+        ("compute", "slow", None), ("compute", "quick", None), ("software.step", None, None), ("goodput", None, "pair")]
+    assert both["notes"]["fit"]["worst_error"] < 0.05
+
+
+@test
+def train_takes_what_was_inferred(folder):
+    infer(folder, measured(folder))
+    took = truth(folder, **known())
+    done = ask("train", folder / "plain.json", "--certain", "--software", folder / "software.json", "--format", "json", "--quiet")
+    for p in json.loads(done.stdout)["training"]:
+        near(p["iteration_s"], took[p["workload"], p["system"], p["ranks"]], str(p["system"]), within=0.02)
+
+
+@test
+def ranges_hold_what_made_noisy_times(folder):
+    inside, of_all, errors = 0, 0, []
+    for seed in range(1, 5):
+        found = infer(folder, measured(folder, noise=0.04, seed=seed))
+        for one in found["inferred"]:
+            inside += one["low"] <= TRUE[one["what"]] <= one["high"]
+            of_all += 1
+        errors.append(found["accuracy"]["most"])
+    assert inside >= of_all - 2, f"{inside} of {of_all} within their 90% ranges"
+    assert all(1.01 < most < 1.25 for most in errors), errors
+
+
+@test
+def what_is_left_out_is_told_from_the_others(folder):
+    times = measured(folder)
+    told = json.loads(ask("calibrate", "training", times, *FIT, "--validate", "--format", "json", "--quiet").stdout)
+    lines = {line["of"]: line for line in told["errors"]}
+    assert lines["each number"]["count"] == 22 == len(told["times"])
+    for of, most in (("each number", 0.08), ("systems", 0.08), ("rank counts", 0.08), ("workloads", 0.25)):  # of two, half is left out
+        assert lines[of]["worst_error"] < most < 0.3 < lines[of]["unfitted_median_error"], (of, lines[of])
+    assert {"allgather", "ps", "8 ranks", "slow"} <= lines.keys()
+    table_ = ask("calibrate", "training", times, *FIT, "--validate", "--quiet").stdout
+    assert "22 times, each of them" in table_ and "unfitted median" in table_
+    # a system that the others tell nothing of: its own number is of no use once it is left out
+    own = json.loads(ask("calibrate", "training", times, "--fit", "software.call@system,software.step", "--validate", "--format", "json",
+                         "--quiet").stdout)
+    assert {o.get("system") for o in own["inferred"]} == {"allgather", "allreduce", "ps", None}
+
+
+@test
+def inputs_that_cannot_be_meant_are_refused(folder):
+    times = measured(folder)
+    good = {"workload": "slow", "system": "allgather", "ranks": 2, "quantity": "iteration", "value": "30ms", "scenario": "plain.json"}
+
+    def says(what, *rows, fit="software.step"):
+        refused(what, "calibrate", "training", table(folder, rows, "bad.csv"), "--fit", fit)
+
+    refused("no unknown is called \"software.stop\" (did you mean \"software.step\"?)", "calibrate", "training", times, "--fit", "software.stop")
+    refused("8 unknowns are too many for the 22 numbers", "calibrate", "training", times, "--fit",
+            "compute@workload,software.step@workload,software.call@system,goodput")
+    refused("no system of", "calibrate", "training", times, "--fit", "goodput@system=zen")
+    refused("\"@of\" is none of @workload, @system, @cluster", "calibrate", "training", times, "--fit", "goodput@of")
+    refused("compute is named twice", "calibrate", "training", times, "--fit", "compute,compute")
+    refused("has no times of those asked for", "calibrate", "training", times, "--fit", "compute", "--where", "workload=none")
+    refused("has no times", "calibrate", "training", table(folder, [], "bad.csv"), "--fit", "compute")
+    refused("--where: \"color=red\" is not COLUMN=VALUE", "calibrate", "training", times, "--fit", "compute", "--where", "color=red")
+    refused("`sparsync calibrate network` takes them", "calibrate", "training", ROOT / "traces" / "clicks-4-times.csv", "--fit", "compute")
+    refused("1 unknown", "calibrate", "training", table(folder, [good], "bad.csv"), "--fit", "compute")
+    says("line 2: \"30\" has no unit", {**good, "value": "30"})
+    says("line 2: a ratio needs a unit", {**good, "value": "1.4", "of": "allreduce", "quantity": "speed"})
+    says("line 2: a speed is a ratio of speeds", {**good, "value": "1.4", "quantity": "speed"})
+    says("line 2: the quantity is none of iteration", {**good, "quantity": "time"})
+    says("line 2: a time or ratio must be above 0", {**good, "value": "0ms"})
+    says("line 2: of several workloads or rank counts", {**good, "ranks": "2|4"})
+    says("line 2: says no cluster", {**good, "scenario": ""})
+    says("slowest", {**good, "workload": "slowest"})
+    says("zem", {**good, "system": "zem"})
+    says("zem", {**good, "of": "zem", "value": "2 times"})
+    says("ranks", {**good, "ranks": "two"})
+
+
+sys.exit(tap.run())
