@@ -14,6 +14,7 @@ static const struct ss_field_spec any_value = {NULL, NULL, .kind = SS_SPEC_ANY},
 static const struct ss_field_spec measured_fields[] = {
     {"iteration_s", "of each timed iteration, the mean over ranks", SS_IS_LIST(&a_time, 1, STEPS_MAX),
      .required = true},
+    {"steps", "how many these are", SS_IS_COUNT(1, STEPS_MAX), SS_STORED(struct ss_captured, steps)},
     {"warmup", "iterations before those", SS_IS_COUNT(0, UINT64_C(1) << 53), SS_STORED(struct ss_captured, warmup)},
     {"quiet_iteration_s", "an iteration without communication, the median", SS_IS_FROM_0,
      SS_STORED(struct ss_captured, quiet)},
@@ -30,13 +31,31 @@ static bool read_measured(struct ss_node node, void *capture, struct ss_error *e
   if (n < 1 || n > STEPS_MAX) return ss_node_fail(list, error, "expected a list of 1 to %d times", STEPS_MAX);
   SS_AUTO_FREE double *time = ss_alloc(n, sizeof *time);
   if (!time) return ss_fail_memory(error, "reading a capture");
+  size_t read = 0;
   for (struct ss_node t = ss_node_first(list); ss_node_present(t); t = ss_node_next(t))
-    if (!ss_node_positive(t, SS_TIME, &time[c->steps++], error)) return false;
+    if (!ss_node_positive(t, SS_TIME, &time[read++], error)) return false;
+  if (c->steps > 0 && c->steps != n)
+    return ss_node_fail(ss_node_get(node, "steps"), error, "%" PRIu64 ", but iteration_s has %zu times", c->steps, n);
+  c->steps = n;
   const struct ss_fan fan = ss_fan_of(time, (uint32_t)n);
   c->time = fan.p50;
   c->low = fan.p5;
   c->high = fan.p95;
   return true;
+}
+
+static const struct ss_field_spec cores_fields[] = {
+    {"ranks", "of a machine", SS_IS_COUNT(1, SS_RANKS_MAX), .required = true,
+     SS_STORED(struct ss_captured, cores.ranks)},
+    {"cores", "that it has", SS_IS_COUNT(1, SS_RANKS_MAX), .required = true,
+     SS_STORED(struct ss_captured, cores.cores)},
+    {"busy", "share of an iteration without communication in which they compute", SS_IS_SHARE, .most = 1,
+     .required = true, SS_STORED(struct ss_captured, cores.busy)},
+    {.name = NULL}};
+static const struct ss_object_spec cores_spec = {.field = cores_fields};
+
+static bool read_cores(struct ss_node node, void *capture, struct ss_error *error) {
+  return ss_object_read(&cores_spec, node, capture, error);
 }
 
 static const struct ss_field_spec fields[] = {
@@ -47,6 +66,8 @@ static const struct ss_field_spec fields[] = {
      SS_STORED(struct ss_captured, gpus_per_node)},
     {"accumulation", "backward passes a step, of one of which the times of modules are", SS_IS_COUNT(1, 1 << 16),
      .usual = "1", SS_STORED(struct ss_captured, accumulation)},
+    {"shared_cores", "where ranks of one thread share cores: times of modules are as all compute at once",
+     SS_IS_OBJECT(&cores_spec), .read = read_cores},
     {"backend", "of the process group", SS_IS_TEXT, SS_STORED(struct ss_captured, backend)},
     {"device", NULL, SS_IS_TEXT, SS_STORED(struct ss_captured, device)},
     {"versions", "of libraries", SS_IS_OBJECT(&versions_spec)},
@@ -129,8 +150,7 @@ bool ss_captured_name_trace(struct ss_doc *doc, struct ss_error *error) {
   const char *name;
   if (!ss_node_present(capture)) return true;
   if (!ss_node_text(capture, &name, error)) return false;
-  if (ss_node_present(trace) && !cJSON_Compare(trace.at, capture.at, true))
-    return ss_node_fail(trace, error, "a capture is a trace: leave this one out");
+  if (ss_node_present(trace)) return ss_node_fail(trace, error, "a capture is a trace: leave this one out");
   if (!ss_node_present(ss_node_get(root, "cluster")) &&
       !ss_node_present(ss_node_get(ss_node_get(root, "sweep"), "cluster")))
     return ss_node_fail(

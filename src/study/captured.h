@@ -5,6 +5,7 @@
 #include "base/fields.h"
 #include "base/notice.h"
 #include "study/sources.h"
+#include "train/training.h"
 
 struct ss_captured {
   struct ss_doc *doc; /* {"training": ...}, under the file's name: errors in it say where; NULL: no capture */
@@ -12,6 +13,7 @@ struct ss_captured {
   const char *run, *backend, *device; /* 32 hex digits; the others NULL: not said */
   uint32_t world, gpus_per_node;      /* ranks that ran, all of them in the trace; gpus_per_node 0: not said */
   uint32_t accumulation;              /* micro-batches an iteration */
+  struct ss_shared_cores cores;       /* ranks 0: not said */
   struct ss_node workload, system;    /* as `train` reads them: both are good ones */
   struct ss_node unknown;             /* texts */
   uint64_t steps, warmup;             /* iterations that were timed, and others before them */

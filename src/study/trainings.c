@@ -387,6 +387,13 @@ static bool read_options(struct ss_train_study *s, struct ss_error *error) {
   return ss_setting_read_common(root, &s->training.said, error);
 }
 
+static void take_cores(const struct ss_captured *c, struct ss_training *t) {
+  const uint32_t per_node = c->gpus_per_node ? c->gpus_per_node : c->cores.ranks;
+  t->cores = c->cores;
+  t->cores.then = c->world < per_node ? c->world : per_node;
+  t->cores.most = t->durations.cluster.gpus_per_node;
+}
+
 /* Before rows are drawn: they follow from the workload. */
 static bool scale(struct ss_train_study *s, struct ss_error *error) {
   struct ss_training *t = &s->training;
@@ -403,6 +410,7 @@ static bool scale(struct ss_train_study *s, struct ss_error *error) {
   ss_scale_device(&s->scale, &t->durations.device);
   for (size_t i = 0; i < t->workloads; i++) ss_scale_workload(&s->scale, &t->workload[i].workload);
   for (size_t i = 0; i < t->systems; i++) ss_scale_system(&s->scale, &t->system[i]);
+  take_cores(&s->captured, t);
   return check_as_ran(s, error);
 }
 

@@ -88,6 +88,14 @@ struct ss_training_point {
 /* How all-reduces are played that name no algorithm: as libraries take them, or by rings. */
 enum ss_all_reduces { SS_ALL_REDUCES_FASTEST, SS_ALL_REDUCES_RING };
 
+/* How many ranks of a machine shared its cores when passes were timed: where a node of the cluster has others, each
+ * has another share of a core. */
+struct ss_shared_cores {
+  uint32_t ranks, cores; /* ranks 0: passes last as they are said */
+  double busy;           /* share of them that is computing */
+  uint32_t then, most;   /* ranks of a node when passes were timed, and those that fit into one of the cluster */
+};
+
 struct ss_training {
   struct ss_fed_workload *workload;
   size_t workloads;
@@ -105,6 +113,7 @@ struct ss_training {
   const struct ss_inferred *inferred; /* NULL: nothing is */
   struct ss_setting said;             /* of sizes and messages of unlike lengths, where systems say nothing */
   struct ss_iterate_options options;  /* iterations 0: two cycles; warmup and recorded are set here */
+  struct ss_shared_cores cores;       /* of a capture */
   struct ss_durations durations;      /* cluster, device and verify are the caller's to set */
   struct ss_training_point *point;
   size_t points;

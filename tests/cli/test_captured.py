@@ -80,6 +80,31 @@ def measured_and_predicted(folder):
 
 
 @test
+def ranks_share_cores(folder):
+    """What is computed takes its share of a core: as captured where a node has as many ranks, else by ranks over cores; what is
+    waited for stays."""
+    links = cluster(folder, gpus_per_node=4, intra={"latency": "5us", "bandwidth": "50Gbps"})
+    wide = write_json(folder, captures.CLUSTER | {"gpus_per_node": 8}, "wide.json")
+    for busy, cores, nodes in ((1, 2, 4), (0.6, 2, 4), (0.6, 3, 4), (0.5, 8, 4), (0.6, 2, None)):
+        said = captures.training(gpus_per_node=nodes, shared_cores={"ranks": 4, "cores": cores, "busy": busy})
+        if nodes is None:
+            del said["gpus_per_node"]
+        plain = {k: v for k, v in said.items() if k != "shared_cores"}
+        for on, counts in ((links, (1, 2, 4, 8)), (wide, (2, 4, 8))):
+            run = [answer("train", "--capture", capture(folder, own, iterations=8), "--cluster", on, "--system", "as-captured", "--certain",
+                          "--ranks", ",".join(map(str, counts)))["training"] for own in (said, plain)]
+            for shared, alone in zip(*run, strict=True):
+                here = min(shared["ranks"], 8 if on == wide else 4)
+                near(shared["compute_s"], alone["compute_s"] * (1 - busy + busy * max(here, cores) / max(4, cores)))
+    spaces = captures.training(gpus_per_node=1, shared_cores={"ranks": 4, "cores": 2, "busy": 1})  # four "nodes" of one machine
+    points = answer("train", "--capture", capture(folder, spaces), "--cluster", cluster(folder), "--system", "as-captured", "--certain")["training"]
+    near(points[0]["compute_s"], 0.0105)
+    for wrong, word in (({"ranks": 4, "cores": 0, "busy": 1}, "cores"), ({"ranks": 4, "cores": 2, "busy": 1.5}, "busy"), ({"ranks": 4, "cores": 2}, "busy")):
+        refused = ask("train", "--capture", capture(folder, captures.training(shared_cores=wrong)), "--cluster", links, status=2).stderr
+        assert f"training.shared_cores" in refused and word in refused, refused
+
+
+@test
 def what_is_off_most(folder):
     """Computing where an iteration without communication is; else communication; unknown where it was not measured."""
     links = cluster(folder)
@@ -221,6 +246,7 @@ def wrong_input_is_refused_in_words(folder):
     refused("run.safetensors: training.system.schedule", changed(("system", "schedule"), "lifo"))
     refused("run.safetensors: training.measured.iteration_s", changed(("measured", "iteration_s"), []))
     refused("run.safetensors: training.measured.iteration_s[1]", changed(("measured", "iteration_s"), [0.1, -1]))
+    refused("training.measured.steps: 20, but iteration_s has 21 times", changed(("measured", "steps"), 20))
     refused("run.safetensors: training.run: expected 32", changed(("run",), "abc"))
     refused("run.safetensors: training.world", changed(("world",), 0))
     refused("has 4 of the 5 ranks that ran", changed(("world",), 5))
@@ -229,7 +255,8 @@ def wrong_input_is_refused_in_words(folder):
     refused("calibrate network", good, "--ranks", "4")
     trace = captures.save(folder / "plain.safetensors", captures.lookups(random.Random(1), 4), 4, None)
     assert "is a trace, but no capture" in told("train", "--capture", trace, "--cluster", links, status=2)
-    refused("a capture is a trace: leave this one out", good, "--cluster", links, "--trace", trace)
+    for other in (trace, folder / "run.safetensors"):
+        refused("a capture is a trace: leave this one out", good, "--cluster", links, "--trace", other)
     refused("the capture says what was trained", good, "--cluster", links, "--workload", "embrace-lm-rtx3090", commands=["train"])
     refused("a capture's ranks are those that ran", good, "--cluster", links, "--merge", "2", commands=["train"])
     refused("over the system that was captured", good, "--cluster", links, "--set", 'baselines=["zen"]', commands=["train"])

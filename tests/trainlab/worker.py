@@ -3,6 +3,7 @@
     worker.py JOBS.json RESULTS.json      (RANK, WORLD_SIZE, MASTER_ADDR and so on in the environment, as torchrun has them)
 """
 import datetime
+import itertools
 import json
 import os
 import statistics
@@ -100,16 +101,21 @@ def model_of(job):
     return torch.nn.Sequential(table, *layers)
 
 
+def chosen(rest, flat, k):
+    """The k largest of a gradient and what was left before; the others are what is left."""
+    at = rest.add_(flat).abs().topk(k, sorted=False).indices
+    values = rest[at]
+    rest[at] = 0
+    return values, at.to(torch.int32)
+
+
 def keep_largest(state, bucket):
     """A communication hook: the largest entries of a bucket with what was left before, all-gathered; each rank sums."""
     flat, left = bucket.buffer(), state["left"]
     if bucket.index() not in left or left[bucket.index()].numel() != flat.numel():  # the first, or buckets were built anew
         left[bucket.index()] = torch.zeros_like(flat)
-    rest = left[bucket.index()].add_(flat)
     k = max(1, int(state["density"] * flat.numel() + 0.5))
-    at = rest.abs().topk(k, sorted=False).indices
-    values, at32 = rest[at], at.to(torch.int32)
-    rest[at] = 0
+    values, at32 = chosen(left[bucket.index()], flat, k)
     every, places = values.new_empty(k * dist.get_world_size()), at32.new_empty(k * dist.get_world_size())
     works = [dist.all_gather_into_tensor(places, at32, async_op=True), dist.all_gather_into_tensor(every, values, async_op=True)]
 
@@ -165,6 +171,7 @@ def collectives(job, rank):
 def timed(call, repeats=7):
     times = []
     for _ in range(repeats):
+        dist.barrier()  # ranks compute at once
         begin = time.perf_counter()
         call()
         times.append(time.perf_counter() - begin)
@@ -182,16 +189,15 @@ def kernels(job, rank):
         told.append(["coalesce", n, (n + len(ids.unique())) * (4 + 4 * width), timed(raw.coalesce)])
         told.append(["merge_sum", 4 * n, (4 * n + union) * (8 + 4 * width),
                      timed(lambda: (lists[0] + lists[1] + lists[2] + lists[3]).coalesce())])
+    # How long a selection takes depends on the values: half as long among the zeros of rows that nobody looked up.
+    looked_up = [torch.zeros(rows, width).index_add_(0, ids, torch.ones(len(ids), width) if job["slept"] else
+                                                     torch.randn(len(ids), width)).flatten() for ids in map(torch.tensor, job["ids"][rank])]
+    for gradients in ([torch.randn(job["bucket_mb"] << 18) for _ in range(4)], looked_up):
+        n, step, rest = gradients[0].numel(), itertools.count(), torch.zeros_like(gradients[0])
+        k = max(1, int(job["density"] * n + 0.5))
+        told.append(["top_k", k, 4 * n + 4 * k, timed(lambda: chosen(rest, gradients[next(step) % 4], k))])
     for n in (65536, 262144, 1048576):
         flat, rest = torch.randn(n), torch.randn(n)
-        k = n // 100
-
-        def select():
-            rest.add_(flat)
-            at = rest.abs().topk(k, sorted=False).indices
-            return rest[at], at.to(torch.int32)
-
-        told.append(["top_k", k, 4 * n + 4 * k, timed(select)])
         told.append(["dense_add", n, 12 * n, timed(lambda: flat.add_(rest))])
     return {"kernels": told}
 

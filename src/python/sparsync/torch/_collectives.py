@@ -13,7 +13,7 @@ import torch.distributed as dist
 # What ProcessGroupGloo plays: gloo's allreduce.cc (a ring, of segments), allgather.cc (a ring), alltoall.cc (all sends
 # and receives posted at once), broadcast.cc (a binomial tree). NCCL chooses by its tuner, which the fit knows.
 GLOO = {"all_reduce": "ring", "all_gather": "ring", "all_to_all": "linear", "broadcast": "binomial", "sendrecv": ""}
-NONE_OF_ITS_OWN = {"gloo": {"reduce_scatter": "gloo has none: PyTorch all-reduces and keeps a part"}}
+NONE_OF_ITS_OWN = {"gloo": {"reduce_scatter": "gloo has none: PyTorch (2.15, too) all-reduces and keeps a part"}}
 COLUMNS = ("collective", "algorithm", "library", "nodes", "gpus_per_node", "bytes", "seconds", "p25_s", "p75_s", "samples")
 REPEATS, LEAST = 21, 5  # timed calls of a size, and how many there are at least
 SIZES = tuple(1 << k for k in range(10, 27))  # 1 KiB to 64 MiB

@@ -255,23 +255,37 @@ class Capture:
 
 
 class Clock:
-    """Instants on the stream of the computation: seconds, or a GPU's events, which are read when they are over."""
+    """Instants on the stream of the computation: a GPU's events, which are read when they are over, or seconds by the clock; and
+    where ranks of one thread share cores, `share` to a core, those of its CPU time, and in which it waited for one."""
 
-    def __init__(self, device):
-        self.gpu = device.type == "cuda"
+    def __init__(self, device, share):
+        self.gpu, self.share, self.waits = device.type == "cuda", share, None
+        if not self.gpu and share > 1 and torch.get_num_threads() == 1 and os.path.exists("/proc/thread-self/schedstat"):
+            self.waits = open("/proc/thread-self/schedstat", "rb", buffering=0)
 
     def now(self):
         if not self.gpu:
-            return time.perf_counter()
+            waited = int(os.pread(self.waits.fileno(), 64, 0).split()[1]) * 1e-9 if self.waits else 0.0
+            return time.perf_counter(), time.process_time() if self.waits else 0.0, waited
         event = torch.cuda.Event(enable_timing=True)
         event.record()
         return event
 
     def between(self, begin, end):
         if not self.gpu:
-            return end - begin
+            return end[0] - begin[0]
         end.synchronize()
         return begin.elapsed_time(end) * 1e-3
+
+    def worked(self, begin, end):
+        return 0.0 if self.gpu else end[1] - begin[1]
+
+    def computed(self, begin, end):
+        """What a stretch takes when all ranks compute, and each has its share of a core: how long it waited for one in truth
+        depends on what others did just then."""
+        if not self.waits:
+            return self.between(begin, end)
+        return end[0] - begin[0] - (end[2] - begin[2]) + (self.share - 1) * (end[1] - begin[1])
 
 
 def middle(numbers):
@@ -375,7 +389,7 @@ class Recorder:
         self.sparse = {id(m.weight) for m in self.model.modules() if isinstance(m, LOOKUPS) and m.sparse}
         self._agree([iterations, warmup, quiet])
         self.unknown, self.parts, self.hooks, self.depth = [], None, [], 0
-        self.silent, self.clock = self._can_be_silent(), Clock(next(iter(self.named.values())).device)
+        self.silent, self.clock = self._can_be_silent(), Clock(next(iter(self.named.values())).device, self.most / self.cores)
         without = self._dense_tables()
         if not gradients and not any(isinstance(m, LOOKUPS) and m.weight.requires_grad for m in self.model.modules()):
             least = min(self.named, key=lambda name: self.named[name].numel())
@@ -410,6 +424,7 @@ class Recorder:
                 raise ValueError(f"Recorder: rank {rank} asks for iterations, warmup, quiet {theirs}, "
                                  f"rank 0 for {everyone[0][2]}")
         compare_models([spec for _, _, _, spec in everyone])
+        self.cores, self.most = os.cpu_count() or 1, max(collections.Counter(self.hosts).values())  # ranks of a machine
 
     def _can_be_silent(self):
         """Whether gradients may be summed behind the backward pass, to the same result."""
@@ -604,63 +619,69 @@ class Recorder:
     def _times(self, it):
         """Of a timed iteration, in s over all its passes: each part's forward and backward pass; and of its last backward
         pass until the first bucket was ready, and all gradients."""
-        forward, backward = [0.0] * len(self.parts), [0.0] * len(self.parts)
+        forward, backward, took = [0.0] * len(self.parts), [0.0] * len(self.parts), self.clock.computed
         early, first, whole = set(map(id, self.buckets[0])), 0.0, 0.0
         early = {i for i, part in enumerate(self.parts) if id(part.parameters[0]) in early}
-        within, current, at, ready = False, None, 0.0, {}
-        for what, t in self._marks(it):
+        within, current, at, ready = False, None, it.began, {}
+        for what, t in it.marks:
             if what == "forward":
                 within, current, at, ready = True, None, t, {}
             elif what == "backward":
-                forward[self.order[0] if current is None else current] += t - at
+                forward[self.order[0] if current is None else current] += took(at, t)
                 within, at = False, t
             elif what == "end":
-                begin, in_order = at, sorted(ready, key=ready.get)
-                for part in in_order:
-                    backward[part] += ready[part] - at
-                    at = ready[part]
-                if in_order:
-                    first, whole = max((ready[part] for part in early & ready.keys()), default=at) - begin, at - begin
-                    backward[in_order[-1]] += t - at
+                begin = at
+                for part, then in ready.items():
+                    backward[part] += took(at, then)
+                    at = then
+                if ready:
+                    first = took(begin, ([then for part, then in ready.items() if part in early] or [at])[-1])
+                    whole = took(begin, at)
+                    backward[part] += took(at, t)
                 at, ready = t, {}
             elif within:
                 if current is not None:
-                    forward[current] += t - at
+                    forward[current] += took(at, t)
                     at = t
                 current = what
             elif what != "last":
+                ready.pop(what, None)  # of several parameters the last one counts
                 ready[what] = t
         return forward, backward, first, whole
-
-    def _marks(self, it):
-        return [(what, self.clock.between(it.began, t)) for what, t in it.marks]
 
     def _busy(self, it):
         """How long the last backward pass of an iteration with communication took until all gradients were ready."""
         begin = last = None
-        for what, t in self._marks(it):
+        for what, t in it.marks:
             begin, last = (t, last) if what == "backward" else (begin, (begin, t))
-        return [last[1] - last[0]] if last and last[0] is not None else []
+        return [self.clock.between(*last)] if last and last[0] is not None else []
+
+    def _unsent(self, it, measure):
+        """Of an iteration, but for its sums."""
+        ends = [it.began, *(t for span in it.reduced for t in span), it.end]
+        return sum(map(measure, ends[::2], ends[1::2]))
 
     def _mine(self):
         """What this rank measured, in s."""
-        between = self.clock.between
+        between, took = self.clock.between, self.clock.computed
         timed, others = [it for it in self.kept if it.timed], [it for it in self.kept if not it.timed]
         times, copies = [self._times(it) for it in timed], self.ddp and not self.ddp.gradient_as_bucket_view
         passes = max((it.passes for it in timed), default=0)
         each = max(passes, 1)
-        lasts = [between(it.began, it.end) - sum(between(a, b) for a, b in it.reduced) for it in timed]
         busy = [t for it in others for t in self._busy(it)]
-        updates = [sum(between(a, b) for a, b in zip(it.updates[::2], it.updates[1::2])) for it in self.kept]
+        updates = [sum(took(a, b) for a, b in zip(it.updates[::2], it.updates[1::2])) for it in self.kept]
         return {"steps": self.capture.steps, "passes": passes, "timed": len(timed),
                 "forward": [middle([t[0][i] for t in times]) / each for i in range(len(self.parts or ()))],
                 "backward": [middle([t[1][i] for t in times]) / each for i in range(len(self.parts or ()))],
-                "compute": middle([sum(t[0]) + sum(t[1]) for t in times]), "optimizer": middle(updates), "quiet": middle(lasts),
+                "compute": middle([sum(t[0]) + sum(t[1]) for t in times]), "optimizer": middle(updates),
+                "quiet": middle([self._unsent(it, took) for it in timed]),
+                "worked": middle([self._unsent(it, self.clock.worked) for it in timed]),
                 "first": middle([t[2] for t in times]), "quiet_backward": middle([t[3] for t in times]),
                 "busy_backward": middle(busy), "noise": math.hypot(spread(busy), spread([t[3] for t in times])),
                 "iterations": [between(it.began, it.end) for it in others],
-                "fill": middle([sum(between(c[0], c[1]) for c in it.copies) for it in timed]) if copies else 0.0,
-                "empty": middle([sum(between(c[2], c[3]) for c in it.copies) for it in timed]) if copies else 0.0,
+                "fill": middle([sum(took(c[0], c[1]) for c in it.copies) for it in timed]) if copies else 0.0,
+                "empty": middle([sum(took(c[2], c[3]) for c in it.copies) for it in timed]) if copies else 0.0,
+                "sending": middle([sum(self.clock.worked(a, b) for a, b in it.sums) for it in timed]),
                 "sums": [[between(a, b) for a, b in it.sums] for it in timed], "weighted": sorted(self.capture.weighted)}
 
     def _meet(self):
@@ -704,9 +725,6 @@ class Recorder:
         even, over["accumulation"] = len(set(nodes.values())) == 1, max(everyone[0]["passes"], 1)
         how = (f"measured: medians over {everyone[0]['timed']} iterations{' without communication' if self.silent else ''}, "
                f"then over {self.world} ranks; {datetime.date.today()}")
-        cores, most = os.cpu_count() or 1, max(nodes.values())
-        if most > cores and self.clock.gpu is False:
-            self.unknown.append(f"what waiting for a core takes: {most} ranks shared {cores} cores, which their sending needs, too")
         self.unknown.append("software.call: what a call takes beside the wire is in the times that measure_collectives takes")
         if self.ddp and any(b.numel() for b in self.ddp.modules_buffers) and self.ddp.broadcast_buffers:
             self.unknown.append(f"what {size_of(self.ddp.modules_buffers)} bytes of buffers take: rank 0 broadcasts them before each "
@@ -714,10 +732,17 @@ class Recorder:
         self.unknown += [f"the weights of the lookups of {name}: bags are recorded without" for name in everyone[0]["weighted"]]
         # who comes last waits for nobody
         alone = [[min(each) for each in zip(*ranks)] for ranks in zip(*(m["sums"] for m in everyone))]
+        buckets = [middle(each) for each in zip(*alone)]
+        over["sending"] *= self.clock.share / sum(buckets, 1e-9)  # the share of the cores
+        over["busy"] = min(1.0, over["worked"] * self.clock.share / max(over["quiet"], 1e-9))
+        if self.most > self.cores and not self.clock.gpu and not self.clock.waits:
+            self.unknown.append(f"what waiting for a core takes: {self.most} ranks of {torch.get_num_threads()} threads shared "
+                                f"{self.cores} cores")
         training = {
             "run": self.run, "world": self.world, "gpus_per_node": int(local) if local else nodes[self.hosts[0]] if even else None,
             "backend": self.backend, "device": torch.cuda.get_device_name() if self.clock.gpu else "cpu",
             "versions": {"torch": torch.__version__, "python": sys.version.split()[0]}, "accumulation": over["accumulation"],
+            "shared_cores": {"ranks": self.most, "cores": self.cores, "busy": number(over["busy"])} if self.clock.waits else None,
             "workload": self._workload(everyone, over, how), "system": self._system(over, how),
             "measured": {"iteration_s": [number(statistics.fmean(each)) for each in zip(*(m["iterations"] for m in everyone))],
                          "steps": len(everyone[0]["iterations"]), "warmup": self.warmup, "quiet_iteration_s": number(over["quiet"]),
@@ -725,7 +750,7 @@ class Recorder:
                          "optimizer_s": number(over["optimizer"]), "rank_compute_s": [number(m["compute"]) for m in everyone],
                          "backward_s": number(over["busy_backward"]), "quiet_backward_s": number(over["quiet_backward"]),
                          "fill_s": number(over["fill"]), "empty_s": number(over["empty"]),
-                         "bucket_s": [number(middle(each)) for each in zip(*alone)]},
+                         "bucket_s": [number(t) for t in buckets]},
             "unknown": self.unknown}
         return {key: value for key, value in training.items() if value is not None}
 
@@ -789,9 +814,16 @@ class Recorder:
         return system | {"source": source}
 
     def _interference(self, over, how, system, source):
-        """More time than without communication, over the time that computing goes on while something is sent."""
+        """More time than without communication, over the time that computing goes on while something is sent; where ranks share
+        cores, what sending leaves of these."""
         quiet, busy, window = over["quiet_backward"], over["busy_backward"], over["quiet_backward"] - over["first"]
         if not self.silent:
+            return
+        if self.clock.waits:
+            share = min(over["sending"], 0.95)  # where sending takes all, there is hardly anything beside it
+            source["interference"] = (f"{how}: sums of buckets took {share:.2g} of the CPU time of all cores, and computing the "
+                                      f"rest, {over['busy']:.2g} of its time")
+            system["interference"] = number(over["busy"] * share / (1 - share))
             return
         if window < 0.1 * quiet:
             self.unknown.append("interference: the first bucket is ready so late that hardly anything is computed while it is sent")
