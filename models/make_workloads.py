@@ -7,7 +7,9 @@ Three rules make every number:
 bytes       dtype times the shape, written as arithmetic in the module's notes ("4*(8192*512 + ...)").
 forward_s   FLOPs over what the GPU reaches, plus kernel launches, plus the optimizer's memory traffic, written as arithmetic
             there too. A layer with n weights costs 2*n FLOPs a position forward, twice that backward.
-lookups     what a paper prints, or Zipf's law with exponent, lookups and hot share solved for what it prints.
+lookups     what a paper prints: as counts, or as statistics ("like") from which the program solves for the law when it reads the
+            workload, so that the file says what is known and no parameter is written down twice. EmbRace's on the RTX2080, whose
+            statistics belong to a larger batch, are solved here.
 """
 import functools
 import json
@@ -188,28 +190,6 @@ def solve_padded(rows, lookups, coalesced, prior, ranks):
     return figure(exponent(hot), 4), figure(hot, 4)
 
 
-def solve_hot(rows, lookups, distinct, ranks, gamma):
-    """Size of a hot set, looked up evenly, and its share of the lookups, the rest being uniform, for the same two."""
-    even = Zipf(rows, 0)
-    def hot_rows(tail):
-        return gamma * distinct - even.distinct(tail * ranks)
-    def found(tail):
-        size = hot_rows(tail)
-        return -size * math.expm1(-(lookups - tail) / size) + even.distinct(tail) - distinct
-    tail = solve(found, 1, (gamma * distinct - distinct) / ranks, 0)
-    return figure(1 - tail / lookups, 5), round(hot_rows(tail))
-
-
-def solve_densifying(rows, coalesced, ranks, gamma):
-    """Lookups and exponent that give so many distinct rows on a rank and so many times as many on `ranks`."""
-    def lookups(s):
-        law = Zipf(rows, s)
-        return math.exp(solve(lambda n: law.distinct(math.exp(n)), math.log(coalesced / 2), math.log(coalesced * 1e6), coalesced))
-    s = solve(lambda s: Zipf(rows, s).gamma(lookups(s), ranks), 0.0, 2.0, gamma)
-    s = figure(s, 4)
-    return round(lookups(s)), s
-
-
 # --- layers ---------------------------------------------------------------------------------------------------------------
 
 def lstm(inputs, hidden, directions=1):
@@ -226,11 +206,13 @@ def counts(lookups, coalesced, prior, source, overlap="random"):
     return "counts", {"lookups": lookups, "coalesced": coalesced, "prior": prior, "overlap": overlap}, source
 
 
-def synth(lookups, zipf, source, hot=0, hot_rows=0, seed=1):
-    value = {"lookups": lookups, "zipf": zipf, "ids": "popularity", "seed": seed}
-    if hot:
-        value.update(hot=hot, hot_rows=hot_rows)
-    return "synth", value, source
+def like(statistics, source, lookups=None, seed=1):
+    """Lookups with these statistics; `lookups`: that many."""
+    skewed = any(name.startswith("skewness") for name in statistics)
+    return "synth", {**({"lookups": lookups} if lookups else {}), "like": statistics, **({} if skewed else {"ids": "popularity"}), "seed": seed}, source
+
+
+FIRST_OF_8 = 4.8  # 60% of the non-zeros of all six models are in the first of eight parts, and more (ZEN C3)
 
 
 # --- EmbRace (ICPP 2022) --------------------------------------------------------------------------------------------------
@@ -375,15 +357,14 @@ def embrace_bert(gpu):
 def zen_lstm():
     w = Workload("zen-lstm", "ZEN's LSTM (one billion words), batch 128 on a V100", "v100", "adagrad")
     w.source["bytes"] = "layers of PyTorch_GBW_LM's network; sum as ZEN Table 1"
-    distinct = round(0.0113 * 793471)
-    lookups = round(math.exp(solve(lambda n: Zipf(793471, 1.0).distinct(math.exp(n)), 7, 14, distinct)))
+    statistics = {"density": "1.13%", "skewness@8": FIRST_OF_8, "skewness@128": 70}
     where = "ZEN Table 1: 406M = 2*793471*256 (PyTorch_GBW_LM's vocabulary and width)"
-    feed = f"estimated: Zipf's law with exponent 1 (its sampled softmax draws so); {lookups} lookups give Table 1's density of 1.13% (fitted), in both tables alike"
-    w.embedding("input-embedding", 793471, 256, synth(lookups, 1, feed), where, 2560)
+    feed = "estimated: the simplest law with density 1.13% (Table 1), over 60% in the first of 8 parts (C3) and skewness over 70 of 128 (Fig. 3b), in both tables alike"
+    w.embedding("input-embedding", 793471, 256, like(statistics, feed), where, 2560)
     w.dense("lstm", lstm(256, 2048), "LSTM 256 -> 2048 (PyTorch_GBW_LM, one layer)", 2560, ["input-embedding"], RECURRENT, 20,
             weights="4*2048*256 + 4*2048*2048")
     w.dense("projection", linear(2048, 256), "projection 2048 -> 256", 2560, ["lstm"], RECURRENT)
-    w.embedding("softmax-embedding", 793471, 256, synth(lookups, 1, feed, seed=2), where, 2560)
+    w.embedding("softmax-embedding", 793471, 256, like(statistics, feed, seed=2), where, 2560)
     w.dense("softmax", "793471", "bias of the sampled softmax", 2560, ["projection", "softmax-embedding"], RECURRENT, weights="8192*256")
     w.tokens = (2560, "128 sentences (ZEN §5.1) of 20 words (estimated: PyTorch_GBW_LM)")
     w.iterations = (4, "estimated: enough for means, few enough for a laptop")
@@ -397,10 +378,10 @@ def zen_deepfm():
     w.source["bytes"] = "estimated: three layers of the width that gives ZEN Table 1's 68M"
     rows, width, units = 835938, 256, 3846
     lookups = 39 * 1024
-    hot, hot_rows = solve_hot(rows, lookups, 0.028 * rows, 8, 5.2 / 2.8)
+    statistics = {"density": "2.8%", "gamma@8": 1.857, "skewness@8": FIRST_OF_8}
     where = "ZEN Table 1: 214M; width 256 estimated (26 fields of 1024 samples fill 2.8% of 214M only if rows are wide), rows follow"
-    w.embedding("embedding", rows, width, synth(lookups, 0, f"estimated: 1024 samples (§5.1) of 39 fields (Criteo); {hot:.1%} of the lookups to "
-                f"{hot_rows} hot rows give density 2.80% (Table 1) and 5.2% after 8 GPUs (§5.3): fitted; no exponent of Zipf's law does", hot, hot_rows),
+    w.embedding("embedding", rows, width, like(statistics, "estimated: 1024 samples (§5.1) of 39 fields (Criteo), the simplest law with density 2.80% (Table 1), 5.2% after 8 GPUs "
+                "(§5.3) and over 60% in the first of 8 parts (C3)", lookups),
                 where, lookups)
     after = w.dense("hidden-1", linear(39 * 256, units), f"39 fields of 256 -> {units} (estimated: units solved for Table 1's 68M)", 1024, ["embedding"])
     after = w.dense("hidden-2", linear(units, units), f"{units} -> {units}", 1024, after)
@@ -418,14 +399,14 @@ def zen_nmt():
     w.source["bytes"] = "estimated: two and two LSTM layers and attention of the width that gives ZEN Table 1's 31M"
     rows, hidden, words = 54688, 930, 23
     # 36% below AllReduce on 128 GPUs: density + density of 128 = 0.64 (§2.4), so gamma(128) = (0.64 - 0.0247)/0.0247
-    lookups, s = solve_densifying(rows, 0.0247 * rows, 128, (0.64 - 0.0247) / 0.0247)
+    statistics = {"density": "2.47%", "gamma@128": 24.9, "skewness@8": FIRST_OF_8}
     where = "ZEN Table 1: 112M = 2*54688*1024 (width 1024 estimated, rows follow)"
-    text = (f"estimated: {lookups} lookups with exponent {s} give density 2.47% (Table 1) and gamma(128) = 24.9 (36% below AllReduce, §2.4): fitted")
+    text = "estimated: the simplest law with density 2.47% (Table 1), gamma(128) = 24.9 (36% below AllReduce, §2.4) and over 60% in the first of 8 parts (C3)"
     positions = 64 * words
-    w.embedding("encoder-embedding", rows, 1024, synth(lookups, s, text), where, positions)
+    w.embedding("encoder-embedding", rows, 1024, like(statistics, text), where, positions)
     after = w.dense("encoder-1", lstm(1024, hidden), f"LSTM 1024 -> {hidden} (estimated: width solved for Table 1's 31M)", positions, ["encoder-embedding"], RECURRENT, words)
     after = w.dense("encoder-2", lstm(hidden, hidden), f"LSTM {hidden} -> {hidden}", positions, after, RECURRENT, words)
-    w.embedding("decoder-embedding", rows, 1024, synth(lookups, s, text, seed=2), where, positions)
+    w.embedding("decoder-embedding", rows, 1024, like(statistics, text, seed=2), where, positions)
     after = w.dense("decoder-1", lstm(1024, hidden), f"LSTM 1024 -> {hidden}", positions, [*after, "decoder-embedding"], RECURRENT, words)
     after = w.dense("decoder-2", lstm(hidden, hidden), f"LSTM {hidden} -> {hidden}", positions, after, RECURRENT, words)
     w.dense("attention", f"3*{hidden}*{hidden}", "general attention (Luong)", positions, after)
@@ -480,10 +461,8 @@ def s2_lstm():
     w = Workload("s2-lstm", "S2's LSTM (WikiText-2), batch 16 on an RTX 3090", "rtx3090", "sgd")
     w.source["bytes"] = "estimated: three layers of pytorch/examples' word_language_model; sum as S2 Table 1"
     rows, lookups = 28869, 16 * 35
-    distinct = round(0.009 * rows)
-    s = figure(solve(lambda s: Zipf(rows, s).distinct(lookups), 0.0, 2.0, distinct), 4)
-    w.embedding("embedding", rows, 650, synth(lookups, s, f"estimated: batch 16 (S2 appendix Table 2) of 35 words (pytorch/examples); exponent {s} gives "
-                f"Table 1's sparsity of 99.1%, {distinct} rows (fitted)"),
+    w.embedding("embedding", rows, 650, like({"density": "0.9%"}, "estimated: batch 16 (S2 appendix Table 2) of 35 words (pytorch/examples), the simplest "
+                "law with Table 1's sparsity of 99.1%", lookups),
                 "S2 Table 1: 75 MB = 28869*650*4 (estimated: WikiText-2's vocabulary, pytorch/examples' widest but one)", lookups)
     after = ["embedding"]
     for layer in range(1, 4):
@@ -500,9 +479,10 @@ def s2_gnmt(layers):
     total, printed = 2 * layers, {4: 195, 8: 245}[layers]
     w = Workload(f"s2-gnmt-{total}", f"S2's GNMT-{total} (WMT-16), batch 64 on an RTX 3090", "rtx3090", "adam")
     lookups, coalesced, prior = table3_rows("gnmt-8", 4096, 2)
-    s, hot = solve_padded(32320, lookups, coalesced, prior, GATHERED)
-    text = (f"estimated: sparsity 95.17% (S2 Table 1) is EmbRace's 12.2 of 252.5 MB, so its lookups (26.0 MB) and law: exponent {s}, {hot:.1%} padding (fitted to EmbRace Table 3)")
-    feeds = [synth(lookups, s, text, hot, 1, seed) for seed in (1, 2)]
+    statistics = {"density": "4.83%", "coalescing": figure(lookups / coalesced, 4), f"repeat@{GATHERED}": figure(prior / coalesced, 4)}
+    text = (f"estimated: sparsity 95.17% (S2 Table 1) is EmbRace's 12.2 of 252.5 MB, so the simplest law with its lookups (26.0 MB) and prior rows "
+            f"(5.8 MB, of {GATHERED} ranks) too (EmbRace Table 3)")
+    feeds = [like(statistics, text, seed=seed) for seed in (1, 2)]
     gnmt(w, hidden, layers, 32320, 1024, feeds, "S2 Table 1: 265 MB = 2*32320*1024*4 (as EmbRace's)", 64, 26)
     w.source["bytes"] = f"estimated: layers of GNMT with the width ({hidden}) that gives S2 Table 1's {printed} MB; MLPerf's 1024 gives 510 MB for GNMT-8"
     w.tokens = (round(0.8 * 2 * 64 * 26), "estimated: 80% of 2*26 positions in 64 sentences (S2 appendix Table 2) are words")
@@ -729,17 +709,9 @@ def zen_blocks_figure():
 
 
 # What the largest 5% of a bucket look like (ZEN prints three things): 60% of them in the first of eight parts (C3), more than
-# 30% of 256-element blocks touched (§3.3), 5% in all. Runs of 24 elements, an eighth of them hot, give 60%, 31% and 5%.
-RUN, HOT_PART = 24, 8
-DENSITY, HOT_SHARE = 0.05, 0.6
-
-
-def selected_runs(rows):
-    cold = DENSITY * (1 - HOT_SHARE) / (1 - 1 / HOT_PART)
-    hot = 1 - (1 - DENSITY * HOT_SHARE * HOT_PART) / (1 - cold)
-    lookups_cold, lookups_hot = -math.log1p(-cold) * rows, -math.log1p(-hot) * rows / HOT_PART
-    total = round(lookups_cold + lookups_hot)
-    return {"lookups": total, "zipf": 0, "ids": "popularity", "hot": figure(lookups_hot / (lookups_cold + lookups_hot), 5), "hot_rows": rows // HOT_PART}
+# 30% of 256-element blocks touched (§3.3), 5% in all. Runs of 22 elements give about 32% of blocks.
+RUN = 22
+SELECTED = {"density": "5%", "skewness@8": FIRST_OF_8}
 
 
 def bucketed(workload, by):
@@ -751,7 +723,7 @@ def bucketed(workload, by):
         number += 1
         rows = round(fused / 4 / RUN / by)
         modules.insert(0, {"name": f"bucket-{number}", "kind": "embedding", "rows": rows, "row_width": RUN,
-                           "synth": {**selected_runs(rows), "seed": number}})
+                           "synth": {"like": SELECTED, "seed": number}})
         fused = 0
 
     for module in reversed(document["modules"]):
@@ -767,14 +739,14 @@ def bucketed(workload, by):
             "source": {"forward_s": f"estimated: as {why}", "backward_s": f"estimated: as {why}", "tokens": f"as {why}",
                        "rows": f"{why} in buckets of 128 MB (ZEN §4), runs of {RUN} elements, {SHARES[by]} of them",
                        "row_width": "estimated: the length of runs, with synth",
-                       "synth": "estimated: runs and a hot eighth that give 5% (ZEN §5.1), 60% of them in the first of eight parts (ZEN C3) and 31% of "
-                                "256-element blocks (ZEN §3.3: more than 30%): fitted; ranks draw independently",
+                       "synth": "estimated: runs by the simplest law with 5% (ZEN §5.1), 60% of them in the first of eight parts (ZEN C3); about 32% of "
+                                "256-element blocks (ZEN §3.3: more than 30%); ranks draw independently",
                        "iterations": "estimated: every iteration alike"}}
 
 
 TOP_NOTES = (
     "A rank is one of the 8 GPUs of a machine, with an eighth of its network (tensor parallel 8).",
-    "A bucket is a table whose rows are runs of 24 elements, because top-k's entries cluster (ZEN C3, §3.3): zen-fig13-select and zen-fig14-select draw single entries instead, and there OmniReduce has nothing to leave out.",
+    "A bucket is a table whose rows are runs of 22 elements, because top-k's entries cluster (ZEN C3, §3.3): zen-fig13-select and zen-fig14-select draw single entries instead, and there OmniReduce has nothing to leave out.",
 )
 
 

@@ -57,6 +57,7 @@ static double said_at(const struct open_input *open, const cJSON *set, const cJS
   const cJSON *said = ss_json_get(set, open->path);
   double value;
   char parent[SS_CLAIM_PATH];
+  if (strncmp(open->path, "trace.synth.", 12) == 0 && ss_field_at(asked, "trace.synth.like")) return NAN;
   if (!said) said = ss_field_at(asked, open->path);
   if (cJSON_IsNumber(said)) return said->valuedouble;
   if (cJSON_IsString(said)) return ss_units_parse(said->valuestring, SS_RATIO, &value, NULL) ? value : NAN;

@@ -68,7 +68,7 @@ void ss_scale_workload(const struct ss_scale *scale, struct ss_workload *workloa
     if (m->feed.kind == SS_FEED_COUNTS) scale_counts(scale, m);
     if (m->feed.kind == SS_FEED_SYNTH && rows != 1)
       m->feed.synth.lookups = scaled(m->feed.synth.lookups, rows, UINT64_MAX);
-    if (m->feed.kind == SS_FEED_SYNTH && skew != 1) scale_law(skew, &m->feed.synth);
+    if (m->feed.kind == SS_FEED_SYNTH && !m->feed.fitted && skew != 1) scale_law(skew, &m->feed.synth);
   }
 }
 

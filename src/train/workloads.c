@@ -89,6 +89,7 @@ static bool read_synth(struct ss_node node, struct ss_module *m, enum ss_dtype d
   struct ss_node needed;
   ss_synth_defaults(s);
   m->feed.kind = SS_FEED_SYNTH;
+  m->feed.fitted = ss_node_present(ss_node_get(node, "like"));
   s->tensor = m->name;
   s->rows = m->rows;
   s->row_width = m->row_width;

@@ -21,6 +21,7 @@ struct ss_feed {
   const char *const *tensor; /* [tensors] names; several: both sides of a shared table */
   size_t tensors;
   struct ss_synth synth; /* without iterations and ranks */
+  bool fitted;           /* its law was solved for statistics */
   uint64_t lookups, coalesced, prior;
   enum ss_overlap overlap;
 };

@@ -291,9 +291,20 @@ static int residuals(const gsl_vector *x, void *context, gsl_vector *out) {
   return GSL_SUCCESS;
 }
 
-/* The largest weighted residual. */
+static double asked(const struct ss_like *like, enum ss_statistic of, double otherwise) {
+  for (size_t i = 0; i < like->count; i++)
+    if (like->statistic[i].of == of) return like->statistic[i].asked;
+  return otherwise;
+}
+
+/* The largest weighted residual. Nobody looks a row up hundreds of times who does not say so. */
 static double misfit(const struct fit *f, const struct law *law) {
+  enum { COALESCING_MOST = 100 };
   double reached[SS_LIKE_MOST], most = 0;
+  const double density = asked(f->like, SS_LIKE_DENSITY, 0);
+  if (f->free & 1u << LOOKUPS && density > 0 && asked(f->like, SS_LIKE_COALESCING, 0) == 0 &&
+      law->lookups > COALESCING_MOST * density * f->table->rows)
+    return INFINITY;
   expect(f->like, f->table, law, reached);
   for (size_t i = 0; i < f->like->count; i++)
     most = fmax(most, f->weight[i] * fabs(log(reached[i] / f->like->statistic[i].asked)));
@@ -322,12 +333,6 @@ static bool descend(const struct fit *f, struct law *law) {
   return ok;
 }
 
-static double asked(const struct ss_like *like, enum ss_statistic of, double otherwise) {
-  for (size_t i = 0; i < like->count; i++)
-    if (like->statistic[i].of == of) return like->statistic[i].asked;
-  return otherwise;
-}
-
 /* Where a family's search begins, one time and another. */
 static struct law begin(const struct fit *f, const struct family *family, size_t start, bool hold) {
   static const double zipf[STARTS] = {1, 0.6, 1.4}, hot[STARTS] = {0.3, 0.6, 0.9}, size[STARTS] = {0.3, 1, 3};
@@ -354,7 +359,7 @@ static bool search(struct fit *f, bool hold, bool skewed, struct law *best, doub
       struct law law = f->law = begin(f, &families[i], start, hold);
       if (f->free && !descend(f, &law)) return false;
       const double found = misfit(f, &law);
-      if (found < *off) *best = law;
+      if (found < *off || !isfinite(*off)) *best = law;
       *off = fmin(*off, found);
       f->law.lookups = lookups;
       if (*off <= near) return true;
