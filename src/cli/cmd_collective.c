@@ -335,6 +335,7 @@ static void tell_beyond(const struct arguments *a, const struct ss_cluster *clus
   double largest = a->least;
   while (2 * largest <= a->most) largest *= 2;
   ss_cluster_tell_nodes(cluster, ss_cluster_nodes(cluster, a->ranks), notice);
+  ss_cluster_tell_one_node(cluster, a->ranks, notice);
   ss_cluster_tell_bytes(cluster, (uint64_t)a->least, notice);
   ss_cluster_tell_bytes(cluster, (uint64_t)largest, notice);
 }

@@ -107,7 +107,8 @@ const struct ss_command ss_command_plan = {
     .usage = "usage: sparsync plan [SCENARIO.json] [OPTION...]\n\n"
              "Simulates every candidate on the scenario's trace and cluster, and prints for each tensor the "
              "cheapest, with its margin to the next. Candidates are the scenario's schemes; without any, all that "
-             "can run there, with each of their algorithms and formats, and on nodes of several GPUs also behind a "
+             "can run there, with each of their algorithms and formats (and teams, powers of two), and on nodes of "
+             "several GPUs also behind a "
              "hierarchy. Its \"expect\" is not read. All are simulated twice, with the cluster's window and with the "
              "other (all, or 1): where another would then be the cheapest, a warning says so.\n",
     .examples = "  sparsync plan --trace traces/bible-kjv-16.safetensors --cluster p3.16xlarge-25g\n"

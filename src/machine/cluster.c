@@ -28,6 +28,15 @@ void ss_cluster_tell_bytes(const struct ss_cluster *cluster, uint64_t bytes, con
   ss_notice_tell(notice, text);
 }
 
+void ss_cluster_tell_one_node(const struct ss_cluster *cluster, uint32_t ranks, const struct ss_notice *notice) {
+  char text[sizeof cluster->name + 120];
+  if (ranks < 2 || ranks > cluster->gpus_per_node || !cluster->has_intra) return;
+  snprintf(text, sizeof text,
+           "%u ranks are one node of %s: the network between nodes is not used (more --ranks use it)", ranks,
+           cluster->name);
+  ss_notice_tell(notice, text);
+}
+
 void ss_cluster_even(struct ss_cluster *cluster, const struct ss_notice *notice) {
   char text[sizeof cluster->name + 100];
   if (cluster->jitter.draws == 0) return;

@@ -89,7 +89,10 @@ void ss_cluster_tell(const struct ss_cluster *cluster, const struct ss_notice *n
 /* Tells where so many nodes are more, or fewer, than its accuracy says were measured: "fitted on 2 to 8 nodes; 128
  * asked". A single node is not: no message leaves it. */
 void ss_cluster_tell_nodes(const struct ss_cluster *cluster, uint32_t nodes, const struct ss_notice *notice);
-/* The same of the bytes of a collective. */
+/* Tells where all ranks are in one node of several that has links of its own: bandwidth and latency between nodes
+ * then change nothing, which who asks about a network should know. */
+void ss_cluster_tell_one_node(const struct ss_cluster *cluster, uint32_t ranks, const struct ss_notice *notice);
+/* The same as of nodes, of the bytes of a collective. */
 void ss_cluster_tell_bytes(const struct ss_cluster *cluster, uint64_t bytes, const struct ss_notice *notice);
 
 /* Takes its jitter away, and tells so if it has one: for those who play even links alone. */

@@ -12,7 +12,7 @@
 static const char *const algorithms[] = {"ring", "recursive-doubling", "bruck", "direct", NULL};
 enum { ALGORITHM, SEPARATE, COALESCE, RINGS, OPTIONS };
 static const struct ss_option options[OPTIONS + 1] = {
-    [ALGORITHM] = {"algorithm", SS_OPTION_CHOICE, algorithms, 0, 0, 0, "how the blocks are gathered"},
+    [ALGORITHM] = {"algorithm", SS_OPTION_CHOICE, algorithms, 0, 0, 0, "how the blocks are gathered", "all"},
     [SEPARATE] = {"separate", SS_OPTION_FLAG, NULL, 0, 1, 0, "indices first, then values, each a whole all-gather"},
     [COALESCE] = {"coalesce", SS_OPTION_FLAG, NULL, 0, 1, 1, "sum duplicate lookups before sending"},
     [RINGS] = SS_OPTION_RINGS,

@@ -21,7 +21,7 @@ enum algorithm { RING, RABENSEIFNER, TREE, TREES };
 static const char *const algorithms[] = {"ring", "rabenseifner", "tree", "trees", NULL};
 enum { ALGORITHM, CHUNKS, RINGS, PROTOCOL, OPTIONS };
 static const struct ss_option options[OPTIONS + 1] = {
-    [ALGORITHM] = {"algorithm", SS_OPTION_CHOICE, algorithms, 0, 0, RING, "how the dense tensor is reduced"},
+    [ALGORITHM] = {"algorithm", SS_OPTION_CHOICE, algorithms, 0, 0, RING, "how the dense tensor is reduced", "all"},
     [CHUNKS] =
         {"chunks", SS_OPTION_COUNT, NULL, 1, 1024, 1,
          "messages that each part of the ring travels in, or a tree's share: one is added while the next is on "

@@ -27,7 +27,8 @@ static const struct ss_option options[OPTIONS + 1] = {
                     "charge the ids first, 8 bytes a lookup: by columns or rows a ring all-gather"},
     [PARTITION] =
         {"partition", SS_OPTION_CHOICE, partitions, 0, 0, SS_BY_COLUMNS,
-         "cut the table by columns or by rows; all tables together, whole or as the scenario's \"placement\""},
+         "cut the table by columns or by rows; all tables together, whole or as the scenario's \"placement\"",
+         "table"},
     [POOLING] = {"pooling", SS_OPTION_CHOICE, poolings, 0, 0, NONE,
                  "send vectors of bags, not of rows: where they have a row; padded: of all, zeros too"},
 };

@@ -18,7 +18,7 @@ static const struct ss_option options[OPTIONS + 1] = {
     [SERVERS] = {"servers", SS_OPTION_COUNT, NULL, 1, 1u << 20, 0, "server endpoints (default: as many as nodes)"},
     [PULL] = {"pull", SS_OPTION_CHOICE, pulls, 0, 0, UNION, "what a rank gets back, and how"},
     [COLOCATED] = {"colocated", SS_OPTION_FLAG, NULL, 0, 1, 0,
-                   "the ranks are the servers; own part kept, exchanges pairwise"},
+                   "the ranks are the servers; own part kept, exchanges pairwise", "true"},
     [DENSE] = {"dense", SS_OPTION_FLAG, NULL, 0, 1, 0, "dense parts travel: BytePS's traffic"},
     [COALESCE] = {"coalesce", SS_OPTION_FLAG, NULL, 0, 1, 1, "sum duplicate lookups before pushing"},
 };

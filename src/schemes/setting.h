@@ -18,6 +18,10 @@ struct ss_option {
                                  `low` that nobody gave is not told */
   double default_value;       /* index of the choice, 0 or 1, the count, or the number */
   const char *help;
+  /* Values that `plan` tries where nobody names schemes, for options that trade nothing but time: "all", every
+   * choice; a choice, or "true" of a flag, beside the default; "2..", of a count: 2, 4, 8, ... up to the ranks,
+   * beside the default. NULL: none. */
+  const char *tries;
 };
 
 /* The first two options of every scheme that selects the largest elements: "density" of all elements, or "k". */

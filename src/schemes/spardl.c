@@ -28,7 +28,7 @@ static const struct ss_option options[OPTIONS + 1] = {
     [SS_DENSITY] = SS_OPTION_DENSITY,
     [SS_K] = SS_OPTION_K,
     [TEAMS] = {"teams", SS_OPTION_COUNT, NULL, 1, 1u << 20, 1,
-               "groups that reduce apart, then gather (divides the ranks)"},
+               "groups that reduce apart, then gather (divides the ranks)", "2.."},
     [SAG] = {"sag", SS_OPTION_CHOICE, sags, 0, 0, AUTO,
              "Spar-All-Gather: recursive for a power of two of teams, or bruck"},
     [RESIDUALS] = {"residuals", SS_OPTION_CHOICE, modes, 0, 0, GLOBAL, "what ranks keep of what was not applied"},

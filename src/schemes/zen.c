@@ -20,7 +20,7 @@ enum plan { BALANCED, AUTO };
 static const char *const plans[] = {"zen", "auto", NULL};
 enum { FORMAT, BALANCE, REFRESH, SEED, PLAN, OPTIONS };
 static const struct ss_option options[OPTIONS + 1] = {
-    [FORMAT] = {"format", SS_OPTION_CHOICE, formats, 0, 0, SS_PULL_HASH_BITMAP, "how the sums travel"},
+    [FORMAT] = {"format", SS_OPTION_CHOICE, formats, 0, 0, SS_PULL_HASH_BITMAP, "how the sums travel", "all"},
     [BALANCE] = {"balance", SS_OPTION_CHOICE, balances, 0, 0, SS_BALANCE_HASH, "who owns a row"},
     [REFRESH] = {"refresh", SS_OPTION_COUNT, NULL, 1, 1u << 30, 1000, "iterations that sorted boundaries last"},
     [SEED] = {"seed", SS_OPTION_COUNT, NULL, 0, UINT64_C(1) << 53, 1, "of the hash"},

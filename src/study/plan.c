@@ -8,52 +8,85 @@
 
 /* "zen" with "coo" behind "shard": {"name": "zen", "label": "zen coo, shard", "hierarchy": "shard"}, for the caller
  * to complete. */
-static cJSON *add_candidate(cJSON *list, const char *name, const char *variant, const char *hierarchy) {
-  char label[96]; /* names are ours, and short */
-  snprintf(label, sizeof label, "%s%s%s%s%s", name, variant ? " " : "", variant ? variant : "", hierarchy ? ", " : "",
-           hierarchy ? hierarchy : "");
-  cJSON *item = ss_json_object(SS_T("name", name), SS_T("label", label));
-  if (hierarchy) cJSON_AddStringToObject(item, "hierarchy", hierarchy);
-  cJSON_AddItemToArray(list, item);
-  return item;
+/* A scheme's candidates are made option by option: of each that says so (struct ss_option), the values that it tries.
+ */
+struct candidates {
+  cJSON *list;
+  const struct ss_scheme *scheme;
+  const char *hierarchy; /* NULL: none */
+};
+
+static bool vary(const struct candidates *c, size_t option, const cJSON *item, const char *label);
+
+/* With the option at that value, and all of the options behind it. `label`: of the candidate so far. */
+static bool vary_at(const struct candidates *c, size_t option, const cJSON *item, const char *label, const char *name,
+                    cJSON *value) {
+  char longer[sizeof((struct ss_setting){0}.label)];
+  cJSON *own = cJSON_Duplicate(item, true);
+  snprintf(longer, sizeof longer, "%.60s %.30s", label, name);
+  bool ok = cJSON_AddItemToObject(own, c->scheme->options[option].name, value);
+  ok = ok && vary(c, option + 1, own, longer);
+  cJSON_Delete(own);
+  return ok;
 }
 
-/* Options whose every choice is worth a try. Others trade something else than time, or are for experiments. */
-static bool worth_trying(const struct ss_option *option) {
-  return option->kind == SS_OPTION_CHOICE &&
-         (strcmp(option->name, "algorithm") == 0 || strcmp(option->name, "format") == 0);
-}
+enum { TRIED_COUNT_MAX = 1024 };
 
-/* Whole tables, all in one exchange: another answer than one for each table. */
-static void add_whole_tables(cJSON *list, const struct ss_scheme *scheme) {
-  for (const struct ss_option *o = scheme->options; o && o->name; o++)
-    for (size_t i = 0; ss_scheme_model_parallel(scheme) && strcmp(o->name, "partition") == 0 && o->choices[i]; i++)
-      if (strcmp(o->choices[i], "table") == 0)
-        cJSON_AddStringToObject(add_candidate(list, scheme->name, "table", NULL), o->name, o->choices[i]);
-}
-
-static void add_scheme(cJSON *list, const struct ss_scheme *scheme, const char *hierarchy) {
-  bool varied = false;
-  for (const struct ss_option *o = scheme->options; o && o->name; o++) {
-    if (!worth_trying(o)) continue;
-    varied = true;
-    for (size_t i = 0; o->choices[i]; i++)
-      cJSON_AddStringToObject(add_candidate(list, scheme->name, o->choices[i], hierarchy), o->name, o->choices[i]);
+static bool vary_count(const struct candidates *c, size_t option, const cJSON *item, const char *label) {
+  const struct ss_option *o = &c->scheme->options[option];
+  char name[64];
+  bool ok = vary(c, option + 1, item, label);
+  for (uint64_t n = 2; ok && n <= TRIED_COUNT_MAX; n *= 2) {
+    if (n < o->low || n > o->high || (double)n == o->default_value) continue;
+    snprintf(name, sizeof name, "%s=%u", o->name, (unsigned)n);
+    ok = vary_at(c, option, item, label, name, cJSON_CreateNumber((double)n));
   }
-  if (!varied || (scheme->tune && !hierarchy)) add_candidate(list, scheme->name, NULL, hierarchy);
-  for (const struct ss_option *o = scheme->options; o && o->name; o++)
-    if (o->kind == SS_OPTION_FLAG && strcmp(o->name, "colocated") == 0)
-      cJSON_AddTrueToObject(add_candidate(list, scheme->name, o->name, hierarchy), o->name);
-  if (!hierarchy) add_whole_tables(list, scheme);
+  return ok;
+}
+
+/* Where "all" are tried, the default is one of them; but a library that chooses by itself does so where nothing is
+ * said. */
+static bool vary_choice(const struct candidates *c, size_t option, const cJSON *item, const char *label) {
+  const struct ss_option *o = &c->scheme->options[option];
+  const bool all = strcmp(o->tries, "all") == 0;
+  bool ok = all || vary(c, option + 1, item, label);
+  for (size_t i = 0; ok && o->choices[i]; i++)
+    if (all || strcmp(o->tries, o->choices[i]) == 0)
+      ok = vary_at(c, option, item, label, o->choices[i], cJSON_CreateString(o->choices[i]));
+  return ok && (!all || !c->scheme->tune || c->hierarchy || vary(c, option + 1, item, label));
+}
+
+/* Appends the item with all that the options from `option` on try. */
+static bool vary(const struct candidates *c, size_t option, const cJSON *item, const char *label) {
+  const struct ss_option *o = c->scheme->options ? &c->scheme->options[option] : NULL;
+  char whole[sizeof((struct ss_setting){0}.label)];
+  if (o && o->name && !o->tries) return vary(c, option + 1, item, label);
+  if (o && o->name && o->kind == SS_OPTION_CHOICE) return vary_choice(c, option, item, label);
+  if (o && o->name && o->kind == SS_OPTION_COUNT) return vary_count(c, option, item, label);
+  if (o && o->name)
+    return vary(c, option + 1, item, label) && vary_at(c, option, item, label, o->name, cJSON_CreateTrue());
+  snprintf(whole, sizeof whole, "%.80s%s%s", label, c->hierarchy ? ", " : "", c->hierarchy ? c->hierarchy : "");
+  cJSON *own = cJSON_Duplicate(item, true);
+  cJSON_AddStringToObject(own, "label", whole);
+  if (c->hierarchy) cJSON_AddStringToObject(own, "hierarchy", c->hierarchy);
+  return cJSON_AddItemToArray(c->list, own);
 }
 
 cJSON *ss_candidates(bool hierarchies) {
   static const char *const in_node[] = {NULL, "shard", "leader"};
   cJSON *list = cJSON_CreateArray();
-  for (size_t h = 0; list && h < (hierarchies ? 3 : 1); h++)
-    for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
-      if (!(*s)->parse) add_scheme(list, *s, in_node[h]);
-  return list;
+  bool ok = list;
+  for (size_t h = 0; ok && h < (hierarchies ? 3 : 1); h++)
+    for (const struct ss_scheme *const *s = ss_schemes(); ok && *s; s++) {
+      if ((*s)->parse) continue;
+      const struct candidates c = {list, *s, in_node[h]};
+      cJSON *item = ss_json_object(SS_T("name", (*s)->name));
+      ok = vary(&c, 0, item, (*s)->name);
+      cJSON_Delete(item);
+    }
+  if (ok) return list;
+  cJSON_Delete(list);
+  return NULL;
 }
 
 /* --- choosing ------------------------------------------------------------------------------------------- */

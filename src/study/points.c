@@ -337,13 +337,23 @@ static bool library_has(const struct ss_setting *setting, struct ss_layout layou
   return layout.nccl && !setting->hierarchy ? !named : named && !ss_setting_says(setting, "algorithm", "trees");
 }
 
+/* Counts that nobody named, as "2.." of struct ss_option, end with the ranks, or the nodes of a hierarchy. */
+static bool counts_fit(const struct ss_setting *setting, struct ss_layout layout) {
+  const struct ss_option *o = setting->scheme->options;
+  for (size_t i = 0; o && o[i].name; i++)
+    if (o[i].kind == SS_OPTION_COUNT && o[i].tries && setting->given[i] &&
+        setting->value[i] > (setting->hierarchy ? layout.nodes : layout.ranks))
+      return false;
+  return true;
+}
+
 /* Can the scheme run here? Asked of schemes that nobody named. */
 static bool applies(const struct ss_setting *setting, const struct cell *p, struct ss_layout layout, bool plan) {
   struct ss_error why;
   const struct ss_scheme *scheme = setting->scheme;
   if (ss_scheme_valued(scheme) && (!has_values(p) || (p->point.selection.selects && !ss_scheme_estimates(scheme))))
     return false;
-  if (!ss_setting_check(setting, layout, &why)) return false;
+  if (!counts_fit(setting, layout) || !ss_setting_check(setting, layout, &why)) return false;
   if (ss_setting_traits(setting, layout).joint && !fit_joint(p)) return false;
   return !plan ||
          (library_has(setting, layout) && (setting->hierarchy == p->defaults.hierarchy || layout.nodes > 1) &&
@@ -567,6 +577,7 @@ static bool add_cell(struct ss_study *s, cJSON *at, struct ss_error *error) {
   for (size_t i = 0; i < count; i++) most = ranks[i] > most ? ranks[i] : most;
   if (!p.certain)
     ss_cluster_tell_nodes(&p.point.cluster, ss_cluster_nodes(&p.point.cluster, most), s->request.notice);
+  ss_cluster_tell_one_node(&p.point.cluster, most, s->request.notice);
   for (size_t i = 0; i < count; i++) {
     struct cell own = p;
     if (p.available && ranks[i] > p.available && !widen(s, &own, ranks[i], error)) return false;

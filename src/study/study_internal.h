@@ -30,7 +30,7 @@ bool ss_device_resolve(struct ss_doc *doc, const char *base, struct ss_error *er
 bool ss_study_add_cell(struct ss_study *scenario, struct cJSON *at, struct ss_error *error) SS_MUST_CHECK;
 
 /* What `plan` chooses from where the scenario names no schemes: a list as a scenario has it, the caller's; NULL when
- * memory is short. Every registered scheme but the families, with each of its algorithms or formats; with
+ * memory is short. Every registered scheme but the families, with what its options try (struct ss_option); with
  * `hierarchies` all of them again behind shards and leaders. Simple ones first, so that they win ties. Whether one
  * can run somewhere is not asked here. */
 struct cJSON *ss_candidates(bool hierarchies);

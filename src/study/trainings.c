@@ -229,6 +229,7 @@ static bool read_ranks(struct ss_train_study *s, const struct ss_request *reques
   }
   const struct ss_cluster *cluster = &t->durations.cluster;
   if (!request->certain) ss_cluster_tell_nodes(cluster, ss_cluster_nodes(cluster, most), request->notice);
+  ss_cluster_tell_one_node(cluster, most, request->notice);
   if (!available || most <= available) return true;
   const struct ss_extrapolation asked = {t->trace, .ranks = most, .from = available, .merge = t->merge};
   if (!s->extrapolate || most > SS_RANKS_MAX / t->merge || ss_trace_widened(t->trace, available, most) == 0)

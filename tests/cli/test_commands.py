@@ -48,6 +48,23 @@ def on_bible(folder, **fields):
 
 
 @test
+def ranks_of_one_node_are_told(folder):
+    """Who asks about a network hears where no message crosses it; not of sweeps that leave the node, nor of clusters without nodes."""
+    def told(*arguments):
+        return [line.split(": warning: ")[1] for line in call(*arguments)[1].splitlines() if "network between nodes" in line]
+
+    nodes = {**FLAT, "name": "nodes", "gpus_per_node": 4, "intra": {"latency": "1us", "bandwidth": "50GB/s"}}
+    many, flat = on_bible(folder, cluster=nodes, ranks=[2, 4, 8], schemes=["allgather"]), write(folder, "flat.json", FLAT)
+    says = ["4 ranks are one node of nodes: the network between nodes is not used (more --ranks use it)"]
+    for command in (("run",), ("plan",), ("run", "--certain")):
+        assert told(*command, many, "--ranks", "2,4") == says, command
+        assert told(*command, many) == told(*command, many, "--cluster", flat) == told(*command, many, "--ranks", 1) == [], command
+    workload = ("train", "--workload", "spardl-vgg-16", "--system", "ddp", "--cluster", write(folder, "nodes.json", nodes))
+    assert told(*workload, "--ranks", 4) == says and told(*workload, "--ranks", 8) == []
+    assert told("collective", "allgather", "--cluster", folder / "nodes.json", "--ranks", 4, "--sizes", "1MiB") == says
+
+
+@test
 def version_and_help(folder):
     assert call("--version")[0].startswith("sparsync 0.")
     out = call("--help")[0]

@@ -200,8 +200,10 @@ def lossy(folder):
     without, with_it = plan(file)[0], plan(file, "--lossy")[0]
     same((without["lossless"], without["energy"]), (True, 1), "lossless by default")
     same((with_it["lossless"], with_it["scheme"] in LOSSY), (False, True), "the cheapest of all")
-    agrees([with_it], points(file, "--set", f"schemes={json.dumps(candidates() + sorted(LOSSY))}"), "lossy")
-    chosen = next(p for p in points(file, "--scheme", with_it["scheme"]))
+    teams = [{"name": "spardl", "teams": n, "label": f"teams {n}"} for n in (2, 4)]
+    agrees([with_it], points(file, "--set", f"schemes={json.dumps(candidates() + sorted(LOSSY) + teams)}"), "lossy")
+    same((with_it["label"], with_it["options"]["teams"]), ("spardl teams=2", 2), "counts that a scheme says are worth a try")
+    chosen = points(file, "--scheme", "spardl:teams=2")[0]
     assert chosen["energy"] is not None and with_it["energy"] == chosen["energy"], (with_it["energy"], chosen["energy"])
     text = call("plan", file, "--lossy")[0]
     assert "LOSSY: " in text and "energy" in text and "--model-parallel" in text and "(--lossy)" not in text, text

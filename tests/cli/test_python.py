@@ -255,6 +255,10 @@ def notices_are_warnings_and_settings_are_taken(_):
         sparsync.cost("allgather", M=1e6, density=0.1, ranks=[4], cluster=jitter)
     told = [str(w.message) for w in heard if issubclass(w.category, sparsync.Notice)]
     assert len(told) == 1, told
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        sparsync.run(SMALL, set={"cluster.gpus_per_node": 4, "cluster.intra": {"latency": 1e-6, "bandwidth": 1e10}}, ranks=2)
+    assert ["are one node of" in str(w.message) for w in heard if w.category is sparsync.Notice] == [True], heard
     points = sparsync.run(SMALL, set={"cluster.bandwidth": "2GB/s"}, ranks=2, threads=1, per_rank=True)
     assert abs(points[0]["time_s"] - 2 * (1e-5 + 131072e-9 / 2)) < 1e-12, points[0]["time_s"]
 

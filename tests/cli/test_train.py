@@ -982,6 +982,23 @@ def long_runs_of_channels_leave_out_what_repeats(folder):
 
 
 @test
+def a_lossy_winner_is_said_to_be_lossy_and_who_is_not(folder):
+    """The sentence names the fastest of the lossless systems beside it, as the table has it."""
+    module = {"name": "d", "kind": "dense", "bytes": 4_000_000, "forward_s": 0.001, "backward_s": 0.001}
+    scenario = {"workload": {"name": "w", "modules": [module]}, "cluster": FLAT, "ranks": [4], "certain": True,
+                "systems": ["spardl", "horovod-allreduce", "ddp"]}
+    words = train(folder, scenario).stdout.split("\n\n")[1]
+    best, *others = sorted(results(folder, scenario), key=lambda p: p["iteration_s"])
+    first = others[0]
+    assert best["system"] == "spardl", "the test shows nothing"
+    assert f". spardl is lossy: it leaves out or estimates a part of the gradient; the fastest lossless system is {first['system']}, " in words, words
+    lossless = train(folder, {**scenario, "systems": ["horovod-allreduce", "ddp"]}).stdout
+    assert "lossy" not in lossless and "lossless" not in lossless, lossless
+    alone = train(folder, {**scenario, "systems": ["spardl"]}).stdout
+    assert "a part of the gradient. Of an iteration" in alone, alone
+
+
+@test
 def wrong_input_is_refused_in_words(folder):
     for scenario, message in WRONG:
         done = train(folder, scenario, status=0 if message is None else 2)
