@@ -8,10 +8,10 @@ if (ranges) {
        for [i=1:n] data index (i - 1) using 1:3:(0):($4 - $3) with vectors nohead linecolor rgb '#333333' linewidth 1.2 notitle, \
        for [i=1:printed*n] data index (n + i - 1) using 1:2 with points pointtype 7 pointsize 1.4 linecolor rgb '#ffffff' notitle, \
        for [i=1:printed*n] data index (n + i - 1) using 1:2 with points pointtype 6 pointsize 1 linewidth 1.5 \
-         linecolor rgb colour[1 + (style[i] - 1) % 16] notitle @hollow
+         linecolor rgb ink[i] notitle @hollow
 } else {
   plot for [i=1:n] data index (i - 1) using 1:2:6 with boxes linestyle style[i] title name[i], \
        for [i=1:printed*n] data index (n + i - 1) using 1:2 with points pointtype 7 pointsize 1.4 linecolor rgb '#ffffff' notitle, \
        for [i=1:printed*n] data index (n + i - 1) using 1:2 with points pointtype 6 pointsize 1 linewidth 1.5 \
-         linecolor rgb colour[1 + (style[i] - 1) % 16] notitle @hollow
+         linecolor rgb ink[i] notitle @hollow
 }

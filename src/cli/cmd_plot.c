@@ -12,7 +12,9 @@ struct arguments {
   struct ss_call call;
   const char *what, *data, *title;
   struct ss_plot_options results; /* its kind and file are put in when they are known */
-  unsigned kind, width;           /* indices of the choices; those that end them: not said */
+  const char **style;             /* [styles] "LABEL=STYLE" */
+  size_t styles;
+  unsigned kind, width; /* indices of the choices; those that end them: not said */
 };
 
 enum { ROUNDS = 6 };
@@ -67,9 +69,20 @@ static bool draw(const struct arguments *a, struct ss_plot *plot, struct ss_erro
   return ss_picture_write(&picture, a->call.output, error);
 }
 
+/* "LABEL=STYLE", of which the label may have such signs. */
+static bool add_style(const char *text, struct ss_plot *plot, struct ss_error *error) {
+  const char *equals = strrchr(text, '=');
+  if (!equals || equals == text)
+    return ss_fail(error, SS_BAD_INPUT, "%s: expected LABEL=STYLE (say ours=#cc3311,dashed)", text);
+  SS_AUTO_FREE char *label = strndup(text, (size_t)(equals - text));
+  return label ? ss_plot_set_style(plot, label, equals + 1, error) : ss_fail_memory(error, "reading options");
+}
+
 static bool adorn(const struct arguments *a, struct ss_plot *plot, struct ss_error *error) {
   if (a->width < WIDTHS) plot->wide = a->width == 1;
   if (a->title) plot->title = ss_plot_text(plot, a->title);
+  for (size_t i = 0; i < a->styles; i++)
+    if (!add_style(a->style[i], plot, error)) return ss_fail_prefix(error, "--style");
   return !a->title || plot->title ? true : ss_fail_memory(error, "drawing");
 }
 
@@ -143,12 +156,15 @@ static bool run(struct ss_call *call, struct ss_error *error) {
 static const struct ss_option_spec options[] = {
     {"", TEXT(what), .value = "figure"},
     {"-o", SS_TEXT(struct ss_call, output), .value = "FILE",
-     .help = "the ending says how: .svg, .pdf or .png; without it SVG goes to standard output"},
+     .help =
+         "the ending says how: .svg, .pdf, .png, or .tex (PGF, for papers); without it SVG goes to standard output"},
     {"--data", TEXT(data), .value = "FILE",
      .help = "write the table that is drawn, in base units: with tabs if the name ends in .tsv, else CSV; to "
              "standard output if it is -. Without -o, only the table"},
     {"--width", SS_CHOICE(struct arguments, width, widths),
      .help = "3.3 inches, panels one below the other; or 7, panels side by side"},
+    {"--style", SS_TEXTS(struct arguments, style, styles), .value = "LABEL=STYLE",
+     .help = "how the series of that name is drawn: a colour, a dash, or both (ours=#cc3311,dashed); repeatable"},
     {"--title", TEXT(title), .value = "TEXT", .help = "above the figure"},
     {"", SS_HEADING, .help = "of RESULTS:"},
     {"--kind", SS_CHOICE(struct arguments, kind, kinds),
@@ -177,7 +193,7 @@ static const struct ss_option_spec options[] = {
     SS_OPTION_SET("change any field of the scenario (repeatable)"),
     {"", SS_HEADING, .help = "of all:"},
     {"--format", SS_REFUSED,
-     .help = "the ending of -o FILE says it: .svg, .pdf or .png (--data FILE writes the table)"},
+     .help = "the ending of -o FILE says it: .svg, .pdf, .png or .tex (--data FILE writes the table)"},
     SS_OPTION_QUIET,
     SS_OPTION_MEMORY,
     {.name = NULL}};
@@ -185,8 +201,8 @@ static const struct ss_option_spec options[] = {
 const struct ss_command ss_command_plot = {
     .name = "plot",
     .summary = "the papers' figures, and pictures of results",
-    .usage = "usage: sparsync plot FIGURE|RESULTS.json [-o FILE.svg|pdf|png] [OPTION...]\n"
-             "       sparsync plot SCENARIO --kind rounds [-o FILE.svg|pdf|png] [OPTION...]\n\n"
+    .usage = "usage: sparsync plot FIGURE|RESULTS.json [-o FILE.svg|pdf|png|tex] [OPTION...]\n"
+             "       sparsync plot SCENARIO --kind rounds [-o FILE.svg|pdf|png|tex] [OPTION...]\n\n"
              "Draws with gnuplot. FIGURE is a name that `sparsync list figures` shows, or a file like those of "
              "scenarios/figures: what it needs is computed now. RESULTS is the JSON that run, cost, plan or trace "
              "stats print. Of a SCENARIO with few ranks, --kind rounds draws a panel for each run: lanes of ranks, "

@@ -76,6 +76,7 @@ static const struct ss_field_spec figure_fields[] = {
     {"differs", "from what is printed", SS_IS_TEXT},
     {"note", "below it", SS_IS_TEXT},
     {"wide", NULL, SS_IS_FLAG, SS_STORED(struct ss_plot, wide)},
+    {"style", "of series by their names: a colour, a dash, or both (\"#cc3311,dashed\")", SS_IS_OBJECT(&names_spec)},
     {"estimated", "what no source says", SS_IS_LIST(&ss_name_field, 0, 0)},
     {"inputs", NULL, SS_IS_OBJECT(&ss_inputs_fields)},
     {"let", NULL, SS_IS_OBJECT(&ss_picks_fields)},
@@ -368,6 +369,15 @@ static bool read_panels(struct ss_node root, struct asking *asking, double *busy
   return ok;
 }
 
+static bool read_styles(struct ss_node styles, struct ss_plot *plot, struct ss_error *error) {
+  const char *text;
+  for (struct ss_node at = ss_node_first(styles); ss_node_present(at); at = ss_node_next(at))
+    if (!ss_node_text(at, &text, error)) return false;
+    else if (!ss_plot_set_style(plot, ss_node_key(at), text, error))
+      return ss_fail_prefix(error, "%s", ss_doc_name(styles.doc));
+  return true;
+}
+
 static bool read_figure(struct ss_node root, struct asking *asking, const struct ss_notice *notice,
                         struct ss_plot *plot, struct ss_error *error) {
   double busy = 0;
@@ -376,8 +386,9 @@ static bool read_figure(struct ss_node root, struct asking *asking, const struct
     return false;
   asking->inputs = ss_node_get(root, "inputs");
   asking->query = ss_query_new(0, notice);
-  const bool ok =
-      (asking->query || ss_fail_memory(error, "computing a figure")) && read_panels(root, asking, &busy, plot, error);
+  const bool ok = (asking->query || ss_fail_memory(error, "computing a figure")) &&
+                  read_panels(root, asking, &busy, plot, error) &&
+                  read_styles(ss_node_get(root, "style"), plot, error);
   ss_picked_free(&asking->let);
   ss_query_free(asking->query);
   return ok && tell_busy(busy, notice, plot, error);

@@ -21,6 +21,49 @@ const char *ss_plot_text(struct ss_plot *plot, const char *text) {
   return copy ? memcpy(copy, text, size) : NULL;
 }
 
+/* "dashed" as gnuplot's dash types are numbered. */
+static const char *const dashes[] = {"solid", "dashed", "dotted", "dash-dotted", "dash-dot-dotted", NULL};
+
+static bool read_style(const char *word, struct ss_plot_style *out, struct ss_error *error) {
+  if (word[0] == '#' && strlen(word) == 7 && strspn(word + 1, "0123456789abcdefABCDEF") == 6 && !out->colour[0]) {
+    snprintf(out->colour, sizeof out->colour, "%s", word);
+    return true;
+  }
+  for (int i = 0; dashes[i]; i++)
+    if (strcmp(word, dashes[i]) == 0 && !out->dash) {
+      out->dash = i + 1;
+      return true;
+    }
+  return ss_fail(error, SS_BAD_INPUT,
+                 "style of %.100s: \"%.40s\" is not a colour (say #cc3311) or solid, dashed, dotted, dash-dotted or "
+                 "dash-dot-dotted, each once",
+                 out->label, word);
+}
+
+static bool has_series(const struct ss_plot *plot, const char *label) {
+  for (size_t p = 0; p < plot->panels; p++)
+    for (size_t i = 0; i < plot->panel[p].rows; i++)
+      if (strcmp(plot->panel[p].row[i].series, label) == 0) return true;
+  return false;
+}
+
+bool ss_plot_set_style(struct ss_plot *plot, const char *label, const char *style, struct ss_error *error) {
+  struct ss_plot_style own = {.label = ss_plot_text(plot, label)};
+  char copy[64], *rest = copy;
+  if (!own.label) return ss_fail_memory(error, "drawing");
+  if (!has_series(plot, label)) return ss_fail(error, SS_BAD_INPUT, "style: no series is called \"%.100s\"", label);
+  for (size_t i = 0; i < plot->styles; i++)
+    if (strcmp(plot->style[i].label, label) == 0)
+      return ss_fail(error, SS_BAD_INPUT, "style of %.100s: given twice", label);
+  if (plot->styles == SS_PLOT_SERIES_MAX)
+    return ss_fail(error, SS_BAD_INPUT, "more than %d styles", SS_PLOT_SERIES_MAX);
+  snprintf(copy, sizeof copy, "%s", style);
+  for (char *word; (word = strsep(&rest, ","));)
+    if (!read_style(word, &own, error)) return false;
+  plot->style[plot->styles++] = own;
+  return true;
+}
+
 bool ss_plot_add(struct ss_plot_panel *panel, const struct ss_plot_row *row, struct ss_error *error) {
   if (panel->rows == SS_PLOT_ROWS_MAX)
     return ss_fail(error, SS_BAD_INPUT, "more than %d points to draw (say which with --where)", SS_PLOT_ROWS_MAX);
@@ -112,6 +155,12 @@ static bool fail_gnuplot(int messages, struct ss_error *error) {
   SS_AUTO_FREE char *text = contents(messages, &size, NULL);
   for (char *c = text; c && *c; c++)
     if (*c == '\n') *c = ' ';
+  if (text && strstr(text, "unknown or ambiguous terminal"))
+    return ss_fail(
+        error, SS_MACHINE,
+        "this gnuplot cannot draw that format (Debian, Ubuntu: apt-get install gnuplot-nox; .svg it always "
+        "can): %.300s",
+        text);
   return ss_fail(error, SS_MACHINE, "gnuplot failed: %.600s", text && *text ? text : "without a message");
 }
 
@@ -166,12 +215,12 @@ bool ss_picture_write(struct ss_picture_bytes *picture, const char *path, struct
 }
 
 bool ss_picture_of(const char *path, enum ss_picture *out, struct ss_error *error) {
-  static const char *const endings[] = {".svg", ".pdf", ".png"};
+  static const char *const endings[] = {".svg", ".pdf", ".png", ".tex"};
   const char *dot = strrchr(path, '.');
-  for (int i = 0; dot && i < 3; i++)
+  for (int i = 0; dot && i < 4; i++)
     if (strcmp(dot, endings[i]) == 0) {
       *out = (enum ss_picture)i;
       return true;
     }
-  return ss_fail(error, SS_BAD_INPUT, "%s: does not end in .svg, .pdf or .png", path);
+  return ss_fail(error, SS_BAD_INPUT, "%s: does not end in .svg, .pdf, .png or .tex", path);
 }

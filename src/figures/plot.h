@@ -18,7 +18,7 @@ enum ss_plot_kind {
                   */
 };
 enum ss_plot_scale { SS_SCALE_LINEAR, SS_SCALE_LOG, SS_SCALE_LOG2 };
-enum ss_picture { SS_PICTURE_SVG, SS_PICTURE_PDF, SS_PICTURE_PNG };
+enum ss_picture { SS_PICTURE_SVG, SS_PICTURE_PDF, SS_PICTURE_PNG, SS_PICTURE_TEX };
 
 enum { SS_PLOT_PANELS = 6, SS_PLOT_ROWS_MAX = 20000, SS_PLOT_SERIES_MAX = 64 };
 
@@ -47,12 +47,21 @@ struct ss_plot_panel {
   size_t lanes;
 };
 
+/* How a label is drawn wherever it is a series; empty or 0: as its style has it (plot_palette.h). */
+struct ss_plot_style {
+  const char *label;
+  char colour[8]; /* "#rrggbb" */
+  int dash;       /* gnuplot's number, from 1 (solid) on */
+};
+
 struct ss_plot {
   const char *title, *note; /* NULL: none */
   bool wide;                /* panels beside each other, for both columns of a page; else below each other, for one.
                                More than four, and rounds, stand in several such rows */
   struct ss_plot_panel panel[SS_PLOT_PANELS];
   size_t panels;
+  struct ss_plot_style style[SS_PLOT_SERIES_MAX];
+  size_t styles;
   struct ss_arena arena; /* of the texts */
 };
 
@@ -60,6 +69,9 @@ struct ss_plot {
 void ss_plot_free(struct ss_plot *plot);
 /* A copy that lives as long as the plot; NULL when memory is short. */
 const char *ss_plot_text(struct ss_plot *plot, const char *text);
+/* Gives a series that is there its style, once: "#cc3311", "dashed", or "#cc3311,dotted". */
+bool ss_plot_set_style(struct ss_plot *plot, const char *label, const char *style,
+                       struct ss_error *error) SS_MUST_CHECK;
 /* Appends a copy of the row; its texts must live as long as the plot. */
 bool ss_plot_add(struct ss_plot_panel *panel, const struct ss_plot_row *row, struct ss_error *error) SS_MUST_CHECK;
 
@@ -91,10 +103,14 @@ void ss_plot_terminal(enum ss_picture picture, double width, double height, FILE
 /* Draws what is no plot of the above. */
 bool ss_plot_draw_script(ss_plot_writer *script, const void *context, enum ss_picture picture,
                          struct ss_picture_bytes *out, struct ss_error *error) SS_MUST_CHECK;
-/* What a picture's name ends in: .svg, .pdf or .png. */
+/* What a picture's name ends in: .svg, .pdf, .png or .tex. */
 bool ss_picture_of(const char *path, enum ss_picture *out, struct ss_error *error) SS_MUST_CHECK;
+enum ss_quote { SS_QUOTE_LABEL = 0, SS_QUOTE_TIC = 1, SS_QUOTE_TEX = 2 }; /* the last may be added */
+static inline unsigned ss_quote_for(enum ss_picture picture) {
+  return picture == SS_PICTURE_TEX ? SS_QUOTE_TEX : SS_QUOTE_LABEL;
+}
 /* `text` as a single-quoted string of gnuplot, in which nothing is special but the quote: that becomes an apostrophe
  * (U+2019), since gnuplot ends a string at some doubled quotes and would run what follows. Control characters are
  * shown as '?'; in the labels of tics, which gnuplot takes for formats, percent signs are doubled. "]]>" ends in
- * U+203A: gnuplot's SVG has it as it is, which is no XML. */
-void ss_plot_quote(const char *text, bool tic, FILE *stream);
+ * U+203A: gnuplot's SVG has it as it is, which is no XML. Of TeX, what is a command or special there is a letter. */
+void ss_plot_quote(const char *text, unsigned quote, FILE *stream);

@@ -158,8 +158,13 @@ bool ss_drawing_turned(const struct ss_drawing *d) {
 
 /* --- sizes -------------------------------------------------------------------------------------------------- */
 
+/* What the key may take. */
+static double key_room(const struct ss_drawing *d) {
+  return d->key_width > 0 ? d->key_width : d->width;
+}
+
 size_t ss_drawing_key_letters(const struct ss_drawing *d) {
-  return (size_t)((d->width - 60) / letter);
+  return (size_t)((key_room(d) - 60) / letter);
 }
 
 size_t ss_drawing_longest_name(const struct ss_drawing *d) {
@@ -177,23 +182,23 @@ size_t ss_drawing_key_count(const struct ss_drawing *d) {
 
 size_t ss_drawing_key_columns(const struct ss_drawing *d) {
   const double entry = (double)ss_drawing_longest_name(d) * letter + 36;
-  const double columns = fmax(1, floor((d->width - 16) / entry));
+  const double columns = fmax(1, floor((key_room(d) - 16) / entry));
   if (ceil((double)ss_drawing_key_count(d) / columns) <= SS_KEY_STACKED) return (size_t)columns;
-  return (size_t)fmax(1, floor((d->width - 90) / (1.3 * entry)));
+  return (size_t)fmax(1, floor((key_room(d) - 90) / (1.3 * entry)));
 }
 
 bool ss_drawing_has_key(const struct ss_drawing *d) {
-  return d->panel->kind != SS_PLOT_HEAT && d->panel->kind != SS_PLOT_ROUNDS &&
+  return !d->keyless && d->panel->kind != SS_PLOT_HEAT && d->panel->kind != SS_PLOT_ROUNDS &&
          (ss_drawing_key_count(d) > 1 || d->panel->kind == SS_PLOT_MAP);
 }
 
-static double key_height(const struct ss_drawing *d) {
+double ss_drawing_key_height(const struct ss_drawing *d) {
   return ss_drawing_has_key(d) ? 14 * ceil((double)ss_drawing_key_count(d) / (double)ss_drawing_key_columns(d)) + 4
                                : 0;
 }
 
 double ss_drawing_height_below(const struct ss_drawing *d) {
-  return (d->panel->x.label[0] ? 42 : 26) + key_height(d) +
+  return (d->panel->x.label[0] ? 42 : 26) + (d->key_width > 0 ? 0 : ss_drawing_key_height(d)) +
          (ss_drawing_turned(d) ? fmin(130, 0.55 * letter * (double)longest_x(d)) : 0);
 }
 

@@ -26,6 +26,10 @@ struct ss_drawing {
   struct ss_drawn_axis x, y, z;           /* z has no categories */
   double width, height, left, bottom;
   double below; /* what stands under the plot: tics, label, key */
+  bool keyless; /* another panel's key is that of all */
+  double key_width,
+      key_bottom; /* of the figure, where this panel's key is that of all and stands below them; else 0 */
+  unsigned quote; /* for whom texts are quoted (enum ss_quote) */
 };
 
 /* --- panels ------------------------------------------------------------------------------------------------- */
@@ -63,6 +67,8 @@ size_t ss_drawing_key_columns(const struct ss_drawing *drawing);
 /* Entries of the key. */
 size_t ss_drawing_key_count(const struct ss_drawing *drawing);
 bool ss_drawing_has_key(const struct ss_drawing *drawing);
+/* 0 without one. */
+double ss_drawing_key_height(const struct ss_drawing *drawing);
 size_t ss_drawing_longest_name(const struct ss_drawing *drawing);
 /* Of rounds: how wide one is. */
 double ss_drawing_column(const struct ss_drawing *drawing);

@@ -4,7 +4,7 @@
 
 /* By style. A scheme, the systems that are it, and what papers call it, without marks between letters; those that one
  * figure compares have colours of their own, and traces never stand beside schemes. */
-enum { NAMES_MAX = 10, OWN = 16 };
+enum { NAMES_MAX = 10, OWN = 16, OTHERS = 8 };
 static const char *const own[OWN][NAMES_MAX] = {
     {"allreduce", "horovodallreduce", "dense", "backward", "biblekjv16", "lstm"},
     {"allgather", "agsparse", "horovodallgather", "table gradients", "wordnet64", "deepfm"},
@@ -50,15 +50,22 @@ static bool takes_its_own(const char *const *series, size_t at) {
   return style > 0;
 }
 
-size_t ss_palette_style(const char *const *series, size_t all, size_t at) {
-  bool taken[OWN + SS_PLOT_SERIES_MAX + 1] = {false};
+/* One of those that are nobody's own, by its name: so that a label of the user's has it in every figure. */
+static size_t style_of_name(const char *name) {
+  uint32_t hash = 2166136261u; /* FNV-1a */
+  for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 16777619u;
+  return OWN + 1 + (hash ^ hash >> 16) % OTHERS;
+}
+
+size_t ss_palette_style(const char *const *series, size_t at) {
+  bool taken[OWN + OTHERS + SS_PLOT_SERIES_MAX + 1] = {false};
   if (takes_its_own(series, at)) return own_style(series[at]);
-  for (size_t i = 0; i < all; i++)
-    if (takes_its_own(series, i)) taken[own_style(series[i])] = true;
-  size_t style = 1;
-  for (size_t i = 0; i <= at; i++) {
+  size_t style = 0;
+  for (size_t i = 0, others = 0; i <= at; i++) {
     if (takes_its_own(series, i)) continue;
-    while (taken[style]) style++;
+    style = others++ < OTHERS ? style_of_name(series[i]) : OWN + OTHERS + 1;
+    for (; taken[style]; style++)
+      if (style == OWN + OTHERS && others <= OTHERS) style = OWN; /* the first of them comes behind the last */
     taken[style] = true;
   }
   return style;

@@ -13,11 +13,12 @@ static const double big_letter = 7.1, small_letter = 5.1; /* mean widths at 9 an
 
 /* --- the script of a panel ---------------------------------------------------------------------------------- */
 
-static void set_label(const char *axis, const struct ss_plot_axis *a, const char *unit, FILE *s) {
+static void set_label(const struct ss_drawing *d, const char *axis, const struct ss_plot_axis *a, const char *unit,
+                      FILE *s) {
   char text[300];
   snprintf(text, sizeof text, unit[0] && a->label[0] ? "%s (%s)" : "%s%s", a->label, unit);
   fprintf(s, "set %slabel ", axis);
-  ss_plot_quote(text, false, s);
+  ss_plot_quote(text, d->quote, s);
   fprintf(s, " offset %s\n", axis[0] == 'x' ? "0,0.7" : axis[0] == 'y' ? "0.3,0" : "0,0");
 }
 
@@ -31,7 +32,7 @@ static void set_category_tics(const char *axis, const struct ss_drawing *d, FILE
   for (size_t i = 0; i < a->count; i += step) {
     ss_drawn_tic_text(a, i, text, sizeof text);
     if (i) fputs(", ", s);
-    ss_plot_quote(text, true, s);
+    ss_plot_quote(text, d->quote | SS_QUOTE_TIC, s);
     fprintf(s, " %zu", i);
   }
   const double last = (double)a->count - 0.5;
@@ -74,8 +75,8 @@ static bool any_below_zero(const struct ss_plot_panel *panel) {
 
 static void set_axes(const struct ss_drawing *d, FILE *s) {
   const struct ss_plot_panel *p = d->panel;
-  set_label("x", &p->x, strcmp(d->x.unit, "%") == 0 && ss_panel_by_category(p) ? "" : d->x.unit, s);
-  set_label("y", &p->y, strcmp(d->y.unit, "%") == 0 && ss_panel_cells(p) ? "" : d->y.unit, s);
+  set_label(d, "x", &p->x, strcmp(d->x.unit, "%") == 0 && ss_panel_by_category(p) ? "" : d->x.unit, s);
+  set_label(d, "y", &p->y, strcmp(d->y.unit, "%") == 0 && ss_panel_cells(p) ? "" : d->y.unit, s);
   if (p->kind == SS_PLOT_ROUNDS) {
     ss_rounds_script(p, ss_drawing_column(d), s);
     return;
@@ -98,18 +99,35 @@ static void set_axes(const struct ss_drawing *d, FILE *s) {
 static void set_key(const struct ss_drawing *d, double width, double height, FILE *s) {
   const size_t columns = ss_drawing_key_columns(d), rows = (ss_drawing_key_count(d) + columns - 1) / columns;
   fprintf(s, "set key at screen %.6f, screen %.6f bottom center %s %zu width -key_narrow*%zu\n",
-          (d->left + d->width / 2) / width, (d->bottom + 4) / height,
+          d->key_width > 0 ? 0.5 : (d->left + d->width / 2) / width,
+          ((d->key_width > 0 ? d->key_bottom : d->bottom) + 4) / height,
           rows <= SS_KEY_STACKED ? "vertical maxrows" : "horizontal maxcols", rows <= SS_KEY_STACKED ? rows : columns,
           ss_drawing_longest_name(d));
 }
 
+/* The style of the i-th series, and what the user says of its label. */
+static void set_style(const struct ss_drawing *d, size_t i, FILE *s) {
+  const char *label = d->series[d->mine[i]];
+  const size_t style = ss_palette_style(d->series, d->mine[i]);
+  const struct ss_plot_style *own = d->plot->style, *end = own + d->plot->styles;
+  while (own < end && strcmp(own->label, label) != 0) own++;
+  fprintf(s, "style[%zu] = %zu\nink[%zu] = colour[1 + (style[%zu] - 1) %% 24]\n", i + 1, style, i + 1, i + 1);
+  if (own == end) return;
+  if (own->colour[0]) fprintf(s, "ink[%zu] = '%s'\n", i + 1, own->colour);
+  fprintf(s,
+          "ink_i = ink[%zu]\nset style line %zu linecolor rgb ink_i linewidth 1.5 dashtype %d pointtype mark[%zu] "
+          "pointsize 0.45\n",
+          i + 1, style, own->dash ? own->dash : (int)(1 + (style - 1) / 8 % 5), 1 + (style - 1) % 8);
+}
+
 static void set_names(const struct ss_drawing *d, double width, double height, FILE *s) {
   char text[600];
-  fprintf(s, "n = %zu\narray name[%zu]\narray style[%zu]\n", d->count, d->count, d->count);
+  fprintf(s, "n = %zu\narray name[%zu]\narray style[%zu]\narray ink[%zu]\n", d->count, d->count, d->count, d->count);
   for (size_t i = 0; i < d->count; i++) {
-    fprintf(s, "style[%zu] = %zu\nname[%zu] = ", i + 1, ss_palette_style(d->series, d->all, d->mine[i]), i + 1);
+    set_style(d, i, s);
+    fprintf(s, "name[%zu] = ", i + 1);
     ss_text_cut(d->series[d->mine[i]], ss_drawing_key_letters(d) - 3, text, sizeof text);
-    ss_plot_quote(text, false, s);
+    ss_plot_quote(text, d->quote, s);
     fputc('\n', s);
   }
   if (!ss_drawing_has_key(d)) fputs("unset key\n", s);
@@ -129,7 +147,7 @@ static void set_span_names(const struct ss_drawing *d, FILE *s) {
         (double)ss_text_letters(r->x_text) * small_letter + 4 > capacity)
       continue;
     fputs("set label ", s);
-    ss_plot_quote(r->x_text, false, s);
+    ss_plot_quote(r->x_text, d->quote, s);
     fprintf(s, " at %.17g, %.17g center front font small\n", (r->low + r->high) / 2 * d->x.factor,
             ss_drawn_index(&d->y, r->y_text, r->y));
   }
@@ -166,7 +184,7 @@ static bool write_panel(const struct ss_drawing *d, size_t number, double width,
           d->height / height);
   if (d->panel->title && d->panel->title[0]) {
     fputs("set title ", s);
-    ss_plot_quote(d->panel->title, false, s);
+    ss_plot_quote(d->panel->title, d->quote, s);
     fprintf(s, " offset 0,%.1f\n", d->panel->kind == SS_PLOT_ROUNDS ? (ss_drawing_height_above(d) - 34) / 13 : -0.8);
   }
   /* gnuplot's own margin above a plot is made for larger type, and differs from panel to panel */
@@ -180,7 +198,7 @@ static bool write_panel(const struct ss_drawing *d, size_t number, double width,
   set_names(d, width, height, s);
   set_axes(d, s);
   if (d->panel->kind == SS_PLOT_SPANS) set_span_names(d, s);
-  if (d->panel->kind == SS_PLOT_HEAT) set_label("cb", &d->panel->z, d->z.unit, s);
+  if (d->panel->kind == SS_PLOT_HEAT) set_label(d, "cb", &d->panel->z, d->z.unit, s);
   return put_template(templates[d->panel->kind], s, error);
 }
 
@@ -286,6 +304,10 @@ void ss_plot_terminal(enum ss_picture picture, double width, double height, FILE
         width / 96, height / 96);
     fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = 0.1\n", s);
     break;
+  case SS_PICTURE_TEX: /* to be input beside the package gnuplot-lua-tikz */
+    fprintf(s, "set terminal tikz size %.4fin,%.4fin font ',8' linewidth 1.5\n", width / 96, height / 96);
+    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 0.85\nkey_narrow = 0.1\n", s);
+    break;
   case SS_PICTURE_PNG:
     /* 288 dots an inch: print at column width, and sharp on a dense screen */
     fprintf(s,
@@ -298,7 +320,7 @@ void ss_plot_terminal(enum ss_picture picture, double width, double height, FILE
 }
 
 struct frame {
-  double width, height;
+  double width, height, key; /* key: how high the one is that all panels have together */
   struct ss_paragraph title, note;
 };
 
@@ -327,27 +349,52 @@ static double place_row(struct ss_drawing *d, size_t first, size_t end, double b
   return height;
 }
 
-static struct frame place_panels(const struct ss_plot *plot, struct ss_drawing *d) {
+/* One key for panels of a kind, where one of them has all series: below all of them. Returns how high it is; 0: each
+ * panel has its own. */
+static double share_key(const struct ss_plot *plot, struct ss_drawing *d, double width) {
+  struct ss_drawing *whole = NULL;
+  size_t with = 0;
+  for (size_t i = 0; i < plot->panels; i++) {
+    if (plot->panel[i].kind != plot->panel[0].kind) return 0;
+    with += ss_drawing_has_key(&d[i]);
+    if (d[i].count == d[i].all && (!whole || d[i].printed > whole->printed)) whole = &d[i];
+  }
+  if (with < 2 || !whole || !ss_drawing_has_key(whole)) return 0;
+  for (size_t i = 0; i < plot->panels; i++) {
+    if (d[i].printed > whole->printed) return 0;
+    d[i].keyless = &d[i] != whole;
+  }
+  whole->key_width = width;
+  return ss_drawing_key_height(whole);
+}
+
+static struct frame place_panels(const struct ss_plot *plot, enum ss_picture picture, struct ss_drawing *d) {
   const size_t across = panels_across(plot);
   const double width = plot->wide ? PAGE : COLUMN;
-  struct frame f = {.width = width,
-                    .title = {plot->title, "font big textcolor rgb '#000000'", width, big_letter, 15},
-                    .note = {plot->note, "font small textcolor rgb '#444444'", width, small_letter, 11.5}};
+  struct frame f = {
+      .width = width,
+      .title = {plot->title, "font big textcolor rgb '#000000'", width, big_letter, 15, ss_quote_for(picture)},
+      .note = {plot->note, "font small textcolor rgb '#444444'", width, small_letter, 11.5, ss_quote_for(picture)}};
   double top = ss_paragraph_height(&f.title);
+  for (size_t i = 0; i < plot->panels; i++) d[i].width = width / (double)across;
+  f.key = share_key(plot, d, width);
   for (size_t i = 0; i < plot->panels; i++) {
-    d[i].width = width / (double)across;
+    d[i].quote = ss_quote_for(picture);
     d[i].below = ss_drawing_height_below(&d[i]);
   }
   for (size_t i = 0; i < plot->panels; i += across)
     top += place_row(d, i, i + across < plot->panels ? i + across : plot->panels, -top);
-  f.height = top + ss_paragraph_height(&f.note);
-  for (size_t i = 0; i < plot->panels; i++) d[i].bottom += f.height;
+  f.height = top + f.key + ss_paragraph_height(&f.note);
+  for (size_t i = 0; i < plot->panels; i++) {
+    d[i].bottom += f.height;
+    d[i].key_bottom = ss_paragraph_height(&f.note);
+  }
   return f;
 }
 
 static bool write_figure(const struct ss_plot *plot, enum ss_picture picture, struct ss_drawing *d, FILE *s,
                          struct ss_error *error) {
-  const struct frame f = place_panels(plot, d);
+  const struct frame f = place_panels(plot, picture, d);
   ss_plot_terminal(picture, f.width, f.height, s);
   fputs("set multiplot\n", s);
   /* The texts belong to a plot without anything in it: as labels of a panel they would be drawn with each. */

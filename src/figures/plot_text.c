@@ -2,8 +2,31 @@
 
 enum { LINES_MAX = 40 };
 
-void ss_plot_quote(const char *text, bool tic, FILE *stream) {
+/* What TeX would take for something else; NULL: it is a letter there, too. */
+static const char *tex_of(char c) {
+  static const struct {
+    char is;
+    const char *said;
+  } special[] = {{'\\', "\\textbackslash{}"},
+                 {'{', "\\{"},
+                 {'}', "\\}"},
+                 {'$', "\\$"},
+                 {'&', "\\&"},
+                 {'#', "\\#"},
+                 {'_', "\\_"},
+                 {'%', "\\%"},
+                 {'^', "\\textasciicircum{}"},
+                 {'~', "\\textasciitilde{}"},
+                 {'<', "\\textless{}"},
+                 {'>', "\\textgreater{}"}};
+  for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+    if (special[i].is == c) return special[i].said;
+  return NULL;
+}
+
+void ss_plot_quote(const char *text, unsigned quote, FILE *stream) {
   const char *const begin = text;
+  const bool tex = quote & SS_QUOTE_TEX, tic = quote & SS_QUOTE_TIC;
   fputc('\'', stream);
   for (size_t n; *text; text += n) {
     n = ss_utf8_printable(text, 4);
@@ -13,6 +36,7 @@ void ss_plot_quote(const char *text, bool tic, FILE *stream) {
       continue;
     }
     if (*text == '\'') fputs("\342\200\231", stream);
+    else if (tex && tex_of(*text)) fputs(tex_of(*text), stream);
     else if (*text == '>' && text - begin >= 2 && text[-1] == ']' && text[-2] == ']') fputs("\342\200\272", stream);
     else fwrite(text, 1, n, stream);
     if (tic && *text == '%') fputc(*text, stream);
@@ -66,7 +90,7 @@ void ss_paragraph_write(const struct ss_paragraph *p, double top, double height,
   for (const char *at = p->text, *after; lines < LINES_MAX && (after = next_line(p, at, &length)); at = after) {
     snprintf(line, sizeof line, "%.*s", (int)length, at);
     fputs("set label ", stream);
-    ss_plot_quote(line, false, stream);
+    ss_plot_quote(line, p->quote, stream);
     fprintf(stream, " at screen %.6f, screen %.6f left %s\n", 6 / p->width,
             1 - (top + p->step * ((double)lines++ + 0.5)) / height, p->look);
   }

@@ -11,6 +11,7 @@ struct ss_paragraph {
   const char *text;           /* NULL: none */
   const char *look;           /* as gnuplot's `set label` has it */
   double width, letter, step; /* of the figure and of a letter; from line to line */
+  unsigned quote;             /* for whom it is quoted (enum ss_quote) */
 };
 /* What it takes from the figure's height. */
 double ss_paragraph_height(const struct ss_paragraph *p);

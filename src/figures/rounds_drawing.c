@@ -177,7 +177,7 @@ static void write_lanes(const struct ss_plot_panel *panel, size_t last, FILE *s)
   fputs("set ytics scale 0 (", s);
   for (size_t i = 0; i < panel->lanes; i++) {
     if (i) fputs(", ", s);
-    ss_plot_quote(panel->lane[i], true, s);
+    ss_plot_quote(panel->lane[i], SS_QUOTE_TIC, s);
     fprintf(s, " %zu", i);
   }
   fprintf(s, ")\nset yrange [%.1f:-0.5]\nset xrange [0:%zu]\n", (double)panel->lanes - 0.5, last);

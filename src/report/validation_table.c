@@ -82,16 +82,17 @@ static bool script(const void *context, enum ss_picture picture, FILE *s, struct
   (void)fputs("EOD\n", s);
   ss_plot_terminal(picture, 560, 460, s);
   (void)fputs("set logscale xy\nset title ", s);
-  ss_plot_quote(ss_json_word(context, "name"), false, s);
-  (void)fputs("\nset xlabel 'measured'\nset ylabel 'predicted'\nset format xy '%.0s %cs'\n"
-              "set key top left reverse Left\nset grid\nset size ratio 1\n"
-              "plot x with lines lc '#444444' title 'equal', 1.25*x with lines dt 2 lc '#999999' title '25% off', "
-              "x/1.25 with lines dt 2 lc '#999999' notitle",
-              s);
+  ss_plot_quote(ss_json_word(context, "name"), ss_quote_for(picture), s);
+  (void)fprintf(s,
+                "\nset xlabel 'measured'\nset ylabel 'predicted'\nset format xy '%%.0s %%cs'\n"
+                "set key top left reverse Left\nset grid\nset size ratio 1\n"
+                "plot x with lines lc '#444444' title 'equal', 1.25*x with lines dt 2 lc '#999999' title '25%s off', "
+                "x/1.25 with lines dt 2 lc '#999999' notitle",
+                picture == SS_PICTURE_TEX ? "\\%" : "%");
   for (int c = 0; c < SS_COLLECTIVES; c++) {
     if (count[c] == 0) continue;
     (void)fprintf(s, ", $times index %d using 1:2 with points pt 7 ps 0.5 lc '%s' title ", c, colors[c]);
-    ss_plot_quote(ss_collective_names[c], false, s);
+    ss_plot_quote(ss_collective_names[c], ss_quote_for(picture), s);
   }
   (void)fputc('\n', s);
   return true;

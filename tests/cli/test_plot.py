@@ -6,6 +6,7 @@ import functools
 import io
 import json
 import math
+import os
 import pathlib
 import re
 import sys
@@ -440,7 +441,7 @@ def keys_stand_below_the_middle(folder):
 @test
 def endings_choose_the_format(folder):
     need_gnuplot()
-    for ending, begin in (("svg", b"<?xml"), ("pdf", b"%PDF"), ("png", b"\x89PNG")):
+    for ending, begin in (("svg", b"<?xml"), ("pdf", b"%PDF"), ("png", b"\x89PNG"), ("tex", b"\\begin{tikzpicture}")):
         call("plot", "spardl-table1", "-o", folder / f"f.{ending}")
         assert (folder / f"f.{ending}").read_bytes().startswith(begin), ending
     assert call("plot", "spardl-table1")[0].startswith("<?xml"), "no SVG on standard output"
@@ -459,7 +460,7 @@ def hostile_labels_stay_labels(folder):
     (folder / "r.json").write_text(json.dumps({"points": points}))
     for arguments in ([], ["--kind", "bars", "--x", "label", "--series", "ranks"], ["--kind", "map", "--x", "label", "--y", "ranks", "--z", "time_s"],
                       ["--title", nasty[0] + nasty[1]], ["--kind", "heat", "--x", "ranks", "--y", "label", "--z", "time_s"]):
-        for ending in ("svg", "pdf", "png"):
+        for ending in ("svg", "pdf", "png", "tex"):
             call("plot", folder / "r.json", "-o", folder / f"f.{ending}", *arguments)
         texts = texts_of(folder / "f.svg")
         assert any("%s%n%d {/Symbol a}_b^c" in t for t in texts) or "map" in arguments, texts
@@ -472,6 +473,81 @@ def hostile_labels_stay_labels(folder):
     call("plot", path, "-o", folder / "g'`x`.svg")
     texts_of(folder / "g'`x`.svg")
     assert not mark.exists() and not (ROOT / "x").exists()
+
+
+@test
+def tex_takes_labels_for_letters(folder):
+    """No command of a label's reaches TeX; what is special there is escaped, and braces close."""
+    need_gnuplot()
+    nasty = ["\\input{/etc/passwd}", "a_b^c", "50%", "#1 & $x$", "~{}", "{", "plain"]
+    points = [{"label": label, "ranks": ranks, "time_s": 0.001 * (i + 1) * ranks} for i, label in enumerate(nasty) for ranks in (2, 4)]
+    (folder / "r.json").write_text(json.dumps({"points": points}))
+    call("plot", folder / "r.json", "-o", folder / "f.tex", "--title", "100% \\write18{x}", "--kind", "bars", "--x", "label", "--series", "ranks")
+    text = (folder / "f.tex").read_text()
+    for wanted in (r"\textbackslash{}input\{/etc/passwd\}", r"a\_b\textasciicircum{}c", r"50\%", r"\#1 \& \$x\$", r"\textasciitilde{}\{\}",
+                   r"100\% \textbackslash{}write18\{x\}", "plain"):
+        assert wanted in text, (wanted, [line for line in text.splitlines() if "node" in line])
+    assert "\\input" not in text and "\\write" not in text
+    told = re.sub(r"^%.*$", "", text, flags=re.M).replace(r"\{", "").replace(r"\}", "")
+    assert told.count("{") == told.count("}"), "braces that do not close"
+    fake = folder / "bin" / "gnuplot"
+    fake.parent.mkdir()
+    fake.write_text("#!/bin/sh\necho 'line 2: unknown or ambiguous terminal type; type just set terminal for a list' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    _, message = call("plot", folder / "r.json", "-o", folder / "g.tex", status=3, environment={**ENVIRONMENT, "PATH": f"{fake.parent}:{os.environ['PATH']}"})
+    assert "this gnuplot cannot draw that format" in message and "gnuplot-nox" in message and not (folder / "g.tex").exists(), message
+
+
+# The last eight colours of plots/style.gp, as gnuplot writes them: of labels that are no scheme's.
+OTHERS = {"rgb({},{},{})".format(*bytes.fromhex(c)) for c in re.findall(r"'#([0-9a-f]{6})'", (ROOT / "plots" / "style.gp").read_text().split("array mark")[0])[-8:]}
+
+
+@test
+def labels_keep_colours_and_dashes(folder):
+    """The user's own label is drawn alike in lines, bars and maps, beside whatever schemes; `style` says otherwise."""
+    need_gnuplot()
+    colours = set()
+    for schemes in (["zen", "ps"], ["allreduce", "oktopk", "s2"]):
+        points = [{"label": label, "ranks": r, "cell": "c", "time_s": (1 if label == "ours" else 2) * r} for label in (*schemes, "ours") for r in (2, 4)]
+        (folder / "r.json").write_text(json.dumps({"points": points}))
+        for kind in (["lines"], ["bars"], ["map", "--y", "cell", "--z", "time_s"]):
+            call("plot", folder / "r.json", "-o", folder / "f.svg", "--x", "ranks", "--kind", *kind)
+            text = (folder / "f.svg").read_text()
+            colours |= {c for c in re.findall(r"rgb\([ \d,]+\)", text) if c.replace(" ", "") in OTHERS}
+    assert len(colours) == 1, colours
+    call("plot", folder / "r.json", "-o", folder / "f.svg", "--style", "ours=#12ab34,dotted", "--style", "s2=dashed")
+    text = (folder / "f.svg").read_text().replace(" ", "")
+    assert "rgb(18,171,52)" in text , "no such colour"
+    for wrong, says in (("mine=#12ab34", 'no series is called "mine"'), ("ours=red", 'red" is not a colour'), ("ours", "expected LABEL=STYLE"),
+                        ("ours=#12ab34,#12ab35", "each once"), ("ours=", 'is not a colour')):
+        assert says in call("plot", folder / "r.json", "-o", folder / "g.svg", "--style", wrong, status=2)[1], wrong
+    figure = {"style": {"ours": "#12ab34"}, "panels": [{"kind": "lines", "x": {"field": "ranks"}, "y": {"field": "time_s"}, "series": "label",
+              "data": [{"file": str(folder / "r.json")}]}]}
+    (folder / "figure.json").write_text(json.dumps(figure))
+    call("plot", folder / "figure.json", "-o", folder / "h.svg")
+    text = (folder / "h.svg").read_text().replace(" ", "")
+    assert "rgb(18,171,52)" in text , "a figure's style"
+    (folder / "figure.json").write_text(json.dumps({**figure, "style": {"nobody": "dashed"}}))
+    assert 'no series is called "nobody"' in call("plot", folder / "figure.json", "-o", folder / "h.svg", status=2)[1]
+
+
+@test
+def panels_share_a_legend(folder):
+    """Panels of the same series have one key, below all; where a panel has others, each has its own."""
+    need_gnuplot()
+    def drawn(first, second):
+        points = [{"label": label, "ranks": r, "cluster": cluster, "time_s": r} for cluster, labels in (("one", first), ("two", second))
+                  for label in labels for r in (2, 4)]
+        (folder / "r.json").write_text(json.dumps({"points": points}))
+        call("plot", folder / "r.json", "-o", folder / "f.svg", "--x", "ranks", "--kind", "lines", "--width", "wide")
+        return texts_of(folder / "f.svg")
+
+    same = drawn(["aaa", "bbb", "ccc"], ["aaa", "bbb", "ccc"])
+    assert [same.count(name) for name in ("aaa", "bbb", "ccc")] == [1, 1, 1], same
+    fewer = drawn(["aaa", "bbb", "ccc"], ["aaa", "ccc"])
+    assert [fewer.count(name) for name in ("aaa", "bbb", "ccc")] == [1, 1, 1], fewer
+    other = drawn(["aaa", "bbb"], ["aaa", "ddd"])
+    assert [other.count(name) for name in ("aaa", "bbb", "ddd")] == [2, 1, 1], other
 
 
 # --- what goes wrong --------------------------------------------------------------------------------------------------
@@ -547,8 +623,8 @@ def wrong_usage_says_what_would_do(folder):
     (folder / "text.json").write_text("not JSON")
     results = folder / "r.json"
     for arguments, status, words in (
-            ([], 2, "name a figure"), (["zen-fg8"], 2, 'did you mean "zen-fig8"'), (["zen-fig8", "-o", "f.jpg"], 2, ".svg, .pdf or .png"),
-            (["zen-fig8", "-o", "f"], 2, ".svg, .pdf or .png"), (["zen-fig8", "extra"], 2, "left over"), (["zen-fig8", "--x", "ranks"], 2, "is for result files"),
+            ([], 2, "name a figure"), (["zen-fg8"], 2, 'did you mean "zen-fig8"'), (["zen-fig8", "-o", "f.jpg"], 2, ".svg, .pdf, .png or .tex"),
+            (["zen-fig8", "-o", "f"], 2, ".svg, .pdf, .png or .tex"), (["zen-fig8", "extra"], 2, "left over"), (["zen-fig8", "--x", "ranks"], 2, "is for result files"),
             (["zen-fig17a", "--width", "3in"], 2, "column or wide"), ([results, "--y", "tim_s"], 2, 'did you mean "time_s"'),
             ([results, "--kind", "pie"], 2, "lines, bars, heat, map, traffic, links or rounds"), ([results, "--kind", "traffic"], 2, "rank_bytes_sent"),
             ([results, "--where", "ranks"], 2, "FIELD=VALUE"), ([results, "--where", "ranks=3"], 2, '--where ranks: no result is left (there are: 16)'),
