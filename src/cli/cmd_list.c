@@ -47,10 +47,11 @@ static void list_schemes(cJSON *list) {
     cJSON *offered = cJSON_AddArrayToObject(item, "offered");
     for (const struct ss_offered *o = (*s)->offered; o && (o->option || o->offer.by[0]); o++)
       if (o->offer.by[0]) cJSON_AddItemToArray(offered, offered_json(o));
-    cJSON *options = cJSON_AddArrayToObject(item, "options");
+    cJSON *options = cJSON_AddArrayToObject(item, "options"), *tries = cJSON_AddObjectToObject(item, "tries");
     for (const struct ss_option *o = (*s)->options; o && o->name; o++) {
       describe_option(o, text, sizeof text);
       cJSON_AddItemToArray(options, cJSON_CreateString(text));
+      if (o->tries) cJSON_AddStringToObject(tries, o->name, o->tries);
     }
   }
 }

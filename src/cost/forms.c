@@ -209,6 +209,10 @@ enum { BLOCK = 256 };
 
 void ss_setting_symbols(const struct ss_setting *setting, struct ss_symbols *s) {
   double density, lambda;
+  static_assert(sizeof s->option / sizeof *s->option == SS_OPTIONS_MAX, "a symbol an option");
+  s->options = setting->scheme->options;
+  for (size_t i = 0; s->options && s->options[i].name; i++)
+    s->option[i] = s->options[i].kind == SS_OPTION_REAL ? setting->real[i] : (double)setting->value[i];
   s->index_bytes = setting->index_bytes;
   s->call = setting->exchange_sizes ? setting->call : 0;
   s->k = s->nnz * s->w;

@@ -1,5 +1,7 @@
 #include "cost/formula.h"
 
+#include "schemes/setting.h"
+
 #include <muParserDLL.h>
 #include <pthread.h>
 
@@ -122,6 +124,20 @@ static const struct {
     {"fold_sum", call_fold_sum},
 };
 
+/* The scheme's own options, but where a symbol has their name, or says the same as --teams and --block do. */
+static void define_options(muParserHandle_t parser, const struct values *v) {
+  for (size_t i = 0; v->given.options && v->given.options[i].name; i++) {
+    const char *name = v->given.options[i].name;
+    bool known = false;
+    for (size_t k = 0; k < sizeof variables / sizeof *variables; k++)
+      known = known || strcmp(variables[k].name, name) == 0;
+    const double value = strcmp(name, "teams") == 0   ? v->given.D
+                         : strcmp(name, "block") == 0 ? v->given.b
+                                                      : v->given.option[i];
+    if (!known) mupDefineConst(parser, name, value);
+  }
+}
+
 /* `links_vary`: alpha and beta are looked up whenever the formula is evaluated. */
 static void define(muParserHandle_t parser, struct values *v, bool links_vary) {
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
@@ -130,6 +146,7 @@ static void define(muParserHandle_t parser, struct values *v, bool links_vary) {
     if (links_vary && link) mupDefineVar(parser, variables[i].name, value);
     else mupDefineConst(parser, variables[i].name, *value); /* a formula cannot assign to it */
   }
+  define_options(parser, v);
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
     mupDefineFunUserData1(parser, functions[i].name, functions[i].call, v, 0);
 }

@@ -2,7 +2,8 @@
  *
  * Symbols (docs/model.md, "Closed forms"; nnz counts the rows that a rank sends: its lookups where `coalesce` is
  * false): P, L, Q, q, f (powers of two on any P), alpha, beta, M, R, w, v, rows, nnz, lookups, x, y, d, S,
- * index_bytes, call, gamma, s_1, s_P, k, D, b, c, r, B_1, B_P. Functions, of which sums are over a scheme's steps:
+ * index_bytes, call, gamma, s_1, s_P, k, D, b, c, r, B_1, B_P, and the scheme's options by their names. Functions, of
+ * which sums are over a scheme's steps:
  *   gamma(k), blocks(k)                 of the union of k ranks
  *   gamma_sum(P), blocks_sum(P)         of 2^i ranks, i = 0..ceil(log2 P) - 1 (ZEN Eq. 2)
  *   gamma_ring(P), blocks_ring(P)       of 1..P-1 ranks
@@ -15,18 +16,22 @@
 
 #include "base/base.h"
 
+struct ss_option;
+
 struct ss_symbols {
   double P, alpha, beta;
   double M, R, w, v; /* the dense tensor: bytes, rows, elements a row, bytes an element */
   double rows;       /* of the tensor, where R counts elements */
   double nnz, lookups, index_bytes;
-  double S;                                       /* servers, or aggregators of their own */
-  double s_1, s_P;                                /* skewness ratio over P even parts: of one rank, of the union */
-  double k, D;                                    /* entries that a rank selects; teams */
-  double chunks;                                  /* of a part, which follow each other */
-  double b;                                       /* elements of a block */
-  double c, r;                                    /* a sketch's buckets, in each of its hashes */
-  double call;                                    /* s that hosts wait once sizes came */
+  double S;                        /* servers, or aggregators of their own */
+  double s_1, s_P;                 /* skewness ratio over P even parts: of one rank, of the union */
+  double k, D;                     /* entries that a rank selects; teams */
+  double chunks;                   /* of a part, which follow each other */
+  double b;                        /* elements of a block */
+  double c, r;                     /* a sketch's buckets, in each of its hashes */
+  double call;                     /* s that hosts wait once sizes came */
+  const struct ss_option *options; /* of the scheme: each is a symbol, too, by its name; NULL: none */
+  double option[8];                /* [SS_OPTIONS_MAX] what they stand at: of a choice its number, from 0 on */
   double (*gamma)(const void *context, double k); /* densification ratio after k ranks */
   const void *gamma_context;
   double (*blocks)(const void *context, double k); /* non-zero blocks of k ranks' union: B_1 and B_P at 1 and P */

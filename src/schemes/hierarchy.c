@@ -184,6 +184,7 @@ static bool run_team(void *context, uint32_t shard, struct ss_play *play, struct
                         .input = run->input,
                         .ranks = h->nodes,
                         .servers = h->team[shard].servers,
+                        .per_node = 1,
                         .low = run->low + ss_share(rows, h->shards, shard),
                         .high = run->low + ss_share(rows, h->shards, shard + 1),
                         .shard = shard,

@@ -17,9 +17,10 @@ struct ss_run {
   const struct ss_setting *setting;
   const struct ss_input *input;
   uint32_t ranks, servers;
-  uint32_t per_node, rings;   /* of a scheme that plays several rings (struct ss_traits); rings: 0 is 1 */
-  uint64_t low, high;         /* the rows to be summed: all, or a shard of them */
-  uint32_t shard, shards;     /* which, of how many */
+  uint32_t per_node;      /* ranks of a node: rank r lives on node r / per_node (ss_run_node); behind a hierarchy 1 */
+  uint32_t rings;         /* of a scheme that plays several rings (struct ss_traits); 0 is 1 */
+  uint64_t low, high;     /* the rows to be summed: all, or a shard of them */
+  uint32_t shard, shards; /* which, of how many */
   struct ss_wire dense, coo;  /* how dense and sparse payloads travel */
   const struct ss_chunk *own; /* [ranks] what each rank contributes, coalesced unless the setting says otherwise */
   bool dense_lists;           /* dense payloads carry their non-zero rows inside, instead of proof units */
@@ -32,6 +33,14 @@ struct ss_run {
   struct ss_chunk final; /* what the first rank ended with */
   bool ended;            /* some rank did */
 };
+
+/* Where a rank lives, and how many nodes there are: the last may have fewer ranks. */
+static inline uint32_t ss_run_node(const struct ss_run *run, uint32_t rank) {
+  return rank / (run->per_node ? run->per_node : 1);
+}
+static inline uint32_t ss_run_nodes(const struct ss_run *run) {
+  return run->ranks ? ss_run_node(run, run->ranks - 1) + 1 : 0;
+}
 
 /* Runs the scheme, with its state at hand. */
 bool ss_run_scheme(struct ss_run *run, struct ss_error *error) SS_MUST_CHECK;

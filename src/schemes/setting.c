@@ -26,8 +26,34 @@ static bool read_real(struct ss_node node, const struct ss_option *option, doubl
   return ss_node_fail(node, error, "%g is not in (0, %llu]", *out, (unsigned long long)option->high);
 }
 
-static bool read_option(struct ss_node node, const struct ss_option *option, uint64_t *out, double *real,
-                        struct ss_error *error) {
+/* "ranks/8", "nodes", "gpus_per_node": a count that follows where the scheme runs. */
+static bool read_following(struct ss_node node, const struct ss_option *option, const struct ss_setting *where,
+                           uint64_t *out, struct ss_error *error) {
+  static const char *const names[] = {"ranks", "nodes", "gpus_per_node", NULL};
+  const uint32_t g = where->per_node ? where->per_node : 1, counts[] = {where->ranks, (where->ranks + g - 1) / g, g};
+  const char *text;
+  uint64_t parts = 1;
+  size_t i = 0;
+  if (!ss_node_text(node, &text, error)) return false;
+  const size_t length = strcspn(text, "/");
+  while (names[i] && (strncmp(names[i], text, length) != 0 || names[i][length])) i++;
+  if (!names[i] || (text[length] && !ss_count_parse(text + length + 1, option->name, 1, UINT32_MAX, &parts, NULL)))
+    return ss_node_fail(node, error,
+                        "\"%.60s\" is no count: give a number, or ranks, nodes, gpus_per_node, or ranks/8", text);
+  if (where->ranks == 0)
+    return ss_node_fail(node, error,
+                        "\"%.60s\" follows the ranks, and there is no one count of them here: give a number", text);
+  if (counts[i] % parts != 0)
+    return ss_node_fail(node, error, "\"%.60s\": %u is no multiple of %llu", text, counts[i],
+                        (unsigned long long)parts);
+  *out = counts[i] / parts;
+  return (*out >= option->low && *out <= option->high) ||
+         ss_node_fail(node, error, "\"%.60s\" is %llu here, not from %llu to %llu", text, (unsigned long long)*out,
+                      (unsigned long long)option->low, (unsigned long long)option->high);
+}
+
+static bool read_option(struct ss_node node, const struct ss_option *option, const struct ss_setting *where,
+                        uint64_t *out, double *real, struct ss_error *error) {
   size_t choice = 0;
   bool flag = false;
   switch (option->kind) {
@@ -39,7 +65,10 @@ static bool read_option(struct ss_node node, const struct ss_option *option, uin
     if (!ss_node_flag(node, &flag, error)) return false;
     *out = flag;
     return true;
-  case SS_OPTION_COUNT: return ss_node_count(node, option->low, option->high, out, error);
+  case SS_OPTION_COUNT:
+    return ss_node_is_text(node) && isalpha((unsigned char)*node.at->valuestring)
+               ? read_following(node, option, where, out, error)
+               : ss_node_count(node, option->low, option->high, out, error);
   case SS_OPTION_REAL: return read_real(node, option, real, error);
   }
   return false;
@@ -153,7 +182,7 @@ bool ss_setting_read(struct ss_node node, const struct ss_setting *defaults, str
     if (!ss_node_present(option)) continue;
     if (out->given[i]) return ss_node_fail(option, error, "the scheme's name says it already");
     out->given[i] = true;
-    if (!read_option(option, &options[i], &out->value[i], &out->real[i], error)) return false;
+    if (!read_option(option, &options[i], out, &out->value[i], &out->real[i], error)) return false;
   }
   return ss_setting_read_common(node, out, error) && check_lengths(node, out, error);
 }

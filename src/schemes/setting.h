@@ -48,6 +48,7 @@ struct ss_setting {
   bool sizes_said, ragged_said; /* by somebody; else both are the library's (ss_setting_settle) */
   double call;                  /* s that hosts wait once sizes came: the library's */
   enum ss_hierarchy hierarchy;
+  uint32_t ranks, per_node; /* where it is read for, which counts may follow ("ranks/8"); 0: nobody knows */
 };
 
 /* What a scheme and a scenario may both say; the names end with NULL. */

@@ -375,13 +375,22 @@ static void add_name(char *list, size_t capacity, const char *name) {
   snprintf(list + used, capacity - used, "%s%s", used ? ", " : "", name);
 }
 
+/* What schemes are read with, where there are so many ranks. */
+static struct ss_setting defaults_at(const struct cell *p, uint32_t ranks) {
+  struct ss_setting defaults = p->defaults;
+  defaults.ranks = ranks;
+  defaults.per_node = p->point.cluster.gpus_per_node;
+  return defaults;
+}
+
 /* Which options would have left some. */
 static bool none_left(const struct ss_study *s, const struct cell *p, struct ss_node schemes, uint32_t ranks,
                       struct ss_error *error) {
   char lossy[200] = "", cut[200] = "";
   for (struct ss_node n = ss_node_first(schemes); ss_node_present(n); n = ss_node_next(n)) {
     struct ss_setting setting;
-    if (!ss_setting_read(n, &p->defaults, &setting, error)) return false;
+    const struct ss_setting defaults = defaults_at(p, ranks);
+    if (!ss_setting_read(n, &defaults, &setting, error)) return false;
     if (s->chosen_for_user && !applies(&setting, p, ss_layout_of(&p->point.cluster, ranks), true)) continue;
     if (!ss_scheme_lossless(setting.scheme) && !s->request.lossy) add_name(lossy, sizeof lossy, setting.scheme->name);
     if (ss_scheme_model_parallel(setting.scheme) && !s->request.model_parallel)
@@ -549,8 +558,8 @@ static bool add_schemes(struct ss_study *s, const struct cell *p, uint32_t ranks
   const size_t before = s->count;
   for (struct ss_node n = ss_node_first(schemes); ss_node_present(n); n = ss_node_next(n)) {
     struct ss_setting setting;
-    if (!ss_setting_read(n, &p->defaults, &setting, error) || !add_points(s, p, &setting, n, ranks, error))
-      return false;
+    const struct ss_setting defaults = defaults_at(p, ranks);
+    if (!ss_setting_read(n, &defaults, &setting, error) || !add_points(s, p, &setting, n, ranks, error)) return false;
   }
   if (s->count > before) return true;
   if (p->offered)

@@ -42,6 +42,9 @@ SCHEMES = [s for s in json.loads(call("list", "schemes", "--format", "json")[0])
 LOSSY = {s["name"] for s in SCHEMES if not s["lossless"]}
 
 
+COUNTS = (2, 4, 8, 16)
+
+
 def variants():
     """What plan is to try when nobody names schemes: (scheme, its option, choices)."""
     for scheme in SCHEMES:
@@ -55,6 +58,7 @@ def variants():
             yield scheme["name"], None, (None,)
         if "colocated" in options:
             yield scheme["name"], "colocated", (True,)
+        yield from ((scheme["name"], option, COUNTS) for option, tried in scheme["tries"].items() if tried == "2..")
 
 
 VARIANTS = list(variants())
@@ -62,10 +66,12 @@ assert ("allgather", "algorithm", ["ring", "recursive-doubling", "bruck", "direc
 assert ("ps", "colocated", (True,)) in VARIANTS and ("sparcml-rd", None, (None,)) in VARIANTS
 
 
-def candidates(hierarchies=(None,)):
+def candidates(hierarchies=(None,), ranks=4):
+    """On so many ranks, or three nodes, which no count divides."""
     return [{"name": name, "label": f"{name} {option} {choice} {hierarchy}", **({option: choice} if option else {}),
              **({"hierarchy": hierarchy} if hierarchy else {})}
-            for hierarchy in hierarchies for name, option, choices in VARIANTS for choice in choices]
+            for hierarchy in hierarchies for name, option, choices in VARIANTS for choice in choices
+            if choices is not COUNTS or (not hierarchy and ranks % choice == 0)]
 
 
 def same(left, right, what):
@@ -169,16 +175,16 @@ def nobody_names_schemes(folder):
     flat, nodes = scenario(folder), scenario(folder, "n.json", cluster=NODES, ranks=[3, 12])
     agrees(plan(flat), points(flat, "--set", f"schemes={json.dumps(candidates())}"), "flat")
     rows = plan(nodes)
-    every = json.dumps(candidates((None, "shard", "leader")))
-    agrees(rows[:1], points(nodes, "--ranks", 3, "--set", f"schemes={json.dumps(candidates())}"), "one node")
+    every = json.dumps(candidates((None, "shard", "leader"), 12))
+    agrees(rows[:1], points(nodes, "--ranks", 3, "--set", f"schemes={json.dumps(candidates(ranks=3))}"), "one node")
     agrees(rows[1:], points(nodes, "--ranks", 12, "--set", f"schemes={every}"), "nodes")
     same(rows[1]["options"]["hierarchy"] != "none", True, "a shared card asks for a hierarchy")
     assert rows[1]["label"].endswith(", " + rows[1]["options"]["hierarchy"]), rows[1]["label"]
     fixed = plan(nodes, "--ranks", 12, "--set", "hierarchy=leader")
-    same((fixed[0]["options"]["hierarchy"], fixed[0]["candidates"]), ("leader", len(candidates())), "the scenario's hierarchy")
+    same((fixed[0]["options"]["hierarchy"], fixed[0]["candidates"]), ("leader", len(candidates(ranks=3))), "the scenario's hierarchy")
     assert plan(nodes, "--no-verify")[1]["time_s"] == rows[1]["time_s"]
     library = {"name": "nccl", "version": "2.21"}
-    own = [c for c in candidates((None, "shard", "leader")) if c["name"] != "allreduce" or "hierarchy" in c] + ["allreduce"]
+    own = [c for c in candidates((None, "shard", "leader"), 12) if c["name"] != "allreduce" or "hierarchy" in c] + ["allreduce"]
     agrees(plan(nodes, "--ranks", 12, "--set", f"cluster.library={json.dumps(library)}"),
            points(nodes, "--ranks", 12, "--set", f"cluster.library={json.dumps(library)}", "--set", f"schemes={json.dumps(own)}"), "nccl")
 
@@ -189,7 +195,7 @@ def model_parallel(folder):
     without, with_it = plan(file)[0], plan(file, "--model-parallel")[0]
     same(with_it["candidates"], without["candidates"] + 1, "alltoall is admitted")
     same(without["scheme"] != "alltoall", True, "not asked for")
-    agrees([with_it], points(file, "--set", f"schemes={json.dumps([*candidates(), 'alltoall'])}"), "alltoall")
+    agrees([with_it], points(file, "--set", f"schemes={json.dumps([*candidates(ranks=16), 'alltoall'])}"), "alltoall")
     named = scenario(folder, ranks=16, schemes=["allreduce", "alltoall"])
     same([plan(named)[0]["scheme"], plan(named, "--model-parallel")[0]["scheme"]], ["allreduce", "alltoall"], "named")
 
