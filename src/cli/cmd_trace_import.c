@@ -1,12 +1,91 @@
 /* A trace out of data: what the library's import has as fields are the options. */
+#include "base/file.h"
 #include "cli/command.h"
+#include "columns_script.h"
 #include "library/request.h"
 #include "trace/make/import.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* --- Parquet and Arrow: Python's pyarrow makes CSV of them, which is read as it comes -----------------------------
+ */
+
+static bool is_columnar(const char *name) {
+  static const char *const ends[] = {".parquet", ".arrow", ".feather", NULL};
+  const char *dot = strrchr(name, '.');
+  for (size_t i = 0; dot && ends[i]; i++)
+    if (strcmp(dot, ends[i]) == 0) return true;
+  return false;
+}
+
+/* Python, whose output becomes our standard input; its complaints go to `complaints`. */
+static bool start_reader(const char *file, const char *columns, int complaints, pid_t *child,
+                         struct ss_error *error) {
+  const char *named = getenv("SPARSYNC_PYTHON"), *python = named && *named ? named : "python3";
+  char *const arguments[] = {(char *)python, "-c", SS_COLUMNS_SCRIPT, (char *)file, (char *)columns, NULL};
+  posix_spawn_file_actions_t actions;
+  int ends[2], number;
+  if (pipe2(ends, O_CLOEXEC) != 0) return ss_fail(error, SS_MACHINE, "cannot make a pipe: %s", strerror(errno));
+  number = posix_spawn_file_actions_init(&actions);
+  if (number == 0) number = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  if (number == 0) number = posix_spawn_file_actions_adddup2(&actions, complaints, STDERR_FILENO);
+  if (number == 0) number = posix_spawnp(child, python, &actions, NULL, arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  const bool ours = number == 0 && dup2(ends[0], STDIN_FILENO) == STDIN_FILENO;
+  close(ends[0]);
+  close(ends[1]);
+  if (ours) return true;
+  return ss_fail(error, SS_MACHINE,
+                 "%s: cannot start %s, which reads Parquet and Arrow with pyarrow (%s): name a Python in "
+                 "SPARSYNC_PYTHON",
+                 file, python, strerror(number ? number : errno));
+}
+
+/* What it said, in one line, if it failed. */
+static bool end_reader(const char *file, pid_t child, int complaints, struct ss_error *error) {
+  char text[600] = "";
+  int status = 0;
+  close(STDIN_FILENO); /* it may still be writing what nobody wants */
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
+  const ssize_t size = pread(complaints, text, sizeof text - 1, 0);
+  if (size > 0) text[size] = '\0';
+  text[strcspn(text, "\n")] = '\0';
+  return ss_fail(error, SS_BAD_INPUT, "%s: %s", file, *text ? text : "Python could not read it, and did not say why");
+}
+
+static bool import_columns(struct ss_call *call, const char *file, struct ss_error *error) {
+  const cJSON *columns = ss_json_get(call->edits, "columns");
+  SS_AUTO_FREE char *name = strdup(file), *chosen = strdup(columns ? ss_json_word(call->edits, "columns") : "");
+  pid_t child;
+  if (!name || !chosen) return ss_fail_memory(error, "reading columns");
+  cJSON *files = cJSON_CreateStringArray((const char *const[]){"-"}, 1);
+  cJSON_DeleteItemFromObjectCaseSensitive(call->edits, "columns");
+  if (!ss_call_edit(call, "files", files, error) || !ss_call_edit(call, "from", cJSON_CreateString("csv"), error) ||
+      (!ss_json_get(call->edits, "source") && !ss_call_edit(call, "source", cJSON_CreateString(name), error)))
+    return false;
+  const int complaints = ss_scratch_open(NULL, error);
+  if (complaints < 0) return false;
+  bool good = start_reader(name, chosen, complaints, &child, error);
+  if (good) {
+    struct ss_error own = {0};
+    good = ss_ask_import(&call->request, call->output, NULL, &own);
+    good = end_reader(name, child, complaints, good ? error : &own) && good;
+    if (!good && own.text[0]) *error = own;
+  }
+  close(complaints);
+  return good;
+}
 
 static const struct ss_option_spec options[] = {
     {"", SS_FIELDS("files")},
     {"--from", SS_FIELD, .choices = ss_data_names,
-     .help = "what the file holds (auto: csv, tsv or, of .npy, tokens by the name's ending, else words)"},
+     .help =
+         "what the file holds (auto: csv, tsv or, of .npy, tokens by the name's ending, else words; .parquet, .arrow "
+         "and .feather are read by Python's pyarrow, as csv)"},
     SS_ASKS("--ranks", "P", "number of ranks (required)"),
     SS_ASKS("--batch", "B",
             "samples of a rank in an iteration: sequences or sentences (default 32), records or bags (2048)"),
@@ -44,6 +123,10 @@ static const struct ss_option_spec options[] = {
 static bool run(struct ss_call *call, struct ss_error *error) {
   const bool named = cJSON_HasObjectItem(call->edits, "files");
   if (named && !call->output) return ss_fail(error, SS_BAD_INPUT, "say where to write the trace with -o FILE");
+  const cJSON *file = named ? ss_json_get(call->edits, "files")->child : NULL;
+  if (file && !file->next && cJSON_IsString(file) && is_columnar(file->valuestring) &&
+      !ss_json_get(call->edits, "from"))
+    return import_columns(call, file->valuestring, error);
   return (named || ss_call_edit(call, "files", cJSON_CreateArray(), error)) &&
          ss_ask_import(&call->request, call->output, NULL, error);
 }
@@ -63,6 +146,7 @@ const struct ss_command ss_command_trace_import = {
         "            contiguous share of the text.\n"
         "  csv, tsv  records whose columns are categories, a table each: row 0 is the missing value, others by\n"
         "            frequency or, with --hash-rows, 1 + XXH64(value) mod (N - 1)\n"
+        "  .parquet, .arrow, .feather: likewise, through python3 with pyarrow (or the Python in SPARSYNC_PYTHON)\n"
         "  criteo    Criteo's files as published: tabs, no header, label, 13 numbers, then 26 categories, C1 to C26\n"
         "  tokens    ids of a tokenizer: a .npy array, or a text of whole numbers\n"
         "  bags      pairs of .npy arrays, indices[n] and offsets[T*samples+1], as FBGEMM's table-batched "

@@ -271,6 +271,65 @@ def wrong_tables(folder):
 
 
 @test
+def parquet_and_arrow_come_through_python(folder):
+    """What Python makes of a file is read as CSV, under the file's name; what it complains of is our error. (A script stands for Python.)"""
+    table = "user,item\n" + "".join(f"u{i % 7},{i % 5 or ''}\n" for i in range(64))
+    (folder / "t.csv").write_text(table)
+    fake = folder / "python"
+    fake.write_text(f"#!/bin/sh\nprintf '%s|' \"$1\" \"$3\" \"$4\" >{folder}/asked\ncat {folder}/t.csv\n")
+    fake.chmod(0o755)
+    (folder / "t.parquet").write_text("no table")
+    environment = {**os.environ, "SPARSYNC_PYTHON": str(fake)}
+    options = ("--ranks", 2, "--batch", 8, "--hash-rows", 50)
+    imported(folder / "t.csv", *options, "-o", folder / "csv.safetensors", "--source", str(folder / "t.parquet"))
+    for name in ("t.parquet", "t.arrow", "t.feather"):
+        imported(folder / name, *options, "--columns", "user,item", "-o", folder / "p.safetensors", "--source", str(folder / "t.parquet"), env=environment)
+        assert (folder / "asked").read_text() == f"-c|{folder / name}|user,item|"
+        assert (folder / "p.safetensors").read_bytes() == (folder / "csv.safetensors").read_bytes(), name
+    imported(folder / "t.parquet", *options, "-o", folder / "q.safetensors", env=environment)
+    assert read_trace(folder / "q.safetensors")[0]["source"] == str(folder / "t.parquet") and (folder / "asked").read_text().endswith("parquet||")
+    fake.write_text("#!/bin/sh\necho 'it has no such column' >&2\nexit 1\n")
+    refused(folder, folder / "t.parquet", *options, says=f"{folder / 't.parquet'}: it has no such column", env=environment)
+    refused(folder, folder / "t.parquet", *options, "--from", "tokens", says="--hash-rows", env=environment)  # then it is not Python's
+    said = imported(folder / "t.parquet", *options, "-o", folder / "out", status=3, env={**environment, "SPARSYNC_PYTHON": str(folder / "none")})
+    assert said.count("\n") == 1 and "name a Python in SPARSYNC_PYTHON" in said, said
+
+
+@test
+def pyarrow_reads_what_it_wrote(folder):
+    """The same trace as of the CSV of the same values, of Parquet, Arrow files and streams; nulls are missing, lists are refused."""
+    python = os.environ.get("SPARSYNC_PYTHON", "python3")
+    if subprocess.run([python, "-c", "import pyarrow.parquet"], capture_output=True).returncode != 0:
+        if subprocess.run([python, "-c", ""], capture_output=True).returncode == 0:
+            refused(folder, "t.parquet", "--ranks", 2, says="pyarrow, which is not there")
+        raise tap.Skip("no Python with pyarrow (name one in SPARSYNC_PYTHON)")
+    write = """
+import sys, pyarrow as pa, pyarrow.csv, pyarrow.parquet, pyarrow.feather
+n = 4000
+t = pa.table({"user": pa.array([None if i % 11 == 0 else i * 7919 % 503 for i in range(n)], pa.int64()), "lists": [[i] for i in range(n)],
+              "country": pa.array([f"c, {i * i % 17}" for i in range(n)]).dictionary_encode(), "price": [i / 4 for i in range(n)]})
+pa.parquet.write_table(t, sys.argv[1] + "/t.parquet", row_group_size=700)
+pa.feather.write_feather(t, sys.argv[1] + "/t.feather")
+with pa.ipc.new_stream(sys.argv[1] + "/t.arrow", t.schema) as stream: stream.write_table(t, 900)
+plain = t.select(["country", "user", "price"])
+pa.csv.write_csv(plain.set_column(0, "country", plain["country"].cast(pa.string())), sys.argv[1] + "/t.csv")
+"""
+    subprocess.run([python, "-c", write, folder], check=True, timeout=tap.HANG)
+    options = ("--ranks", 4, "--batch", 100, "--row-width", 8)
+    imported(folder / "t.csv", *options, "--source", "x", "-o", folder / "c.safetensors")
+    for name, columns in (("t.parquet", "country,user,price"), ("t.feather", "3,1,4"), ("t.arrow", "3,user,4")):
+        imported(folder / name, *options, "--columns", columns, "--source", "x", "-o", folder / "a.safetensors")
+        assert (folder / "a.safetensors").read_bytes() == (folder / "c.safetensors").read_bytes(), name
+    imported(folder / "t.parquet", *options, "--columns", "user", "--hash-rows", 64, "--iterations", 2, "-o", folder / "b.safetensors")  # stops early
+    assert read_trace(folder / "b.safetensors")[2].keys() == {"user"}
+    refused(folder, folder / "t.parquet", *options, says="column lists: holds lists")
+    refused(folder, folder / "t.parquet", *options, "--columns", "userr", says="'userr' is neither a name nor a number from 1 to 4")
+    refused(folder, folder / "none.parquet", *options, says="none.parquet")
+    (folder / "bad.parquet").write_bytes(b"PAR1" * 5)
+    refused(folder, folder / "bad.parquet", *options, says="bad.parquet: ")
+
+
+@test
 def own_input_is_no_output(folder):
     (folder / "t.csv").write_text("a\n1\n2\n")
     said = imported(folder / "t.csv", "--ranks", 1, "--batch", 1, "-o", folder / "t.csv", status=2)
