@@ -2,8 +2,10 @@
 
 #include "base/temporary.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -190,9 +192,49 @@ static bool fail_open(const char *path, int number, struct ss_error *error) {
   return ss_fail(error, SS_MACHINE, "%s: cannot write: %s", path, strerror(number));
 }
 
+/* The folder of a path, the caller's; NULL when memory is short. */
+static char *folder_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return !slash ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+/* Of another process that was killed: while a process lives, it has a lock on what it writes. */
+static void remove_left(int folder, const char *name) {
+  const int descriptor = openat(folder, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (descriptor < 0) return;
+  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) (void)unlinkat(folder, name, 0);
+  close(descriptor);
+}
+
+/* Removes what processes that were killed have left beside `path`. */
+static void remove_all_left(const char *path) {
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  const size_t length = strlen(name);
+  SS_AUTO_FREE char *folder = folder_of(path);
+  DIR *list = folder ? opendir(folder) : NULL;
+  for (struct dirent *entry; list && (entry = readdir(list));) {
+    const char *rest = entry->d_name + length;
+    int end = 0;
+    if (strncmp(entry->d_name, name, length) != 0 || *rest != '.') continue;
+    // NOLINTNEXTLINE(cert-err34-c): nothing is made of the numbers
+    if (sscanf(rest, ".%*[0-9]-%*[0-9].part%n", &end) == 0 && end > 0 && rest[end] == '\0')
+      remove_left(dirfd(list), entry->d_name);
+  }
+  if (list) closedir(list);
+}
+
+/* Locks what was just created. False: another process took it for what was left, and removes it. */
+static bool hold(int descriptor) {
+  struct stat info;
+  /* a file system without locks is no reason to stop: nothing is removed there */
+  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
+  return fstat(descriptor, &info) == 0 && info.st_nlink > 0;
+}
+
 /* Creates `path`.N.part with the permissions that the umask leaves; mkstemp would make the file private, and the
  * umask cannot be read without changing it under other threads. Returns the descriptor, or -1 with errno. */
 static int create_beside(const char *path, char **beside) {
+  remove_all_left(path);
   for (unsigned attempt = 0; attempt < 1000; attempt++) {
     if (asprintf(beside, "%s.%ld-%u.part", path, (long)getpid(), attempt) < 0) {
       *beside = NULL;
@@ -201,8 +243,9 @@ static int create_beside(const char *path, char **beside) {
     }
     ss_temporary_add(*beside);
     const int descriptor = open(*beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor >= 0) return descriptor;
-    const int number = errno;
+    if (descriptor >= 0 && hold(descriptor)) return descriptor;
+    const int number = descriptor >= 0 ? EEXIST : errno;
+    if (descriptor >= 0) close(descriptor);
     ss_temporary_forget(*beside);
     free(*beside);
     *beside = NULL;
@@ -287,12 +330,6 @@ bool ss_output_open(const char *path, struct ss_output *out, struct ss_error *er
   }
   *out = output;
   return true;
-}
-
-/* The folder of a path, the caller's; NULL when memory is short. */
-static char *folder_of(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return !slash ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
 bool ss_output_has_folder(const char *path, struct ss_error *error) {

@@ -10,7 +10,10 @@ bool ss_reading_suppose(const struct ss_reading *reading, enum ss_collective col
     const enum ss_collective of = ss_collective_of(name);
     if (!equals || of == SS_COLLECTIVES)
       return ss_fail(error, SS_BAD_INPUT, "--suppose: \"%s\" is not COLLECTIVE=ALGORITHM (say allreduce=ring)", text);
-    if (of == collective) algorithm = equals + 1;
+    if (of != collective) continue;
+    if (algorithm) return ss_fail(error, SS_BAD_INPUT, "--suppose: two algorithms of %s: say one", name);
+    algorithm = equals + 1;
+    reading->supposed[i] = true;
   }
   one->supposed = collective < SS_SENDRECV;
   one->open = one->supposed && !algorithm;

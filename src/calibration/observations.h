@@ -46,6 +46,7 @@ struct ss_reading {
   size_t wheres;
   const char **suppose; /* COLLECTIVE=ALGORITHM: where the log hides it */
   size_t supposes;
+  bool *supposed;                 /* [supposes] out: this was supposed of a time */
   const struct ss_notice *notice; /* what was left out; may be NULL */
 };
 

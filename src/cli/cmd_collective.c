@@ -64,10 +64,12 @@ static bool choose(struct answer *out, struct ss_error *error) {
     out->algorithm[out->algorithms++] = ss_algorithm_of(collective, a->algorithm);
     if (out->algorithm[0]) return true;
     const char *names[ALGORITHMS_MAX + 1] = {NULL};
+    char those[200];
     for (size_t i = 0, k = 0; i < count && k < ALGORITHMS_MAX; i++)
       if (all[i].collective == collective) names[k++] = all[i].name;
     return ss_fail(error, SS_BAD_INPUT, "--algorithm: %s has no \"%s\"%s", ss_collective_names[collective],
-                   a->algorithm, ss_suggest(a->algorithm, names, names[0]).text);
+                   a->algorithm,
+                   ss_suggest(a->algorithm, names, ss_words_join(names, ", ", those, sizeof those)).text);
   }
   for (size_t i = 0; i < count && out->algorithms < ALGORITHMS_MAX; i++)
     if (all[i].collective == collective) out->algorithm[out->algorithms++] = &all[i];

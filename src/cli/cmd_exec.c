@@ -86,6 +86,7 @@ static bool open_session(struct session *s, struct ss_error *error) {
   const struct ss_point *points = ss_study_points(s->scenario, &s->count);
   s->points = ss_arena_alloc(&s->lasting, s->count, sizeof *s->points);
   if (!s->points) return ss_fail_memory(error, "planning runs");
+  ss_points_tell_even(points, s->count, s->call->request.notice);
   for (size_t i = 0; i < s->count; i++)
     if (!make_point(s, &points[i], &s->points[i], error)) return false;
   return true;

@@ -61,12 +61,19 @@ bool ss_call_edit(struct ss_call *call, const char *path, cJSON *value, struct s
   return ss_json_put(call->edits, path, value) || ss_fail_memory(error, "reading options"); /* the last one counts */
 }
 
+/* Of two values one would count for nothing. */
+static bool say(struct ss_call *call, const char *option, const char *path, cJSON *value, struct ss_error *error) {
+  if (!ss_json_get(call->edits, path)) return ss_call_edit(call, path, value, error);
+  cJSON_Delete(value);
+  return ss_fail(error, SS_BAD_INPUT, "%s: %s is said twice", option, path);
+}
+
 static bool edit_said(struct ss_call *call, const struct ss_said *said, struct ss_error *error) {
   char field[FIELD_MAX];
   cJSON *value =
       said->value ? cJSON_CreateString(said->value) : cJSON_Parse(said->option->json ? said->option->json : "true");
   cJSON *list = ss_json_get(call->edits, field_of(said->option, field));
-  if (!said->option->list) return ss_call_edit(call, field, value, error);
+  if (!said->option->list) return say(call, said->option->name, field, value, error);
   if (!list) list = cJSON_AddArrayToObject(call->edits, field);
   return cJSON_AddItemToArray(list, value) || ss_fail_memory(error, "reading options");
 }
@@ -79,7 +86,7 @@ static bool edit_set(struct ss_call *call, const char *text, struct ss_error *er
   SS_AUTO_FREE char *path = strndup(text, (size_t)(equals - text));
   cJSON *value = path ? ss_json_value("--set", path, equals + 1, false, error) : NULL;
   if (!path) return ss_fail_memory(error, "reading options");
-  return value && ss_call_edit(call, path, value, error) &&
+  return value && say(call, "--set", path, value, error) &&
          (ss_json_put(call->options, path, cJSON_CreateString("--set")) || ss_fail_memory(error, "reading options"));
 }
 

@@ -62,6 +62,8 @@ static bool add_table(struct tables *t, size_t at, const struct ss_tensor_ids *i
                                      .dtype = ids->value_bytes == 2 ? SS_F16 : SS_F32};
   t->offsets[at] = ids->offsets;
   if (ids->bags && !ss_argument_given(ids->bag_offsets, "list of bags' offsets", error)) return false;
+  if (ids->bag_offsets && !ids->bags)
+    return fail(ids, error, "bags' offsets, but not which bags are whose: \"bags\" is missing");
   if (ids->bags) t->bags[at] = (struct ss_bags){ids->bags, ids->bag_offsets};
   t->rows[at] = rows;
   return copy_ids(ids, total, rows, &t->tensor[at].rows, error);

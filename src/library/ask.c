@@ -2,6 +2,7 @@
 #include "export/format.h"
 #include "library/request.h"
 #include "query/answers.h"
+#include "study/compute.h"
 #include "trace/make/import.h"
 
 #include <omp.h>
@@ -48,8 +49,11 @@ static bool export(const struct ss_request *request, const struct task *task, st
   const struct ss_export_format *format = ss_export_format_find(task->format, error);
   SS_AUTO_STUDY struct ss_study *study = NULL;
   const struct ss_point *job;
-  return format && ss_export_path_check(format, task->path, error) && ss_study_open(request, &study, error) &&
-         ss_export_point(study, &job, error) && ss_export(job, format, task->path, request->run.watcher, error);
+  if (!format || !ss_export_path_check(format, task->path, error) || !ss_study_open(request, &study, error) ||
+      !ss_export_point(study, &job, error))
+    return false;
+  ss_points_tell_even(job, 1, request->notice);
+  return ss_export(job, format, task->path, request->run.watcher, error);
 }
 
 static bool import(const struct ss_request *request, const struct task *task, struct ss_error *error) {

@@ -77,7 +77,8 @@ struct ss_tensor_ids {
   /* Which of them make a bag, whose rows are pooled; NULL: it is not known. Bag b has the ids from bag_offsets[b] up
    * to, and without, bag_offsets[b + 1]; those of rank r in iteration t are the bags from bags[t * ranks + r] on. */
   const uint64_t *bags;        /* [iterations * ranks + 1], from 0 on, not descending */
-  const uint64_t *bag_offsets; /* [bags[iterations * ranks] + 1], likewise; where a rank's ids begin, its bags do */
+  const uint64_t *bag_offsets; /* [bags[iterations * ranks] + 1], likewise; where a rank's ids begin, its bags do;
+                                * neither array without the other */
 };
 
 // NOLINTBEGIN(readability-redundant-declaration): this header is installed and stands alone; the rooms below have

@@ -40,6 +40,7 @@ static bool read_limit(struct ss_node node, bool last, uint64_t below, uint64_t 
   if (!ss_node_nonnegative(limit, SS_BYTES, &bytes, error)) return false;
   if (!(bytes < 0x1p53)) return ss_node_fail(limit, error, "%g B is out of range", bytes);
   *out = (uint64_t)bytes;
+  if ((double)*out != bytes) return ss_node_fail(limit, error, "%g B: messages have whole bytes", bytes);
   if (below != UINT64_MAX && *out <= below)
     return ss_node_fail(limit, error, "segments stand by ascending \"up_to\", and the one before ends at %llu B",
                         (unsigned long long)below);

@@ -62,7 +62,49 @@ static struct ss_identity key_of(const cJSON *point) {
   return key;
 }
 
-/* Also that it has values: a point without them would agree with any. Other fields may be younger than it. */
+/* A point of a file has only fields that points have: a misspelt one would be held against nothing. */
+static bool check_fields(struct ss_node point, struct ss_error *error) {
+  static const char *const words[] = {"scheme",
+                                      "label",
+                                      "options",
+                                      "offered",
+                                      "ranks",
+                                      "tensor",
+                                      "at",
+                                      "cluster",
+                                      "device",
+                                      "trace",
+                                      "extrapolated_from",
+                                      "trace_hash",
+                                      "seed",
+                                      "iterations",
+                                      "point_hash",
+                                      "result_hash",
+                                      "dense",
+                                      "bound_by",
+                                      "links",
+                                      "kernels",
+                                      "lossless",
+                                      "exact",
+                                      "placed",
+                                      "formula",
+                                      "formula_low",
+                                      "formula_high",
+                                      "paper",
+                                      "erratum",
+                                      "iteration_s",
+                                      "draw_s",
+                                      "rank_bytes_sent",
+                                      "rank_bytes_received"};
+  enum { WORDS = sizeof words / sizeof *words };
+  const char *known[WORDS + SS_RESULT_FIELDS + 1] = {NULL};
+  memcpy(known, words, sizeof words);
+  for (size_t i = 0; i < SS_RESULT_FIELDS; i++) known[WORDS + i] = ss_result_fields[i].name;
+  return ss_node_keys(point, known, error);
+}
+
+/* Also that it has values: a point without them, or with misspelt ones, would agree with any. Other fields may be
+ * younger than it. */
 static bool check_stored(struct ss_node point, struct ss_error *error) {
   static const char *const values[] = {"time_s", "messages", "bytes_total"};
   struct ss_node label, ranks, tensor, at, field;
@@ -79,7 +121,7 @@ static bool check_stored(struct ss_node point, struct ss_error *error) {
     if (!ss_node_need(point, values[i], &field, error)) return false;
   for (size_t i = 0; i < SS_RESULT_FIELDS; i++)
     if (!ss_result_read_number(point, i, &value, error)) return false;
-  return true;
+  return check_fields(point, error);
 }
 
 /* What one comparison works with. */

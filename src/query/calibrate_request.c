@@ -173,14 +173,32 @@ static bool judge_shape(const struct ss_calibrate_request *q, const struct ss_ob
     return ss_fail(error, SS_BAD_INPUT, "--ranks: is for logs that do not say them; tables do");
   if (all->logs == 0 && q->reading.in_place)
     return ss_fail(error, SS_BAD_INPUT, "--in-place: is for logs of nccl-tests, not for tables");
-  for (size_t i = 0; q->fit.gpus_per_node && i < all->count; i++)
-    if (all->list[i].per_node > q->fit.gpus_per_node)
+  if (all->logs == all->sources && q->reading.wheres > 0)
+    return ss_fail(error, SS_BAD_INPUT, "--where: is for rows of tables; logs have no columns");
+  uint32_t most = q->fit.gpus_per_node;
+  for (size_t i = 0; i < all->count; i++) {
+    const uint32_t here = all->list[i].per_node;
+    if (q->fit.gpus_per_node && here > q->fit.gpus_per_node)
       return ss_fail(error, SS_BAD_INPUT, "--gpus-per-node: %" PRIu32 ", but times are of %" PRIu32 " a node",
-                     q->fit.gpus_per_node, all->list[i].per_node);
+                     q->fit.gpus_per_node, here);
+    most = here > most ? here : most;
+  }
+  return q->fit.nics <= most ||
+         ss_fail(error, SS_BAD_INPUT,
+                 "--nics: %" PRIu32 " cards, but a node has %" PRIu32 " GPUs: there are at most as many cards",
+                 q->fit.nics, most);
+}
+
+/* What is supposed of times that are not there, or whose files say it, would count for nothing. */
+static bool judge_supposed(const struct ss_reading *reading, struct ss_error *error) {
+  for (size_t i = 0; i < reading->supposes; i++)
+    if (!reading->supposed[i])
+      return ss_fail(error, SS_BAD_INPUT, "--suppose: no time is left open that \"%s\" could be said of",
+                     reading->suppose[i]);
   return true;
 }
 
-/* What contradicts every log that it is said of is wrong; what none could use is told. */
+/* What contradicts every log that it is said of is wrong, as is what none could use. */
 static bool judge_tools(const struct ss_reading *reading, struct ss_error *error) {
   for (size_t i = 0; i < reading->tools; i++) {
     const char *name = ss_tool_name(reading->tool[i], error), *found = reading->found[i];
@@ -188,7 +206,7 @@ static bool judge_tools(const struct ss_reading *reading, struct ss_error *error
     if (found && strcmp(found, name) != 0)
       return ss_fail(error, SS_BAD_INPUT, "--tool: \"%s\", but the log says that it is of %s", reading->tool[i],
                      found);
-    if (!found) ss_notice_tell(reading->notice, "--tool changes nothing: it is for logs alone");
+    if (!found) return ss_fail(error, SS_BAD_INPUT, "--tool: is for logs, of which here are none");
   }
   return true;
 }
@@ -197,10 +215,12 @@ bool ss_calibrate_request_observe(const struct ss_calibrate_request *request, co
                                   struct ss_observations *out, struct ss_error *error) {
   struct ss_reading reading = request->reading;
   SS_AUTO_FREE const char **found = ss_alloc_zero(reading.tools, sizeof *found);
+  SS_AUTO_FREE bool *supposed = ss_alloc_zero(reading.supposes, sizeof *supposed);
   reading.found = found;
+  reading.supposed = supposed;
   reading.notice = notice;
   *out = (struct ss_observations){0};
-  if (!found) return ss_fail_memory(error, "reading times");
+  if (!found || !supposed) return ss_fail_memory(error, "reading times");
   for (size_t i = 1; i < request->logs.count; i++)
     for (size_t k = 0; k < i; k++)
       if (strcmp(request->logs.text[i], request->logs.text[k]) == 0)
@@ -209,7 +229,8 @@ bool ss_calibrate_request_observe(const struct ss_calibrate_request *request, co
   if (request->warning[0]) ss_notice_tell(notice, request->warning);
   for (size_t i = 0; i < request->logs.count; i++)
     if (!ss_observations_read(request->logs.text[i], &reading, out, error)) return false;
-  if (!judge_tools(&reading, error) || !judge_shape(request, out, error)) return false;
+  if (!judge_tools(&reading, error) || !judge_supposed(&reading, error) || !judge_shape(request, out, error))
+    return false;
   drop_small(request->least_message, out);
   return out->count > 0 ||
          ss_fail(error, SS_BAD_INPUT, "%s: no times are left of those asked for", request->logs.text[0]);

@@ -429,6 +429,14 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_point_grou
   return ss_extrapolation_judge(all, group, w, error);
 }
 
+void ss_points_tell_even(const struct ss_point *points, size_t count, const struct ss_notice *notice) {
+  for (size_t i = 0; i < count; i++) {
+    if (points[i].cluster.jitter.draws == 0) continue;
+    ss_notice_tell(notice, "the cluster's \"jitter\" is left out: here links are even (run plays its draws)");
+    return;
+  }
+}
+
 void ss_worker_free(struct ss_worker *w) {
   ss_arena_free(&w->arena);
   ss_arena_free(&w->arrays);

@@ -6,6 +6,9 @@
 #include "study/identity.h"
 #include "study/study.h"
 
+/* Where no draws are played: says of points whose cluster has "jitter" that their links are even here. */
+void ss_points_tell_even(const struct ss_point *points, size_t count, const struct ss_notice *notice);
+
 /* What iterations start from, kept for the next scheme that starts from the same: groups that follow each other on
  * one thread mostly differ in their scheme alone. A zeroed struct with `budget` set is empty. */
 struct ss_inputs {

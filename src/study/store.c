@@ -209,16 +209,23 @@ static void free_numbers(double **numbers) {
   *numbers = NULL;
 }
 
+/* Of what was read only the arrays that are asked for. */
+static void keep(const struct ss_run_options *options, struct ss_result *r) {
+  if (!options->per_iteration) free_numbers(&r->iteration_s);
+  if (!options->per_rank) free_numbers(&r->rank_sent), free_numbers(&r->rank_received);
+}
+
 bool ss_store_recall(const struct ss_store *s, const struct ss_run_options *options, struct ss_result *r, bool *known,
                      struct ss_error *error) {
   const struct ss_keyed *found = ss_keyed_find(s->keyed, s->count, r->identity);
   *known = false;
   if (!found) return true;
   const struct ss_node node = ss_doc_root(s->known[found->index]);
-  if (!ss_result_read(node, r, error)) return false;
-  *known = r->exact != SS_NO && ss_result_untouched(node, r) && has_all(s, node, options, r);
-  if (!*known || !options->per_iteration) free_numbers(&r->iteration_s);
-  if (!*known || !options->per_rank) free_numbers(&r->rank_sent), free_numbers(&r->rank_received);
+  struct ss_result read = *r;
+  if (!ss_result_read(node, &read, error)) return false;
+  *known = read.exact != SS_NO && ss_result_untouched(node, &read) && has_all(s, node, options, &read);
+  if (!*known) ss_result_free_arrays(&read); /* it is computed again: nothing of what was read stays */
+  else keep(options, &read), *r = read;
   return true;
 }
 

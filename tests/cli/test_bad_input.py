@@ -309,6 +309,15 @@ Bad("an option twice", ["run", *HERE, "--scheme", "ps", "--scheme", "zen"], "--s
 Bad("an option of a scheme twice", ["run", *HERE, "--scheme", "zen:format=coo,format=bitmap"], "format", "twice")
 Bad("places of a placement", ["plan", "--place", *HERE, "--placement", "p.json"], "--placement", "--place is to find it")
 Bad("places of lossy schemes", ["plan", "--place", *HERE, "--lossy"], "--lossy", "--place")
+scenario_case("hot rows of no lookups", scenario(trace={"synth": {"rows": 64, "ranks": 2, "hot_rows": 4}}), "hot_rows", "share 0")
+FORMS["half-a-byte.json"] = json.dumps({"segments": [{"up_to": 1.5, **FLAT}, FLAT]})
+Bad("a segment of half a byte", ["collective", "allreduce", "--cluster", "./half-a-byte.json"], "up_to: 1.5 B", "whole bytes")
+Bad("a field set twice", ["run", *HERE, "--set", "cluster.latency=1us", "--set", "cluster.latency=2us"], "cluster.latency is said twice")
+Bad("a field set beside its option", ["run", *HERE, "--set", "cluster.latency=1us", "--latency", "2us"], "--latency: cluster.latency is said twice")
+SCENARIOS["clicks.csv"] = "a,b\nx,y\nz,y\nx,w\nq,w\n"
+Bad("rows of hashed tables", ["trace", "import", "clicks.csv", "--ranks", "2", "--batch", "1", "--vocab", "5", "--hash-rows", "5", "-o", "result"],
+    "--vocab: does nothing")
+Bad("collective: no such algorithm", ["collective", "allreduce", "--algorithm", "nope"], "ring, recursive_doubling, rabenseifner, trees")
 Bad("bandwidth of 0", ["run", *HERE, "--bandwidth", "0"], "bandwidth")
 Bad("cost: density above 1", ["cost", "--M", "1MB", "--density", "101%"], "--density")
 Bad("cost: negative size", ["cost", "--M", "-1MB", "--density", "1%"], "--M", "-1MB")
@@ -332,6 +341,8 @@ Bad("cost: an endless time", ["cost", "alltoall", "--M", "1e300", "--density", "
 Bad("crossover: fewer lookups than rows", ["crossover", "alltoall", "zen", "--over", "M", "--density", "10%", "--lookups", "9%"], "lookups", "0.09")
 SCENARIOS["points.json"] = json.dumps({"sparsync": "1", "points": [
     {"label": "a", "ranks": r, "tensor": "T", "at": {}, "time_s": r, "messages": 0, "bytes_total": 0} for r in (2, 4)]})
+SCENARIOS["misspelt.json"] = SCENARIOS["points.json"].replace("bytes_total", "byte_stotal").replace('"messages"', '"bytes_total": 0, "messages"')
+Bad("a baseline with a misspelt number", ["run", "tiny.json", "--baseline", "misspelt.json"], "points[0].byte_stotal: unknown key", '"bytes_total"')
 for option in ("--log", "--log2"):
     Bad(f"plot: {option} of no axis", ["plot", "points.json", option, "xyz", "--data", "result"], option, '"xyz"', "x, y or xy")
 Bad("cost: no form at these ranks", ["cost", "gtopk", "--M", "1MB", "--density", "1%", "--ranks", "5"], "no closed form holds")

@@ -235,10 +235,23 @@ def a_tool_of_one_log(folder):
     for path, tool, status, says in ((own, "foo", 2, "can be read"), (own, f"{own.name}=foo", 2, "can be read"), (own, f"{own.name}=", 2, "can be read"),
                                      (table, "foo", 2, "can be read"), (own, f"{own.name}=alltoall_perf", 2, "says that it is of all_reduce_perf"),
                                      (own, "osu_alltoall", 2, "says that it is of all_reduce_perf"), (own, "all_reduce_perf", 0, None),
-                                     (own, f"{own}=all_reduce_perf", 0, None), (table, "alltoall_perf", 0, "--tool changes nothing")):
+                                     (own, f"{own}=all_reduce_perf", 0, None), (table, "alltoall_perf", 2, "--tool: is for logs")):
         done = ask("calibrate", "network", path, "--tool", tool, "--leave-out", "nothing", status=status)
         assert says in done.stderr if says else "--tool" not in done.stderr, (tool, done.stderr)
     ask("calibrate", "network", *logs, "--tool", "all_gather_perf", "--leave-out", "nothing")  # one of them does not say
+
+
+@test
+def what_counts_for_nothing_is_refused(folder):
+    log, table = DATA / "all_reduce_perf.log", folder / "table.csv"
+    rows = [f"alltoall,pairwise,4,1,{4 << k},{3 * (5e-3 + (1 << k) / 1e8)!r}" for k in range(18, 26)]
+    table.write_text("\n".join(["collective,algorithm,nodes,gpus_per_node,bytes,seconds", *rows]) + "\n")
+    for path, options, says in ((log, ["--where", "nodes=2"], "--where: is for rows of tables"), (log, ["--suppose", "alltoall=linear"], "no time is left open"),
+                                (table, ["--suppose", "alltoall=linear"], "no time is left open"),
+                                (log, ["--suppose", "allreduce=trees", "--suppose", "allreduce=ring"], "two algorithms of allreduce"),
+                                (log, ["--nics", "9"], "9 cards, but a node has 8 GPUs"), (log, ["--ranges"], "--ranges: is for --validate"),
+                                (log, ["--fit-on", "nodes=2"], "--fit-on: is for --validate")):
+        assert says in ask("calibrate", "network", path, *options, "--leave-out", "nothing", status=2).stderr, (options, says)
 
 
 @test

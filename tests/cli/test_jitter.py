@@ -4,11 +4,12 @@ source tree. Prints TAP."""
 import csv
 import io
 import json
+import subprocess
 import sys
 
 import mpi
 import tap
-from asking import ROOT, call
+from asking import PROGRAM, ROOT, call
 from hashes import mix
 from tap import test, write_json
 
@@ -169,6 +170,28 @@ def what_is_printed_of_pairs_was_measured(folder):
             assert abs(quantile(values, share) / quantile(values, 0.5) - wanted) < 0.03, (system, share, wanted)
     slow = [{pair for pair, value in measured["cluster00", name].items() if value < 6} for name in ("alltoall", "sendrecv")]
     assert slow[0] == slow[1] and len(slow[0]) == 8 and len(measured["cluster00", "alltoall"]) == 134
+
+
+@test
+def who_plays_no_draws_says_so(folder):
+    jitter, says = {"per": "pair", "bandwidth": SLOW, "draws": 3}, 'the cluster\'s "jitter" is left out'
+    for uneven in (jitter, None):
+        path = scenario(folder, uneven, schemes=["allgather"], ranks=[2])
+        told = [call("export", "goal", path, "-o", folder / "x.goal")[1]]
+        if not mpi.why_not(PROGRAM):
+            told.append(subprocess.run([*mpi.with_mpirun(2), PROGRAM, "exec", path, "--set", "ranks=2"], capture_output=True, text=True,
+                                       timeout=tap.HANG, check=True, env=mpi.environment(ROOT)).stderr)
+        assert all((says in text) == (uneven is not None) for text in told), told
+
+
+@test
+def a_baseline_with_a_misspelt_quantile_is_refused(folder):
+    path, stored = scenario(folder, {"per": "pair", "bandwidth": SLOW, "draws": 3}), folder / "b.json"
+    call("run", path, "--save-baseline", stored)
+    call("run", path, "--baseline", stored)
+    stored.write_text(stored.read_text().replace("time_p95_s", "time_pp95_s"))
+    out, err = call("run", path, "--baseline", stored, status=2)
+    assert not out and 'points[0].time_pp95_s: unknown key (did you mean "time_p95_s"?)' in err, err
 
 
 @test

@@ -268,6 +268,18 @@ def an_interrupt_before_the_first_point_leaves_nothing(folder):
 
 
 @test
+def what_the_killed_left_is_removed(folder):
+    """Beside a file that is written: what nobody holds. What another process still writes stays, as does what only looks like it."""
+    left, held, others = folder / "out.json.12-0.part", folder / "out.json.13-0.part", [folder / "out.json.x-0.part", folder / "out.json.12-0.part2"]
+    for path in (left, held, *others):
+        path.write_text("half")
+    with held.open("w") as writing:
+        fcntl.flock(writing, fcntl.LOCK_EX)
+        call("run", write_json(folder, small(ranks=[2], schemes=["allgather"])), "--format", "json", "-o", folder / "out.json")
+    assert not left.exists() and held.exists() and all(path.exists() for path in others), os.listdir(folder)
+
+
+@test
 def goes_on_after_two_kills(folder):
     scenario, output = write_json(folder, small()), folder / "out.json"
     whole = call("run", scenario, "--format", "json")[0]

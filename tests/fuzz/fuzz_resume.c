@@ -29,7 +29,8 @@ static void compute(void) {
   static struct ss_costs costs;
   cJSON *document = cJSON_Parse(
       "{\"trace\": {\"gradient\": {\"elements\": 97, \"iterations\": 2}}, \"ranks\": 4, \"iterations\": 2,"
-      "\"cluster\": {\"latency\": \"1us\", \"bandwidth\": \"1GB/s\"}, \"schemes\": [\"allreduce\", \"allgather\", "
+      "\"cluster\": {\"latency\": \"1us\", \"bandwidth\": \"1GB/s\", \"jitter\": {\"per\": \"pair\", \"bandwidth\": "
+      "[[0, 0.5], [1, 1]], \"draws\": 3}}, \"schemes\": [\"allreduce\", \"allgather\", "
       "\"ps\"]}");
   const struct ss_run_options options = {.jobs = 1, .per_rank = true, .per_iteration = true};
   const struct ss_request request = {.document = document, .costs = &costs};
@@ -134,7 +135,7 @@ static void recall(struct ss_store *store, const struct ss_result *wanted) {
   for (size_t i = 0; i < SS_RESULT_FIELDS; i++) ss_result_set_value(&point, i, NAN);
   point.exact = SS_UNKNOWN;
   point.bound_by[0] = '\0';
-  point.iteration_s = point.rank_sent = point.rank_received = NULL;
+  point.iteration_s = point.rank_sent = point.rank_received = point.draw_s = NULL;
   if (!ss_store_recall(store, &options, &point, &known, &error)) {
     if (error.status != SS_BAD_INPUT || strlen(error.text) < 10 || strchr(error.text, '\n')) abort();
     return;

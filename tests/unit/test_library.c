@@ -251,6 +251,7 @@ TEST(test_bags_of_ids) {
   } cases[] = {{bags, ends, NULL},
                {NULL, NULL, NULL},
                {bags, NULL, "no list of bags' offsets"},
+               {NULL, ends, "not which bags are whose"},
                {back, ends, "emb.bags[1]"},
                {many, ends, "2^53 bags"},
                {bags, over, "emb.bag_offsets[2] is 4"},

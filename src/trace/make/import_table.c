@@ -136,7 +136,8 @@ static bool prepare_numbers(struct table *t, struct ss_error *error) {
     ss_numbering_init(&t->number[i], rows);
     t->hashed &= rows > 0;
   }
-  return true;
+  return !t->hashed || !ss_node_present(import->vocab) ||
+         ss_node_fail(import->vocab, error, "does nothing: all tables have hashed rows");
 }
 
 /* --- the pass over the file --------------------------------------------------------------------------------- */

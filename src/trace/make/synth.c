@@ -118,6 +118,8 @@ static bool check(const struct ss_synth *synth, struct ss_error *error) {
     return ss_fail(error, SS_BAD_INPUT, "hot: a share of %g is not from 0 to 1", synth->hot);
   if (synth->rows < 1 || synth->rows > UINT32_MAX)
     return ss_fail(error, SS_BAD_INPUT, "rows: %" PRIu64 " is not from 1 to %" PRIu32, synth->rows, UINT32_MAX);
+  if (synth->hot_rows > 0 && !(synth->hot > 0))
+    return ss_fail(error, SS_BAD_INPUT, "hot_rows: no lookup goes to a hot set of share 0 (say \"hot\", too)");
   if (synth->hot > 0 && (synth->hot_rows < 1 || synth->hot_rows > synth->rows))
     return ss_fail(error, SS_BAD_INPUT, "hot_rows: %" PRIu64 " is not from 1 to the table's %" PRIu64 " rows",
                    synth->hot_rows, synth->rows);
