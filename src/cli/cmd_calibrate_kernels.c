@@ -238,14 +238,14 @@ static const struct ss_option_spec options[] = {
 const struct ss_command ss_command_calibrate_kernels = {
     .name = "kernels",
     .summary = "a device: what the tensor kernels take on this machine",
-    .usage = "usage: sparsync calibrate kernels --device cpu|cuda [OPTION...]\n\n"
-             "Times the tensor kernels on this machine, on all threads of its CPU or on a GPU, over sizes and "
-             "densities (1%, 10% and 50%), inputs out of cache, the median after a warm-up; fits t0 + bytes*per_byte "
-             "to each by robust regression, with a cost for each element where bytes alone do not tell; and writes a "
-             "device file, with residuals and valid sizes. For the largest tensor it also has the floor, the time "
-             "that the "
-             "memory traffic alone would take at the speed of a large copy, and the ratio to it; on a GPU for ZEN's "
-             "case, 11 million indices of 214 million, too. Nothing else should run meanwhile; it takes minutes.\n",
+    .usage =
+        "usage: sparsync calibrate kernels --device cpu|cuda [OPTION...]\n\n"
+        "Times the tensor kernels on this machine, on all threads of its CPU or on a GPU, over sizes and densities "
+        "(1%, 10% and 50%), inputs out of cache, the median after a warm-up; fits t0 + bytes*per_byte to each by "
+        "robust regression, with a cost for each element where bytes alone do not tell; and writes a device file, "
+        "with residuals and valid sizes. For the largest tensor it also has the floor, the time that the memory "
+        "traffic alone would take at the speed of a large copy, and the ratio to it; on a GPU for ZEN's case, 11 "
+        "million indices of 214 million, too. Nothing else should run meanwhile; it takes minutes.\n",
     .examples = "  sparsync calibrate kernels --device cpu -o here.json\n"
                 "  sparsync calibrate kernels --device cpu --max 4MiB --repeats 3\n"
                 "  sparsync calibrate kernels --device cuda --max 1GiB -o gpu.json\n",

@@ -72,9 +72,9 @@ static bool validate(const struct arguments *a, const struct ss_observations *al
 }
 
 static bool fail_alone(struct ss_error *error) {
-  return ss_fail(error, SS_BAD_INPUT,
-                 "one process has nobody to send to: name a log, or start several (mpirun -n 2 "
-                 "sparsync calibrate network)");
+  return ss_fail(
+      error, SS_BAD_INPUT,
+      "one process has nobody to send to: name a log, or start several (mpirun -n 2 sparsync calibrate network)");
 }
 
 /* --- without a log ---------------------------------------------------------------------------------------- */
@@ -163,9 +163,8 @@ static const struct ss_option_spec options[] = {
      .help = "with --validate, fit to these alone and predict all others (repeatable): --fit-on "
              "collective=allreduce,nodes=8"},
     {"--ranges", SS_FIELD,
-     .help =
-         "with --validate, say how far off each prediction may be, by what is left out of its own fit, and how many "
-         "times are within (some ten times as long)"},
+     .help = "with --validate, say how far off each prediction may be, by what is left out of its own fit, and how "
+             "many times are within (some ten times as long)"},
     {"--figure", SS_TEXT(struct arguments, figure), .value = "FILE",
      .help = "with --validate, predicted against measured times: .svg, .pdf or .png"},
     {"--format", SS_CHOICE(struct arguments, printed, formats), .help = "with --validate, how to write (table)"},
@@ -179,8 +178,8 @@ static const struct ss_option_spec options[] = {
     SS_ASKS("--window", "N|all",
             "messages that a port has under way (found where exchanges were posted at once, else 1)"),
     {"--tool", SS_FIELDS("tool"),
-     .value = "all_reduce_perf|all_gather_perf|reduce_scatter_perf|alltoall_perf|sendrecv_perf|osu_latency|"
-              "osu_bw|osu_allreduce|osu_allgather|osu_reduce_scatter|osu_alltoall",
+     .value = "all_reduce_perf|all_gather_perf|reduce_scatter_perf|alltoall_perf|sendrecv_perf|osu_latency|osu_bw|"
+              "osu_allreduce|osu_allgather|osu_reduce_scatter|osu_alltoall",
      .help = "which program it was, where logs do not say; a.log=alltoall_perf says it of one log (repeatable)"},
     SS_ASKS("--library", "nccl=VERSION[,gpu=GPU][,cpu=CPU]",
             "whose tuner says what was played, of NCCL (as logs say): nccl=2.21,gpu=hopper,cpu=amd"),

@@ -67,16 +67,15 @@ static const struct ss_option_spec options[] = {
 const struct ss_command ss_command_claims = {
     .name = "claims",
     .summary = "what the papers print, and what the model gives",
-    .usage =
-        "usage: sparsync claims [PAPER|CLAIM|FILE.json]... [OPTION...]\n\n"
-        "Computes every number of the papers that the model can speak to (scenarios/claims), and compares: "
-        "printed, ours, verdict, and why. A verdict is reproduced (also with every estimated input halved and "
-        "doubled); reproduced, depends on estimate; predicted (what is not printed inferred from other numbers of "
-        "the testbed); direction only (by what factor); not reproduced; depends on estimate (the ranking turns "
-        "with one); paper inconsistent; arithmetic holds (no model was asked); or input (ours was fitted to it). "
-        "Status 1 when a verdict is not the one that its file pins.\n\n"
-        "PAPER is embrace, zen, spardl or s2, CLAIM a claim's id; without any: all. FILE.json has claims of "
-        "your own.\n",
+    .usage = "usage: sparsync claims [PAPER|CLAIM|FILE.json]... [OPTION...]\n\n"
+             "Computes every number of the papers that the model can speak to (scenarios/claims), and compares: "
+             "printed, ours, verdict, and why. A verdict is reproduced (also with every estimated input halved and "
+             "doubled); reproduced, depends on estimate; predicted (what is not printed inferred from other numbers "
+             "of the testbed); direction only (by what factor); not reproduced; depends on estimate (the ranking "
+             "turns with one); paper inconsistent; arithmetic holds (no model was asked); or input (ours was fitted "
+             "to it). Status 1 when a verdict is not the one that its file pins.\n\n"
+             "PAPER is embrace, zen, spardl or s2, CLAIM a claim's id; without any: all. FILE.json has claims of "
+             "your own.\n",
     .examples = "  sparsync claims\n"
                 "  sparsync claims zen embrace-t1-ratio-bert\n"
                 "  sparsync claims --format csv -o claims.csv\n",

@@ -54,8 +54,8 @@ static bool choose(struct answer *out, struct ss_error *error) {
   const struct ss_algorithm *all = ss_algorithms(&count);
   if (!a->name)
     return ss_fail(error, SS_BAD_INPUT,
-                   "say which collective: allreduce, allgather, reduce_scatter, alltoall, "
-                   "broadcast, reduce, sendrecv or ping_pong");
+                   "say which collective: allreduce, allgather, reduce_scatter, alltoall, broadcast, reduce, "
+                   "sendrecv or ping_pong");
   const enum ss_collective collective = out->collective = ss_collective_of(a->name);
   if (collective == SS_COLLECTIVES)
     return ss_fail(error, SS_BAD_INPUT, "no collective is called \"%s\"%s", a->name,
@@ -300,8 +300,8 @@ static bool print_table(const void *report, FILE *stream, struct ss_error *error
                 r->cluster->name, r->a->ranks, nodes, nodes == 1 ? "" : "s");
   if (!ss_records_print(columns, times_of(r), false, stream, error)) return false;
   if (!r->a->certain)
-    fputs("\n(90%): where time lies in 90 of 100 draws of the numbers and the model that are not certain"
-          " (--certain leaves them out);\nbus bandwidth: at the time as it is told\n",
+    fputs("\n(90%): where time lies in 90 of 100 draws of the numbers and the model that are not certain (--certain "
+          "leaves them out);\nbus bandwidth: at the time as it is told\n",
           stream);
   if (!r->a->certain && r->algorithms > 1)
     fputs("fastest in: the share of the draws in which it takes the least of its size\n", stream);
@@ -377,13 +377,11 @@ static const struct ss_option_spec options[] = {
 const struct ss_command ss_command_collective = {
     .name = "collective",
     .summary = "how long allreduce, allgather, alltoall, ... take on a cluster, by algorithm",
-    .usage =
-        "usage: sparsync collective NAME [OPTION...]\n\n"
-        "Plays allreduce, allgather, reduce_scatter, alltoall, broadcast, reduce, sendrecv or ping_pong on a cluster "
-        "by "
-        "the algorithms that MPI libraries and NCCL have, and prints what nccl-tests would: time and bus bandwidth "
-        "by "
-        "size. Sums, copies and buffers count as the cluster's \"memory\" says; without it they are not counted.\n",
+    .usage = "usage: sparsync collective NAME [OPTION...]\n\n"
+             "Plays allreduce, allgather, reduce_scatter, alltoall, broadcast, reduce, sendrecv or ping_pong on a "
+             "cluster by the algorithms that MPI libraries and NCCL have, and prints what nccl-tests would: time and "
+             "bus bandwidth by size. Sums, copies and buffers count as the cluster's \"memory\" says; without it "
+             "they are not counted.\n",
     .examples =
         "  sparsync collective allreduce --cluster leonardo --ranks 64\n"
         "  sparsync collective alltoall --cluster h100-8-measured --ranks 80 --algorithm linear --sizes 1MiB:16GiB\n"

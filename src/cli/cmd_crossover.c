@@ -42,12 +42,11 @@ static bool run(struct ss_call *call, struct ss_error *error) {
 const struct ss_command ss_command_crossover = {
     .name = "crossover",
     .summary = "where two schemes cost the same, over one quantity",
-    .usage =
-        "usage: sparsync crossover A B --over density|ranks|bandwidth|latency|M [OPTION...]\n\n"
-        "Where schemes A and B cost the same: every value in the range at which the cheaper changes, or that one "
-        "always wins and by how much. A and B are schemes (zen), closed forms as `cost` names them (zen-coo), "
-        "either with options (zen:format=coo,balance=even), or JSON objects as in a scenario. Costs are those "
-        "of closed forms; rank counts for which a form does not hold are left out, with a note.\n",
+    .usage = "usage: sparsync crossover A B --over density|ranks|bandwidth|latency|M [OPTION...]\n\n"
+             "Where schemes A and B cost the same: every value in the range at which the cheaper changes, or that "
+             "one always wins and by how much. A and B are schemes (zen), closed forms as `cost` names them "
+             "(zen-coo), either with options (zen:format=coo,balance=even), or JSON objects as in a scenario. Costs "
+             "are those of closed forms; rank counts for which a form does not hold are left out, with a note.\n",
     .examples =
         "  sparsync crossover allreduce sparcml-rd --over ranks --M 856MB --density 2.8% --row-width 64\n"
         "  sparsync crossover zen:format=coo allreduce --over density --M 856MB --ranks 16 --simulate\n"

@@ -67,14 +67,9 @@ static bool make_point(struct session *s, const struct ss_point *point, struct s
                               .kernels_equal = true};
   if (!request->file && !cJSON_HasObjectItem(request->edits, "iterations") && p->count > DEFAULT_ITERATIONS)
     p->count = DEFAULT_ITERATIONS;
-  p->measured = ss_arena_alloc(&s->lasting, p->count, sizeof *p->measured);
-  p->announced = ss_arena_alloc(&s->lasting, p->count, sizeof *p->announced);
-  p->executed = ss_arena_alloc(&s->lasting, n, sizeof *p->executed);
-  p->simulated = ss_arena_alloc(&s->lasting, n, sizeof *p->simulated);
-  if (!p->measured || !p->announced || !p->executed || !p->simulated) return ss_fail_memory(error, "planning runs");
-  memset(p->executed, 0, n * sizeof *p->executed);
-  memset(p->simulated, 0, n * sizeof *p->simulated);
-  return true;
+  return (ss_take(&s->lasting, p->measured, p->count) && ss_take(&s->lasting, p->announced, p->count) &&
+          ss_take_zero(&s->lasting, p->executed, n) && ss_take_zero(&s->lasting, p->simulated, n)) ||
+         ss_fail_memory(error, "planning runs");
 }
 
 static bool open_session(struct session *s, struct ss_error *error) {
@@ -84,8 +79,7 @@ static bool open_session(struct session *s, struct ss_error *error) {
       !ss_study_open(&s->call->request, &s->scenario, error))
     return false;
   const struct ss_point *points = ss_study_points(s->scenario, &s->count);
-  s->points = ss_arena_alloc(&s->lasting, s->count, sizeof *s->points);
-  if (!s->points) return ss_fail_memory(error, "planning runs");
+  if (!ss_take(&s->lasting, s->points, s->count)) return ss_fail_memory(error, "planning runs");
   ss_points_tell_even(points, s->count, s->call->request.notice);
   for (size_t i = 0; i < s->count; i++)
     if (!make_point(s, &points[i], &s->points[i], error)) return false;
@@ -261,10 +255,9 @@ static bool run(struct ss_call *call, struct ss_error *error) {
 
 static const struct ss_option_spec options[] = {
     SS_OPTION_TENSOR,
-    SS_OPTIONS_SCENARIO(
-        SS_ITERATIONS_OF_TRACE " (the scenario's, or else the first 5)",
-        " (the scenario's, or else p3.16xlarge-25g), whose times are predicted; its number of nodes is "
-        "also the default number of servers of `ps`"),
+    SS_OPTIONS_SCENARIO(SS_ITERATIONS_OF_TRACE " (the scenario's, or else the first 5)",
+                        " (the scenario's, or else p3.16xlarge-25g), whose times are predicted; its number of nodes "
+                        "is also the default number of servers of `ps`"),
     SS_OPTION_SCHEME,
     {"--repeats", SS_COUNT32(struct arguments, repeats, 1, SS_EXEC_REPEATS_MAX), .value = "N",
      .help = "timed runs of each iteration, whose median counts (1)"},
@@ -280,17 +273,16 @@ static const struct ss_option_spec options[] = {
 const struct ss_command ss_command_exec = {
     .name = "exec",
     .summary = "run schemes for real, over MPI",
-    .usage =
-        "usage: mpirun -n RANKS sparsync exec [SCENARIO] [--trace FILE] [--scheme NAME,...] [OPTION...]\n\n"
-        "Runs schemes for real, one rank a process: the same source that `run` simulates sends single-precision "
-        "values over MPI. What every rank ends with is compared, bit by bit, with MPI_Allreduce of the dense "
-        "tensor, and the bytes that each rank and server sent and received with those of the simulation. Where a "
-        "scheme keeps part of the gradients for later, what was applied and what is kept must be, bit by bit, "
-        "what ranks had. SCENARIO is as for `run`, its ranks replaced by those of mpirun; a trace is used for "
-        "its first RANKS ranks.\n\n"
-        "The measured time is that of processes on this machine, or wherever mpirun puts them: it says nothing "
-        "of the cluster. Servers live in the ranks' processes. Exit status 1 when a result is not exact or "
-        "bytes differ.\n",
+    .usage = "usage: mpirun -n RANKS sparsync exec [SCENARIO] [--trace FILE] [--scheme NAME,...] [OPTION...]\n\n"
+             "Runs schemes for real, one rank a process: the same source that `run` simulates sends single-precision "
+             "values over MPI. What every rank ends with is compared, bit by bit, with MPI_Allreduce of the dense "
+             "tensor, and the bytes that each rank and server sent and received with those of the simulation. Where "
+             "a scheme keeps part of the gradients for later, what was applied and what is kept must be, bit by bit, "
+             "what ranks had. SCENARIO is as for `run`, its ranks replaced by those of mpirun; a trace is used for "
+             "its first RANKS ranks.\n\n"
+             "The measured time is that of processes on this machine, or wherever mpirun puts them: it says nothing "
+             "of the cluster. Servers live in the ranks' processes. Exit status 1 when a result is not exact or "
+             "bytes differ.\n",
     .examples =
         "  mpirun -n 4 sparsync exec --trace traces/bible-kjv-16.safetensors --scheme "
         "allreduce,allgather,ps,alltoall\n"

@@ -104,13 +104,13 @@ static const struct ss_option_spec options[] = {
 const struct ss_command ss_command_plan = {
     .name = "plan",
     .summary = "the cheapest scheme of each tensor",
-    .usage = "usage: sparsync plan [SCENARIO.json] [OPTION...]\n\n"
-             "Simulates every candidate on the scenario's trace and cluster, and prints for each tensor the "
-             "cheapest, with its margin to the next. Candidates are the scenario's schemes; without any, all that "
-             "can run there, with each of their algorithms and formats (and teams, powers of two), and on nodes of "
-             "several GPUs also behind a "
-             "hierarchy. Its \"expect\" is not read. All are simulated twice, with the cluster's window and with the "
-             "other (all, or 1): where another would then be the cheapest, a warning says so.\n",
+    .usage =
+        "usage: sparsync plan [SCENARIO.json] [OPTION...]\n\n"
+        "Simulates every candidate on the scenario's trace and cluster, and prints for each tensor the cheapest, "
+        "with its margin to the next. Candidates are the scenario's schemes; without any, all that can run there, "
+        "with each of their algorithms and formats (and teams, powers of two), and on nodes of several GPUs also "
+        "behind a hierarchy. Its \"expect\" is not read. All are simulated twice, with the cluster's window and with "
+        "the other (all, or 1): where another would then be the cheapest, a warning says so.\n",
     .examples = "  sparsync plan --trace traces/bible-kjv-16.safetensors --cluster p3.16xlarge-25g\n"
                 "  sparsync plan scenarios/demo.json --model-parallel\n"
                 "  sparsync plan --place --trace traces/lstm-bible-4.safetensors --cluster p3.16xlarge-25g --format "

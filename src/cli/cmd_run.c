@@ -185,11 +185,10 @@ static void close_store(struct ss_store *store, bool ok, struct ss_error *error)
   if (keep && error->status == SS_CANCELLED && points == 0)
     fprintf(stderr, "\nsparsync run: interrupted: no point is finished\n");
   else if (keep && error->status == SS_CANCELLED)
-    fprintf(
-        stderr,
-        "\nsparsync run: interrupted: %zu finished point%s kept in %s: the same command with --resume goes on from "
-        "there\n",
-        points, points == 1 ? " is" : "s are", store->path);
+    fprintf(stderr,
+            "\nsparsync run: interrupted: %zu finished point%s kept in %s: the same command with --resume goes on "
+            "from there\n",
+            points, points == 1 ? " is" : "s are", store->path);
   ss_store_close(store, keep);
   if (interrupted) (void)raise(interrupted);
 }

@@ -38,10 +38,10 @@ static bool start_reader(const char *file, const char *columns, int complaints, 
   close(ends[0]);
   close(ends[1]);
   if (ours) return true;
-  return ss_fail(error, SS_MACHINE,
-                 "%s: cannot start %s, which reads Parquet and Arrow with pyarrow (%s): name a Python in "
-                 "SPARSYNC_PYTHON",
-                 file, python, strerror(number ? number : errno));
+  return ss_fail(
+      error, SS_MACHINE,
+      "%s: cannot start %s, which reads Parquet and Arrow with pyarrow (%s): name a Python in SPARSYNC_PYTHON", file,
+      python, strerror(number ? number : errno));
 }
 
 /* What it said, in one line, if it failed. */
@@ -83,9 +83,8 @@ static bool import_columns(struct ss_call *call, const char *file, struct ss_err
 static const struct ss_option_spec options[] = {
     {"", SS_FIELDS("files")},
     {"--from", SS_FIELD, .choices = ss_data_names,
-     .help =
-         "what the file holds (auto: csv, tsv or, of .npy, tokens by the name's ending, else words; .parquet, .arrow "
-         "and .feather are read by Python's pyarrow, as csv)"},
+     .help = "what the file holds (auto: csv, tsv or, of .npy, tokens by the name's ending, else words; .parquet, "
+             ".arrow and .feather are read by Python's pyarrow, as csv)"},
     SS_ASKS("--ranks", "P", "number of ranks (required)"),
     SS_ASKS("--batch", "B",
             "samples of a rank in an iteration: sequences or sentences (default 32), records or bags (2048)"),

@@ -84,9 +84,8 @@ static const struct ss_option_spec options[] = {
     {"--scatter", SS_QUANTITY(struct arguments, synth.scatter, SS_RATIO, 0, 1), .value = "SHARE",
      .help = "with --ids popularity, share of the rows that lie anywhere all the same (default 0)"},
     {"--like", SS_TEXT(struct arguments, like), .value = "LIST",
-     .help =
-         "instead of all these, statistics to have, say density=1.13%,gamma@16=5.2: density, gamma@K, skewness@P, "
-         "coalescing, repeat@K; prints how near the law comes"},
+     .help = "instead of all these, statistics to have, say density=1.13%,gamma@16=5.2: density, gamma@K, "
+             "skewness@P, coalescing, repeat@K; prints how near the law comes"},
     {"--seed", COUNT(seed, 0, 0x1p53), .help = "(default 1)"},
     {"--row-width", SS_COUNT32(struct arguments, synth.row_width, 1, UINT32_MAX), .value = "W",
      .help = "elements a row (default 512)"},
@@ -100,15 +99,14 @@ const struct ss_command ss_command_trace_synth = {
     .summary = "make a trace of lookups by Zipf's law, a histogram of reuse or statistics",
     .usage = "usage: sparsync trace synth -o FILE [OPTION...]\n\n"
              "Makes a trace whose lookups follow Zipf's law, a histogram of reuse or a law with given statistics, "
-             "the same on every machine and "
-             "for every number of threads.\n",
-    .examples = "  sparsync trace synth --rows 1000000 --ranks 64 --zipf 1.1 -o z.safetensors\n"
-                "  sparsync trace synth --rows 64 --distinct 2 --zipf 0.6 --tensor experts -o moe.safetensors\n"
-                "  sparsync trace synth --zipf 0 --hot 30% --hot-rows 2000 --ids popularity -o hot.safetensors\n"
-                "  sparsync trace synth --reuse reuse.txt --rows 4000000 --lookups 65536 --row-width 128 -o "
-                "meta.safetensors\n"
-                "  sparsync trace synth --rows 54688 --like density=2.47%,gamma@16=5.2,skewness@8=4.8 -o "
-                "like.safetensors\n",
+             "the same on every machine and for every number of threads.\n",
+    .examples =
+        "  sparsync trace synth --rows 1000000 --ranks 64 --zipf 1.1 -o z.safetensors\n"
+        "  sparsync trace synth --rows 64 --distinct 2 --zipf 0.6 --tensor experts -o moe.safetensors\n"
+        "  sparsync trace synth --zipf 0 --hot 30% --hot-rows 2000 --ids popularity -o hot.safetensors\n"
+        "  sparsync trace synth --reuse reuse.txt --rows 4000000 --lookups 65536 --row-width 128 -o "
+        "meta.safetensors\n"
+        "  sparsync trace synth --rows 54688 --like density=2.47%,gamma@16=5.2,skewness@8=4.8 -o like.safetensors\n",
     .options = options,
     .size = sizeof(struct arguments),
     .defaults = &(const struct arguments){.synth = SS_SYNTH_DEFAULTS(0)},

@@ -27,10 +27,9 @@ static const struct ss_command calibrate = {
 static const struct ss_command export = {
     .name = "export",
     .summary = "schedules for other simulators",
-    .usage =
-        "usage: sparsync export goal|chakra ...\n\n"
-        "Writes what ranks send, receive and compute for other simulators (docs/export.md). `sparsync export goal "
-        "--help` and so on tell more.\n",
+    .usage = "usage: sparsync export goal|chakra ...\n\n"
+             "Writes what ranks send, receive and compute for other simulators (docs/export.md). `sparsync export "
+             "goal --help` and so on tell more.\n",
     .examples =
         "  sparsync export goal demo --scheme allgather --cluster p3.16xlarge-25g --iterations 0:1 -o ring.goal\n"
         "  sparsync export chakra demo --scheme zen --cluster rtx3090-10gbe --iterations 0:1 -o zen\n",
