@@ -136,7 +136,7 @@ static void print_words(const struct ss_result *results, size_t n, FILE *stream)
   if (best->dropped > 0)
     fprintf(stream, " %.1f%% of the lookups found no room and are not in it.", 100 * best->dropped);
   if (best->bound_by[0] && best->time > 0)
-    fprintf(stream, " Its bottleneck is the %s, for %.0f%% of the time.", best->bound_by,
+    fprintf(stream, " Its bottleneck is the %s, for %.0f%% of the time as given.", best->bound_by,
             100 * best->bound / best->time);
   print_unfit(results, n, stream);
   print_captured(best, stream);
@@ -499,7 +499,8 @@ bool ss_results_notes(const struct ss_results *results, ss_note_writer *note, FI
        "or whether it lies within the bounds; - where ranks share links and the form knows only a flat class"},
       {"as printed", "the paper's own form"},
       {"bottleneck",
-       "the link or port that bounds the run, and the share of the time that what it has to carry takes"}};
+       "the link or port that bounds the run, and the share of the time that what it has to carry takes; as numbers\n"
+       "are given, without their error"}};
   SS_AUTO_FREE char *time = ss_written(time_note, results);
   if (!time) return ss_fail_memory(error, "writing a table");
   note("time", time, stream);
@@ -511,7 +512,10 @@ bool ss_results_notes(const struct ss_results *results, ss_note_writer *note, FI
   if (have_ranges(results)) note("(90%)", ss_range_note, stream);
   if (extrapolate(results)) note("by half", half_note, stream);
   if (count_kernels(results))
-    note("kernels", "of the rank or server that computes longest, mean over iterations; below, by kernel", stream);
+    note("kernels",
+         "of the rank or server that computes longest, mean over iterations, as the device is given, without its\n"
+         "error; below, by kernel",
+         stream);
   for (size_t i = 0; i < sizeof always / sizeof *always; i++) note(always[i][0], always[i][1], stream);
   return true;
 }

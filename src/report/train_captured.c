@@ -28,8 +28,8 @@ static void print_miss(const cJSON *o, FILE *stream) {
     fprintf(stream, "communication adds %s, predicted %s. ", with, without);
   }
   if (largest)
-    fprintf(stream, "%s largest part of what is predicted is %s, %.0f%%.", most ? "The" : "the", largest,
-            100 * ss_json_number(o, "largest_share"));
+    fprintf(stream, "%s largest part of what is predicted is %s, %.0f%% as numbers are given.", most ? "The" : "the",
+            largest, 100 * ss_json_number(o, "largest_share"));
   fputs(" What others would make of the measured time is not told.", stream);
   fputc('\n', stream);
 }

@@ -26,7 +26,7 @@ static void print_link(const struct ss_training *t, const struct ss_training_poi
   char name[200];
   if (!d->link[0] || !(p->path[i].seconds > 0)) return;
   ss_task_name(&p->timetable, task, name, sizeof name);
-  fprintf(stream, "  Of the time of %s, %s alone takes %.0f%%.\n", name, d->link, 100 * d->link_share);
+  fprintf(stream, "  Of the time of %s, %s alone takes %.0f%% as given.\n", name, d->link, 100 * d->link_share);
 }
 
 /* "  An iteration would be 1.10 times (1.04 to 1.19) as fast with links that take no time, ..." */
@@ -47,7 +47,7 @@ static void print_path(const struct ss_training *t, const struct ss_training_poi
   for (size_t i = 0; i < p->paths; i++) all += p->path[i].seconds;
   if (p->paths == 0 || all <= 0) return;
   ss_training_part_name(p, p->path[0].kind, p->path[0].what, name, sizeof name);
-  fprintf(stream, "  Bound by %s%s. Critical path: ", article, ss_bound_name(p->bound));
+  fprintf(stream, "  Bound by %s%s. Critical path, as numbers are given: ", article, ss_bound_name(p->bound));
   if (p->software > 0) fprintf(stream, "%.0f%% software, ", 100 * p->software);
   fprintf(stream, "%.0f%% communication; most of all %s, %.0f%%.\n", 100 * p->communication, name,
           100 * p->path[0].seconds / all);

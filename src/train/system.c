@@ -65,7 +65,8 @@ static bool read_bucket(struct ss_node node, struct ss_system *s, struct ss_erro
 /* Sizes that another schedule would ignore are errors. */
 static bool read_sizes(struct ss_node node, struct ss_system *s, struct ss_error *error) {
   struct ss_node bucket = ss_node_get(node, "bucket"), partition = ss_node_get(node, "partition");
-  if (!read_bucket(bucket, s, error) ||
+  const struct ss_node first = ss_node_get(node, "first_bucket");
+  if (!read_bucket(bucket, s, error) || (ss_node_present(first) && !ss_bytes_read(first, &s->first_bucket, error)) ||
       (ss_node_present(partition) && !ss_bytes_read(partition, &s->partition, error)))
     return false;
   const struct ss_node how = ss_node_get(ss_node_get(node, "source"), "bucket");
@@ -74,6 +75,8 @@ static bool read_sizes(struct ss_node node, struct ss_system *s, struct ss_error
   if ((s->bucket || s->listed.lists) && s->schedule != SS_FIFO)
     return ss_node_fail(bucket, error, "only the schedule \"fifo\" fuses tensors, not \"%s\"",
                         ss_schedule_name(s->schedule));
+  if (s->first_bucket && !s->bucket)
+    return ss_node_fail(first, error, "a first bucket is of others, of so many bytes: say \"bucket\" too");
   if (s->partition && s->schedule != SS_PRIORITY)
     return ss_node_fail(partition, error, "only the schedule \"priority\" cuts tensors, not \"%s\"",
                         ss_schedule_name(s->schedule));
@@ -191,6 +194,7 @@ static const struct ss_field_spec fields[] = {
      "fifo only: dense gradients are fused until a bucket holds so much (0: no fusion); or lists of modules that go "
      "together, in the order in which they go",
      SS_IS_EITHER(bucket_forms)},
+    {"first_bucket", "where `bucket` is bytes: those of the first one (0: as all)", SS_IS_BYTES},
     {"partition", "priority only: dense gradients are cut into parts of at most so much (0: whole)", SS_IS_BYTES},
     {"select", "what a lossless dense scheme is given of dense modules", SS_IS_OBJECT(&ss_selection_fields)},
     {"channels", "tasks that go one after the other, in lists; what none names is in the first",

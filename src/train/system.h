@@ -53,6 +53,7 @@ struct ss_system {
   struct ss_setting lookups; /* the other one */
   enum ss_schedule schedule;
   uint64_t bucket;          /* B, of `fifo`; 0: no fusion */
+  uint64_t first_bucket;    /* B, of the first one; 0: as all */
   struct ss_buckets listed; /* of `fifo`, instead of a size */
   bool bucket_estimated;    /* its source says so */
   uint64_t partition;       /* B, of `priority`; 0: whole tensors */

@@ -9,6 +9,7 @@ struct ss_policy ss_system_policy(const struct ss_system *system) {
   const bool dense = ss_setting_sends_dense(&system->sparse);
   return (struct ss_policy){.schedule = system->schedule,
                             .bucket = system->bucket,
+                            .first_bucket = system->first_bucket ? system->first_bucket : system->bucket,
                             .listed = system->listed.lists > 0 ? &system->listed : NULL,
                             .partition = system->partition,
                             .exchanges = system->exchanges,
@@ -101,13 +102,15 @@ static bool add_buckets(struct making *m, bool tables, bool modules, struct ss_e
   const struct ss_workload *w = m->t->workload;
   uint32_t *member = ss_arena_alloc(&m->t->arena, w->modules, sizeof *member);
   struct ss_task task = {.kind = SS_TASK_GRADIENT, .parts = 1, .dense = true, .member = member};
+  uint64_t full = m->t->policy.first_bucket;
   if (!member) return ss_fail_memory(error, "fusing tensors");
   for (uint32_t i = w->modules; i-- > 0;) {
     if (!(w->module[i].embedding ? tables : modules) || w->module[i].bytes == 0) continue;
     member[task.members++] = i;
     task.bytes += w->module[i].bytes;
-    if (task.bytes < m->t->policy.bucket) continue;
+    if (task.bytes < full) continue;
     if (!add(m, task, error)) return false;
+    full = m->t->policy.bucket;
     member += task.members;
     task.member = member;
     task.members = 0;

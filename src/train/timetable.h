@@ -10,7 +10,7 @@
 
 struct ss_policy {
   enum ss_schedule schedule;
-  uint64_t bucket, partition;
+  uint64_t bucket, first_bucket, partition;
   const struct ss_buckets *listed; /* instead of `bucket`; NULL: none are */
   bool exchanges;                  /* an embedding has a lookup exchange beside its gradient's */
   bool dense_tables;               /* gradients of embeddings are dense tensors: fused and cut as such */

@@ -62,7 +62,7 @@ def list_tasks(workload, system, ranks):
     dense_tables = sends_dense(system["sparse"])
     if ranks == 1:
         return [], []
-    gradients, fused, named = [], {}, set()
+    gradients, fused, named, closed = [], {}, set(), set()
     lists = system["bucket"] if isinstance(system.get("bucket"), list) else []
     for names in lists:
         named |= set(names)
@@ -81,8 +81,9 @@ def list_tasks(workload, system, ranks):
             held = fused.setdefault(group, [[], 0])
             held[0].append(m["name"])
             held[1] += bytes_
-            if held[1] >= system["bucket"]:
+            if held[1] >= (system["bucket"] if group in closed else system.get("first_bucket", system["bucket"])):
                 gradients.append(Task("gradient", fused.pop(group)[0]))
+                closed.add(group)
         else:
             partition = system.get("partition", 0)
             parts = min(math.ceil(bytes_ / partition), bytes_ // element) if partition else 1

@@ -83,6 +83,8 @@ def random_system(dice, i):
     system = {"name": f"system{i}", "sparse": sparse, "dense": "allreduce", "schedule": schedule}
     if schedule == "fifo" and dice.random() < 0.6:
         system["bucket"] = dice.randint(1, 2000000)
+        if dice.random() < 0.5:
+            system["first_bucket"] = dice.randint(1, 1000000)
     if schedule == "priority" and dice.random() < 0.6:
         system["partition"] = 4 * dice.randint(20000, 300000)
     return system
@@ -134,6 +136,7 @@ def random_scenario(dice, jitter):
     for system in scenario["systems"]:
         if system["schedule"] == "fifo" and dice.random() < 0.5:
             system["bucket"] = random_lists(dice, scenario["workload"], system)
+            system.pop("first_bucket", None)
     if jitter:
         scenario["jitter"] = {"lognormal": dice.choice([0.05, 0.5]), "seed": dice.randint(1, 99)}
     return scenario
@@ -502,7 +505,7 @@ def the_table_answers_in_words(folder):
     text = train(folder, LM, "--device", "none", "--certain").stdout
     assert "90%" not in text and "draws" not in text, text
     assert re.search(r"\n16 ranks: \S+ is fastest, \S+ \S+; \S+ takes \S+ times as long\. Of an iteration \S+ \S+ stall\.\n", text), text[:3000]
-    for part in ("Critical path: ", "vs best *", "horovod-allgather *", "kernels and Algorithm 1 not counted (--device NAME counts them)",
+    for part in ("Critical path, as numbers are given: ", "vs best *", "horovod-allgather *", "kernels and Algorithm 1 not counted (--device NAME counts them)",
                  ": estimated: "):
         assert part in text, f"{part!r} is not in {text[:3000]}"
     one = train(folder, {**LM, "ranks": [1]}, "--device", "quick", "--certain").stdout
@@ -720,6 +723,7 @@ WRONG = [
     ({**fed({"tensor": "embedding"}), "trace": {"uniform": {"rows": 10, "density": 1}}}, "training takes looked-up rows"),
     (with_modules({k: v for k, v in table(tensor="x").items() if k != "counts"}), "and there is none (--trace FILE)"),
     (with_system(partition=4), 'only the schedule "priority" cuts tensors, not "fifo"'),
+    (with_system(first_bucket=4), 'say "bucket" too'),
     (with_system(channels=[]), "expected a list of 1 to 8 channels"),
     (with_system(channels=[["dense"], []]), 'channels[1]: expected a list of what the channel carries'),
     (with_system(channels=[["dense"], ["dense"]]), 'channels[1][0]: "dense" has a channel already'),

@@ -476,7 +476,7 @@ MUTANTS = [
            "(to - from) * p->computing / p->events.streams;", "(to - from);", unit="train"),
     Mutant("jitter has a mean above 1", "src/train/iterate.c", " - sigma * sigma / 2);", ");", unit="train"),
     Mutant("a full bucket stays open", "src/train/timetable.c",
-           "task.bytes < m->t->policy.bucket", "task.bytes <= m->t->policy.bucket", unit="train"),
+           "task.bytes < full", "task.bytes <= full", unit="train"),
     Mutant("priority: the last module first", "src/train/timetable.c",
            "case SS_PRIORITY: out->key = position; break;", "case SS_PRIORITY: out->key = -position; break;", unit="train"),
     Mutant("delayed rows go behind the prior rows of the next iteration", "src/train/timetable.c",
