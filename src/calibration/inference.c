@@ -6,7 +6,7 @@
 #include <gsl/gsl_sort_double.h>
 #include <gsl/gsl_statistics_double.h>
 
-enum { STEPS = 40, DAMPINGS = 4 };
+enum { STEPS = 40, STEPS_AGAIN = 6, DAMPINGS = 3 }; /* again: from where a fit to nearly the same ended */
 static const double DEVIATION = 0.1, LEAST_DEVIATION = 0.005, MOST_DEVIATION = 0.2, BEYOND = 2, ENOUGH = 1e-5,
                     STEP = 0.02, NINETY = 1.645, LEAST = 0.1;
 
@@ -144,7 +144,7 @@ static bool advance(struct state *s, double *damping, bool *better, struct ss_er
   size_t best = DAMPINGS;
   set_up(s);
   for (size_t d = 0; d < DAMPINGS; d++) {
-    tried[d] = *damping * pow(10, 2 * (double)d - 2);
+    tried[d] = *damping * pow(100, (double)d - 1);
     if (!solve(s, tried[d], y[d])) memcpy(y[d], s->y, sizeof y[d]);
     set_choice(s, d, y[d]);
   }
@@ -229,10 +229,10 @@ static void close_state(struct state *s) {
   gsl_vector_free(s->step);
 }
 
-static bool fit(struct state *s, struct ss_error *error) {
+static bool fit(struct state *s, int steps, struct ss_error *error) {
   double damping = 0.01;
   bool better = true;
-  for (int i = 0; i < STEPS && better; i++)
+  for (int i = 0; i < steps && better; i++)
     if (!look(s, error) || !advance(s, &damping, &better, error)) return false;
   return look(s, error);
 }
@@ -252,10 +252,10 @@ static void find_deviation(struct state *s, double *sizes) {
 /* With the deviation that is known, or else twice: the second time with that of what the first one leaves. */
 static bool fit_all(struct state *s, double known, double *sizes, struct ss_error *error) {
   if (known > 0) s->deviation = known;
-  if (!fit(s, error)) return false;
+  if (!fit(s, known > 0 ? STEPS_AGAIN : STEPS, error)) return false;
   if (known > 0) return true;
   find_deviation(s, sizes);
-  return fit(s, error);
+  return fit(s, STEPS, error);
 }
 
 bool ss_infer(const struct ss_inference_problem *p, struct ss_inference *out, struct ss_error *error) {

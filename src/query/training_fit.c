@@ -161,7 +161,7 @@ static bool predict(void *context, const double *x, size_t sets, double *out, st
   SS_AUTO_FREE struct ss_inferred *set = ss_alloc(sets, sizeof *set);
   if (!number || !set) return ss_fail_memory(error, "fitting trainings");
   for (size_t s = 0; s < sets; s++) {
-    set[s] = (struct ss_inferred){&number[s * f->unknowns], f->unknowns};
+    set[s] = (struct ss_inferred){.number = &number[s * f->unknowns], .count = f->unknowns};
     for (size_t k = 0; k < f->unknowns; k++) {
       number[s * f->unknowns + k] = f->unknown[k];
       number[s * f->unknowns + k].value = number_of(f->unknown[k].what, x[s * f->unknowns + k]);
@@ -208,7 +208,7 @@ static bool check_ratios(const struct ss_training_fit *f, struct ss_error *error
 }
 
 static bool fit_all(struct ss_training_fit *f, struct ss_error *error) {
-  const struct ss_inferred nothing = {NULL, 0};
+  const struct ss_inferred nothing = {.count = 0};
   f->measured = ss_alloc(f->times.count, sizeof *f->measured);
   f->unfitted = ss_alloc(f->times.count, sizeof *f->unfitted);
   if (!f->measured || !f->unfitted) return ss_fail_memory(error, "fitting trainings");

@@ -184,6 +184,18 @@ static void print_estimates(const struct ss_training *t, FILE *stream) {
   }
 }
 
+/* "software inferred from 16 numbers (mine), within a factor of 1.2 for 90% of them" */
+static void print_software(const struct ss_train_study *s, FILE *stream) {
+  const struct ss_inferred_file *f = &s->software;
+  if (f->inferred.count == 0) return;
+  fputs("software inferred", stream);
+  if (f->numbers > 0) fprintf(stream, " from %u numbers", f->numbers);
+  if (f->name) fprintf(stream, " (%s)", f->name);
+  if (f->inferred.within.most > 1)
+    fprintf(stream, ", within a factor of %.2g for 90%% of them, each left out", f->inferred.within.most);
+  fputc('\n', stream);
+}
+
 static void print_ranking(const struct ss_train_study *s, FILE *stream) {
   const struct ss_training *t = &s->training;
   for (size_t i = 0; i < t->points; i++) {
@@ -289,6 +301,7 @@ bool ss_training_table(const void *study, FILE *stream, struct ss_error *error) 
   }
   if (s->best) print_ranking(s, stream);
   print_notes(s, stream);
+  print_software(s, stream);
   print_estimates(t, stream);
   ss_capture_unknown(capture, stream);
   return true;

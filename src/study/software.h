@@ -10,7 +10,8 @@ struct ss_inferred_file {
   struct ss_arena arena;
   struct ss_inferred inferred;
   const char *name; /* NULL: it has none */
-  uint32_t numbers; /* that it was fitted to; 0: nobody says */
+  uint32_t numbers; /* that it was fitted to; 0: nobody says; inferred.within: half, and 90%, of these
+                       are predicted within such factors, each left out */
   struct ss_spread
       within; /* half, and 90%, of these are predicted within such factors, each left out; 0: nobody says */
 };

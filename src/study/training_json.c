@@ -292,9 +292,19 @@ cJSON *ss_train_study_capture(const struct ss_train_study *s) {
   return o;
 }
 
+static void add_software(cJSON *root, const struct ss_inferred_file *f) {
+  if (f->inferred.count == 0) return;
+  const struct ss_spread *within = &f->inferred.within;
+  cJSON *o = ss_json_object(SS_T("name", f->name), SS_N("numbers", f->numbers > 0 ? (double)f->numbers : (double)NAN),
+                            SS_N("half", within->half > 0 ? within->half : NAN),
+                            SS_N("most", within->most > 0 ? within->most : NAN));
+  cJSON_AddItemToObject(root, "software", o);
+}
+
 cJSON *ss_train_study_json(const struct ss_train_study *s) {
   cJSON *root = ss_json_object(SS_T("sparsync", SS_VERSION), SS_T("scenario", s->name));
   add_scale(root, &s->scale);
+  add_software(root, &s->software);
   if (s->captured.doc) cJSON_AddItemToObject(root, "capture", ss_train_study_capture(s));
   ss_json_add(root, SS_J("training", ss_train_study_points(s)), SS_J("estimates", estimates_json(&s->training)));
   return root;

@@ -13,6 +13,13 @@ static struct ss_spread mean_spread(const struct ss_training_point *p) {
   return ss_mean_spread(p->result.mean, n > 1 ? sqrt(squares / (double)(n - 1)) : 0, differ);
 }
 
+/* The same, and what is off where software was inferred: of each system apart. */
+static struct ss_spread own_spread(const struct ss_training *t, const struct ss_training_point *p) {
+  const struct ss_spread mean = mean_spread(p);
+  if (!t->inferred || !(t->inferred->within.most > 1)) return mean;
+  return ss_spread_join(mean, t->inferred->within);
+}
+
 static struct ss_uncertain whole_of(const struct ss_training *t, const struct ss_training_point *p) {
   return (struct ss_uncertain){.time = p->result.mean,
                                .components = &p->parts.mean,
@@ -20,7 +27,7 @@ static struct ss_uncertain whole_of(const struct ss_training *t, const struct ss
                                .played = p->parts.plays > 0 ? p->parts.played : NULL,
                                .plays = p->parts.plays,
                                .label = p->system->name,
-                               .own = t->durations.certain ? (struct ss_spread){1, 1} : mean_spread(p)};
+                               .own = t->durations.certain ? (struct ss_spread){1, 1} : own_spread(t, p)};
 }
 
 bool ss_training_decide(const struct ss_training *t, size_t first, size_t n, struct ss_candidate *list,

@@ -1,5 +1,6 @@
 #include "train/assumed.h"
 
+#include "train/recorded.h"
 #include "train/training.h"
 
 const char *const ss_unknown_names[] = {"compute",        "software.step", "software.step_per_byte",
@@ -68,6 +69,28 @@ static bool mix(const struct ss_mixed_point *mixed, size_t count, struct ss_time
   return true;
 }
 
+/* The cluster's links as tasks that share them find them. */
+static struct ss_cluster links_of(const struct ss_training *training, const struct ss_assumed *assumed) {
+  struct ss_cluster cluster = training->durations.cluster;
+  const double goodput = assumed->value[SS_UNKNOWN_GOODPUT], host = assumed->value[SS_UNKNOWN_HOST_BANDWIDTH];
+  const double path = isnan(host) ? cluster.host.bandwidth : host;
+  if (!isnan(goodput))
+    ss_cluster_scale(&cluster,
+                     &(struct ss_cluster_factors){.latency = 1, .byte_time = 1 / goodput, .intra_bandwidth = 1});
+  cluster.host.bandwidth = path;
+  return cluster;
+}
+
+static bool play(const struct ss_training *training, const struct ss_timetable *t, const struct ss_assumed *assumed,
+                 struct ss_iterate_options *options, struct ss_iterated *out, struct ss_error *error) {
+  SS_AUTO(ss_recorded_close) struct ss_recorded recorded = {0};
+  if (!ss_concurrency_needs_network(&t->policy.concurrency)) return ss_iterate(t, options, out, error);
+  const struct ss_cluster cluster = links_of(training, assumed);
+  if (!ss_recorded_open(&recorded, &training->durations, t, error)) return false;
+  options->network = ss_recorded_on(&recorded, &cluster, 1);
+  return options->network ? ss_iterate(t, options, out, error) : ss_fail_memory(error, "playing iterations");
+}
+
 bool ss_training_replay(const struct ss_mixed_point *mixed, size_t count, const struct ss_assumed *assumed,
                         struct ss_iterated *out, struct ss_error *error) {
   SS_AUTO(ss_arena_free) struct ss_arena arena = {0};
@@ -75,13 +98,13 @@ bool ss_training_replay(const struct ss_mixed_point *mixed, size_t count, const 
   struct ss_iterate_options options = p->options;
   struct ss_timetable t = p->timetable;
   const double compute = assumed->value[SS_UNKNOWN_COMPUTE];
-  if (ss_concurrency_needs_network(&t.policy.concurrency))
-    return ss_fail(error, SS_BAD_INPUT, "%s: tasks that share a network cannot be fitted", p->system->name);
   ss_assumed_apply(assumed, &t.policy.concurrency);
   options.compute = mixed->training->options.compute * (isnan(compute) ? 1 : compute);
   options.recorded = 1;
+  if (options.iterations > 2 * options.warmup) options.iterations = 2 * options.warmup; /* a cycle tells as much */
   if (!mix(mixed, count, &t, &arena)) return ss_fail_memory(error, "playing iterations");
-  if (!ss_training_steps(p, &t, &arena, error) || !ss_iterate(&t, &options, out, error)) return false;
+  if (!ss_training_steps(p, &t, &arena, error) || !play(mixed->training, &t, assumed, &options, out, error))
+    return false;
   const struct ss_iterated played = *out;
   ss_iterated_free(out);
   *out = (struct ss_iterated){.mean = played.mean,

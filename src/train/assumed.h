@@ -3,6 +3,7 @@
  * played once more with other such numbers, without simulating anything anew. */
 #pragma once
 
+#include "machine/accuracy.h"
 #include "train/iterate.h"
 
 struct ss_training;
@@ -41,6 +42,7 @@ struct ss_inferred_number {
 struct ss_inferred {
   const struct ss_inferred_number *number;
   size_t count;
+  struct ss_spread within; /* of times that are predicted with it; 0: nobody says */
 };
 /* What holds of that training; a NULL list: nothing does. */
 struct ss_assumed ss_inferred_of(const struct ss_inferred *inferred, const char *workload, const char *system,
@@ -61,7 +63,6 @@ struct ss_mixed_point {
 
 /* Plays the point's iterations with `assumed` in the place of its own; `mixed`, [count], are points alike, the first
  * the point itself. Only `mean`, `own`, `stall`, `split`, `step`, `busy` and `hidden` of *out are told. Needs
- * ss_training_play before; points are played by one thread at a time. Trainings whose tasks share a network are
- * refused (SS_BAD_INPUT). */
+ * ss_training_play before. Where tasks share a network their schemes run once more, to have their rounds. */
 bool ss_training_replay(const struct ss_mixed_point *mixed, size_t count, const struct ss_assumed *assumed,
                         struct ss_iterated *out, struct ss_error *error) SS_MUST_CHECK;

@@ -359,6 +359,7 @@ static struct ss_uncertainty uncertainty_of(const struct ss_training *training, 
   if (d->certain) return ss_certain;
   struct ss_uncertainty u = ss_uncertainty_of_training(&d->cluster, &d->device, p->ranks);
   u.of[SS_PASSES] = passes_are_estimated(&p->fed->workload) ? estimated_passes : measured_passes;
+  if (!isnan(p->assumed.value[SS_UNKNOWN_COMPUTE])) u.of[SS_PASSES] = ss_certain.of[SS_PASSES]; /* the inference's */
   return u;
 }
 

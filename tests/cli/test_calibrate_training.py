@@ -104,6 +104,34 @@ def train_takes_what_was_inferred(folder):
 
 
 @test
+def train_says_what_was_inferred_and_how_well(folder):
+    noisy = infer(folder, measured(folder, noise=0.1))
+    most, scenario_ = noisy["accuracy"]["most"], folder / "plain.json"
+    told = ask("train", scenario_, "--software", folder / "software.json", "--quiet").stdout
+    assert f"software inferred from 22 numbers (times.csv), within a factor of {most:.2g} for 90% of them" in told, told[-600:]
+    done = json.loads(ask("train", scenario_, "--software", folder / "software.json", "--format", "json", "--quiet").stdout)
+    fits("train", done)
+    assert done["software"] == {"name": "times.csv", "numbers": 22, "half": noisy["accuracy"]["half"], "most": most}
+    for p in done["training"]:  # at least what the inference is off by, up and down
+        assert p["iteration_high_s"] / p["iteration_low_s"] > 0.95 * most ** 2, p
+    wrong = tap.write_json(folder, {"inferred": [{"what": "goodput", "value": 1.5}]}, "wrong.json")
+    refused("is a share of the bandwidth: at most 1", "train", scenario_, "--software", wrong)
+    refused("no/such.json", "train", scenario_, "--software", "no/such.json")
+
+
+@test
+def a_capture_is_a_workload(folder):
+    capture, cluster = ROOT / "traces" / "clicks-4.safetensors", tap.write_json(folder, CLUSTER, "mine.json")
+    plain = json.loads(ask("train", "--capture", capture, "--cluster", cluster, "--system", "ddp", "--certain", "--format", "json", "--quiet").stdout)
+    own = next(p for p in plain["training"] if p["system"] == plain["capture"]["system"])
+    rows = [{"workload": capture, "system": s, "cluster": "mine.json", "ranks": 4, "quantity": "iteration",
+             "value": f"{1e3 * (t + 0.005)!r}ms"} for s, t in ((own["system"], own["iteration_s"]), *(
+                 (p["system"], p["iteration_s"]) for p in plain["training"] if p is not own), (own["system"], own["iteration_s"]))]
+    found = json.loads(ask("calibrate", "training", table(folder, rows), "--fit", "software.step", "--quiet").stdout)
+    near(found["inferred"][0]["value"], 0.005, "5 ms more, of three times", within=0.2)
+
+
+@test
 def ranges_hold_what_made_noisy_times(folder):
     inside, of_all, errors = 0, 0, []
     for seed in range(1, 5):
