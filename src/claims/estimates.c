@@ -84,7 +84,7 @@ static size_t find_places(const struct open_input *open, struct ss_node request,
   if (!strchr(open->path, '*')) {
     snprintf(place->path, sizeof place->path, "%s", open->path);
     place->value = said_at(open, set, asked);
-    return isfinite(place->value);
+    return isfinite(place->value) ? 1 : 0;
   }
   const cJSON *list = ss_json_get(asked, "schemes");
   size_t index = 0;
