@@ -31,6 +31,10 @@ class Watch:
     def perf_counter(cls):
         return cls.now
 
+    @staticmethod
+    def process_time():
+        return 0.0
+
 
 class Sleep(torch.autograd.Function):
     @staticmethod
@@ -321,12 +325,25 @@ def ends_early():
         assert about["iterations"] == "1" and training is None
 
 
+def shared_cores():
+    """With two ranks to a core computing takes twice its CPU time, whatever it waited for a core; sleeping what it takes."""
+    clock = capture_pytorch.Clock(torch.device("cpu"), 2.0)
+    assert (clock.waits is None) == (not os.path.exists("/proc/thread-self/schedstat"))
+    if clock.waits:
+        begin, end = (10.0, 1.0, 4.0), (17.0, 3.5, 5.0)  # by the clock, CPU time, waited
+        assert clock.between(begin, end) == 7 and clock.worked(begin, end) == 2.5 and clock.computed(begin, end) == 7 - 1 + 2.5
+        real, _, waited = clock.now()
+        assert real == Watch.now and waited >= 0
+    alone = capture_pytorch.Clock(torch.device("cpu"), 1.0)
+    assert alone.waits is None and alone.computed((1.0, 0.0, 0.0), (3.0, 0.0, 0.0)) == 2
+
+
 def main():
     torch.set_num_threads(1)
     capture_pytorch.time = Watch
     torch.optim.SGD([nn.Parameter(torch.zeros(1))]).step()  # from now on its step() is heard beside Sleeping's
     if len(sys.argv) == 3:
-        for case in (alone, refusals, ends_early):
+        for case in (shared_cores, alone, refusals, ends_early):
             case()
         port = str(20000 + os.getpid() % 9999)
         ranks = [subprocess.Popen([sys.executable, __file__, *sys.argv[1:], str(rank)], env={**os.environ, "MASTER_ADDR": "127.0.0.1",
