@@ -351,6 +351,7 @@ static struct law begin(const struct fit *f, const struct family *family, size_t
 /* The best law over all families, the first that is near enough; *off: how far it is. */
 static bool search(struct fit *f, bool hold, bool skewed, struct law *best, double *off) {
   const double lookups = f->law.lookups;
+  *best = (struct law){.lookups = lookups};
   *off = INFINITY;
   for (size_t i = 0; i < FAMILIES; i++)
     for (size_t start = 0; start < STARTS; start++) {
@@ -359,7 +360,7 @@ static bool search(struct fit *f, bool hold, bool skewed, struct law *best, doub
       struct law law = f->law = begin(f, &families[i], start, hold);
       if (f->free && !descend(f, &law)) return false;
       const double found = misfit(f, &law);
-      if (found < *off || !isfinite(*off)) *best = law;
+      if (found < *off) *best = law;
       *off = fmin(*off, found);
       f->law.lookups = lookups;
       if (*off <= near) return true;
@@ -419,7 +420,7 @@ static bool find_reach(struct fit *f, struct ss_like *like, size_t which, bool h
   enum { HALVINGS = 6 };
   const bool skewed = asked(like, SS_LIKE_SKEWNESS, 0) > 0;
   const double wanted = like->statistic[which].asked;
-  double reached[SS_LIKE_MOST], off, far = wanted;
+  double reached[SS_LIKE_MOST] = {0}, off, far = wanted;
   struct law law;
   f->weight[which] = 0;
   if (!search(f, hold, skewed, &law, &off)) return false;
@@ -455,7 +456,7 @@ static bool refuse(struct fit *f, struct ss_like *like, bool hold, const struct 
 static bool fit(struct fit *f, struct ss_like *like, bool hold, struct ss_synth *synth, struct ss_error *error) {
   const bool skewed = asked(like, SS_LIKE_SKEWNESS, 0) > 0;
   double off, reached[SS_LIKE_MOST];
-  struct law law = {0};
+  struct law law;
   for (size_t i = 0; i < like->count; i++) f->weight[i] = 1;
   if (!search(f, hold, skewed, &law, &off)) return ss_fail_memory(error, "fitting a law");
   round_law(&law, hold, f->table->rows);
