@@ -8,7 +8,7 @@ struct reading {
   struct ss_node modules;
   const char **names; /* [modules + 1] in list order, NULL-terminated */
   uint32_t *sorted;   /* [modules] indices by name */
-  struct ss_estimate *estimate;
+  struct ss_workload_estimate *estimate;
   size_t estimates, capacity;
 };
 
@@ -44,8 +44,8 @@ static bool note_estimates(struct reading *r, struct ss_node source, const char 
     if (!ss_node_text(n, &text, error)) return false;
     if (strncmp(text, "estimated", strlen("estimated")) != 0) continue;
     if (!ss_grow(r->estimate, r->capacity, r->estimates + 1)) return short_of_memory(error);
-    const struct ss_estimate e = {module, ss_arena_text(&r->w->arena, ss_node_key(n)),
-                                  ss_arena_text(&r->w->arena, text)};
+    const struct ss_workload_estimate e = {module, ss_arena_text(&r->w->arena, ss_node_key(n)),
+                                           ss_arena_text(&r->w->arena, text)};
     if (!e.field || !e.how) return short_of_memory(error);
     r->estimate[r->estimates++] = e;
   }
@@ -53,7 +53,7 @@ static bool note_estimates(struct reading *r, struct ss_node source, const char 
 }
 
 static bool keep_estimates(struct reading *r, struct ss_error *error) {
-  struct ss_estimate *kept = ss_arena_alloc(&r->w->arena, r->estimates, sizeof *kept);
+  struct ss_workload_estimate *kept = ss_arena_alloc(&r->w->arena, r->estimates, sizeof *kept);
   if (!kept) return short_of_memory(error);
   if (r->estimates) memcpy(kept, r->estimate, r->estimates * sizeof *kept);
   r->w->estimate = kept;

@@ -40,7 +40,7 @@ struct ss_module {
 };
 
 /* A number that somebody estimated, and how. */
-struct ss_estimate {
+struct ss_workload_estimate {
   const char *module; /* NULL: of all modules that do not say otherwise */
   const char *field, *how;
 };
@@ -54,7 +54,7 @@ struct ss_workload {
   uint64_t iterations; /* of synthetic lookups; 0: not given */
   struct ss_module *module;
   uint32_t modules;
-  const struct ss_estimate *estimate;
+  const struct ss_workload_estimate *estimate;
   size_t estimates;
 };
 
