@@ -102,8 +102,8 @@ static bool held(const struct state *s, size_t k, double pull) {
   return (s->y[k] <= u->low && pull <= 0) || (s->y[k] >= u->high && pull >= 0);
 }
 
-/* normal = slopes' weighted squares and priors; right = what pulls at each unknown. */
-static void set_up(struct state *s) {
+/* normal = slopes' weighted squares and priors; right = what pulls at each unknown. `hold`: bounds hold them. */
+static void set_up(struct state *s, bool hold) {
   const size_t n = s->n;
   const double of_all = 1 / (s->deviation * s->deviation);
   gsl_matrix_set_zero(s->normal);
@@ -118,7 +118,7 @@ static void set_up(struct state *s) {
     *gsl_matrix_ptr(s->normal, k, k) += 1 / (u->spread * u->spread);
     gsl_vector_set(s->right, k, pull);
   }
-  for (size_t k = 0; k < n; k++) {
+  for (size_t k = 0; hold && k < n; k++) {
     if (!held(s, k, gsl_vector_get(s->right, k))) continue;
     for (size_t l = 0; l < n; l++) gsl_matrix_set(s->normal, k, l, 0), gsl_matrix_set(s->normal, l, k, 0);
     gsl_matrix_set(s->normal, k, k, 1);
@@ -142,7 +142,7 @@ static bool solve(struct state *s, double damping, double *y) {
 static bool advance(struct state *s, double *damping, bool *better, struct ss_error *error) {
   double y[DAMPINGS][SS_INFERRED_MOST], tried[DAMPINGS], least = s->cost;
   size_t best = DAMPINGS;
-  set_up(s);
+  set_up(s, true);
   for (size_t d = 0; d < DAMPINGS; d++) {
     tried[d] = *damping * pow(100, (double)d - 1);
     if (!solve(s, tried[d], y[d])) memcpy(y[d], s->y, sizeof y[d]);
@@ -178,7 +178,7 @@ static void find_ranges(struct state *s, struct ss_inference *out, double *error
   double moved[SS_INFERRED_MOST], sum[SS_INFERRED_MOST] = {0}, squares[SS_INFERRED_MOST] = {0}, all = 0;
   size_t count = 0;
   const double numbers = (double)s->used;
-  set_up(s);
+  set_up(s, false);
   gsl_matrix_memcpy(s->factor, s->normal);
   if (gsl_linalg_cholesky_decomp1(s->factor) != GSL_SUCCESS) return;
   for (size_t i = 0; i < s->p->numbers; i++) {

@@ -155,6 +155,12 @@ def what_is_left_out_is_told_from_the_others(folder):
     assert {"allgather", "ps", "8 ranks", "slow"} <= lines.keys()
     table_ = ask("calibrate", "training", times, *FIT, "--validate", "--quiet").stdout
     assert "22 times, each of them" in table_ and "unfitted median" in table_
+    # one step without each number, which the accuracy comes from, and a fit without it say the same
+    noisy = measured(folder, noise=0.06, seed=7)
+    told = json.loads(ask("calibrate", "training", noisy, *FIT, "--validate", "--format", "json", "--quiet").stdout)
+    accuracy = infer(folder, noisy)["accuracy"]
+    near(accuracy["most"] - 1, told["errors"][0]["p90_error"], "90%", within=0.35)
+    near(accuracy["half"] - 1, told["errors"][0]["median_error"], "half", within=0.35)
     # a system that the others tell nothing of: its own number is of no use once it is left out
     own = json.loads(ask("calibrate", "training", times, "--fit", "software.call@system,software.step", "--validate", "--format", "json",
                          "--quiet").stdout)
