@@ -311,6 +311,63 @@ def frames_where_pandas_is(_):
     assert sparsync.run(SMALL, ranks=numpy.array([2]))[0]["ranks"] == 2
 
 
+def frames_are_short_and_have_no_objects(_):
+    """Ten columns and what is swept; all of them on demand; nothing that arithmetic stumbles over."""
+    if not importlib.util.find_spec("pandas"):
+        raise tap.Skip("there is no pandas")
+    points = sparsync.run("demo", iterations="0:1", set={"sweep": {"cluster.latency": ["5us", "10us"]}})
+    short, whole = points.to_frame(), points.to_frame(all=True)
+    assert list(short.columns[:3]) == ["at.cluster.latency", "label", "ranks"] and 8 <= len(short.columns) <= 11, list(short.columns)
+    assert len(whole.columns) > 71 and set(short.columns) < set(whole.columns) and len(whole) == len(points) == 8
+    cells = [cell for column in whole for cell in whole[column]]
+    assert not any(cell is None or isinstance(cell, dict) for cell in cells)
+    assert not any(isinstance(inner, dict) for cell in cells if isinstance(cell, list) for inner in cell)
+    assert whole["push_imbalance"].dtype == float and whole["push_imbalance"].isna().any(), "absent numbers are NaN"
+    assert whole["links.egress.count"].sum() > 0, "objects in objects are columns"
+    assert len(sparsync.train(workload="spardl-vgg-16", cluster="rtx2080ti-1gbe", ranks=2, systems=["ddp"]).to_frame().columns) == 10
+
+
+def notebooks_show_tables_and_one_line_of_an_error(_):
+    points = sparsync.run(SMALL, schemes=[{"name": "allgather", "label": "<b>&"}], ranks=2)
+    shown = points._repr_html_()
+    assert "<td>&lt;b&gt;&amp;</td>" in shown and "<b>" not in shown and shown.count("<tr>") == 2, shown
+    time = points[0]["time_s"]
+    assert f"<td>{1e6 * time:.3g} µs</td>" in shown, (time, shown)
+    long = sparsync.cost(M=1e6, density=0.1, ranks=[2, 4, 8])
+    assert long._repr_html_().count("<tr>") == 61 and f"{len(long)} rows, 60 shown" in long._repr_html_()
+    error = fails('did you mean "ranks"?', sparsync.run, "demo", rank=3)
+    assert error._render_traceback_() == [f"sparsync.Error: {error}"] and "\n" not in str(error)
+
+
+def what_the_command_alone_has_is_asked_of_it(folder):
+    names = [thing["name"] for thing in sparsync.list("clusters")]
+    assert names == [c["name"] for c in command("list", "clusters")["clusters"]] and "p3.16xlarge-25g" in names
+    trace = sparsync.synth(rows=1000, ranks=4, iterations=3, lookups=100, zipf=0.5)
+    assert (trace.ranks, trace.iterations) == (4, 3)
+    kept = sparsync.synth(folder / "kept.safetensors", rows=1000, ranks=4, iterations=3, lookups=100, zipf=0.5)
+    fits = sparsync.trace_fit(trace, ranks=[4, 8])
+    assert [r["ranks"] for r in fits] == [4, 8] and list(fits) == list(sparsync.trace_fit(folder / "kept.safetensors", ranks=[4, 8])), fits
+    del kept
+    times = sparsync.collective("allreduce", {"name": "own", "latency": "1us", "bandwidth": "1GB/s"}, ranks=2, sizes="1MB")
+    near(next(t for t in times if t["algorithm"] == "ring")["time_s"], 2 * (1e-6 + 5e-4))
+    page = sparsync.report(SMALL, folder / "page.html", ranks=2, trace=trace, schemes="allgather", set={"cluster.latency": "1us"})
+    assert page == folder / "page.html" and "allgather" in page.read_text() and "zen" not in page.read_text().split("<h2")[1]
+    fails('no collective is called "allredce" (did you mean "allreduce"?)', sparsync.collective, "allredce", "p3.16xlarge-25g", ranks=2)
+    assert fails("--zipff", sparsync.synth, zipff=1).status == "bad input"
+    if shutil.which("gnuplot"):
+        points = sparsync.run(SMALL, ranks=[2, 4])
+        assert points.plot(x="ranks")._repr_svg_().rstrip().endswith("</svg>")
+        assert points.plot(folder / "p.pdf", x="label", where={"ranks": 4}).read_bytes().startswith(b"%PDF")
+        fails("no result is left", points.plot, x="ranks", where={"ranks": 5})
+    os.environ["SPARSYNC_COMMAND"] = "/bin/true"  # no sparsync, or another version's
+    try:
+        sparsync._command._program.cache_clear()
+        fails("name its own command in SPARSYNC_COMMAND", sparsync.list, "schemes")
+    finally:
+        del os.environ["SPARSYNC_COMMAND"]
+        sparsync._command._program.cache_clear()
+
+
 def notebook_runs_and_shows_what_it_says(_):
     notebook = json.loads((ROOT / "docs" / "notebook.ipynb").read_text())
     assert notebook["nbformat"] == 4 and len(json.dumps(notebook)) < 60000
@@ -354,6 +411,7 @@ def pip_installs_the_package(folder):
 
 TESTS = [answers_are_those_of_the_command, captures_are_judged_as_by_the_command, placements_checks_exports_and_imports_are_the_commands, calibrated_clusters_and_rows_are_plain_data, traces_of_lists_and_arrays,
          gradients_end_as_a_scheme_leaves_them, errors_have_the_words_of_the_program, notices_are_warnings_and_settings_are_taken,
-         progress_is_told_and_what_it_raises_ends_the_request, control_c_ends_a_request, frames_where_pandas_is,
+         progress_is_told_and_what_it_raises_ends_the_request, control_c_ends_a_request, frames_where_pandas_is, frames_are_short_and_have_no_objects,
+         notebooks_show_tables_and_one_line_of_an_error, what_the_command_alone_has_is_asked_of_it,
          notebook_runs_and_shows_what_it_says, pip_installs_the_package]
 sys.exit(tap.run(TESTS))

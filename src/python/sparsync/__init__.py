@@ -2,7 +2,8 @@
 
     import sparsync
     points = sparsync.run("demo", ranks=[4, 8, 16])          # a shipped scenario, a file, or a dict
-    points.to_frame()[["label", "ranks", "time_s"]]          # with pandas; points itself is a list of dicts
+    points.to_frame()                                        # with pandas; points itself is a list of dicts
+    points.plot(x="ranks")                                   # with gnuplot
     trace = sparsync.Trace({"emb": [[[3, 5, 5], [5, 9]]]})   # ids of two ranks in one iteration
     sparsync.plan(trace=trace, cluster="p3.16xlarge-25g")
 
@@ -17,45 +18,19 @@ Times are in s, sizes in B, rates in B/s (docs/python.md)."""
 import ctypes
 import json
 import os
-import sys
 import threading
 import time
-import warnings
 
 from . import _library
-from ._library import Error, lib
+from ._library import Error, Notice, lib
 from ._progress import Progress
+from ._rows import Rows
 from ._sync import Sync, Synced
 from ._trace import Trace
 
-__all__ = ["Error", "Notice", "Rows", "Sync", "Synced", "Trace", "calibrate", "check", "cost", "crossover", "export", "import_trace", "learn", "place",
-           "plan", "run", "stats", "train"]
+__all__ = ["Error", "Notice", "Picture", "Rows", "Sync", "Synced", "Trace", "calibrate", "check", "collective", "cost", "crossover", "export",
+           "import_trace", "learn", "list", "place", "plan", "plot", "report", "run", "stats", "synth", "trace_fit", "train"]
 __version__ = lib.ss_version().decode()
-
-
-class Notice(UserWarning):
-    """What a user should know of an input though it can be used."""
-
-
-class Rows(list):
-    """An answer: a list of dicts, one a row. `document`: all of it, as the command prints with --format json."""
-
-    def __init__(self, rows, document):
-        super().__init__(rows)
-        self.document = document
-
-    def to_frame(self):
-        """A pandas DataFrame; objects are flattened to columns like "at.cluster.bandwidth"."""
-        import pandas
-
-        return pandas.DataFrame([_flat(row) for row in self])
-
-
-def _flat(row):
-    flat = {}
-    for key, value in row.items():
-        flat.update({f"{key}.{k}": v for k, v in value.items()} if isinstance(value, dict) else {key: value})
-    return flat
 
 
 class _Request:
@@ -104,14 +79,6 @@ def _plain(value):
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
-def _outside():
-    """Warnings stand where the caller of this package stands."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back and frame.f_globals.get("__name__") == __name__:
-        frame, level = frame.f_back, level + 1
-    return level
-
-
 def _carry_out(call, give_up, document, fields, set=None, threads=0, progress=None):
     """What `call` does with a request and an error. The library works in a thread of its own, so that this one hears of
     Ctrl-C; then `give_up` frees what came all the same."""
@@ -144,7 +111,7 @@ def _carry_out(call, give_up, document, fields, set=None, threads=0, progress=No
     finally:
         shown.end()
     for text in dict.fromkeys(heard):
-        warnings.warn(text, Notice, stacklevel=_outside())
+        _library.tell(text)
     if not good or not good[0]:
         raise error.raised()
 
@@ -174,7 +141,7 @@ def _wait(worker, done):
 
 def _rows(kind, key, document, fields):
     answer = _ask(kind, document, **fields)
-    return Rows(answer.get(key, []), answer)
+    return Rows(answer.get(key, []), answer, kind)
 
 
 def _split(fields):
@@ -215,8 +182,10 @@ def export(scenario, path, format="goal", **fields):
 
 def import_trace(files, path, /, **fields):
     """Makes a trace of data (docs/traces.md), written to `path`: ranks, batch, from_ ("csv", "criteo", ...), columns,
-    hash_rows, ... (docs/library.md). `files`: a path, or pairs of indices and offsets."""
+    hash_rows, ... (docs/library.md). `files`: a path, also of Parquet or Arrow (with pyarrow), or pairs of indices and offsets."""
     files = [os.fspath(f) for f in ([files] if isinstance(files, (str, os.PathLike)) else files)]
+    if len(files) == 1 and files[0].endswith((".parquet", ".arrow", ".feather")) and "from_" not in fields:
+        return import_columns(files[0], path, fields)
     if "from_" in fields:
         fields["from"] = fields.pop("from_")
     trace, to = ctypes.c_void_p(), _library.text(path, "path")
@@ -234,7 +203,7 @@ def train(scenario=None, /, **fields):
 def cost(*schemes, **fields):
     """Closed forms: M, density, ranks, cluster, ... (docs/library.md). A row a form and rank count; without schemes, of
     all of them."""
-    return _rows("cost", "points", {"schemes": list(schemes)} if schemes else None, _split(fields))
+    return _rows("cost", "points", {"schemes": [*schemes]} if schemes else None, _split(fields))
 
 
 def crossover(a, b, over, **fields):
@@ -259,3 +228,6 @@ def calibrate(*logs, **fields):
     each collective is predicted from the others instead: a dict of "errors", "times" and more. Without logs, and with
     times="times.csv" and fit=[...], what trainings take beside the wire, as a dict that `software` takes."""
     return _ask("calibrate", {"logs": [os.fspath(log) for log in logs]} if logs else {}, **_split(fields))
+
+
+from ._command import Picture, collective, import_columns, list, plot, report, synth, trace_fit  # noqa: E402: `list` is a list until here

@@ -3,6 +3,8 @@ import ctypes
 import operator
 import os
 import pathlib
+import sys
+import warnings
 from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
 
 BAD_INPUT, MACHINE, CANCELLED = 2, 3, 4
@@ -17,6 +19,22 @@ class Error(Exception):
         super().__init__(text)
         self.status = status
         self.field = field
+
+    def _render_traceback_(self):
+        """In notebooks: one line, as the command says it; where it came from is the cell."""
+        return [f"sparsync.Error: {self}"]
+
+
+class Notice(UserWarning):
+    """What a user should know of an input though it can be used."""
+
+
+def tell(text):
+    """Warns where the caller of this package stands."""
+    frame, level, package = sys._getframe(1), 2, __name__.split(".")[0]
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, Notice, stacklevel=level)
 
 
 class ErrorValue(ctypes.Structure):

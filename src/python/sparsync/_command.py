@@ -1,0 +1,202 @@
+"""What the command does and the library does not, asked of the command: pages, pictures, lists, made traces.
+
+It is $SPARSYNC_COMMAND, else the one that came with this package, else the PATH's; of the library's version."""
+import functools
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+
+from . import _library
+from ._library import Error
+from ._rows import Rows
+from ._trace import Trace
+
+STATUS = {1: "unproven", 2: "bad input"}
+
+
+def _places():
+    package, library = pathlib.Path(__file__).parent, os.environ.get("SPARSYNC_LIBRARY")
+    yield os.environ.get("SPARSYNC_COMMAND")
+    if library:  # in a build folder
+        yield pathlib.Path(library).resolve().parent.parent / "sparsync"
+    yield package.parent / "bin" / "sparsync"  # pip install --target
+    yield pathlib.Path(sysconfig.get_path("scripts")) / "sparsync"
+    yield shutil.which("sparsync")
+
+
+@functools.cache
+def _program():
+    program = next((str(path) for path in _places() if path and os.access(path, os.X_OK) and os.path.isfile(path)), None)
+    if not program:
+        raise Error("there is no command sparsync: name it in SPARSYNC_COMMAND", "machine")
+    version = subprocess.run([program, "--version"], capture_output=True, text=True).stdout.split("\n")[0]
+    if version != f"sparsync {_library.lib.ss_version().decode()}":
+        raise Error(f"{program} is {version or 'no sparsync'}, and the library {_library.lib.ss_version().decode()}: "
+                    "name its own command in SPARSYNC_COMMAND", "machine")
+    return program
+
+
+def _call(*words):
+    """What it prints, as bytes; its warnings are ours."""
+    done = subprocess.run([_program(), *map(_word, words)], capture_output=True, stdin=subprocess.DEVNULL)
+    said = done.stderr.decode("utf-8", "replace").splitlines()
+    for line in said:
+        if ": warning: " in line:
+            _library.tell(line.split(": warning: ", 1)[1])
+    if done.returncode != 0:
+        text = said[-1].split(": ", 1)[-1] if said else f"sparsync ended with status {done.returncode}"
+        raise Error(text, STATUS.get(done.returncode, "machine"))
+    return done.stdout
+
+
+def _word(value):
+    return _library.text(value if isinstance(value, (str, os.PathLike)) else str(value), "argument")
+
+
+def _plain(value):
+    """As an option takes it: lists with commas, objects as JSON."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, dict):
+        return json.dumps(value)
+    return ",".join(map(str, value)) if isinstance(value, (list_type, tuple)) else value
+
+
+list_type = list  # `list` is a function of this package
+
+
+def _options(folder, fields):
+    """{"row_width": 64, "in_place": True}: --row-width 64 --in-place. Objects and traces become files."""
+    words = []
+    for name, value in fields.items():
+        option = "--" + name.rstrip("_").replace("_", "-")
+        if value is None or value is False:
+            continue
+        if isinstance(value, Trace):
+            value = _saved(folder, value)
+        elif isinstance(value, dict) and name != "where":
+            value = folder / f"{name}.json"
+            value.write_text(json.dumps(fields[name]))
+        if value is True:
+            words.append(option)
+        elif isinstance(value, dict):
+            for key, one in value.items():
+                for each in one if isinstance(one, (list_type, tuple)) else [one]:
+                    words += [option, f"{key}={each}"]
+        else:
+            words += [option, _plain(value)]
+    return words
+
+
+def _saved(folder, trace):
+    path = folder / f"trace{sum(1 for _ in folder.iterdir())}.safetensors"
+    trace.save(path)
+    return path
+
+
+def _scenario(folder, scenario, fields):
+    """A document and edits of it, as the library takes them, for the command."""
+    words = []
+    if isinstance(scenario, (str, os.PathLike)):
+        words.append(scenario)
+    elif scenario is not None:
+        (folder / "scenario.json").write_text(json.dumps(scenario))
+        words.append(folder / "scenario.json")
+    for path, value in fields.items():
+        if isinstance(value, bool) and path in ("lossy", "model_parallel", "per_rank", "per_iteration"):
+            words += ["--" + path.replace("_", "-")] if value else []
+        elif path == "schemes" and isinstance(value, str):
+            words += ["--scheme", value]
+        elif path in ("trace", "cluster") and not isinstance(value, dict):
+            words += ["--" + path, _saved(folder, value) if isinstance(value, Trace) else value]
+        else:
+            value = os.fspath(value) if isinstance(value, os.PathLike) else value
+            words += ["--set", f"{path}={json.dumps(value.tolist() if hasattr(value, 'tolist') else value)}"]
+    return words
+
+
+def _folder():
+    return tempfile.TemporaryDirectory(prefix="sparsync-")
+
+
+class Picture:
+    """What gnuplot drew, as SVG, which notebooks show."""
+
+    def __init__(self, svg):
+        self.svg = svg
+
+    def _repr_svg_(self):
+        return self.svg
+
+    def save(self, path):
+        pathlib.Path(path).write_text(self.svg)
+
+    def __repr__(self):
+        return f"<sparsync.Picture of {len(self.svg)} bytes>"
+
+
+def plot(what, path=None, **options):
+    """Draws a figure (a name of list("figures"), or a file), a file of results, or an answer: a Picture, or the file at
+    `path` (.svg, .pdf, .png, .tex). Options are the command's: kind="map", x="ranks", where={"cluster": [...]}, style={...}."""
+    with _folder() as name:
+        folder = pathlib.Path(name)
+        if isinstance(what, Rows):
+            (folder / "results.json").write_text(json.dumps(what.document))
+            what = folder / "results.json"
+        drawn = _call("plot", what, *_options(folder, options), *(["-o", path] if path else []))
+    return pathlib.Path(path) if path else Picture(drawn.decode())
+
+
+def report(scenario=None, path="report.html", /, set=None, **fields):
+    """Writes the page of a scenario, one file, and returns its path (docs/results.md, "The page")."""
+    with _folder() as name:
+        folder = pathlib.Path(name)
+        _call("report", *_scenario(folder, scenario, {**fields, **(set or {})}), "-o", path)
+    return pathlib.Path(path)
+
+
+def trace_fit(trace, **options):
+    """Gamma, density and bytes on more ranks than a trace has, with ranges: a row a tensor and rank count (docs/traces.md).
+    ranks=[16, 64], from_=8, iterations="0:10"."""
+    with _folder() as name:
+        folder = pathlib.Path(name)
+        file = _saved(folder, trace) if isinstance(trace, Trace) else trace
+        answer = json.loads(_call("trace", "fit", file, *_options(folder, options), "--format", "json"))
+    rows = [{"tensor": t["name"], **point} for t in answer["tensors"] for point in t["points"]]
+    return Rows(rows, answer)
+
+
+def synth(path=None, /, **options):
+    """A trace of lookups by Zipf's law or a histogram of reuse: rows=10**6, ranks=64, zipf=1.1, ... (docs/traces.md).
+    Without `path` no file is kept."""
+    with _folder() as name:
+        folder = pathlib.Path(name)
+        to = path or folder / "synth.safetensors"
+        _call("trace", "synth", "-o", to, *_options(folder, options))
+        return Trace.open(to)  # mapped: it outlives the file's name
+
+
+def import_columns(file, path, fields):
+    """Of Parquet and Arrow, which the command reads with this Python's pyarrow."""
+    os.environ.setdefault("SPARSYNC_PYTHON", sys.executable)
+    with _folder() as name:
+        _call("trace", "import", file, "-o", path, *_options(pathlib.Path(name), fields))
+    return Trace.open(path)
+
+
+def collective(name, cluster, **options):
+    """What a library's collective takes on a cluster: a row an algorithm and size. ranks=64, sizes="1KiB..1GiB"."""
+    with _folder() as temporary:
+        folder = pathlib.Path(temporary)
+        answer = json.loads(_call("collective", name, *_options(folder, {"cluster": cluster, **options}), "--format", "json"))
+    return Rows(answer["times"], answer)
+
+
+def list(things):
+    """What there is: schemes, costs, clusters, devices, workloads, systems, figures, claims or scenarios; a row a thing."""
+    answer = json.loads(_call("list", things, "--format", "json"))
+    return Rows(answer[things], answer)

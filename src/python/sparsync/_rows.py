@@ -1,0 +1,87 @@
+"""Answers: lists of dicts, which pandas and notebooks show as tables."""
+import html
+import math
+
+SHOWN = 60  # rows of a table in a notebook
+
+# What the command's tables say; the rest is there with all=True.
+SHORT = {
+    "run": ("label", "ranks", "cluster", "tensor", "time_s", "time_low_s", "time_high_s", "dense_s", "bytes_sent_max", "bound_by"),
+    "plan": ("tensor", "ranks", "cluster", "label", "time_s", "time_low_s", "time_high_s", "next", "margin", "lossless"),
+    "train": ("workload", "system", "ranks", "iteration_s", "iteration_low_s", "iteration_high_s", "stall_s", "hidden", "speedup",
+              "tokens_per_s"),
+    "cost": ("scheme", "form", "ranks", "cluster", "density", "gamma", "formula_s", "formula_low_s", "formula_high_s", "placed_s"),
+}
+
+
+def _flat(value, name=""):
+    """Members of objects by their paths; lists of objects, which no cell can hold, are left to the rows."""
+    if isinstance(value, dict):
+        return {path: one for key, inner in value.items() for path, one in _flat(inner, f"{name}.{key}" if name else key).items()}
+    if isinstance(value, list) and any(isinstance(one, dict) for one in value):
+        return {}
+    return {name: math.nan if value is None else value}
+
+
+def _empty(value):
+    return isinstance(value, float) and math.isnan(value)
+
+
+class Rows(list):
+    """An answer: a list of dicts, one a row. `document`: all of it, as the command prints with --format json."""
+
+    def __init__(self, rows, document, kind=""):
+        super().__init__(rows)
+        self.document, self.kind = document, kind
+
+    def columns(self, all=False):
+        """Names and values: what the command's table has, with swept fields, or all."""
+        flat = [_flat(row) for row in self]
+        names = list(dict.fromkeys(name for row in flat for name in row))
+        short = SHORT.get(self.kind)
+        if not all:
+            names = [n for n in names if any(not _empty(row.get(n, math.nan)) and not isinstance(row.get(n), list) for row in flat)]
+            swept = [n for n in names if n.startswith("at.") and n[3:] not in (short or ())]
+            names = swept + [n for n in short if n in names] if short else [n for n in names if n not in swept]
+        return {name: [row.get(name, math.nan) for row in flat] for name in names}
+
+    def to_frame(self, all=False):
+        """A pandas DataFrame of what the command's table has; `all`: of every field, objects flattened to columns like
+        "at.cluster.bandwidth". What is null is NaN."""
+        import pandas
+
+        return pandas.DataFrame(self.columns(all), index=range(len(self)))
+
+    def plot(self, path=None, **options):
+        """As sparsync.plot draws them: kind="bars", x="ranks", y="time_s", where={"ranks": 16}, ..."""
+        from ._command import plot
+
+        return plot(self, path, **options)
+
+    def _repr_html_(self):
+        columns = self.columns()
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(_shown(name, column[i]))}</td>" for name, column in columns.items()) + "</tr>"
+                       for i in range(min(len(self), SHOWN)))
+        more = f"<p>{len(self)} rows, {SHOWN} shown</p>" if len(self) > SHOWN else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _scaled(value, units, step=1000.0):
+    place = 0
+    while place + 1 < len(units) and abs(value) >= step:
+        value, place = value / step, place + 1
+    return f"{value:.3g} {units[place]}"
+
+
+def _shown(name, value):
+    """Times and sizes in the unit that fits them."""
+    if _empty(value):
+        return ""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if name.endswith("_s") and not name.endswith("per_s"):
+        return "0 s" if value == 0 else _scaled(value * 1e9, ("ns", "µs", "ms", "s"))
+    if "bytes" in name and not name.endswith("per_s"):
+        return _scaled(float(value), ("B", "kB", "MB", "GB", "TB"))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
