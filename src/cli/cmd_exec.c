@@ -12,6 +12,7 @@
 #include "study/ranges.h"
 
 #include <gsl/gsl_sort_double.h>
+#include <unistd.h>
 
 #endif
 
@@ -233,6 +234,11 @@ static bool run(struct ss_call *call, struct ss_error *error) {
       .comm = call->request.run.comm, .call = call, .repeats = ((const struct arguments *)call)->repeats};
   SS_AUTO_JSON cJSON *usual = cJSON_Parse("{\"cluster\": \"p3.16xlarge-25g\"}");
   if (!call->request.file) call->request.document = usual;
+  if (s.comm->size == 1)
+    ss_notice_tell(call->request.notice, geteuid() == 0
+                                             ? "one process has nobody to send to (mpirun -n 4 sparsync exec ...; to "
+                                               "root Open MPI's says no without --allow-run-as-root)"
+                                             : "one process has nobody to send to (mpirun -n 4 sparsync exec ...)");
   const bool good = run_session(&s, error);
   close_session(&s);
   return good;
@@ -282,7 +288,7 @@ const struct ss_command ss_command_exec = {
              "its first RANKS ranks.\n\n"
              "The measured time is that of processes on this machine, or wherever mpirun puts them: it says nothing "
              "of the cluster. Servers live in the ranks' processes. Exit status 1 when a result is not exact or "
-             "bytes differ.\n",
+             "bytes differ. To root, as in a container, Open MPI's mpirun says no without --allow-run-as-root.\n",
     .examples =
         "  mpirun -n 4 sparsync exec --trace traces/bible-kjv-16.safetensors --scheme "
         "allreduce,allgather,ps,alltoall\n"

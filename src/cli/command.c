@@ -190,7 +190,8 @@ static void warn(void *context, const char *text) {
   const struct warnings *w = context;
   for (const cJSON *t = w->texts ? w->texts->child : NULL; t; t = t->next)
     if (strcmp(t->valuestring, text) == 0) return;
-  fprintf(stderr, "sparsync %s: warning: %s\n", w->command, text);
+  fprintf(stderr, "sparsync %s: %swarning:%s %s\n", w->command, ss_colour(stderr, SS_YELLOW),
+          ss_colour(stderr, SS_PLAIN), text);
   cJSON_AddItemToArray(w->texts, cJSON_CreateString(text)); /* without memory it is told again */
 }
 

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/temporary.h"
 #include "cli/command.h"
+#include "report/table.h"
 
 #include <malloc.h>
 
@@ -56,7 +57,9 @@ static int run(const struct ss_command *command, int argc, char **argv) {
   char words[64];
   ss_command_words(command, argc, argv, words, sizeof words);
   if (ss_command_execute(command, argc, argv, &error)) return finish(words);
-  if (error.text[0]) fprintf(stderr, "sparsync %s: %s\n", words, error.text);
+  if (error.text[0])
+    fprintf(stderr, "%ssparsync %s:%s %s\n", ss_colour(stderr, SS_RED), words, ss_colour(stderr, SS_PLAIN),
+            error.text);
   return error.status == SS_OK ? SS_MACHINE : (int)error.status;
 }
 

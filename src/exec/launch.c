@@ -26,6 +26,7 @@ struct ss_launch ss_launch_read(void) {
   for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
     if (!number(launchers[i].rank, &launch.rank)) continue;
     if (!number(launchers[i].size, &launch.size)) launch.size = 0;
+    launch.launched = true;
     launch.several = launch.size != 1;
     if (!number(launchers[i].here, &launch.here)) launch.here = 1;
     break;

@@ -5,6 +5,7 @@
 #include "base/base.h"
 
 struct ss_launch {
+  bool launched; /* by one of them */
   bool several;  /* there are others, or there may be: */
   uint32_t size; /* 0: the launcher does not say */
   uint32_t rank; /* 0 also when the launcher does not say */

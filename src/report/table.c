@@ -1,6 +1,7 @@
 #include "report/table.h"
 
 #include "base/csv.h"
+#include "exec/launch.h"
 #include "report/html.h"
 
 #include <sys/ioctl.h>
@@ -155,6 +156,15 @@ static void put_rule(const size_t *widths, const struct piece *piece, FILE *stre
   fputc('\n', stream);
 }
 
+const char *ss_colour(FILE *stream, enum ss_colour colour) {
+  static const char *const codes[] = {"\033[0m", "\033[1m", "\033[1;31m", "\033[33m"};
+  const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
+  const int file = fileno(stream); /* below 0: in memory */
+  const bool shows = file >= 0 && isatty(file) && terminal && *terminal && strcmp(terminal, "dumb") != 0;
+  /* mpirun lends its processes a terminal, also where what they print goes to a file */
+  return shows && !(no && *no) && !ss_launch_read().launched ? codes[colour] : "";
+}
+
 static bool check_written(FILE *stream, struct ss_error *error) {
   if (!ferror(stream)) return true;
   return ss_fail(error, SS_MACHINE, "cannot write a table: %s", strerror(errno != 0 ? errno : EIO));
@@ -234,8 +244,10 @@ static void put_pieces(const struct ss_table *table, const size_t *widths, FILE 
     if (piece.to > 0) fputc('\n', stream);
     fill_piece(table, widths, width, &piece);
     for (size_t row = 0; row < rows; row++) {
+      if (row == 0) fputs(ss_colour(stream, SS_BOLD), stream);
       put_row(table, row, widths, &piece, stream);
       if (row == 0) put_rule(widths, &piece, stream);
+      if (row == 0) fputs(ss_colour(stream, SS_PLAIN), stream);
     }
   }
 }

@@ -46,3 +46,8 @@ bool ss_table_print_free(struct ss_table *table, bool csv, FILE *stream, struct 
  * NULL. */
 bool ss_table_html_free(struct ss_table *table, const char *look, const char *caption, size_t strong, FILE *stream,
                         struct ss_error *error) SS_MUST_CHECK;
+
+/* What makes a terminal show what follows so; "" where the stream is no terminal that has colours, or $NO_COLOR says
+ * not to (https://no-color.org): files and pipes get the same bytes as ever. */
+enum ss_colour { SS_PLAIN, SS_BOLD, SS_RED, SS_YELLOW };
+const char *ss_colour(FILE *stream, enum ss_colour colour);

@@ -697,6 +697,64 @@ def data_belong_to_the_program_that_is_run(folder):
 
 
 @test
+def terminals_have_colours_and_files_the_same_bytes(folder):
+    """Heads of tables, warnings and errors; never where NO_COLOR says not to, the terminal is dumb, or nobody looks on."""
+    def shown(*arguments, **environment):
+        """What a terminal gets."""
+        here, there = os.openpty()
+        process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=there, stderr=there, cwd=ROOT,
+                                   env={**ENVIRONMENT, "TERM": "xterm", **environment})
+        os.close(there)
+        parts = []
+        try:
+            while part := os.read(here, 65536):
+                parts.append(part)
+        except OSError:  # how a terminal ends
+            pass
+        os.close(here)
+        process.wait(tap.HANG)
+        return b"".join(parts).decode().replace("\r\n", "\n")
+
+    plain = {key: value for key, value in ENVIRONMENT.items() if key != "NO_COLOR"}
+    ENVIRONMENT.clear()
+    ENVIRONMENT.update(plain)
+    listed = ("list", "devices")
+    text, bare = shown(*listed), call(*listed)[0]
+    assert text.startswith("\33[1mname ") and re.sub("\33" + r"\[[0-9;]*m", "", text) == bare and "\33" not in bare, text[:200]
+    assert shown(*listed, NO_COLOR="1") == shown(*listed, TERM="dumb") == bare
+    assert shown(*listed, OMPI_COMM_WORLD_RANK="0", OMPI_COMM_WORLD_SIZE="1") == bare, "mpirun's terminal may be a file in the end"
+    assert "\33" in shown(*listed, NO_COLOR="")
+    assert shown("run", "demoo").startswith("\33[1;31msparsync run:\33[0m ") and "\33" not in call("run", "demoo", status=2)[1]
+    inside = ("collective", "allgather", "--cluster", "p3.16xlarge-25g", "--ranks", 2, "--sizes", "1MiB")
+    assert ": \33[33mwarning:\33[0m 2 ranks are" in shown(*inside) and "\33" not in "".join(call(*inside))
+
+
+@test
+def manual_and_documents_are_there(folder):
+    """The manual page has every command, and an installation the documents."""
+    page = (ROOT / "docs" / "sparsync.1").read_text()
+    verbs = {name: re.findall(r"^  ([a-z]+)  ", call(name, "--help")[0].split("examples:")[0], re.M)
+             for name in re.findall(r"^  ([a-z]+)  ", call("--help")[0], re.M)}
+    assert len(verbs) >= 16 and len(verbs["trace"]) == 6, verbs
+    for name, inner in verbs.items():
+        for verb in inner or [""]:
+            wanted = f"{name} {verb}".strip()
+            assert re.search(rf"^\.It Cm {wanted}\b", page, re.M) or re.search(rf"^\.It Cm {name} .*\b{verb}\b", page, re.M), wanted
+    if shutil.which("meson") and (pathlib.Path(PROGRAM).parent / "meson-info").exists():
+        plan = json.loads(subprocess.run(["meson", "introspect", pathlib.Path(PROGRAM).parent, "--install-plan"], capture_output=True, check=True).stdout)
+        places = {pathlib.Path(to["destination"]).name for kind in ("data", "install_subdirs", "man") for to in plan.get(kind, {}).values()}
+        assert {"README.md", "CHANGELOG.md", "LICENSE", "docs", "examples", "sparsync.1", "models"} <= places, places
+
+
+@test
+def one_process_of_exec_hears_how_to_start_several(folder):
+    _, err = call("exec", on_bible(folder, ranks=1, iterations="0:1", schemes=["allgather"]))
+    assert "one process has nobody to send to (mpirun -n 4 sparsync exec ..." in err, err
+    assert ("--allow-run-as-root" in err) == (os.geteuid() == 0), err
+    assert "--allow-run-as-root" in call("exec", "--help")[0]
+
+
+@test
 def answers_come_first_in_brief(folder):
     """A sentence a place, then a row a scheme with the busiest rank's bytes and a bar as long as its time; README shows this."""
     out = call("run", "scenarios/demo.json")[0]
