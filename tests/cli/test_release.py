@@ -73,6 +73,18 @@ def containers_have_what_the_program_links(_):
 
 
 @test
+def every_file_has_a_licence(_):
+    """By REUSE.toml; and once sources name it themselves (./dev spdx), all do, in their last line."""
+    text = (ROOT / "REUSE.toml").read_text()
+    assert 'path = "**"' in text and 'Identifier = "Apache-2.0"' in text
+    assert (ROOT / "LICENSES" / "Apache-2.0.txt").read_text() == (ROOT / "LICENSE").read_text() and "Apache License" in (ROOT / "LICENSE").read_text()
+    sources = [path for folder in ("src", "tests", "examples", "plots") for path in (ROOT / folder).rglob("*")
+               if path.suffix in (".c", ".h", ".cu", ".py", ".gp") and path.is_file() and not path.is_symlink() and "corpus" not in path.parts]
+    said = [path for path in sources if "SPDX-License-" + "Identifier: Apache-2.0" in path.read_text()[-60:]]
+    assert len(sources) > 300 and len(said) in (0, len(sources)), f"./dev spdx was not run: {sorted(set(sources) - set(said))[:3]}"
+
+
+@test
 def what_stays_stays(_):
     """docs/results.md promises that no field goes and none changes its kind: those of the release are in a list."""
     kept = json.loads((ROOT / "tests" / "cli" / "data" / "fields.json").read_text())
