@@ -586,7 +586,6 @@ static bool add_cell(struct ss_study *s, cJSON *at, struct ss_error *error) {
   for (size_t i = 0; i < count; i++) most = ranks[i] > most ? ranks[i] : most;
   if (!p.certain)
     ss_cluster_tell_nodes(&p.point.cluster, ss_cluster_nodes(&p.point.cluster, most), s->request.notice);
-  ss_cluster_tell_one_node(&p.point.cluster, most, s->request.notice);
   for (size_t i = 0; i < count; i++) {
     struct cell own = p;
     if (p.available && ranks[i] > p.available && !widen(s, &own, ranks[i], error)) return false;

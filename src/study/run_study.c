@@ -153,6 +153,18 @@ static void tell_work(const struct run *run, const struct ss_notice *notice) {
   ss_notice_tell(notice, text);
 }
 
+/* Says of each cell whose ranks are all in one node that no network is used. */
+static void tell_one_node(const struct run *run) {
+  uint32_t most = 0;
+  for (size_t i = 0; i < run->all.count; i++) {
+    const struct ss_point *point = run->all.points[i];
+    most = point->ranks > most ? point->ranks : most;
+    if (i + 1 < run->all.count && run->all.points[i + 1]->at == point->at) continue;
+    ss_cluster_tell_one_node(&point->cluster, most, run->notice);
+    most = 0;
+  }
+}
+
 /* --- runs ----------------------------------------------------------------------------------------------- */
 
 /* What is known of earlier is not computed again, unless its closed form has changed since. */
@@ -220,7 +232,7 @@ static bool open_run(struct run *run, struct ss_error *error) {
                              error) ||
       !ss_communicator_agree(comm, fits(run, error), error))
     return false;
-  if (first) tell_work(run, run->notice);
+  if (first) tell_one_node(run), tell_work(run, run->notice);
   for (size_t g = 0; g < run->groups.count; g++) run->work += work_of(run->all.points[run->groups.group[g].point[0]]);
   if (first) ss_watcher_begin(run->all.options->watcher, "points", run->all.count - known);
   return ss_communicator_follow(comm, !first || hand_out(run, error), error);
