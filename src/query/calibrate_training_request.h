@@ -14,7 +14,6 @@ struct ss_calibrate_training_request {
   bool validate;    /* nothing inferred, but how well numbers that were left out are predicted */
   struct ss_arena arena;
 };
-extern const struct ss_object_spec ss_calibrate_training_fields;
 
 /* To be closed, also after a failure; errors name the field. */
 bool ss_calibrate_training_read(struct ss_node object, struct ss_calibrate_training_request *out,
