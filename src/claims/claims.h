@@ -17,7 +17,7 @@ extern const struct ss_object_spec ss_claims_fields, ss_estimate_fields, ss_pred
 struct ss_claims_file {
   struct ss_doc *doc;
   const char *paper, *title; /* in doc */
-  struct ss_node inputs, estimates, given, claims;
+  struct ss_node inputs, estimates, given, fits, claims;
 };
 
 /* --- claims ------------------------------------------------------------------------------------------------- */
@@ -47,10 +47,16 @@ struct ss_claim_estimate {
   struct ss_claim_range ours_halved, ours_doubled;
 };
 
-/* What other printed numbers of the testbed foretell of one that was left out. */
+/* A number that others of the testbed foretell, and its range: 90% of such numbers lie within. */
+struct ss_claim_foretold {
+  double value, low, high;
+};
+
+/* What a fit to so many other printed numbers, by so many unknowns, foretells of a claim's one or two. */
 struct ss_claim_prediction {
-  double value, low, high;  /* NaN: there is none; and its stated range */
-  double numbers, unknowns; /* that it was inferred from, and how many were inferred */
+  struct ss_claim_foretold end[2];
+  size_t ends; /* 0: nothing was foretold */
+  size_t numbers, unknowns;
 };
 
 /* One printed value, ours, and a verdict with its reason. Texts are the file's, `why` and `estimate` its own. */

@@ -104,7 +104,7 @@ static double times(const struct open_input *open, double value, double factor) 
 
 /* --- fields ---------------------------------------------------------------------------------------------------- */
 
-#define PART(member) SS_STORED(struct ss_estimate, member)
+#define PART(member) SS_STORED(struct ss_tried_estimate, member)
 static const struct ss_field_spec estimate_fields[] = {
     {"input", "in words", SS_IS_TEXT, .required = true, PART(of.input)},
     {"set",
@@ -120,13 +120,37 @@ const struct ss_object_spec ss_estimate_fields = {.name = "estimated", .field = 
 
 /* "set" with "of": a path of those inputs; without: a value of "let". */
 static bool read_estimate(struct ss_node node, struct ss_estimates *e, struct ss_error *error) {
-  struct ss_estimate *said = &e->estimate[e->count++];
+  struct ss_tried_estimate *said = &e->estimate[e->count++];
   if (!ss_object_read(&ss_estimate_fields, node, said, error)) return false;
   if (said->of.halved == 0) said->of.halved = said->of.value / 2;
   if (said->of.doubled == 0) said->of.doubled = said->of.value * 2;
   said->of.factor = strncmp(said->path, SS_CLAIM_FACTOR, strlen(SS_CLAIM_FACTOR)) == 0;
   said->value = said->of.value;
   return true;
+}
+
+/* --- what hangs on what ---------------------------------------------------------------------------------------- */
+
+/* Is the name a word of some text there? */
+static bool mentions(const cJSON *at, const char *name) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  const size_t length = strlen(name);
+  for (const cJSON *child = at ? at->child : NULL; child; child = child->next)
+    if (mentions(child, name)) return true;
+  for (const char *text = cJSON_IsString(at) ? at->valuestring : ""; *text;) {
+    const size_t word = strspn(text, letters);
+    if (word == length && strncmp(text, name, length) == 0) return true;
+    text += word ? word : 1;
+  }
+  return false;
+}
+
+bool ss_estimates_touch(struct ss_node claim, struct ss_node value) {
+  const char *name = ss_node_key(value);
+  if (mentions(ss_node_get(claim, "ours").at, name) || mentions(ss_node_get(claim, "order").at, name)) return true;
+  for (struct ss_node n = ss_node_next(value); ss_node_present(n); n = ss_node_next(n))
+    if (mentions(n.at, name) && ss_estimates_touch(claim, n)) return true;
+  return false;
 }
 
 /* --- reading --------------------------------------------------------------------------------------------------- */
@@ -153,7 +177,7 @@ static bool named(struct ss_node names, const char *name) {
 /* Is it tried already, or said to be no estimate? */
 static bool settled(const struct ss_claims_file *file, const struct ss_estimates *e, struct ss_node input,
                     const struct open_input *open, double value) {
-  for (const struct ss_estimate *one = e->estimate; one < e->estimate + e->count; one++)
+  for (const struct ss_tried_estimate *one = e->estimate; one < e->estimate + e->count; one++)
     if (strcmp(one->path, open->path) == 0 &&
         (one->open ? one->of.value == value : named(one->names, ss_node_key(input))))
       return true;
@@ -170,14 +194,14 @@ static bool add_open(const struct ss_claims_file *file, struct ss_node input, co
     if (e->count == SS_CLAIM_ESTIMATES)
       return ss_node_fail(input, error, "a claim that asks for it has more than %d estimated inputs",
                           SS_CLAIM_ESTIMATES);
-    e->estimate[e->count++] = (struct ss_estimate){.of = {.input = open->input,
-                                                          .value = value,
-                                                          .halved = half,
-                                                          .doubled = twice,
-                                                          .factor = strcmp(open->path, any_skew) == 0},
-                                                   .path = open->path,
-                                                   .open = true,
-                                                   .value = value};
+    e->estimate[e->count++] = (struct ss_tried_estimate){.of = {.input = open->input,
+                                                                .value = value,
+                                                                .halved = half,
+                                                                .doubled = twice,
+                                                                .factor = strcmp(open->path, any_skew) == 0},
+                                                         .path = open->path,
+                                                         .open = true,
+                                                         .value = value};
   }
   return true;
 }
@@ -190,7 +214,9 @@ static bool add_all_open(const struct ss_claims_file *file, struct ss_node claim
     const struct ss_node from = ss_node_get(n, "from");
     struct ss_node input;
     struct ss_error ignored;
-    if (!ss_node_present(from) || !ss_request_named(file->inputs, from, &input, &ignored)) continue;
+    if (!ss_node_present(from) || !ss_estimates_touch(claim, n) ||
+        !ss_request_named(file->inputs, from, &input, &ignored))
+      continue;
     for (const struct open_input *open = open_inputs; open->path; open++)
       if (!add_open(file, input, open, e, error)) return false;
   }
@@ -234,7 +260,7 @@ static void add_change(struct ss_estimates_changes *out, const char *path, doubl
   if (out->count < SS_CLAIM_CHANGES) out->change[out->count++] = (struct ss_query_change){path, value};
 }
 
-static void change_open(const struct ss_estimate *e, struct ss_node input, struct ss_estimates_changes *out) {
+static void change_open(const struct ss_tried_estimate *e, struct ss_node input, struct ss_estimates_changes *out) {
   struct place place[SS_CLAIM_CHANGES];
   for (const struct open_input *open = open_inputs; open->path; open++) {
     if (open->path != e->path) continue;
@@ -252,7 +278,7 @@ static void change_open(const struct ss_estimate *e, struct ss_node input, struc
 void ss_estimates_change(const struct ss_estimates *estimates, struct ss_node input,
                          struct ss_estimates_changes *out) {
   out->count = 0;
-  for (const struct ss_estimate *e = estimates->estimate; e < estimates->estimate + estimates->count; e++) {
+  for (const struct ss_tried_estimate *e = estimates->estimate; e < estimates->estimate + estimates->count; e++) {
     if ((e->of.factor || e->open) && e->value == e->of.value) continue;
     if (e->open) change_open(e, input, out);
     else if (named(e->names, ss_node_key(input))) add_change(out, e->path, e->value);
@@ -260,7 +286,7 @@ void ss_estimates_change(const struct ss_estimates *estimates, struct ss_node in
 }
 
 const double *ss_estimates_value(const struct ss_estimates *e, const char *name) {
-  for (const struct ss_estimate *one = e->estimate; one < e->estimate + e->count; one++)
+  for (const struct ss_tried_estimate *one = e->estimate; one < e->estimate + e->count; one++)
     if (!one->open && !ss_node_present(one->names) && strcmp(one->path, name) == 0) return &one->value;
   return NULL;
 }

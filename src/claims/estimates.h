@@ -10,7 +10,7 @@
 
 enum { SS_CLAIM_CHANGES = 64, SS_CLAIM_PATH = 64 };
 
-struct ss_estimate {
+struct ss_tried_estimate {
   struct ss_claim_estimate of;
   const char *path;     /* where it stands; a "*" is any index of a list */
   struct ss_node names; /* in these inputs; absent: it is a value of "let", or `open` */
@@ -19,7 +19,7 @@ struct ss_estimate {
 };
 
 struct ss_estimates {
-  struct ss_estimate estimate[SS_CLAIM_ESTIMATES];
+  struct ss_tried_estimate estimate[SS_CLAIM_ESTIMATES];
   size_t count;
 };
 
@@ -40,3 +40,6 @@ void ss_estimates_change(const struct ss_estimates *estimates, struct ss_node in
                          struct ss_estimates_changes *out);
 /* What they make of a value of "let"; NULL: nothing. */
 const double *ss_estimates_value(const struct ss_estimates *estimates, const char *name);
+
+/* Does ours, or the ranking, hang on this value of the claim's "let"? What only the reason quotes is not tried. */
+bool ss_estimates_touch(struct ss_node claim, struct ss_node value);

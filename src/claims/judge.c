@@ -1,5 +1,6 @@
 /* Verdicts. */
 #include "claims/estimates.h"
+#include "claims/fits.h"
 
 #include "base/watcher.h"
 #include "query/pick.h"
@@ -8,9 +9,11 @@
 /* One claim while it is judged. */
 struct judging {
   struct ss_query *query;
+  struct ss_claim_fits *fits;
   const struct ss_claims_file *file;
   struct ss_node node;
   struct ss_estimates estimates;
+  bool trying; /* one of the estimates is at half or double */
 };
 
 struct outcome {
@@ -66,8 +69,10 @@ static bool compute(const struct judging *j, struct outcome *out, struct ss_erro
   if (ss_node_present(let) && !ss_node_is_object(let))
     return ss_node_fail(let, error, "expected an object of values by name");
   bool ok = true;
-  for (struct ss_node n = ss_node_first(let); ok && ss_node_present(n); n = ss_node_next(n))
+  for (struct ss_node n = ss_node_first(let); ok && ss_node_present(n); n = ss_node_next(n)) {
+    if (j->trying && !ss_estimates_touch(j->node, n)) continue;
     ok = value_of(j, n, &out->values, &value, error) && ss_picked_add(&out->values, ss_node_key(n), value, error);
+  }
   ok = ok && our_range(ss_node_get(j->node, "ours"), &out->values, &out->ours, error) &&
        ss_picked_add(&out->values, "ours", out->ours.low, error) &&
        ss_picked_add(&out->values, "ours_high", out->ours.high, error) &&
@@ -146,10 +151,12 @@ static bool try_estimates(struct judging *j, const struct ss_claim *claim, const
                           struct trials *out, struct ss_error *error) {
   *out = (struct trials){.over = base->ours};
   for (size_t i = 0; i < 2 * j->estimates.count; i++) {
-    struct ss_estimate *estimate = &j->estimates.estimate[i / 2];
+    struct ss_tried_estimate *estimate = &j->estimates.estimate[i / 2];
     struct outcome other;
     estimate->value = variation(&j->estimates, i);
+    j->trying = true;
     const bool ok = compute(j, &other, error);
+    j->trying = false;
     estimate->value = estimate->of.value;
     if (!ok && !(estimate->open && error->status == SS_BAD_INPUT)) return false;
     if (!ok) other = (struct outcome){.ours = {NAN, NAN}, .ordered = base->ordered};
@@ -168,14 +175,16 @@ static void expect(const struct judging *j) {
   for (struct ss_node n = ss_node_first(let); ss_node_present(n); n = ss_node_next(n)) {
     const struct ss_node from = ss_node_get(n, "from");
     struct ss_error ignored;
+    if (j->trying && !ss_estimates_touch(j->node, n)) continue;
     if (ss_node_present(from) && !ask(j, from, NULL, &ignored)) continue;
   }
 }
 
 static void expect_all(struct judging *j) {
   expect(j);
+  j->trying = true;
   for (size_t i = 0; i < 2 * j->estimates.count; i++) {
-    struct ss_estimate *estimate = &j->estimates.estimate[i / 2];
+    struct ss_tried_estimate *estimate = &j->estimates.estimate[i / 2];
     estimate->value = variation(&j->estimates, i);
     expect(j);
     estimate->value = estimate->of.value;
@@ -236,42 +245,19 @@ static bool asks_no_model(const struct judging *j) {
   return true;
 }
 
-static const struct ss_field_spec an_expression[] = {
-    {"value", NULL, SS_IS_EITHER(ss_expression_forms), .required = true},
-    {"low", "of its stated range", SS_IS_EITHER(ss_expression_forms), .required = true},
-    {"high", NULL, SS_IS_EITHER(ss_expression_forms), .required = true},
-    {"numbers", "that are printed, other ones of the same testbed", SS_IS_EITHER(ss_expression_forms),
-     .required = true},
-    {"unknowns", "that were inferred from them, at most a third as many", SS_IS_EITHER(ss_expression_forms),
-     .required = true},
-    {.name = NULL}};
-const struct ss_object_spec ss_prediction_fields = {
-    .name = "predicted", .says = "what other printed numbers foretell", .field = an_expression};
-
-static bool predict(struct ss_node node, const struct ss_picked *values, struct ss_claim_prediction *out,
-                    struct ss_error *error) {
-  double *const to[] = {&out->value, &out->low, &out->high, &out->numbers, &out->unknowns};
-  out->value = NAN;
-  if (!ss_node_present(node)) return true;
-  if (!ss_object_check_keys(&ss_prediction_fields, node, error)) return false;
-  for (size_t i = 0; an_expression[i].name; i++) {
-    struct ss_node one;
-    if (!ss_node_need(node, an_expression[i].name, &one, error) || !ss_picked_evaluate(one, values, to[i], error))
-      return false;
-  }
-  if (out->low > out->high || out->value < out->low || out->value > out->high)
-    return ss_node_fail(node, error, "%g does not lie between %g and %g", out->value, out->low, out->high);
-  return 3 * out->unknowns <= out->numbers ||
-         ss_node_fail(node, error, "%g unknowns are more than a third of %g numbers", out->unknowns, out->numbers);
-}
-
-/* Is the one printed number as foretold, by the stated range and by a share of itself? */
+/* Is every printed number as foretold, by the stated range and by a share of itself, and is that nearer than ours? */
 static bool foretold(const struct ss_claim *claim) {
   static const double near = 0.15;
-  const struct ss_claim_prediction *p = &claim->predicted;
-  const double printed = claim->printed.low;
-  return !isnan(p->value) && printed == claim->printed.high && p->low <= printed && printed <= p->high &&
-         fabs(p->value - printed) <= near * fabs(printed) * (1 + 1e-12);
+  const double printed[] = {claim->printed.low, claim->printed.high}, ours[] = {claim->ours.low, claim->ours.high};
+  double off = 0, ours_off = 0;
+  bool holds = claim->predicted.ends > 0;
+  for (size_t i = 0; i < claim->predicted.ends; i++) {
+    const struct ss_claim_foretold *end = &claim->predicted.end[i];
+    holds = holds && end->low <= printed[i] && printed[i] <= end->high;
+    off = fmax(off, fabs(end->value / printed[i] - 1));
+    ours_off = fmax(ours_off, fabs(ours[i] / printed[i] - 1));
+  }
+  return holds && off <= near * (1 + 1e-12) && off < ours_off;
 }
 
 static enum ss_claim_verdict decide(const struct judging *j, const struct ss_claim *claim, bool ordered,
@@ -302,7 +288,7 @@ static bool same(const struct ss_claim_range *a, const struct ss_claim_range *b)
 }
 
 /* A training's scenario does not show here whether any rows are drawn. */
-static bool changes_nothing(const struct ss_estimate *e, const struct ss_claim_range *ours) {
+static bool changes_nothing(const struct ss_tried_estimate *e, const struct ss_claim_range *ours) {
   return e->open && e->of.factor && same(&e->of.ours_halved, ours) && same(&e->of.ours_doubled, ours);
 }
 
@@ -350,7 +336,7 @@ static bool judge(struct judging *j, struct ss_claim *claim, struct ss_error *er
   const bool ok = truth(ss_node_get(j->node, "input"), &base.values, &input, error) &&
                   truth(ss_node_get(j->node, "inconsistent"), &base.values, &inconsistent, error) &&
                   try_estimates(j, claim, &base, &trials, error) && fill_in(why, &base.values, &claim->why, error) &&
-                  predict(ss_node_get(j->node, "predicted"), &base.values, &claim->predicted, error) &&
+                  ss_claim_fits_predict(j->fits, claim, &claim->predicted, error) &&
                   keep_estimates(&j->estimates, claim, error) && keep_runs(j, claim, error);
   if (ok) {
     claim->over = trials.over;
@@ -366,8 +352,8 @@ static bool judge(struct judging *j, struct ss_claim *claim, struct ss_error *er
   return ok;
 }
 
-static struct judging judging_of(struct ss_query *query, const struct ss_claim *claim) {
-  return (struct judging){.query = query, .file = claim->file, .node = claim->node};
+static struct judging judging_of(struct ss_query *query, struct ss_claim_fits *fits, const struct ss_claim *claim) {
+  return (struct judging){.query = query, .fits = fits, .file = claim->file, .node = claim->node};
 }
 
 /* Progress while answers are computed side by side: claims count as done in proportion to the answers that are, since
@@ -384,26 +370,34 @@ static void take_steps(void *context, size_t done, size_t all) {
   ss_watcher_advance(s->watcher, more, (double)more, (double)s->claims);
 }
 
-bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, const struct ss_notice *notice,
-                     const struct ss_watcher *watcher, struct ss_error *error) {
+static bool judge_all(struct ss_claims *claims, struct ss_query *query, struct ss_claim_fits *fits,
+                      const struct ss_watcher *watcher, struct ss_error *error) {
   struct steps steps = {watcher, claims->count, 0};
-  struct ss_query *query = ss_query_new(jobs, notice);
   struct ss_error ignored;
-  if (!query) return ss_fail_memory(error, "judging claims");
+  bool ok = true;
   for (size_t i = 0; i < claims->count; i++) {
-    struct judging j = judging_of(query, &claims->claim[i]);
+    struct judging j = judging_of(query, fits, &claims->claim[i]);
     if (read_estimates(&j, &ignored)) expect_all(&j);
   }
-  bool ok = true;
   ss_watcher_begin(watcher, "claims", claims->count);
   ss_query_answer_expected(query, take_steps, &steps);
   ss_query_watch(query, watcher, 0);
   for (size_t i = 0; ok && i < claims->count; i++) {
-    struct judging j = judging_of(query, &claims->claim[i]);
+    struct judging j = judging_of(query, fits, &claims->claim[i]);
     ok = judge(&j, &claims->claim[i], error);
     if (i >= steps.taken) ss_watcher_advance(watcher, 1, 0, 0); /* its work is told by the query */
   }
   ss_watcher_end(watcher);
+  return ok;
+}
+
+bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, const struct ss_notice *notice,
+                     const struct ss_watcher *watcher, struct ss_error *error) {
+  struct ss_query *query = ss_query_new(jobs, notice);
+  struct ss_claim_fits *fits = ss_claim_fits_new(jobs);
+  const bool ok =
+      query && fits ? judge_all(claims, query, fits, watcher, error) : ss_fail_memory(error, "judging claims");
+  ss_claim_fits_free(fits);
   ss_query_free(query);
   return ok;
 }

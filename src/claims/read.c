@@ -2,6 +2,7 @@
 #include "claims/estimates.h"
 
 #include "base/data.h"
+#include "query/calibrate_training_request.h"
 #include "query/pick.h"
 
 const char *const ss_claim_verdicts[] = {"reproduced",
@@ -86,6 +87,9 @@ static const struct ss_object_spec reasons_spec = {.says = "why it is no estimat
 static const struct ss_field_spec an_input_given = {NULL, NULL, SS_IS_OBJECT(&reasons_spec)};
 static const struct ss_object_spec given_spec = {.says = "of inputs by name: what is open in others and not in them",
                                                  .others = &an_input_given};
+static const struct ss_field_spec a_fit = {NULL, NULL, SS_IS_OBJECT(&ss_calibrate_training_fields)};
+static const struct ss_object_spec fits_spec = {.says = "what is inferred from a table of times, by name",
+                                                .others = &a_fit};
 static const struct ss_field_spec a_claim = {NULL, NULL, SS_IS_OBJECT(&claim_spec)};
 static const struct ss_object_spec lists_spec = {.says = "lists of estimated inputs by name",
                                                  .others = &estimated_forms[0]};
@@ -96,6 +100,7 @@ static const struct ss_field_spec file_fields[] = {
     {"inputs", NULL, SS_IS_OBJECT(&ss_inputs_fields), SS_STORED(struct ss_claims_file, inputs)},
     {"estimates", NULL, SS_IS_OBJECT(&lists_spec), SS_STORED(struct ss_claims_file, estimates)},
     {"given", NULL, SS_IS_OBJECT(&given_spec), SS_STORED(struct ss_claims_file, given)},
+    {"fits", NULL, SS_IS_OBJECT(&fits_spec), SS_STORED(struct ss_claims_file, fits)},
     {"claims", NULL, SS_IS_LIST(&a_claim, 0, 0), .required = true, SS_STORED(struct ss_claims_file, claims)},
     {.name = NULL}};
 const struct ss_object_spec ss_claims_fields = {

@@ -61,6 +61,9 @@ bool ss_request_asks(struct ss_node node);
 bool ss_request_named(struct ss_node inputs, struct ss_node name, struct ss_node *out,
                       struct ss_error *error) SS_MUST_CHECK;
 
+/* Where a file is that a request names: here, or in the data folder. */
+bool ss_request_path(const char *text, char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;
+
 /* Says that the request will be asked. It is then answered together with others that differ from it only in what is
  * set: trainings that send the same over other links are simulated in one go. */
 bool ss_query_expect(struct ss_query *query, const struct ss_query_request *request,

@@ -6,9 +6,6 @@
 #include "query/cache.h"
 #include "study/sources.h"
 
-/* A path as a request means it: as it stands if something is there, else in the data folder. */
-bool ss_request_path(const char *text, char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;
-
 /* The object's "trace", as a scenario has it: a file, or {"synth": ...}. It is the sources', which are to be closed
  * also after a failure. */
 bool ss_request_trace(struct ss_node object, const struct ss_request *request, struct ss_sources *sources,

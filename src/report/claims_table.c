@@ -47,10 +47,14 @@ static const char *printed_text(char *text, const struct ss_claim *c) {
 /* "": there is none. */
 static const char *prediction_text(char *text, const struct ss_claim *c) {
   const struct ss_claim_prediction *p = &c->predicted;
+  size_t used = 0;
   text[0] = '\0';
-  if (!isnan(p->value))
-    snprintf(text, CELL, "%.4g (%.4g to %.4g), from %g other numbers by %g unknown%s", p->value, p->low, p->high,
-             p->numbers, p->unknowns, p->unknowns == 1 ? "" : "s");
+  for (size_t i = 0; i < p->ends; i++)
+    used += (size_t)snprintf(text + used, CELL - used, "%s%.4g (%.4g to %.4g)", i ? " and " : "", p->end[i].value,
+                             p->end[i].low, p->end[i].high);
+  if (p->ends)
+    snprintf(text + used, CELL - used, ", from %zu other numbers by %zu unknown%s", p->numbers, p->unknowns,
+             p->unknowns == 1 ? "" : "s");
   return text;
 }
 
@@ -64,9 +68,13 @@ static cJSON *range_json(const struct ss_claim_range *r) {
 }
 
 static cJSON *prediction_json(const struct ss_claim_prediction *p) {
-  if (isnan(p->value)) return cJSON_CreateNull();
-  return ss_json_object(SS_N("value", p->value), SS_N("low", p->low), SS_N("high", p->high),
-                        SS_N("numbers", p->numbers), SS_N("unknowns", p->unknowns));
+  if (p->ends == 0) return cJSON_CreateNull();
+  cJSON *o = ss_json_object(SS_N("numbers", (double)p->numbers), SS_N("unknowns", (double)p->unknowns)),
+        *ends = cJSON_AddArrayToObject(o, "foretold");
+  for (size_t i = 0; i < p->ends; i++)
+    cJSON_AddItemToArray(ends, ss_json_object(SS_N("value", p->end[i].value), SS_N("low", p->end[i].low),
+                                              SS_N("high", p->end[i].high)));
+  return o;
 }
 
 static cJSON *claim_json(const struct ss_claim *c) {
@@ -143,7 +151,7 @@ static void print_reasons(const struct ss_claims *claims, FILE *stream) {
     const struct ss_claim *c = &claims->claim[i];
     if (c->verdict != SS_CLAIM_REPRODUCED && c->verdict != SS_CLAIM_ARITHMETIC)
       fprintf(stream, "%s: %s\n", c->id, c->why);
-    if (!isnan(c->predicted.value)) fprintf(stream, "%s: predicted %s\n", c->id, prediction_text(text[0], c));
+    if (c->predicted.ends) fprintf(stream, "%s: predicted %s\n", c->id, prediction_text(text[0], c));
     for (size_t k = 0; k < c->estimates; k++) {
       const struct ss_claim_estimate *e = &c->estimate[k];
       if (e->factor) fprintf(stream, "%s: %s estimated; ours is", c->id, e->input);
