@@ -144,9 +144,36 @@ static bool takes_one(const struct ss_option_spec *spec) {
 
 static bool note_given(const struct ss_option_spec **given, const struct ss_option_spec *spec,
                        struct ss_error *error) {
-  for (; takes_one(spec) && *given; given++)
-    if (*given == spec) return ss_fail(error, SS_BAD_INPUT, "%s is given twice", spec->name);
-  if (takes_one(spec)) *given = spec;
+  for (; *given; given++)
+    if (*given == spec && takes_one(spec)) return ss_fail(error, SS_BAD_INPUT, "%s is given twice", spec->name);
+  *given = spec;
+  return true;
+}
+
+/* Whether one of `names`, with spaces between them, was given: its first, or NULL. */
+static const struct ss_option_spec *one_of(const char *names, const struct ss_option_spec *const *given) {
+  for (; *given; given++) {
+    const size_t length = strlen((*given)->name);
+    for (const char *at = names; at && *at; at += strcspn(at, " "), at += strspn(at, " "))
+      if (strcspn(at, " ") == length && strncmp(at, (*given)->name, length) == 0) return *given;
+  }
+  return NULL;
+}
+
+/* What was given must do something beside the rest. */
+static bool have_say(const struct ss_option_spec *specs, const struct ss_option_spec *const *given,
+                     struct ss_error *error) {
+  for (const struct ss_option_spec *const *g = given; *g; g++) {
+    const struct ss_option_spec *spec = *g, *other = one_of(spec->against, given);
+    if (spec->with && !one_of(spec->with, given)) {
+      const struct ss_option_spec *needed = find(specs, spec->with, strlen(spec->with));
+      return ss_fail(error, SS_BAD_INPUT, "%s does nothing without %s%s%s", spec->name, spec->with,
+                     needed && needed->value ? " " : "", needed && needed->value ? needed->value : "");
+    }
+    if (other)
+      return ss_fail(error, SS_BAD_INPUT, "%s and %s do not go together: one of them would do nothing", other->name,
+                     spec->name);
+  }
   return true;
 }
 
@@ -188,7 +215,7 @@ bool ss_options_parse(const struct ss_option_spec *specs, int argc, char **argv,
       i += used;
     }
   }
-  return true;
+  return have_say(specs, given, error);
 }
 
 void ss_options_free(const struct ss_option_spec *specs, void *arguments) {

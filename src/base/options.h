@@ -1,9 +1,10 @@
 /* Command-line options: one table a command, which says where each value goes and what --help prints of it.
  *
  * `--name VALUE`, `--name=VALUE`, `-o VALUE`; the rest are operands, and `--` ends the options. An unknown option is
- * an error that suggests the nearest known one; a missing or superfluous value is one, and an option that is given
- * twice and takes one value. (The C library's getopt_long and argp print errors themselves and suggest nothing, so
- * that this small parser is shorter than what would hide them.) */
+ * an error that suggests the nearest known one; a missing or superfluous value is one, an option that is given twice
+ * and takes one value, and one that does nothing beside, or without, others that the table names (`with`, `against`).
+ * (The C library's getopt_long and argp print errors themselves and suggest nothing, so that this small parser is
+ * shorter than what would hide them.) */
 #pragma once
 
 #include "base/units.h"
@@ -31,11 +32,13 @@ struct ss_option_spec {
   double low, high;
   const char *const *choices; /* NULL-terminated */
   bool (*read)(void *arguments, const char *value, struct ss_error *error);
-  const char *value; /* what stands for the value in the help: "FILE"; of an operand, what it is: "scenario" */
-  const char *help;  /* NULL: --help does not show the option */
-  const char *field; /* of a request, where the option's name is not its: "files" of --file; else NULL */
-  bool list;         /* SS_TAKES_SAID: the field is a list, and the option may be repeated */
-  const char *json;  /* SS_TAKES_SAID without a value: that of the field; NULL: true */
+  const char *value;   /* what stands for the value in the help: "FILE"; of an operand, what it is: "scenario" */
+  const char *help;    /* NULL: --help does not show the option */
+  const char *field;   /* of a request, where the option's name is not its: "files" of --file; else NULL */
+  bool list;           /* SS_TAKES_SAID: the field is a list, and the option may be repeated */
+  const char *with;    /* an option without which this one does nothing: to be given too; NULL: none */
+  const char *against; /* options, with spaces between them: of each and this one, one would do nothing; NULL: none */
+  const char *json;    /* SS_TAKES_SAID without a value: that of the field; NULL: true */
 };
 
 /* An option as it was given. */

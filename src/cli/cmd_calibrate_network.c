@@ -24,11 +24,6 @@ struct arguments {
 static const char *const leave_out[] = {"collectives", "nodes", "sizes", "rows", "nothing", NULL};
 static const char *const formats[] = {"table", "markdown", "json", "csv", NULL};
 
-static bool check(const struct arguments *a, struct ss_error *error) {
-  return a->wanted.validate || (!a->figure && a->printed == 0) ||
-         ss_fail(error, SS_BAD_INPUT, "--figure and --format are for --validate: a cluster file is JSON");
-}
-
 static void tell_notice(void *context, const char *text) {
   const struct ss_call *call = context;
   if (!call->quiet) (void)fprintf(stderr, "%s\n", text);
@@ -165,9 +160,10 @@ static const struct ss_option_spec options[] = {
     {"--ranges", SS_FIELD,
      .help = "with --validate, say how far off each prediction may be, by what is left out of its own fit, and how "
              "many times are within (some ten times as long)"},
-    {"--figure", SS_TEXT(struct arguments, figure), .value = "FILE",
+    {"--figure", SS_TEXT(struct arguments, figure), .with = "--validate", .value = "FILE",
      .help = "with --validate, predicted against measured times: .svg, .pdf or .png"},
-    {"--format", SS_CHOICE(struct arguments, printed, formats), .help = "with --validate, how to write (table)"},
+    {"--format", SS_CHOICE(struct arguments, printed, formats), .with = "--validate",
+     .help = "with --validate, how to write (table)"},
     {"--where", SS_FIELDS("where"), .value = "COLUMN=VALUE",
      .help = "of tables, only such rows (repeatable): --where system=polaris"},
     {"--suppose", SS_FIELDS("suppose"), .value = "COLLECTIVE=ALGORITHM",
@@ -193,7 +189,7 @@ static const struct ss_option_spec options[] = {
     SS_ASKS("--latency", "TIME", "not fitted but given; needed for osu_bw, whose messages overlap"),
     SS_ASKS("--name", "NAME",
             "of the cluster (default: the table's system, else nodes, GPUs and hardware of the log)"),
-    {"--device-output", SS_TEXT(struct arguments, device), .value = "FILE",
+    {"--device-output", SS_TEXT(struct arguments, device), .against = "--validate", .value = "FILE",
      .help = "also write a device with the rate of sums, where reductions tell it"},
     SS_OPTION_OUTPUT,
     {"--quiet", SS_FLAG(struct ss_call, quiet), .help = "tell nothing on standard error"},
@@ -204,7 +200,7 @@ static bool fit_logs(struct arguments *a, struct ss_error *error) {
   SS_AUTO(ss_observations_free) struct ss_observations all = {0};
   if (a->repeats)
     return ss_fail(error, SS_BAD_INPUT, "--repeats is for messages that are timed under mpirun, not for logs");
-  return check(a, error) && ss_output_has_folder(a->figure, error) && ss_output_has_folder(a->device, error) &&
+  return ss_output_has_folder(a->figure, error) && ss_output_has_folder(a->device, error) &&
          ss_calibrate_request_observe(&a->wanted, &notice, &all, error) &&
          (a->wanted.validate ? validate(a, &all, error) : calibrate(a, &all, error));
 }

@@ -61,12 +61,6 @@ static bool print_placing(const void *context, FILE *stream, struct ss_error *er
 /* Where tables might live, instead of which scheme moves them. */
 static bool place(struct ss_call *call, struct ss_error *error) {
   SS_AUTO(ss_placing_close) struct ss_placing placing = {0};
-  if (ss_json_get(call->edits, "placement"))
-    return ss_fail(error, SS_BAD_INPUT, "--placement says where tables live: --place is to find it");
-  if (call->request.lossy || call->request.model_parallel)
-    return ss_fail(error, SS_BAD_INPUT,
-                   "%s says which schemes are tried: --place compares where tables live under one",
-                   call->request.lossy ? "--lossy" : "--model-parallel");
   if (!ss_placing_make(&call->request, &placing, error)) return false;
   const struct placing_answer answer = {call, ss_study_name(placing.study[SS_PLACINGS]), &placing};
   return ss_output_write(call->output, print_placing, &answer, error);
@@ -87,7 +81,7 @@ static bool run(struct ss_call *call, struct ss_error *error) {
 
 static const struct ss_option_spec options[] = {
     SS_OPTIONS_ADMITTED,
-    {"--place", SS_FLAG(struct arguments, place),
+    {"--place", SS_FLAG(struct arguments, place), .against = "--placement --lossy --model-parallel",
      .help = "compare where the trace's tables might live, for alltoall:partition=placed; --format json writes the "
              "best as a placement; --scheme alltoall:pooling=sum (or padded): of pooled bags"},
     SS_OPTIONS_SCENARIO(SS_ITERATIONS_OF_TRACE, ", or several: A,B"),

@@ -111,8 +111,6 @@ static bool goes_to_file(const struct ss_call *call) {
 static bool check_options(const struct arguments *a, struct ss_error *error) {
   const struct ss_call *call = &a->call;
   if (!ss_output_has_folder(a->save, error)) return false;
-  if (!isnan(a->tolerance) && !a->baseline)
-    return ss_fail(error, SS_BAD_INPUT, "--tolerance belongs to --baseline FILE");
   const bool table = call->format == SS_TABLE || call->format == SS_MARKDOWN;
   if (a->links && (!table || a->baseline))
     return ss_fail(error, SS_BAD_INPUT, "--links adds to the table of results (JSON has \"links\" in every point)");
@@ -122,8 +120,6 @@ static bool check_options(const struct arguments *a, struct ss_error *error) {
     return ss_fail(error, SS_BAD_INPUT, "%s adds arrays, which only JSON has room for (--format json)",
                    call->request.run.per_rank ? "--per-rank" : "--per-iteration");
   if (!a->resume) return true;
-  if (a->no_partial) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with the points that --no-partial drops");
-  if (a->baseline) return ss_fail(error, SS_BAD_INPUT, "--resume goes on with points, --baseline prints none");
   if (!goes_to_file(call))
     return ss_fail(error, SS_BAD_INPUT, "--resume needs the -o FILE of the run that it is to go on with");
   if (table) return ss_fail(error, SS_BAD_INPUT, "--resume needs --format json or csv: a table cannot be read back");
@@ -281,16 +277,16 @@ static bool run(struct ss_call *call, struct ss_error *error) {
 }
 
 static const struct ss_option_spec options[] = {
-    {"--resume", SS_FLAG(struct arguments, resume),
+    {"--resume", SS_FLAG(struct arguments, resume), .with = "-o", .against = "--no-partial --baseline",
      .help = "go on where a run with the same -o FILE was stopped: it kept its finished points in FILE.partial; what "
              "FILE itself holds is not computed again either (json and csv)"},
-    {"--no-partial", SS_FLAG(struct arguments, no_partial), .help = "keep no FILE.partial"},
+    {"--no-partial", SS_FLAG(struct arguments, no_partial), .with = "-o", .help = "keep no FILE.partial"},
     {"--save-baseline", SS_TEXT(struct arguments, save), .value = "FILE",
      .help = "store the results, as JSON, to compare with later"},
     {"--baseline", SS_TEXT(struct arguments, baseline), .value = "FILE",
      .help = "print what moved since then instead; status 1 when a point moved or is missing"},
-    {"--tolerance", SS_QUANTITY(struct arguments, tolerance, SS_RATIO, 0, 0.5), .value = "SHARE",
-     .help = "how far times may move (1e-9, at most 50%); bytes and messages may not"},
+    {"--tolerance", SS_QUANTITY(struct arguments, tolerance, SS_RATIO, 0, 0.5), .with = "--baseline",
+     .value = "SHARE", .help = "how far times may move (1e-9, at most 50%); bytes and messages may not"},
     {"--links", SS_FLAG(struct arguments, links),
      .help = "as --wide, and below each table one more: how busy the links of each kind are, and what they carry "
              "(JSON has it always)"},

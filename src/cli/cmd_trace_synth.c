@@ -41,8 +41,6 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   struct ss_like like;
   SS_AUTO_TRACE struct ss_trace *trace = NULL;
   if (!call->output) return ss_fail(error, SS_BAD_INPUT, "say where to write the trace with -o FILE");
-  if ((synth.hot > 0) != (synth.hot_rows > 0))
-    return ss_fail(error, SS_BAD_INPUT, "--hot and --hot-rows go together");
   if (a->reuse && !ss_reuse_read(a->reuse, &reuse, error)) return false;
   if (a->reuse) synth.reuse = &reuse;
   if (a->like && !solve(a, &like, &synth, error)) return false;
@@ -64,7 +62,7 @@ static const struct ss_option_spec options[] = {
     {"--ranks", SS_COUNT32(struct arguments, synth.ranks, 1, SS_RANKS_MAX), .value = "P", .help = "(default 16)"},
     {"--iterations", COUNT(iterations, 1, 0x1p53), .help = "(default 10)"},
     {"--lookups", COUNT(lookups, 1, 0x1p53), .help = "of a rank in an iteration (default 4096)"},
-    {"--tokens", COUNT(lookups, 1, 0x1p53)}, /* as --lookups was called before */
+    {"--tokens", COUNT(lookups, 1, 0x1p53), .against = "--lookups"}, /* as --lookups was called before */
     {"--distinct", COUNT(distinct, 1, 256),
      .help = "each N lookups in a row are of different rows: the N experts of a token (default 1)"},
     {"--zipf", SS_QUANTITY(struct arguments, synth.zipf, SS_RATIO, 0, 20), .value = "S",
@@ -72,10 +70,11 @@ static const struct ss_option_spec options[] = {
     {"--reuse", SS_TEXT(struct arguments, reuse), .value = "FILE",
      .help = "instead, a histogram of reuse: lines \"(1, 2]: 0.044\" tell which share of an iteration's lookups, all "
              "ranks', goes to rows looked up that often in it (as dlrm_datasets publishes it)"},
-    {"--hot", SS_QUANTITY(struct arguments, synth.hot, SS_RATIO, 0, 1), .value = "SHARE",
+    {"--hot", SS_QUANTITY(struct arguments, synth.hot, SS_RATIO, 0, 1), .with = "--hot-rows", .value = "SHARE",
      .help = "share of the lookups that go to a hot set common to all ranks, say 20% (default 0)"},
-    {"--hot-rows", COUNT(hot_rows, 1, UINT32_MAX), .help = "size of the hot set: the N most popular rows"},
-    {"--hot-zipf", SS_QUANTITY(struct arguments, synth.hot_zipf, SS_RATIO, 0, 20), .value = "S",
+    {"--hot-rows", COUNT(hot_rows, 1, UINT32_MAX), .with = "--hot",
+     .help = "size of the hot set: the N most popular rows"},
+    {"--hot-zipf", SS_QUANTITY(struct arguments, synth.hot_zipf, SS_RATIO, 0, 20), .with = "--hot", .value = "S",
      .help = "exponent of the hot set's own law (default 0: its rows are looked up evenly)"},
     {"--shared", SS_QUANTITY(struct arguments, synth.shared, SS_RATIO, 0, 1), .value = "SHARE",
      .help = "share of the lookups that are the same on all ranks of an iteration (default 0)"},

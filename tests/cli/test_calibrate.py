@@ -250,6 +250,7 @@ def what_counts_for_nothing_is_refused(folder):
                                 (table, ["--suppose", "alltoall=linear"], "no time is left open"),
                                 (log, ["--suppose", "allreduce=trees", "--suppose", "allreduce=ring"], "two algorithms of allreduce"),
                                 (log, ["--nics", "9"], "9 cards, but a node has 8 GPUs"), (log, ["--ranges"], "--ranges: is for --validate"),
+                                (log, ["--device-output", "x", "--validate"], "do not go together"),
                                 (log, ["--fit-on", "nodes=2"], "--fit-on: is for --validate")):
         assert says in ask("calibrate", "network", path, *options, "--leave-out", "nothing", status=2).stderr, (options, says)
 

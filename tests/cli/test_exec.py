@@ -599,6 +599,26 @@ def patterns_of_broadcasts_and_reductions_carry_what_they_say(folder):
 
 
 @test
+def what_a_rank_sends_wrong_is_seen(folder):
+    """wrong.c harms one message of one rank: a value of the run that is timed (other runs are not proven), or its time."""
+    trace = {"uniform": {"rows": 64, "row_width": 4, "density": "1/4", "overlap": "full"}}
+
+    def harmed(scheme, rank, message, how):
+        command = [*mpi.with_mpirun(2), "env", f"LD_PRELOAD={PROGRAMS / 'wrong.so'}", f"SPARSYNC_WRONG={rank} {message} {how}", PROGRAM, "exec",
+                   scenario(folder, [scheme], trace=trace), "--format", "json"]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT)
+        point, = json.loads(done.stdout)["points"]
+        assert done.returncode == (0 if point["exact"] else 1), done.stderr[-500:]
+        assert point["exact"] or f"{scheme} is not exact: rows [" in done.stderr, done.stderr[-500:]
+        return point["exact"]
+
+    for scheme in ("allgather", "sparcml-rd") if (PROGRAMS / "wrong.so").exists() else ():
+        for rank in (0, 1):
+            assert not all(harmed(scheme, rank, message, "value") for message in (2, 3, 1, 4, 0)), (scheme, rank)
+        assert harmed(scheme, 1, 2, "late"), scheme
+
+
+@test
 def full_disk(folder):
     refused(2, scenario(folder, ["allgather"]), "-o", "/dev/full", status=3, says="/dev/full")
 

@@ -280,6 +280,22 @@ def what_the_killed_left_is_removed(folder):
 
 
 @test
+def a_slower_link_gains_little(folder):
+    """docs/model.md: fair shares with a window are not monotone, as its example shows, and are nearly so."""
+    cluster = {"latency": "7us", "bandwidth": "1GB/s", "exchange": {"latency": "14us", "bandwidth": "1GB/s"}, "window": 3}
+    gains = []
+    for lookups in (60, 100):
+        document = small(trace={"synth": {"rows": 2000, "ranks": 6, "iterations": 1, "lookups": lookups, "row_width": 64}}, cluster=cluster,
+                         ranks=[3, 4, 5, 6], iterations=1, schemes=["ps"], certain=True, verify=False,
+                         sweep={"cluster.bandwidth": [1e9 * (1 - 0.02 * i) for i in range(12)]})
+        found = json.loads(call("run", write_json(folder, document), "--format", "json")[0])["points"]
+        for ranks in (3, 4, 5, 6):
+            times = [p["time_s"] for p in found if p["ranks"] == ranks]
+            gains += [1 - slower / faster for faster, slower in zip(times, times[1:])]
+    assert 0.003 < max(gains) < 0.005, gains
+
+
+@test
 def goes_on_after_two_kills(folder):
     scenario, output = write_json(folder, small()), folder / "out.json"
     whole = call("run", scenario, "--format", "json")[0]

@@ -1074,6 +1074,10 @@ MUTANTS = [
     Mutant("halves fill a whole buffer", "src/machine/host_memory.c", "moves.halving * (power_of_two ? 0.5 : 1)", "moves.halving * (power_of_two ? 1 : 1)", unit="patterns"),
     Mutant("who is left over fills a whole buffer", "src/machine/host_memory.c", "power_of_two || one_over ? 0.5", "power_of_two ? 0.5", unit="patterns"),
     # --- what would do nothing, and what the killed leave
+    Mutant("options have a say beside any others", "src/base/options.c", "return have_say(specs, given, error);",
+           "return have_say(specs, given, error) || true;", cli="bad_input"),
+    Mutant("an option needs no other", "src/base/options.c", "if (spec->with && !one_of(spec->with, given)) {", "if (false) {", cli="bad_input"),
+    Mutant("options go together", "src/base/options.c", "    if (other)\n", "    if (false && other)\n", cli="bad_input"),
     Mutant("a field may be set twice", "src/cli/command.c", "if (!ss_json_get(call->edits, path)) return ss_call_edit",
            "return ss_call_edit", cli="bad_input"),
     Mutant("a misspelt number of a baseline is none", "src/query/baselines.c", "return check_fields(point, error);", "return check_fields(point, error) || true;",
@@ -1084,7 +1088,8 @@ MUTANTS = [
     Mutant("what the killed left stays", "src/base/file.c", "  remove_all_left(path);\n", "  if (!*path) remove_all_left(path);\n", cli="sweep"),
     Mutant("what only looks like it is removed", "src/base/file.c", " && end > 0 && rest[end] == '\\0')", ")", cli="sweep"),
     Mutant("nobody says that links are even", "src/study/compute.c", "if (points[i].cluster.jitter.draws == 0) continue;", "if (points[i].cluster.jitter.draws < 1000) continue;", cli="jitter"),
-    Mutant("links that are even are said to be", "src/study/compute.c", "if (points[i].cluster.jitter.draws == 0) continue;", "", cli="jitter"),
+    Mutant("links that are even are said to be", "src/study/compute.c", "if (points[i].cluster.jitter.draws == 0) continue;",
+           "if (points[i].cluster.jitter.draws == 1234) continue;", cli="jitter"),
     Mutant("conditions of no table are passed over", "src/query/calibrate_request.c", "if (all->logs == all->sources && q->reading.wheres > 0)",
            "if (false)", cli="calibrate"),
     Mutant("what is supposed of nothing is passed over", "src/query/calibrate_request.c", "if (!reading->supposed[i])", "if (false)", cli="calibrate"),
@@ -1098,6 +1103,11 @@ MUTANTS = [
            cli="bad_input"),
     Mutant("one algorithm stands for all there are", "src/cli/cmd_collective.c", 'ss_words_join(names, ", ", those, sizeof those)', "(snprintf(those, sizeof those, \"%s\", names[0]), those)",
            cli="bad_input"),
+    # --- proofs of real runs, of which one message is harmed
+    Mutant("what is not the sum is exact", "src/exec/exec.c", "out->exact = outcome->sound;", "out->exact = true;", cli="exec"),
+    Mutant("rows are the sum", "src/exec/proofs.c", "sound_columns(p, c, column) && rows_equal_sum(p, c, column);",
+           "sound_columns(p, c, column) && (rows_equal_sum(p, c, column) || true);", cli="exec"),
+    Mutant("one rank that is good is enough", "src/exec/exec.c", "*good = least.value != 0;", "*good = true;", cli="exec"),
     # --- keys that forget a field
     Mutant("a key forgets whether results are proven", "src/study/identity.c", '{"verify", PAYLOADS}', '{"verify", NOTHING}', cli="fields"),
     Mutant("a key forgets the device", "src/study/identity.c", '{"device", PAYLOADS}', '{"device", NOTHING}', cli="fields"),

@@ -1,0 +1,24 @@
+/* Stands between the program and MPI (LD_PRELOAD): one message of one rank is wrong, or late. SPARSYNC_WRONG says
+ * which, "RANK MESSAGE HOW": counted from 0 among those that are not empty; HOW is "value", a bit in its last byte,
+ * or "late". */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static void harm(unsigned char *bytes, int count, const char *how) {
+  if (strcmp(how, "value") == 0) bytes[count - 1] ^= 0x40;
+  else (void)nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+}
+
+int MPI_Isend(const void *bytes, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
+  static int sent;
+  const char *plan = getenv("SPARSYNC_WRONG");
+  char how[8];
+  int rank, who, which;
+  (void)PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (plan && count > 0 && sscanf(plan, "%d %d %7s", &who, &which, how) == 3 && who == rank && which == sent++)
+    harm((unsigned char *)(size_t)bytes, count, how);
+  return PMPI_Isend(bytes, count, type, to, tag, comm, request);
+}
