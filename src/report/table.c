@@ -160,7 +160,9 @@ const char *ss_colour(FILE *stream, enum ss_colour colour) {
   static const char *const codes[] = {"\033[0m", "\033[1m", "\033[1;31m", "\033[33m"};
   const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
   const int file = fileno(stream); /* below 0: in memory */
+  const int number = errno;        /* of a write that failed before: isatty has one of its own */
   const bool shows = file >= 0 && isatty(file) && terminal && *terminal && strcmp(terminal, "dumb") != 0;
+  errno = number;
   /* mpirun lends its processes a terminal, also where what they print goes to a file */
   return shows && !(no && *no) && !ss_launch_read().launched ? codes[colour] : "";
 }
