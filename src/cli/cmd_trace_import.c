@@ -58,18 +58,17 @@ static bool end_reader(const char *file, pid_t child, int complaints, struct ss_
 }
 
 static bool import_columns(struct ss_call *call, const char *file, struct ss_error *error) {
-  const cJSON *columns = ss_json_get(call->edits, "columns");
-  SS_AUTO_FREE char *name = strdup(file), *chosen = strdup(columns ? ss_json_word(call->edits, "columns") : "");
+  SS_AUTO_FREE char *name = strdup(file);
+  SS_AUTO_JSON cJSON *columns = cJSON_DetachItemFromObjectCaseSensitive(call->edits, "columns");
   pid_t child;
-  if (!name || !chosen) return ss_fail_memory(error, "reading columns");
+  if (!name) return ss_fail_memory(error, "reading columns");
   cJSON *files = cJSON_CreateStringArray((const char *const[]){"-"}, 1);
-  cJSON_DeleteItemFromObjectCaseSensitive(call->edits, "columns");
   if (!ss_call_edit(call, "files", files, error) || !ss_call_edit(call, "from", cJSON_CreateString("csv"), error) ||
       (!ss_json_get(call->edits, "source") && !ss_call_edit(call, "source", cJSON_CreateString(name), error)))
     return false;
   const int complaints = ss_scratch_open(NULL, error);
   if (complaints < 0) return false;
-  bool good = start_reader(name, chosen, complaints, &child, error);
+  bool good = start_reader(name, columns ? columns->valuestring : "", complaints, &child, error);
   if (good) {
     struct ss_error own = {0};
     good = ss_ask_import(&call->request, call->output, NULL, &own);

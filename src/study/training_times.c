@@ -41,8 +41,9 @@ static bool read_heads(struct table *t, struct ss_error *error) {
       return ss_fail(error, SS_BAD_INPUT, "%s: no column is called \"%s\"%s", t->csv.name, t->csv.head[c],
                      ss_suggest(t->csv.head[c], heads, "what is a remark goes into a column \"notes\"").text);
   for (int c = 0; c < SS_TIMES_COLUMNS; c++) {
+    const bool needed = c <= SS_TIMES_SYSTEM || (c >= SS_TIMES_RANKS && c <= SS_TIMES_VALUE);
     t->column[c] = ss_csv_column(&t->csv, heads[c], strlen(heads[c]));
-    if (t->column[c] == SIZE_MAX && (c <= SS_TIMES_SYSTEM || (c >= SS_TIMES_RANKS && c <= SS_TIMES_VALUE)))
+    if (needed && t->column[c] == SIZE_MAX)
       return ss_fail(error, SS_BAD_INPUT,
                      "%s: has no column \"%s\" (workload, system, cluster, ranks, quantity, value)", t->csv.name,
                      heads[c]);
