@@ -52,6 +52,12 @@ static double rate_of(const cJSON *learning) {
   return ss_optimizer_rate(SS_ADAGRAD);
 }
 
+/* Layers that are one cannot be unlike: what would tell them apart scales all alike. */
+static bool means_nothing(const struct open_input *open, const cJSON *asked) {
+  const cJSON *layers = ss_field_at(asked, "trace.gradient.layers");
+  return strcmp(open->path, "trace.gradient.sigma") == 0 && cJSON_IsNumber(layers) && layers->valuedouble == 1;
+}
+
 /* What is said at the path, in what is set or asked; else what is usual, if the object that would say it is there. */
 static double said_at(const struct open_input *open, const cJSON *set, const cJSON *asked) {
   const cJSON *said = ss_json_get(set, open->path);
@@ -75,7 +81,7 @@ static size_t find_places(const struct open_input *open, struct ss_node request,
   for (size_t i = 0; !open->request && !asked && i < sizeof kinds / sizeof *kinds; i++)
     asked = ss_json_get(request.at, kinds[i]);
   size_t count = 0;
-  if (!asked) return 0;
+  if (!asked || means_nothing(open, asked)) return 0;
   if (strncmp(open->path, SS_CLAIM_FACTOR, strlen(SS_CLAIM_FACTOR)) == 0) {
     snprintf(place->path, sizeof place->path, "%s", open->path);
     place->value = open->usual;
