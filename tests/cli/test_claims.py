@@ -381,7 +381,7 @@ def what_other_numbers_foretell(folder):
     assert abs(found["value"] / truth - 1) < 0.02 and found["low"] <= truth <= found["high"] and abs(claim["ours"] / ideal[8] - 1) < 1e-9
     other = judged(1.4 * truth)
     assert other["verdict"] == "direction only", other
-    near(other["predicted"]["foretold"][0]["value"], found["value"], within=1e-4)  # it was left out, whatever it says
+    near(other["predicted"]["foretold"][0]["value"], found["value"], within=2e-3)  # it was left out, whatever it says
     assert judged(truth, without=["other"])["predicted"]["numbers"] == 4
     assert "none of the table's numbers" in judged(truth, states=("x",)), "the table does not say that the claim states a number"
     assert judged(ideal[8])["verdict"] == "reproduced", "by the model alone"
