@@ -108,14 +108,18 @@ static void fill(const struct ss_synth *synth, const struct draws *draws, uint32
   ss_drawn_close(drawn, spared);
 }
 
-/* Ranges only; what files and built traces share is checked when the trace is made. */
-static bool check(const struct ss_synth *synth, struct ss_error *error) {
-  if (!(synth->zipf >= 0 && synth->zipf <= 20))
-    return ss_fail(error, SS_BAD_INPUT, "zipf: an exponent of %g is not from 0 to 20", synth->zipf);
+static bool within(const char *name, const char *what, double value, double most, struct ss_error *error) {
+  return (value >= 0 && value <= most) ||
+         ss_fail(error, SS_BAD_INPUT, "%s: %s of %g is not from 0 to %g", name, what, value, most);
+}
+
+/* Of the law that rows are drawn by. */
+static bool check_law(const struct ss_synth *synth, struct ss_error *error) {
+  enum { STEEPEST = 20 };
+  if (!within("zipf", "an exponent", synth->zipf, STEEPEST, error)) return false;
   if (synth->reuse && (synth->hot > 0 || synth->zipf != 1))
     return ss_fail(error, SS_BAD_INPUT, "reuse: a histogram takes the place of Zipf's law and of the hot set");
-  if (!(synth->hot >= 0 && synth->hot <= 1))
-    return ss_fail(error, SS_BAD_INPUT, "hot: a share of %g is not from 0 to 1", synth->hot);
+  if (!within("hot", "a share", synth->hot, 1, error)) return false;
   if (synth->rows < 1 || synth->rows > UINT32_MAX)
     return ss_fail(error, SS_BAD_INPUT, "rows: %" PRIu64 " is not from 1 to %" PRIu32, synth->rows, UINT32_MAX);
   if (synth->hot_rows > 0 && !(synth->hot > 0))
@@ -123,16 +127,18 @@ static bool check(const struct ss_synth *synth, struct ss_error *error) {
   if (synth->hot > 0 && (synth->hot_rows < 1 || synth->hot_rows > synth->rows))
     return ss_fail(error, SS_BAD_INPUT, "hot_rows: %" PRIu64 " is not from 1 to the table's %" PRIu64 " rows",
                    synth->hot_rows, synth->rows);
-  if (!(synth->hot_zipf >= 0 && synth->hot_zipf <= 20))
-    return ss_fail(error, SS_BAD_INPUT, "hot_zipf: an exponent of %g is not from 0 to 20", synth->hot_zipf);
+  if (!within("hot_zipf", "an exponent", synth->hot_zipf, STEEPEST, error)) return false;
   if (synth->hot_zipf > 0 && !(synth->hot > 0))
     return ss_fail(error, SS_BAD_INPUT, "hot_zipf: there is no hot set, which takes hot and hot_rows");
-  if (!(synth->shared >= 0 && synth->shared <= 1))
-    return ss_fail(error, SS_BAD_INPUT, "shared: a share of %g is not from 0 to 1", synth->shared);
-  if (!(synth->scatter >= 0 && synth->scatter <= 1))
-    return ss_fail(error, SS_BAD_INPUT, "scatter: a share of %g is not from 0 to 1", synth->scatter);
+  if (!within("shared", "a share", synth->shared, 1, error)) return false;
   if (synth->scatter > 0 && synth->ids == SS_IDS_SHUFFLED)
     return ss_fail(error, SS_BAD_INPUT, "scatter: shuffled ids lie anywhere already, so it takes ids by popularity");
+  return within("scatter", "a share", synth->scatter, 1, error);
+}
+
+/* Ranges only; what files and built traces share is checked when the trace is made. */
+static bool check(const struct ss_synth *synth, struct ss_error *error) {
+  if (!check_law(synth, error)) return false;
   if (synth->distinct < 1 || synth->distinct > synth->rows || synth->distinct > DISTINCT_MAX)
     return ss_fail(error, SS_BAD_INPUT,
                    "distinct: %" PRIu64 " is not from 1 to the table's %" PRIu64 " rows, at most %d", synth->distinct,
