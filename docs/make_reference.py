@@ -146,3 +146,4 @@ def main(program):
 
 if __name__ == "__main__":
     main(sys.argv[1])
+# SPDX-License-Identifier: Apache-2.0

@@ -234,3 +234,4 @@ if __name__ == "__main__":
         write_clusters(ROOT / "models" / "clusters")
         page.write_text(put(page.read_text(), "", section()))
     page.write_text(put(page.read_text(), ", later", later()))
+# SPDX-License-Identifier: Apache-2.0

@@ -25,3 +25,4 @@ int main(void) {
   ss_request_free(request);
   return good ? 0 : error.status;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -16,3 +16,4 @@ int main(int argc, char **argv) {
   ss_request_free(request);
   return good ? 0 : error.status;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -34,3 +34,4 @@ int main(void) {
   ss_trace_close(trace);
   return good ? 0 : error.status;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

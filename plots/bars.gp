@@ -15,3 +15,4 @@ if (ranges) {
        for [i=1:printed*n] data index (n + i - 1) using 1:2 with points pointtype 6 pointsize 1 linewidth 1.5 \
          linecolor rgb ink[i] notitle @hollow
 }
+# SPDX-License-Identifier: Apache-2.0

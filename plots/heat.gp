@@ -7,3 +7,4 @@ set cbtics offset -0.6,0
 plot data using 1:2:(0.5):(0.5):5 with boxxyerror linecolor palette notitle, \
      data using 1:2:(room ? sprintf($5 < 10 ? '%.1f' : '%.0f', $5) : ''):($5 > 0.5 * most ? 0xffffff : 0x000000) \
        with labels font small textcolor rgb variable notitle
+# SPDX-License-Identifier: Apache-2.0

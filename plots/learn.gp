@@ -20,3 +20,4 @@ do for [i=1:64] { set style line i linecolor rgb colour[1 + (i - 1) % 8] linewid
 n = int(STATS_blocks)
 plot for [i=1:n] data index (i - 1) using 1:2 every ::1 with lines linewidth 0.4 linecolor rgb '#d8d8d8' notitle, \
      for [i=1:n] data index (i - 1) using 1:3 with lines linestyle i title columnheader(1)
+# SPDX-License-Identifier: Apache-2.0

@@ -4,3 +4,4 @@ unset grid
 plot for [i=1:n] data index (i - 1) using 1:2:(0.5):(0.5) with boxxyerror linestyle style[i] title name[i], \
      for [i=1:n] data index (i - 1) using 1:2:(!room || !($5 == $5) ? '' : sprintf('%.0f', $5)) \
        with labels font small textcolor rgb '#000000' notitle
+# SPDX-License-Identifier: Apache-2.0

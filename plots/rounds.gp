@@ -6,3 +6,4 @@ set border 0
 plot data index 0 using 1:2:3:4 with vectors head filled size screen tip,18,60 fixed linecolor rgb '#999999' dashtype 2 linewidth 0.8 notitle, \
      for [w=1:6] data index w using 1:2:3:4 with vectors head filled size screen tip,18,60 fixed \
        linecolor rgb ink[1] linewidth 0.5 + 0.45 * w notitle
+# SPDX-License-Identifier: Apache-2.0

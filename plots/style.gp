@@ -18,3 +18,4 @@ do for [i=1:88] {
   dash_i = 1 + ((i - 1) / 8) % 5
   set style line i linecolor rgb colour_i linewidth 1.5 dashtype dash_i pointtype mark_i pointsize 0.45
 }
+# SPDX-License-Identifier: Apache-2.0

@@ -79,3 +79,4 @@ def main(logs):
 
 
 sys.exit(main(sys.argv[1:]))
+# SPDX-License-Identifier: Apache-2.0

@@ -44,3 +44,4 @@ for verdict in re.findall(r"^\| \*\*(.+?)\*\* \|", page, re.MULTILINE):
     page = re.sub(rf"^\| \*\*{verdict}\*\* \|.*$", line, page, flags=re.MULTILINE)
 page = re.sub(r"print \d+ numbers", f"print {len(rows)} numbers", page)
 (ROOT / "docs" / "claims.md").write_text(page)
+# SPDX-License-Identifier: Apache-2.0

@@ -17,3 +17,4 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -6,3 +6,4 @@
 #else
 #define SS_DEVICE
 #endif
+/* SPDX-License-Identifier: Apache-2.0 */

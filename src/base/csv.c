@@ -256,3 +256,4 @@ void ss_csv_put(const char *text, FILE *stream) {
   }
   fputc('"', stream);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

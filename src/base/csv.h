@@ -63,3 +63,4 @@ bool ss_csv_fail(const struct ss_csv *csv, struct ss_error *error);
 
 /* Writes a field of CSV, quoted where it must be. */
 void ss_csv_put(const char *text, FILE *stream);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -242,3 +242,4 @@ bool ss_data_file(const char *relative, char *path, size_t size, struct ss_error
   snprintf(path, size, "%s", found);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -38,3 +38,4 @@ bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_erro
 bool ss_data_path(const char *relative, char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;
 /* The names (without ".json") in ROOT/RELATIVE, as ss_data_list has them. */
 bool ss_data_list_in(const char *relative, char ***names, size_t *count, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

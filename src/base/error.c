@@ -76,3 +76,4 @@ bool(ss_fail_prefix)(struct ss_error *error, const char *format, ...) {
   memcpy(error->field, own.field, sizeof own.field);
   return false;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

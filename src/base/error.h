@@ -69,3 +69,4 @@ size_t ss_utf8_printable(const char *text, size_t length);
 void ss_make_printable(char *text);
 
 #endif
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -23,3 +23,4 @@ bool ss_estimate_fits(uint64_t bytes, const char *less, struct ss_error *error, 
   return ss_fail(error, SS_MACHINE, "%s takes at least %s of memory, %s may be taken: %s; --memory says otherwise",
                  name, ss_shown(SS_BYTES, (double)bytes), ss_shown(SS_BYTES, (double)allowed), less);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -11,3 +11,4 @@ uint64_t ss_estimate_add(uint64_t a, uint64_t b);
  * takes less: "fewer ranks take less"; `who` is printf's. */
 bool ss_estimate_fits(uint64_t bytes, const char *less, struct ss_error *error, const char *who, ...)
     __attribute__((format(printf, 4, 5))) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

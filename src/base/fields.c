@@ -406,3 +406,4 @@ cJSON *ss_object_schema(const struct ss_object_spec *spec) {
   else cJSON_Delete(w.defs);
   return out;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -126,3 +126,4 @@ struct ss_schema {
 };
 /* A JSON Schema (2020-12) for all that the table says; the caller's. NULL: memory was short. */
 struct cJSON *ss_object_schema(const struct ss_object_spec *spec);
+/* SPDX-License-Identifier: Apache-2.0 */

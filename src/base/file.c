@@ -440,3 +440,4 @@ bool ss_output_write(const char *path, bool (*print)(const void *context, FILE *
   ss_output_discard(&output);
   return false;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -65,3 +65,4 @@ bool ss_output_write(const char *path, bool (*print)(const void *context, FILE *
 
 /* What `write` writes, the caller's to free; NULL when memory is short. */
 char *ss_written(void (*write)(const void *context, FILE *stream), const void *context);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -18,3 +18,4 @@ void ss_gsl_errors_back(void) {
   if (--users == 0) (void)gsl_set_error_handler(before);
   pthread_mutex_unlock(&lock);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -5,3 +5,4 @@
  * was there comes back when the last of them is through. */
 void ss_gsl_errors_off(void);
 void ss_gsl_errors_back(void);
+/* SPDX-License-Identifier: Apache-2.0 */

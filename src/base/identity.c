@@ -75,3 +75,4 @@ const struct ss_keyed *ss_keyed_find(const struct ss_keyed *list, size_t count, 
   while (found && found > list && compare_keys(found - 1, found) == 0) found--;
   return found;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -28,3 +28,4 @@ struct ss_keyed {
 void ss_keyed_sort(struct ss_keyed *list, size_t count);
 /* The first of the sorted list with the key; NULL: none has it. */
 const struct ss_keyed *ss_keyed_find(const struct ss_keyed *list, size_t count, struct ss_identity key);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -407,3 +407,4 @@ bool ss_node_choice(struct ss_node node, const char *const *choices, size_t *out
   return ss_node_fail(node, error, "%s is not one of %s%s", describe(node, found),
                       ss_words_join(choices, ", ", list, sizeof list), ss_suggest(text, choices, NULL).text);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

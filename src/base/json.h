@@ -188,3 +188,4 @@ const char *ss_json_word(const struct cJSON *object, const char *name);
 /* Adds {"input": the path, "was", "now"} for each member in which two trees differ, of objects member by member; what
  * only one of them has is null in the other. `path`: where they stand, "" of whole documents. */
 void ss_json_differences(struct cJSON *list, const char *path, const struct cJSON *was, const struct cJSON *now);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -137,3 +137,4 @@ bool ss_doc_set(struct ss_doc *doc, const char *path, const char *value, struct 
   cJSON *item = ss_json_value(doc->name, path, value, false, error);
   return item != NULL && ss_doc_set_item(doc, path, item, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

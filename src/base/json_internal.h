@@ -15,3 +15,4 @@ struct ss_doc {
 /* Whether the text is one JSON value from byte `first` on, and nothing else; the error names byte and line. */
 bool ss_json_check(const char *name, const char *text, size_t first, size_t length,
                    struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -203,3 +203,4 @@ bool ss_json_check(const char *name, const char *text, size_t first, size_t leng
   struct scan scan = {.name = name, .text = text, .at = first, .length = length, .error = error};
   return scan_document(&scan);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -131,3 +131,4 @@ void ss_json_differences(cJSON *list, const char *path, const cJSON *was, const 
     if (!cJSON_HasObjectItem(was, m->string)) ss_json_differences(list, inner, NULL, m);
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -20,3 +20,4 @@ const char *ss_sort_texts(const char **list, size_t count) {
     if (strcmp(list[i - 1], list[i]) == 0) return list[i];
   return NULL;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

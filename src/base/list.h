@@ -84,3 +84,4 @@ __attribute__((always_inline)) static inline void ss_heap_sink(void *heap, size_
   }
   memcpy(base + at * size, item, size);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -119,3 +119,4 @@ void ss_cleanup_free(void *pointer_to_pointer) {
   memcpy(&pointer, pointer_to_pointer, sizeof pointer);
   free(pointer);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -53,3 +53,4 @@ void ss_arena_free(struct ss_arena *arena);
 /* The same of a pointer, which is freed. */
 void ss_cleanup_free(void *pointer_to_pointer);
 #define SS_AUTO_FREE SS_AUTO(ss_cleanup_free)
+/* SPDX-License-Identifier: Apache-2.0 */

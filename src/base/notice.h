@@ -11,3 +11,4 @@ struct ss_notice {
 static inline void ss_notice_tell(const struct ss_notice *notice, const char *text) {
   if (notice) notice->tell(notice->context, text);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -259,3 +259,4 @@ void ss_options_help(const struct ss_option_spec *specs, FILE *stream) {
     ss_print_filled(specs->help, (size_t)column, INDENT, stream);
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -86,3 +86,4 @@ void ss_options_free(const struct ss_option_spec *specs, void *arguments);
 void ss_print_filled(const char *text, size_t at, size_t indent, FILE *stream);
 /* A line or more of each option. */
 void ss_options_help(const struct ss_option_spec *specs, FILE *stream);
+/* SPDX-License-Identifier: Apache-2.0 */

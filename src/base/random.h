@@ -24,3 +24,4 @@ SS_DEVICE static inline uint64_t ss_below(uint64_t random, uint64_t n) {
 SS_DEVICE static inline double ss_unit(uint64_t random) {
   return (double)(random >> 11) * 0x1p-53;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -101,3 +101,4 @@ bool ss_spool_copy(const struct ss_spool *s, uint32_t stream, FILE *to, struct s
   }
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

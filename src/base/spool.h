@@ -33,3 +33,4 @@ bool ss_spool_read(const struct ss_spool *spool, uint32_t stream, struct ss_spoo
 bool ss_spool_copy(const struct ss_spool *spool, uint32_t stream, FILE *to, struct ss_error *error) SS_MUST_CHECK;
 /* A zeroed spool is closed. */
 void ss_spool_close(struct ss_spool *spool);
+/* SPDX-License-Identifier: Apache-2.0 */

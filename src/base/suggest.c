@@ -62,3 +62,4 @@ struct ss_suggestion ss_suggest(const char *word, const char *const *known, cons
   else if (hint) (void)snprintf(suggestion.text, sizeof suggestion.text, " (%s)", hint);
   return suggestion;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

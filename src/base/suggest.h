@@ -17,3 +17,4 @@ struct ss_suggestion {
   char text[640];
 };
 struct ss_suggestion ss_suggest(const char *word, const char *const *known, const char *hint);
+/* SPDX-License-Identifier: Apache-2.0 */

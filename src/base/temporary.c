@@ -50,3 +50,4 @@ void ss_temporaries_go_on_signals(void) {
       (void)sigaction(numbers[i], &ours, NULL);
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

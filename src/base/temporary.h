@@ -8,3 +8,4 @@ void ss_temporary_forget(const char *path);
 
 /* From now on a signal that ends the process first removes what is remembered. Signals that are ignored stay so. */
 void ss_temporaries_go_on_signals(void);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -222,3 +222,4 @@ const char *ss_units_format(char *buffer, size_t size, enum ss_dimension dimensi
   snprintf(buffer, size, "%s%s", digits, dimension == SS_RATIO ? "%" : "");
   return buffer;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

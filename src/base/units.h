@@ -42,3 +42,4 @@ double ss_percent(double share);
 const char *ss_units_format(char *buffer, size_t size, enum ss_dimension dimension, double value);
 /* The same in a buffer that lasts as long as the block around it: for an argument of printf. */
 #define ss_shown(dimension, value) ss_units_format((char[32]){""}, 32, (dimension), (value))
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -22,3 +22,4 @@ void ss_watched_step_end(struct ss_watched_step *step) {
   ss_watcher_advance(step->longer, 0, step->work - step->told, step->whole);
   step->told = step->work;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

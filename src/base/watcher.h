@@ -44,3 +44,4 @@ static inline bool ss_watcher_goes_on(const struct ss_watcher *watcher, struct s
   return !watcher || !watcher->stops || !watcher->stops(watcher->context) ||
          ss_fail(error, SS_CANCELLED, "cancelled before it was done");
 }
+/* SPDX-License-Identifier: Apache-2.0 */

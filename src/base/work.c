@@ -48,3 +48,4 @@ bool ss_work_run(const struct ss_work *b, struct ss_error *error) {
   if (error) *error = running.error;
   return false;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -32,3 +32,4 @@ struct ss_work {
 bool ss_work_compute(const struct ss_work *work, void *worker, size_t item, struct ss_error *error) SS_MUST_CHECK;
 /* Computes all items in this process. */
 bool ss_work_run(const struct ss_work *work, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -335,3 +335,4 @@ bool ss_accuracy_estimate(const struct ss_fitted_part *part, struct ss_own_error
   ss_accuracy_compromise(errors, &pooled, out);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

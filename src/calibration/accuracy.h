@@ -83,3 +83,4 @@ struct ss_accuracy_question ss_accuracy_question_of(const struct ss_observation 
 /* The cluster's "accuracy", and the groups as a list; the caller's. NULL: memory is short. */
 struct cJSON *ss_accuracy_json(const struct ss_accuracy *accuracy, const struct ss_own_errors *own);
 struct cJSON *ss_own_errors_json(const struct ss_own_errors *own);
+/* SPDX-License-Identifier: Apache-2.0 */

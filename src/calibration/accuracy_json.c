@@ -86,3 +86,4 @@ cJSON *ss_own_errors_json(const struct ss_own_errors *own) {
   }
   return list;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -340,3 +340,4 @@ bool ss_calibrate(const struct ss_observations *all, const struct ss_cluster_fit
 void ss_calibrated_free(struct ss_calibrated *calibrated) {
   ss_cluster_fit_free(&calibrated->fit);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -44,3 +44,4 @@ enum ss_cost_kind ss_calibrated_main_kind(const struct ss_calibrated *c);
 bool ss_calibrated_supposes(const struct ss_observations *all, size_t i);
 /* The name of the file that it comes from, without its folder. */
 const char *ss_calibrated_source(const struct ss_observations *all, const struct ss_observation *o);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -605,3 +605,4 @@ void ss_cluster_fit_free(struct ss_cluster_fit *fit) {
   free(fit->weight);
   *fit = (struct ss_cluster_fit){0};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

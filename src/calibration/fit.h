@@ -70,3 +70,4 @@ bool ss_cluster_fit(const struct ss_fitted_part *of, struct ss_cluster_fit *out,
                     struct ss_error *error) SS_MUST_CHECK;
 void ss_cluster_fit_free(struct ss_cluster_fit *fit);
 void ss_known_terms_free(struct ss_known_terms *known, size_t count);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -279,3 +279,4 @@ bool ss_infer(const struct ss_inference_problem *p, struct ss_inference *out, st
   ss_gsl_errors_back();
   return ok;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

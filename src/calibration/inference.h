@@ -46,3 +46,4 @@ void ss_inference_begin(const struct ss_inference_problem *problem, struct ss_in
 bool ss_infer(const struct ss_inference_problem *problem, struct ss_inference *out,
               struct ss_error *error) SS_MUST_CHECK;
 void ss_inference_free(struct ss_inference *inference);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -100,3 +100,4 @@ bool ss_lines_fit(struct ss_line_sample *s, size_t count, struct ss_lines *out, 
   }
   return sum_up(s, count, out, &parts) || ss_fail_memory(error, "fitting times");
 }
+/* SPDX-License-Identifier: Apache-2.0 */

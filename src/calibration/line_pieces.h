@@ -23,3 +23,4 @@ struct ss_lines {
  * as ss_line_fit. */
 bool ss_lines_fit(struct ss_line_sample *samples, size_t count, struct ss_lines *out,
                   struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

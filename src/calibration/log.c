@@ -411,3 +411,4 @@ bool ss_log_read(const char *path, const struct ss_mapping *text, const struct s
   free(r.row);
   return ok;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

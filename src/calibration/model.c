@@ -361,3 +361,4 @@ bool ss_observation_terms(const struct ss_measured_cluster *m, const struct ss_o
   return link_terms(m, o, &t, &seconds, error) && memory_term(m, o, 0, &t, seconds, error) &&
          memory_term(m, o, 1, &t, seconds, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

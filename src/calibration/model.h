@@ -73,3 +73,4 @@ enum { SS_COST_TERMS = 3 * SS_PATTERN_SIZES };
 bool ss_observation_terms(const struct ss_measured_cluster *m, const struct ss_observation *o,
                           struct ss_cost_term terms[SS_COST_TERMS], uint32_t *count,
                           struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -59,3 +59,4 @@ void ss_observations_free(struct ss_observations *all) {
   free(all->list);
   *all = (struct ss_observations){0};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -73,3 +73,4 @@ const char *ss_tool_name(const char *text, struct ss_error *error) SS_MUST_CHECK
 bool ss_tool_is_of(const char *text, const char *path);
 bool ss_log_read(const char *path, const struct ss_mapping *text, const struct ss_reading *reading,
                  struct ss_observations *out, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

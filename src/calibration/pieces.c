@@ -288,3 +288,4 @@ void ss_fit_find_pieces(struct ss_fit_problem *p, struct ss_measured_cluster *m)
   }
   if (p->mpi && ss_fit_cross_validate(p, &bands, mine) && bands_tell(p, m, mine, held)) *m = bands;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -30,3 +30,4 @@ bool ss_way_priors_read(double card_rate, struct ss_way_prior out[SS_COST_KINDS]
   }
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -61,3 +61,4 @@ enum { SS_FIT_ONE = 2, SS_FIT_MANY = 3 };
 bool ss_fit_better(const double *a, const double *b, size_t count, double errors);
 /* Adds pieces to m while those that were not seen are told better for it. */
 void ss_fit_find_pieces(struct ss_fit_problem *p, struct ss_measured_cluster *m);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -201,3 +201,4 @@ bool ss_observations_read(const char *path, const struct ss_reading *reading, st
   ss_unmap_file(&text);
   return ok;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -424,3 +424,4 @@ bool ss_line_fit(const struct ss_line_sample *s, size_t count, struct ss_line *o
                  "larger ones",
                  out->low, out->high, out->per_byte, out->per_byte_error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

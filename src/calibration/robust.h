@@ -63,3 +63,4 @@ struct ss_line {
  * SS_BAD_INPUT. */
 bool ss_line_fit(const struct ss_line_sample *samples, size_t count, struct ss_line *out,
                  struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

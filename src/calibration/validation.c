@@ -182,3 +182,4 @@ bool ss_validation_rank(const struct ss_validation *v, struct ss_ranked_pairs *o
     }
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -55,3 +55,4 @@ bool ss_validation_rank(const struct ss_validation *v, struct ss_ranked_pairs *o
  * predicted]}; the caller's. */
 bool ss_validation_tree(const struct ss_validation *v, const char *name, struct cJSON **out,
                         struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

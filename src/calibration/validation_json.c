@@ -143,3 +143,4 @@ bool ss_validation_tree(const struct ss_validation *v, const char *name, cJSON *
   for (size_t i = 0; i < v->parts; i++) cJSON_AddItemToArray(parts, ss_own_errors_json(&v->own[i]));
   return parts || ss_fail_memory(error, "judging a calibration");
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -109,3 +109,4 @@ bool ss_claims_open(const char *const *words, size_t count, struct ss_claims *ou
  */
 bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, const struct ss_notice *notice,
                      const struct ss_watcher *watcher, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

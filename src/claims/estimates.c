@@ -296,3 +296,4 @@ const double *ss_estimates_value(const struct ss_estimates *e, const char *name)
     if (!one->open && !ss_node_present(one->names) && strcmp(one->path, name) == 0) return &one->value;
   return NULL;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

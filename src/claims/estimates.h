@@ -43,3 +43,4 @@ const double *ss_estimates_value(const struct ss_estimates *estimates, const cha
 
 /* Does ours, or the ranking, hang on this value of the claim's "let"? What only the reason quotes is not tried. */
 bool ss_estimates_touch(struct ss_node claim, struct ss_node value);
+/* SPDX-License-Identifier: Apache-2.0 */

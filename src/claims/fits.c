@@ -191,3 +191,4 @@ bool ss_claim_fits_predict(struct ss_claim_fits *fits, const struct ss_claim *cl
   out->ends = ends;
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -16,3 +16,4 @@ void ss_claim_fits_free(struct ss_claim_fits *fits);
  * numbers are not all in the table, out->ends is 0. */
 bool ss_claim_fits_predict(struct ss_claim_fits *fits, const struct ss_claim *claim, struct ss_claim_prediction *out,
                            struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

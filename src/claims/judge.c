@@ -401,3 +401,4 @@ bool ss_claims_judge(struct ss_claims *claims, unsigned jobs, const struct ss_no
   ss_query_free(query);
   return ok;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

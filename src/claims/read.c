@@ -266,3 +266,4 @@ bool ss_claims_open(const char *const *words, size_t count, struct ss_claims *ou
   return ((count > 0 && files == count) || add_shipped(out, error)) && read_all(out, error) &&
          (count == 0 || keep_named(out, words, count, error));
 }
+/* SPDX-License-Identifier: Apache-2.0 */

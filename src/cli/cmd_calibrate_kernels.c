@@ -253,3 +253,4 @@ const struct ss_command ss_command_calibrate_kernels = {
     .size = sizeof(struct arguments),
     .defaults = &(const struct arguments){.repeats = 7, .device = DEVICES},
     .run = run};
+/* SPDX-License-Identifier: Apache-2.0 */

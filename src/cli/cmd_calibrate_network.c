@@ -257,3 +257,4 @@ const struct ss_command ss_command_calibrate_network = {
     .size = sizeof(struct arguments),
     .company = SS_TOGETHER_UNDER_MPIRUN,
     .run = run};
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -69,3 +69,4 @@ const struct ss_command ss_command_calibrate_training = {
     .options = options,
     .size = sizeof(struct arguments),
     .run = run};
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -171,3 +171,4 @@ const struct ss_command ss_command_check = {
     .options = options,
     .size = sizeof(struct ss_call),
     .run = run};
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -82,3 +82,4 @@ const struct ss_command ss_command_claims = {
     .options = options,
     .size = sizeof(struct arguments),
     .run = run};
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -391,3 +391,4 @@ const struct ss_command ss_command_collective = {
     .defaults = &(const struct arguments){.ranks = 16, .least = 1024, .most = 0x1p30},
     .company = SS_ALONE,
     .run = run};
+/* SPDX-License-Identifier: Apache-2.0 */

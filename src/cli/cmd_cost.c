@@ -38,3 +38,4 @@ const struct ss_command ss_command_cost = {
     .options = options,
     .size = sizeof(struct ss_call),
     .run = run};
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -54,3 +54,4 @@ const struct ss_command ss_command_crossover = {
     .options = options,
     .size = sizeof(struct ss_call),
     .run = run};
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -298,3 +298,4 @@ const struct ss_command ss_command_exec = {
     .defaults = &(const struct arguments){.repeats = 1},
     .company = (enum ss_company)COMPANY,
     .run = run};
+/* SPDX-License-Identifier: Apache-2.0 */

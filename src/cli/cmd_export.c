@@ -56,3 +56,4 @@ const struct ss_command ss_command_export_chakra = {
     .options = chakra_options,
     .size = sizeof(struct ss_call),
     .run = export_chakra};
+/* SPDX-License-Identifier: Apache-2.0 */

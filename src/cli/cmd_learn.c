@@ -119,3 +119,4 @@ const struct ss_command ss_command_learn = {
     .options = options,
     .size = sizeof(struct arguments),
     .run = run};
+/* SPDX-License-Identifier: Apache-2.0 */

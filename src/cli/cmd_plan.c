@@ -114,3 +114,4 @@ const struct ss_command ss_command_plan = {
     .options = options,
     .size = sizeof(struct arguments),
     .run = run};
+/* SPDX-License-Identifier: Apache-2.0 */

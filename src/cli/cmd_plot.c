@@ -218,3 +218,4 @@ const struct ss_command ss_command_plot = {
     .size = sizeof(struct arguments),
     .defaults = &(const struct arguments){.kind = KINDS, .width = WIDTHS},
     .run = run};
+/* SPDX-License-Identifier: Apache-2.0 */

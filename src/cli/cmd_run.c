@@ -330,3 +330,4 @@ const struct ss_command ss_command_run = {
     .defaults = &(const struct arguments){.call.request.run.patience = SS_PATIENCE, .tolerance = NAN},
     .company = SS_TOGETHER_UNDER_MPIRUN,
     .run = run};
+/* SPDX-License-Identifier: Apache-2.0 */

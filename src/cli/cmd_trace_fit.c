@@ -235,3 +235,4 @@ const struct ss_command ss_command_trace_fit = {
     .options = options,
     .size = sizeof(struct arguments),
     .run = run};
+/* SPDX-License-Identifier: Apache-2.0 */

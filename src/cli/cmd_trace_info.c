@@ -128,3 +128,4 @@ const struct ss_command ss_command_trace_info = {
     .options = options,
     .size = sizeof(struct arguments),
     .run = run};
+/* SPDX-License-Identifier: Apache-2.0 */

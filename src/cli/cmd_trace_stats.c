@@ -36,3 +36,4 @@ const struct ss_command ss_command_trace_stats = {
     .options = options,
     .size = sizeof(struct ss_call),
     .run = run};
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -110,3 +110,4 @@ const struct ss_command ss_command_trace_synth = {
     .size = sizeof(struct arguments),
     .defaults = &(const struct arguments){.synth = SS_SYNTH_DEFAULTS(0)},
     .run = run};
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -93,3 +93,4 @@ const struct ss_command ss_command_train = {
     .defaults = &(const struct arguments){.call.request.run.patience = SS_PATIENCE},
     .company = SS_TOGETHER_UNDER_MPIRUN,
     .run = run};
+/* SPDX-License-Identifier: Apache-2.0 */

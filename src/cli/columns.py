@@ -70,3 +70,4 @@ except BrokenPipeError:  # enough was read
     os._exit(0)
 except (OSError, ValueError, pyarrow.ArrowException) as reason:
     sys.exit(" ".join(str(reason).split()))
+# SPDX-License-Identifier: Apache-2.0

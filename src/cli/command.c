@@ -280,3 +280,4 @@ bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
   cJSON_Delete(warnings.texts);
   return ok;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

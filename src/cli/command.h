@@ -196,3 +196,4 @@ enum { SS_PATIENCE = 30 /* s, to stand in the defaults of commands that have the
       SS_ASKS("--teams", "N", "SparDL's teams (1)"),                                                                 \
       SS_OPTION("--file", SS_FIELDS("files"), .value = "FILE", .help = "a form of your own (repeatable)"),           \
       SS_ASKS("--block", "N", "elements of a block (256)")
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -64,3 +64,4 @@ const struct ss_command *ss_command_find(int argc, char **argv) {
     if (strcmp(ss_commands[i]->name, argv[0]) == 0) return ss_commands[i];
   return NULL;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -91,3 +91,4 @@ int main(int argc, char **argv) {
   const struct ss_command *command = ss_command_find(argc - 1, argv + 1);
   return command ? run(command, argc - 1, argv + 1) : fail_unknown(argv[1]);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -77,3 +77,4 @@ static void end(void *context) {
 static struct progress shown;
 
 const struct ss_watcher ss_progress_watcher = {.begin = begin, .advance = advance, .end = end, .context = &shown};
+/* SPDX-License-Identifier: Apache-2.0 */

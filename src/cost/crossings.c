@@ -280,3 +280,4 @@ void ss_crossover_free(struct ss_crossover *crossover) {
   free(crossover->gap);
   *crossover = (struct ss_crossover){0};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -61,3 +61,4 @@ double ss_crossover_position(const struct ss_crossover_search *search, uint32_t 
 bool ss_crossover_find(const struct ss_crossover_search *search, struct ss_crossover *out,
                        struct ss_error *error) SS_MUST_CHECK;
 void ss_crossover_free(struct ss_crossover *crossover);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -178,3 +178,4 @@ bool ss_duel_forms(void *context, double x, double cost[2], struct ss_error *err
   if (duel->with->density > 1) return ss_fail(error, SS_BAD_INPUT, "the density is above 1");
   return form_cost(duel, &duel->side[0], &cost[0], error) && form_cost(duel, &duel->side[1], &cost[1], error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

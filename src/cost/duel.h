@@ -57,3 +57,4 @@ void ss_duel_close(struct ss_duel *duel);
 uint32_t ss_duel_move(struct ss_duel *duel, double x);
 /* The two costs at x, in s, for struct ss_crossover_search; `duel` is a struct ss_duel. */
 bool ss_duel_forms(void *duel, double x, double cost[2], struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

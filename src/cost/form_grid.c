@@ -352,3 +352,4 @@ void ss_grid_scratch_free(struct ss_grid_scratch *scratch) {
   ss_arena_free(&scratch->arena);
   ss_coalesce_free(&scratch->coalesce);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -74,3 +74,4 @@ void ss_grid_scratch_free(struct ss_grid_scratch *scratch);
  * grid's own numbers (nothing is measured). What comes out of one does not depend on the others. */
 bool ss_grid_play(const struct ss_grid_point *point, uint32_t networks, struct ss_grid_scratch *scratch,
                   struct ss_grid_result *out, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

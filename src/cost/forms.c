@@ -297,3 +297,4 @@ bool ss_cost_evaluate(const struct ss_cost *cost, const struct ss_symbols *symbo
                    cost->file, symbols->P, out->exact_low, out->exact_high);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -233,3 +233,4 @@ bool ss_expression_evaluate(const char *expression, const struct ss_variable *va
   mupSetExpr(parser, expression);
   return evaluate(parser, expression, out, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

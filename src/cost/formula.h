@@ -55,3 +55,4 @@ struct ss_variable {
 };
 bool ss_expression_evaluate(const char *expression, const struct ss_variable *variables, size_t count, double *out,
                             struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -243,3 +243,4 @@ void ss_measure_symbols(const struct ss_measure *measure, const struct ss_input 
   out->gamma_context = out->blocks_context = measure;
   ss_setting_symbols(setting, out);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

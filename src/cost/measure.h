@@ -43,3 +43,4 @@ void ss_measure_free(struct ss_measures *measures);
  * must outlive the symbols. `shape` is the tensor as the scheme has it. */
 void ss_measure_symbols(const struct ss_measure *measure, const struct ss_input *shape,
                         const struct ss_setting *setting, struct ss_symbols *out);
+/* SPDX-License-Identifier: Apache-2.0 */

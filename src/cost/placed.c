@@ -222,3 +222,4 @@ bool ss_cost_place(struct ss_cost_placing *x, const struct ss_cluster *cluster, 
   out->exact = out->exact && !x->running;
   return isnan(out->seconds) || ss_seconds_check(out->seconds, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -32,3 +32,4 @@ struct ss_cost_placing {
 };
 bool ss_cost_place(struct ss_cost_placing *placing, const struct ss_cluster *cluster, struct ss_placed *out,
                    struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

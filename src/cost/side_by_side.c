@@ -106,3 +106,4 @@ cJSON *ss_costs_json(const struct ss_costs *costs, const struct ss_costs_request
   cJSON_Delete(root);
   return NULL;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

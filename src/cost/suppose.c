@@ -61,3 +61,4 @@ bool ss_suppose(const struct ss_supposition *c, const struct ss_setting *setting
   s->blocks_context = out;
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

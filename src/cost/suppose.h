@@ -50,3 +50,4 @@ struct cJSON *ss_supposed_links_json(const struct ss_cluster *cluster);
  * also where no form holds. */
 struct cJSON *ss_costs_json(const struct ss_costs *costs, const struct ss_costs_request *wanted,
                             struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

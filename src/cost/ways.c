@@ -77,3 +77,4 @@ const struct ss_cost *ss_cost_way(const struct ss_cost *cost, bool exchanged, en
   const struct ss_cost *way = cost->way ? &cost->way[2 * (int)ragged + exchanged] : NULL;
   return way && (way->exact || way->exact_low) ? way : NULL;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -131,3 +131,4 @@ _Noreturn void ss_communicator_abort(const struct ss_communicator *comm, const s
   (void)MPI_Abort(MPI_COMM_WORLD, (int)error->status);
   exit((int)error->status);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

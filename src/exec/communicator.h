@@ -40,3 +40,4 @@ _Noreturn void ss_communicator_abort(const struct ss_communicator *comm, const s
 /* True when `code` is MPI_SUCCESS; else an SS_MACHINE error with MPI's own words. `what` completes "MPI failed
  * while". */
 bool ss_mpi_check(int code, const char *what, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

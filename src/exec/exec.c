@@ -384,3 +384,4 @@ void ss_exec_memory_free(struct ss_exec_memory *memory) {
   ss_state_free(&memory->simulated);
   *memory = (struct ss_exec_memory){0};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

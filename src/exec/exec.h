@@ -67,3 +67,4 @@ struct ss_execution {
  * rounds all return its error; in a round it ends them all. */
 bool ss_execute(const struct ss_communicator *comm, const struct ss_execution *what, struct ss_exec_memory *memory,
                 struct ss_arena *arena, struct ss_executed *out, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -34,3 +34,4 @@ struct ss_launch ss_launch_read(void) {
   if (launch.here == 0) launch.here = 1;
   return launch;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -13,3 +13,4 @@ struct ss_launch {
 };
 
 struct ss_launch ss_launch_read(void);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -491,3 +491,4 @@ void ss_mpi_player_close(struct ss_mpi_player *p) {
   ss_arena_free(&p->buffers);
   *p = (struct ss_mpi_player){0};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

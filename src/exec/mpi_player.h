@@ -59,3 +59,4 @@ bool ss_mpi_player_open(struct ss_mpi_player *player, const struct ss_communicat
  * first time: no headers travel. Payload bytes are counted anew. */
 void ss_mpi_player_again(struct ss_mpi_player *player);
 void ss_mpi_player_close(struct ss_mpi_player *player);
+/* SPDX-License-Identifier: Apache-2.0 */

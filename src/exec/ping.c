@@ -90,3 +90,4 @@ bool ss_ping_nodes(const struct ss_communicator *comm, uint32_t *out, struct ss_
   *out = counts[0] == -counts[1] ? comm->size / (uint32_t)counts[0] : comm->size;
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

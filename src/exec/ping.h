@@ -17,3 +17,4 @@ bool ss_ping_measure(const struct ss_communicator *comm, size_t bytes, uint32_t 
                      struct ss_error *error) SS_MUST_CHECK;
 /* Machines that the processes run on, if equally many on each; else as if each had its own. */
 bool ss_ping_nodes(const struct ss_communicator *comm, uint32_t *out, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

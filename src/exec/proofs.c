@@ -228,3 +228,4 @@ bool ss_values_equal(const struct ss_final *a, const struct ss_final *b) {
     if (x->rows[i] != y->rows[j] || x->units[i] != y->units[j]) return false;
   return i == x->count && j == y->count;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -60,3 +60,4 @@ bool ss_values_prove(struct ss_value_proof *proof, struct ss_error *error) SS_MU
 
 /* Same values; entries of zero do not count, as a dense image loses them. */
 bool ss_values_equal(const struct ss_final *a, const struct ss_final *b);
+/* SPDX-License-Identifier: Apache-2.0 */

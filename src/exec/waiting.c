@@ -53,3 +53,4 @@ int ss_wait_probe(int source, int tag, MPI_Message *message, MPI_Status *status)
     code = MPI_Improbe(source, tag, MPI_COMM_WORLD, &there, message, status);
   return code;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

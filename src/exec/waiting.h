@@ -12,3 +12,4 @@ int ss_wait_bcast(void *data, int count, MPI_Datatype type, int root);
 int ss_wait_barrier(void);
 int ss_wait_probe(int source, int tag, MPI_Message *message, MPI_Status *status);
 int ss_wait_all(int count, MPI_Request *requests, MPI_Status *statuses);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -141,3 +141,4 @@ static bool finish(const struct ss_exported *e, const char *path, struct ss_erro
 static const struct ss_export_format chakra = {
     .name = "chakra", .ticks = 1e6, .files = 1 << 16, .write = write_node, .finish = finish};
 const struct ss_export_format *const ss_format_chakra = &chakra;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -177,3 +177,4 @@ bool ss_export(const struct ss_point *point, const struct ss_export_format *form
   close_session(&s);
   return ok;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

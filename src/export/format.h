@@ -53,3 +53,4 @@ bool ss_export_point(const struct ss_study *study, const struct ss_point **point
  * `path`. What it sends is not proven to be right: `run` does that. */
 bool ss_export(const struct ss_point *point, const struct ss_export_format *format, const char *path,
                const struct ss_watcher *watcher, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -70,3 +70,4 @@ static bool finish(const struct ss_exported *e, const char *path, struct ss_erro
 
 const struct ss_export_format ss_format_goal = {
     .name = "goal", .ticks = 1e9, .write = write_operation, .finish = finish};
+/* SPDX-License-Identifier: Apache-2.0 */

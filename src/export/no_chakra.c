@@ -2,3 +2,4 @@
 #include "export/format.h"
 
 const struct ss_export_format *const ss_format_chakra = NULL;
+/* SPDX-License-Identifier: Apache-2.0 */

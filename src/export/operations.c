@@ -144,3 +144,4 @@ void ss_operations_close(struct ss_operations *s) {
 void ss_operations_settle(struct ss_operations *s) {
   s->phase++;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

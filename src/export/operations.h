@@ -48,3 +48,4 @@ bool ss_operations_open(struct ss_operations *operations, uint32_t endpoints, ui
 void ss_operations_close(struct ss_operations *operations);
 /* What follows, follows at each endpoint all that it did. */
 void ss_operations_settle(struct ss_operations *operations);
+/* SPDX-License-Identifier: Apache-2.0 */

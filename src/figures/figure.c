@@ -403,3 +403,4 @@ bool ss_figure_fill(struct ss_doc *doc, const cJSON *results, const struct ss_no
                     struct ss_error *error) {
   return read_figure(ss_doc_root(doc), &(struct asking){.given = results}, notice, plot, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

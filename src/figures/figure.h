@@ -40,3 +40,4 @@ bool ss_figure_fill(struct ss_doc *doc, const struct cJSON *results, const struc
 
 /* The error that `what` holds nothing to draw; returns false. */
 bool ss_figure_fail_empty(const char *what, struct ss_error *error);
+/* SPDX-License-Identifier: Apache-2.0 */

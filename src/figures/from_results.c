@@ -385,3 +385,4 @@ bool ss_figure_plot_results(const struct ss_plot_options *a, const cJSON *result
   explain_map(&m);
   return ss_figure_fill(figure, all, notice, plot, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

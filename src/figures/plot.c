@@ -224,3 +224,4 @@ bool ss_picture_of(const char *path, enum ss_picture *out, struct ss_error *erro
     }
   return ss_fail(error, SS_BAD_INPUT, "%s: does not end in .svg, .pdf, .png or .tex", path);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -114,3 +114,4 @@ static inline unsigned ss_quote_for(enum ss_picture picture) {
  * shown as '?'; in the labels of tics, which gnuplot takes for formats, percent signs are doubled. "]]>" ends in
  * U+203A: gnuplot's SVG has it as it is, which is no XML. Of TeX, what is a command or special there is a letter. */
 void ss_plot_quote(const char *text, unsigned quote, FILE *stream);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -251,3 +251,4 @@ void ss_drawing_close(struct ss_drawing *d) {
   free(d->x.values);
   free(d->y.values);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

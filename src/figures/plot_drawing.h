@@ -76,3 +76,4 @@ double ss_drawing_height_above(const struct ss_drawing *drawing);
 double ss_drawing_height_below(const struct ss_drawing *drawing);
 /* The least, of the plot itself. */
 double ss_drawing_height_between(const struct ss_drawing *drawing);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -70,3 +70,4 @@ size_t ss_palette_style(const char *const *series, size_t at) {
   }
   return style;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

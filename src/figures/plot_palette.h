@@ -7,3 +7,4 @@
  * keeps it, whatever stands beside; all else has one of eight others, by its name: only where two of a figure would
  * have the same one, the later has the next, and a ninth what is behind them. No two have the same. */
 size_t ss_palette_style(const char *const *series, size_t at);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -420,3 +420,4 @@ bool ss_plot_script(const void *drawn, enum ss_picture picture, FILE *s, struct 
   for (size_t i = 0; i < plot->panels; i++) ss_drawing_close(&d[i]);
   return ok;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -95,3 +95,4 @@ void ss_paragraph_write(const struct ss_paragraph *p, double top, double height,
             1 - (top + p->step * ((double)lines++ + 0.5)) / height, p->look);
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -17,3 +17,4 @@ struct ss_paragraph {
 double ss_paragraph_height(const struct ss_paragraph *p);
 /* Writes its lines as labels, down from `top` of a figure that is `height` high. */
 void ss_paragraph_write(const struct ss_paragraph *p, double top, double height, FILE *stream);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -308,3 +308,4 @@ void ss_figure_keep_winners(struct ss_plot_panel *panel) {
   }
   panel->rows = kept;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -71,3 +71,4 @@ bool ss_figure_mark_printed(struct ss_node node, struct ss_plot_panel *panel, si
 bool ss_figure_check_cells(const struct ss_plot_panel *panel, struct ss_error *error) SS_MUST_CHECK;
 /* Of the rows at one position the least z wins: it stays, with what the next takes longer (%) as z. */
 void ss_figure_keep_winners(struct ss_plot_panel *panel);
+/* SPDX-License-Identifier: Apache-2.0 */

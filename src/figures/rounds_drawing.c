@@ -212,3 +212,4 @@ void ss_rounds_data(const struct ss_plot_panel *panel, double most, FILE *s) {
     fputs("NaN NaN NaN NaN\n\n\n", s);
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -24,3 +24,4 @@ void ss_rounds_script(const struct ss_plot_panel *panel, double column, FILE *st
 /* Writes the arrows: a block of data for each of seven widths, the first for messages without bytes. `most`: the
  * largest message of the figure. */
 void ss_rounds_data(const struct ss_plot_panel *panel, double most, FILE *stream);
+/* SPDX-License-Identifier: Apache-2.0 */

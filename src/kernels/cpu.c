@@ -289,3 +289,4 @@ const struct ss_kernel_device ss_kernels_cpu = {.name = "cpu",
                                                 .fetch = fetch,
                                                 .copy_rate = copy_rate,
                                                 .close = close_run};
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -140,3 +140,4 @@ struct ss_kernel_traffic ss_kernel_traffic(enum ss_kernel_kind kernel, const str
   if (kernel == SS_KERNEL_SKETCH_ADD || kernel == SS_KERNEL_SKETCH_DECODE) traffic.floor = (ID + NUMBER) * n + cells;
   return traffic;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -95,3 +95,4 @@ struct ss_kernel_device {
 
 /* Without CUDA, or a GPU, `describe` says so: it is called before anything else. */
 extern const struct ss_kernel_device ss_kernels_cpu, ss_kernels_cuda;
+/* SPDX-License-Identifier: Apache-2.0 */

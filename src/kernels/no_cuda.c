@@ -10,3 +10,4 @@ static bool describe(char *text, size_t size, uint64_t *cache, struct ss_error *
 
 /* No run can begin. */
 const struct ss_kernel_device ss_kernels_cuda = {.name = "cuda", .describe = describe};
+/* SPDX-License-Identifier: Apache-2.0 */

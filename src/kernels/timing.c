@@ -112,3 +112,4 @@ bool ss_time_kernels(const struct ss_timing *timing, uint32_t which, struct ss_t
   ss_arena_free(&arena);
   return ok;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -33,3 +33,4 @@ enum {
 };
 bool ss_time_kernels(const struct ss_timing *timing, uint32_t which, struct ss_timed out[SS_KERNELS],
                      struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -251,3 +251,4 @@ bool ss_model_learn(const struct ss_model *model, const struct ss_batch *batch, 
   learn_narrow(&w, &pass->loss);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

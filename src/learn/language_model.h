@@ -61,3 +61,4 @@ struct ss_model_pass {
 /* `arena` is for what is needed meanwhile. */
 bool ss_model_learn(const struct ss_model *model, const struct ss_batch *batch, struct ss_model_pass *pass,
                     struct ss_arena *arena, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

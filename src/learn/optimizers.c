@@ -57,3 +57,4 @@ void ss_optimizer_apply(struct ss_optimizer *o, double *parameters, const struct
   }
   if (part != SS_PART_PRIOR) o->step++;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

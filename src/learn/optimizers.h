@@ -43,3 +43,4 @@ bool ss_optimizer_open(const struct ss_optimizer_options *options, uint64_t elem
 void ss_optimizer_close(struct ss_optimizer *optimizer);
 void ss_optimizer_apply(struct ss_optimizer *optimizer, double *parameters, const struct ss_update *update,
                         enum ss_part part);
+/* SPDX-License-Identifier: Apache-2.0 */

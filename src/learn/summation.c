@@ -379,3 +379,4 @@ bool ss_summation_run(struct ss_summation *a, const struct ss_learn_rows *own, s
   ss_arena_reset(&a->arena);
   return ss_scheme_valued(a->setting->scheme) ? run_values(a, own, out, error) : run_lossless(a, own, out, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -63,3 +63,4 @@ bool ss_summation_run(struct ss_summation *summation, const struct ss_learn_rows
                       struct ss_error *error) SS_MUST_CHECK;
 /* What was added becomes values again. */
 void ss_learn_rescale(const struct ss_learn_scale *scale, struct ss_added *added);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -87,3 +87,4 @@ void ss_capture_free(struct ss_capture *capture) {
   }
   *capture = (struct ss_capture){0};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -30,3 +30,4 @@ struct ss_learn_watch ss_capture_watch(struct ss_capture *capture);
 bool ss_capture_write(const struct ss_capture *capture, const char *path, const char *source,
                       struct ss_error *error) SS_MUST_CHECK;
 void ss_capture_free(struct ss_capture *capture);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -340,3 +340,4 @@ void ss_curve_free(struct ss_curve *curve) {
   free(curve->loss);
   *curve = (struct ss_curve){0};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -101,3 +101,4 @@ struct ss_learn_watch {
 bool ss_learn(const struct ss_learn_task *task, const struct ss_setting *setting, const struct ss_learn_watch *watch,
               struct ss_curve *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_curve_free(struct ss_curve *curve);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -90,3 +90,4 @@ const char *ss_answer_json(struct ss_answer *answer) {
   cJSON_Delete(copy);
   return answer->json;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

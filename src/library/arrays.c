@@ -105,3 +105,4 @@ bool ss_trace_of_ids(uint64_t iterations, uint32_t ranks, size_t tensors, const 
   ss_arena_free(&t.arena);
   return good;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

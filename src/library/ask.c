@@ -86,3 +86,4 @@ bool ss_ask_import(const struct ss_request *request, const char *path, struct ss
                    struct ss_error *error) {
   return perform(request, import, &(struct task){.path = path, .trace = out}, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -237,3 +237,4 @@ ASK(crossover)
 ASK(learn)
 ASK(stats)
 ASK(calibrate)
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -42,3 +42,4 @@ void ss_settings_leave(const struct ss_settings *s);
 
 /* An SS_BAD_INPUT error where a needed argument is NULL. */
 bool ss_argument_given(const void *argument, const char *what, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -271,3 +271,4 @@ SS_PUBLIC void ss_sync_close(struct ss_sync *sync);
 #endif
 
 #endif
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -164,3 +164,4 @@ bool ss_sync_step(struct ss_sync *s, const struct ss_rank_gradient *gradient, st
         "sums of them");
   return add_up(s, own, out, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

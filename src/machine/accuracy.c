@@ -155,3 +155,4 @@ bool ss_accuracy_same(const struct ss_accuracy *a, const struct ss_accuracy *b) 
   for (int i = 0; i < SS_MESSAGE_KINDS; i++) same = same && a->kind[i] == b->kind[i];
   return same;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -58,3 +58,4 @@ enum ss_accuracy_class ss_accuracy_class_of(const struct ss_accuracy *accuracy,
 /* The two factors of the answer: logarithms of the class and of what is added for each doubling add up like
  * independent errors, as the root of the sum of their squares. Those of classes of which nothing is said are 0. */
 struct ss_spread ss_accuracy_spread(const struct ss_accuracy *accuracy, const struct ss_accuracy_question *question);
+/* SPDX-License-Identifier: Apache-2.0 */

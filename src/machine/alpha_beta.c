@@ -267,3 +267,4 @@ const struct ss_network_model ss_network_alpha_beta = {
     .finish = finish,
     .link = link_of,
 };
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -295,3 +295,4 @@ bool ss_cluster_same(const struct ss_cluster *a, const struct ss_cluster *b) {
          a->chain_window == b->chain_window && same_fabric(a, b) && same_host(a, b) && same_host(a, b) &&
          ss_jitter_same(&a->jitter, &b->jitter) && ss_library_same(&a->library, &b->library);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

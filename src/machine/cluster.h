@@ -154,3 +154,4 @@ bool ss_cluster_change_nodes(struct ss_cluster *cluster, const struct ss_nodes_c
 
 /* Whether messages take the same on both, whatever the clusters are called. */
 bool ss_cluster_same(const struct ss_cluster *a, const struct ss_cluster *b);
+/* SPDX-License-Identifier: Apache-2.0 */

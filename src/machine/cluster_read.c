@@ -372,3 +372,4 @@ bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_erro
   default_window(out);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -276,3 +276,4 @@ bool ss_device_read(struct ss_node node, struct ss_device *out, struct ss_error 
          read_slower(ss_node_get(node, "slower"), out, error) &&
          (!ss_node_present(size) || ss_node_positive(size, SS_BYTES, &out->memory_size, error));
 }
+/* SPDX-License-Identifier: Apache-2.0 */

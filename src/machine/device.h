@@ -71,3 +71,4 @@ static inline double ss_device_pages(const struct ss_device *device, double byte
 void ss_device_scale(struct ss_device *device, double factor);
 /* Every element and byte stands for `count`; starts are as they were. */
 void ss_device_represent(struct ss_device *device, double count);
+/* SPDX-License-Identifier: Apache-2.0 */

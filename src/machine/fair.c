@@ -325,3 +325,4 @@ const struct ss_network_model ss_network_fair = {
     .finish = finish,
     .link = link_of,
 };
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -145,3 +145,4 @@ void ss_fair_spread(struct ss_network *n) {
     repeat(n, map->inner + way * map->endpoints, map->endpoints, n->live);
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -95,3 +95,4 @@ uint32_t ss_fair_heap_take(struct ss_fair_heap *heap, double limit, uint32_t *id
   }
   return taken;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

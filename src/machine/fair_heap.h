@@ -24,3 +24,4 @@ void ss_fair_heap_put(struct ss_fair_heap *heap, uint32_t id, double time);
 void ss_fair_heap_order(struct ss_fair_heap *heap);
 /* Takes all items up to `limit` out, writes their ids, and returns how many there were. */
 uint32_t ss_fair_heap_take(struct ss_fair_heap *heap, double limit, uint32_t *ids);
+/* SPDX-License-Identifier: Apache-2.0 */

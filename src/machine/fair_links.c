@@ -202,3 +202,4 @@ struct ss_link_use ss_fair_name(const struct ss_fair_map *map, uint32_t link) {
     return (struct ss_link_use){.kind = SS_HOST_IN, .index = at / map->host_groups, .number = at % map->host_groups};
   return (struct ss_link_use){.kind = SS_BUS, .index = link - map->buses};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -62,3 +62,4 @@ uint32_t ss_fair_kind_of(const struct ss_fair_map *map, uint32_t from, uint32_t 
 struct ss_link_use ss_fair_name(const struct ss_fair_map *map, uint32_t link);
 /* Writes the links that a message of that kind crosses and returns their number. */
 uint32_t ss_fair_path(const struct ss_fair_map *map, uint32_t kind, uint32_t from, uint32_t to, uint32_t *links);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -257,3 +257,4 @@ void ss_fair_wire_close(struct ss_fair_wire *wire) {
   ss_shares_close(&wire->shares);
   free(wire->ended);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -165,3 +165,4 @@ void ss_fair_close(struct ss_network *network);
 bool ss_fair_list(struct ss_network *network, const struct ss_network_round *round);
 /* Frees what it has; its members, and it, are the caller's. */
 void ss_fair_wire_close(struct ss_fair_wire *wire);
+/* SPDX-License-Identifier: Apache-2.0 */

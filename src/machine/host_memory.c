@@ -83,3 +83,4 @@ bool ss_host_memory_read(struct ss_node node, struct ss_host_memory *out, struct
   }
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -40,3 +40,4 @@ struct ss_host_piece ss_host_at(const struct ss_host_memory *memory, uint64_t by
 double ss_host_filled(struct ss_host_moves moves, uint32_t ranks);
 /* s that the pages of so many filled buffers of `bytes` take. */
 double ss_host_pages(const struct ss_host_piece *piece, uint64_t bytes, double filled);
+/* SPDX-License-Identifier: Apache-2.0 */

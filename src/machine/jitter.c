@@ -138,3 +138,4 @@ struct ss_fan ss_fan_of(double *times, uint32_t count) {
   qsort(times, count, sizeof *times, by_size);
   return (struct ss_fan){quantile(times, count, 0.05), quantile(times, count, 0.5), quantile(times, count, 0.95)};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -60,3 +60,4 @@ double ss_uneven_bandwidth(const struct ss_uneven *u, const struct ss_passage *c
 
 /* The factor below which that share of all factors lies, 0 <= share < 1. */
 double ss_quantiles_at(const struct ss_quantiles *quantiles, double share);
+/* SPDX-License-Identifier: Apache-2.0 */

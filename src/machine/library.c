@@ -407,3 +407,4 @@ struct ss_cluster ss_cluster_protocol(const struct ss_cluster *cluster, enum ss_
 double ss_library_start(const struct ss_cluster *cluster, enum ss_protocol protocol) {
   return cluster->library.kind == SS_NCCL ? cluster->library.start[protocol] : 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -115,3 +115,4 @@ struct ss_cluster ss_cluster_protocol(const struct ss_cluster *cluster, enum ss_
                                       uint32_t ranks);
 /* s, of a call. */
 double ss_library_start(const struct ss_cluster *cluster, enum ss_protocol protocol);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -6,3 +6,4 @@ struct ss_link {
   double alpha; /* s a message */
   double beta;  /* s a byte: 1 / bandwidth */
 };
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -72,3 +72,4 @@ void ss_usage_close(struct ss_network_result *result) {
     usage->busy_mean /= usage->links;
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

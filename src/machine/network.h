@@ -130,3 +130,4 @@ extern const struct ss_network_model ss_network_alpha_beta, ss_network_fair;
 const char *const *ss_network_model_names(void);
 /* What computes the cluster's model: for "fair" where nothing is shared, the one pass of "alpha-beta". */
 const struct ss_network_model *ss_network_model_of(const struct ss_cluster *cluster);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -153,3 +153,4 @@ void ss_plays_computed(struct ss_plays *p, uint32_t id, uint32_t rank, double at
   p->wire.now = ss_later(p->wire.now, at);
   ss_fair_computed(play_of(p, id), rank);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

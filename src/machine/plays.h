@@ -49,3 +49,4 @@ enum ss_plays_state ss_plays_advance(struct ss_plays *plays, double until, uint3
 bool ss_plays_asks(const struct ss_plays *plays, uint32_t id, uint32_t rank, double *since, double *seconds);
 /* It has been computed at `at`, to which time must have been let pass. */
 void ss_plays_computed(struct ss_plays *plays, uint32_t id, uint32_t rank, double at);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -377,3 +377,4 @@ void ss_shares_update(struct ss_shares *shares, double now) {
   }
   check_invariants(shares);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

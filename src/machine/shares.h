@@ -87,3 +87,4 @@ double ss_shares_begin(struct ss_shares *shares, double now, const uint32_t *pat
 void ss_shares_end(struct ss_shares *shares, double now, uint32_t id);
 /* Gives every flow its max-min fair rate, and an end in shares->ends. */
 void ss_shares_update(struct ss_shares *shares, double now);
+/* SPDX-License-Identifier: Apache-2.0 */

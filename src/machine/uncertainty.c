@@ -203,3 +203,4 @@ struct ss_components ss_variants_split(const struct ss_variants *variants, doubl
   for (uint32_t n = 0; sum > time && n < variants->count; n++) components.s[variants->of[n]] *= time / sum;
   return components;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -90,3 +90,4 @@ void ss_variants_make(struct ss_variants *out, const struct ss_cluster *cluster,
                       const struct ss_uncertainty *uncertainty);
 /* The components of `time`, given the time on each variant: what grows with a component is its own. */
 struct ss_components ss_variants_split(const struct ss_variants *variants, double time, const double *on);
+/* SPDX-License-Identifier: Apache-2.0 */

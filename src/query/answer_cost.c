@@ -53,3 +53,4 @@ bool ss_answer_cost(struct ss_node object, struct ss_request *request, struct ss
   request->answer = ss_costs_json(&costs, &wanted, error);
   return request->answer && (certain || ss_cost_add_ranges(request->answer, &costs, &wanted, error));
 }
+/* SPDX-License-Identifier: Apache-2.0 */

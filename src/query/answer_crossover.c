@@ -148,3 +148,4 @@ bool ss_answer_crossover(struct ss_node object, struct ss_request *request, stru
   ss_arena_free(&q->texts);
   return ok;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

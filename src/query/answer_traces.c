@@ -44,3 +44,4 @@ bool ss_answer_stats(struct ss_node object, struct ss_request *request, struct s
   ss_stats_free(stats);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

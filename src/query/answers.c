@@ -175,3 +175,4 @@ bool ss_requests_answer(const struct ss_request_kind *kind, struct ss_request *c
   }
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

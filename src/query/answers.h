@@ -35,3 +35,4 @@ bool ss_requests_answer(const struct ss_request_kind *kind, struct ss_request *c
  * request has a name; a command's options stand for their fields. */
 bool ss_request_object(const struct ss_request *request, const char *name, struct ss_doc **out,
                        struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

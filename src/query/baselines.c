@@ -278,3 +278,4 @@ void ss_diff_free(struct ss_diff *diff) {
   cJSON_Delete(diff->tree);
   *diff = (struct ss_diff){0};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -26,3 +26,4 @@ struct ss_diff {
 bool ss_diff_make(struct ss_doc *stored, const struct cJSON *inputs, const struct ss_results *results,
                   const char *scenario, double tolerance, struct ss_diff *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_diff_free(struct ss_diff *diff);
+/* SPDX-License-Identifier: Apache-2.0 */

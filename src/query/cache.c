@@ -348,3 +348,4 @@ bool ss_query_ask(struct ss_query *query, const struct ss_query_request *request
   *out = e->request.answer;
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

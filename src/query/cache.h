@@ -76,3 +76,4 @@ void ss_query_answer_expected(struct ss_query *query, void (*answered)(void *con
 /* The answer, which stays the query's. An error names where the request stands. */
 bool ss_query_ask(struct ss_query *query, const struct ss_query_request *request, const struct cJSON **answer,
                   struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

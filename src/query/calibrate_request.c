@@ -317,3 +317,4 @@ bool ss_answer_calibrate(struct ss_node object, struct ss_request *request, stru
          (q.validate ? ss_calibrate_request_validate(&q, &all, &request->answer, error)
                      : fit(&q, &all, &request->answer, error));
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -34,3 +34,4 @@ bool ss_calibrate_request_observe(const struct ss_calibrate_request *request, co
 /* Predicts what is left out; what ss_validation_tree makes of it, the caller's. */
 bool ss_calibrate_request_validate(const struct ss_calibrate_request *request, const struct ss_observations *all,
                                    struct cJSON **out, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -276,3 +276,4 @@ bool ss_answer_calibrate_training(struct ss_node object, struct ss_request *requ
   return ss_calibrate_training_read(object, &q, error) &&
          ss_calibrate_training_answer(&q, request, &request->answer, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

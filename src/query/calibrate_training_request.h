@@ -24,3 +24,4 @@ void ss_calibrate_training_close(struct ss_calibrate_training_request *request);
  * caller's. `asked` says who is told, and how many threads there are. */
 bool ss_calibrate_training_answer(const struct ss_calibrate_training_request *request, const struct ss_request *asked,
                                   struct cJSON **out, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -158,3 +158,4 @@ cJSON *ss_checks_json(const struct ss_checks *c) {
   for (size_t i = 0; i < c->grid.count; i++) cJSON_AddItemToArray(list, point_json(&c->grid.point[i], &c->result[i]));
   return root;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

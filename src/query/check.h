@@ -23,3 +23,4 @@ struct cJSON *ss_checks_json(const struct ss_checks *checks);
 const char *ss_grid_input_name(const struct ss_grid_point *point);
 /* "low" or "high", the bound that is to be reached; NULL: none. */
 const char *ss_grid_touch_name(const struct ss_grid_point *point);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -80,3 +80,4 @@ bool ss_cost_add_ranges(cJSON *tree, const struct ss_costs *costs, const struct 
     }
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -236,3 +236,4 @@ bool ss_expectations_check(const struct ss_study *study, struct ss_error *error)
     if (!check(study, n, error)) return false;
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

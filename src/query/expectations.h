@@ -20,3 +20,4 @@ bool ss_expectations_judge(const struct ss_study *study, const struct ss_results
 struct cJSON *ss_expectation_json(const char *file, const struct ss_verdict *verdict);
 /* {"sparsync", "scenario", "ok": all hold, "expectations": [as above]}; the caller's. */
 struct cJSON *ss_expectations_json(const char *scenario, const struct ss_verdicts *verdicts);
+/* SPDX-License-Identifier: Apache-2.0 */

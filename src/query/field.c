@@ -113,3 +113,4 @@ const cJSON *ss_record_beside(const cJSON *records, const cJSON *record, const c
   }
   return NULL;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

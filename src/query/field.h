@@ -27,3 +27,4 @@ bool ss_record_lies_at(const struct cJSON *record, struct ss_node at);
 /* The nearest record of that name with the ranks, workload, tensor and cell of `record`, which is one of `records`;
  * NULL: there is none. */
 const struct cJSON *ss_record_beside(const struct cJSON *records, const struct cJSON *record, const char *name);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -163,3 +163,4 @@ bool ss_answer_learn(struct ss_node object, struct ss_request *request, struct s
   request->answer = ss_curves_json(&l);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

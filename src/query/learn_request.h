@@ -18,3 +18,4 @@ bool ss_learn_request_read(struct ss_node object, struct ss_learn_request *out, 
 
 /* The one scheme that a text names ("spardl:density=0.01"), or that is its JSON. */
 bool ss_learn_scheme_read(const char *text, struct ss_setting *out, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

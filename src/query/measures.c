@@ -326,3 +326,4 @@ bool ss_answer_measure(struct ss_node measure, struct ss_request *request, struc
   list = NULL;
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

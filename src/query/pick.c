@@ -234,3 +234,4 @@ bool ss_pick(struct ss_node pick, const cJSON *result, const struct ss_picked *v
   if (!w.records) return ss_node_fail(pick, error, "the input has no points: say \"path\"");
   return pick_records(&w, out, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

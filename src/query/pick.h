@@ -23,3 +23,4 @@ bool ss_picked_evaluate(struct ss_node node, const struct ss_picked *values, dou
  * key "from", which says what result is meant, is the caller's affair. */
 bool ss_pick(struct ss_node pick, const struct cJSON *result, const struct ss_picked *values, double *out,
              struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -26,3 +26,4 @@ bool ss_answer_hash(struct ss_node object, struct ss_request *request, struct ss
  * "placed_low_s", "printed_low_s", ...; null as the form is. */
 bool ss_cost_add_ranges(struct cJSON *tree, const struct ss_costs *costs, const struct ss_costs_request *asked,
                         struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

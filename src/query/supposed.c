@@ -91,3 +91,4 @@ bool ss_supposed_scheme(struct ss_node node, struct ss_arena *arena, const char 
   *out = text ? ss_arena_text(arena, text) : NULL;
   return *out || ss_fail_memory(error, "reading a scheme");
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -54,3 +54,4 @@ bool ss_supposed_cluster(struct ss_node object, const struct ss_request *request
 /* A scheme as ss_duel_side_read takes it, of a text or an object; the document's or the arena's. */
 bool ss_supposed_scheme(struct ss_node node, struct ss_arena *arena, const char **out,
                         struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

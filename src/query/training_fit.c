@@ -310,3 +310,4 @@ bool ss_training_fit_predict(struct ss_training_fit *f, const bool *left_out, st
   own.predicted = NULL;
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

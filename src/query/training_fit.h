@@ -64,3 +64,4 @@ const struct ss_inference *ss_training_fit_all(const struct ss_training_fit *fit
 /* Does number i depend on unknown k's trainings? */
 bool ss_training_fit_depends(const struct ss_training_fit *fit, size_t i, size_t k);
 size_t ss_training_fit_plays(const struct ss_training_fit *fit);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -43,3 +43,4 @@ void ss_verdicts_free(struct ss_verdicts *verdicts) {
   cJSON_Delete(verdicts->results);
   *verdicts = (struct ss_verdicts){0};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -50,3 +50,4 @@ struct ss_verdicts {
 /* The next verdict, zeroed; NULL: memory is short. Those before it may move. */
 struct ss_verdict *ss_verdicts_add(struct ss_verdicts *verdicts);
 void ss_verdicts_free(struct ss_verdicts *verdicts);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -188,3 +188,4 @@ bool ss_diff_table(const void *report, FILE *stream, struct ss_error *error) {
   print_differing(changes, stream);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -129,3 +129,4 @@ void ss_calibrated_tell(const struct ss_calibrated *c, FILE *stream) {
   tell_accuracy(&c->accuracy, stream);
   tell_doubts(c, stream);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -9,3 +9,4 @@ bool ss_model_write(const char *path, struct cJSON *root, struct ss_error *error
 /* A few lines on what was supposed, what came out, how well it fits, which observations do not, and what should be
  * doubted. */
 void ss_calibrated_tell(const struct ss_calibrated *c, FILE *stream);
+/* SPDX-License-Identifier: Apache-2.0 */

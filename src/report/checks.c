@@ -210,3 +210,4 @@ bool ss_checks_junit(const void *report, FILE *stream, struct ss_error *error) {
   fputs("</testsuites>\n", stream);
   return ok || ss_fail_memory(error, "writing XML");
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -26,3 +26,4 @@ ss_printer ss_checks_table, ss_checks_as_json, ss_checks_csv, ss_checks_junit;
 
 /* Where the form is missed at the index of the grid, without a line's end. */
 void ss_parting_print(const struct ss_checks *checks, size_t index, FILE *stream);
+/* SPDX-License-Identifier: Apache-2.0 */

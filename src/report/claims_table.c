@@ -241,3 +241,4 @@ bool ss_claims_markdown(const void *report, FILE *stream, struct ss_error *error
   }
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -96,3 +96,4 @@ bool ss_columns_print(const struct ss_column *columns, size_t count, cJSON *reco
   cJSON_Delete(records);
   return ok;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -34,3 +34,4 @@ struct cJSON *ss_record_members(const struct cJSON *records, const char *field);
 /* Adds to the list a record for each object in the record's member `field`: with what both say; the record itself
  * where there is none. */
 void ss_records_spread(struct cJSON *list, const struct cJSON *record, const char *field);
+/* SPDX-License-Identifier: Apache-2.0 */

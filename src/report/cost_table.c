@@ -86,3 +86,4 @@ bool ss_cost_table(const void *answer, FILE *stream, struct ss_error *error) {
           stream);
   return ok;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

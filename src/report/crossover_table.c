@@ -190,3 +190,4 @@ bool ss_crossover_table(const void *answer, FILE *stream, struct ss_error *error
   print_notes(&found, stream);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

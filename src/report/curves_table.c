@@ -135,3 +135,4 @@ bool ss_curves_table(const void *report, FILE *stream, struct ss_error *error) {
   fputc('\n', stream);
   return print_steps(curves, stream, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -91,3 +91,4 @@ void ss_offers_print(const cJSON *records, FILE *stream) {
     fputc('\n', stream);
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -23,3 +23,4 @@ void ss_offer_print(const char *name, const struct cJSON *offered, FILE *stream)
 void ss_offers_print(const struct cJSON *records, FILE *stream);
 /* "label", or "next" where there is one. */
 const char *ss_decision_name(const struct cJSON *record, const char *field);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -168,3 +168,4 @@ bool ss_exec_table(const void *answer, FILE *stream, struct ss_error *error) {
   }
   return print_points(points, stream, error) && (!counted || print_kernels(points, stream, error));
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -34,3 +34,4 @@ struct ss_exec_answer {
 };
 
 ss_printer ss_exec_table, ss_exec_json, ss_exec_csv;
+/* SPDX-License-Identifier: Apache-2.0 */

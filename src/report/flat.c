@@ -79,3 +79,4 @@ bool ss_answer_print_json(const void *answer, FILE *stream, struct ss_error *err
 bool ss_answer_print_csv(const void *answer, FILE *stream, struct ss_error *error) {
   return print_csv(ss_answer_list(answer), stream, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

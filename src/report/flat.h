@@ -27,3 +27,4 @@ void ss_columns_free(struct ss_columns *columns);
 /* `head`: names first. */
 bool ss_flat_rows(const struct ss_columns *columns, const struct cJSON *list, bool head, FILE *stream,
                   struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

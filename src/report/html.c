@@ -34,3 +34,4 @@ void ss_html_between(const char *before, const char *text, const char *behind, F
 void ss_html_lines(const char *text, FILE *stream) {
   put(text, true, stream);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

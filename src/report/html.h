@@ -10,3 +10,4 @@ void ss_html_text(const char *text, FILE *stream);
 void ss_html_between(const char *before, const char *text, const char *behind, FILE *stream);
 /* The same as ss_html_text with lines and tabs kept: for <pre>. */
 void ss_html_lines(const char *text, FILE *stream);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -20,3 +20,4 @@ void ss_links_add_words(cJSON *links) {
     ss_json_add(kind, SS_T("busy", text), SS_T("kind", kind_words[k]));
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -10,3 +10,4 @@ const char *ss_bound_text(const struct ss_result *result, char text[SS_BOUND_TEX
 /* Adds to the "links" of a result's JSON, kind by kind, "kind", as it is shown, and "busy": "94% / 61%" of the
  * busiest and of the mean. */
 void ss_links_add_words(struct cJSON *links);
+/* SPDX-License-Identifier: Apache-2.0 */

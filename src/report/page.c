@@ -441,3 +441,4 @@ bool ss_page_print(const void *report, FILE *stream, struct ss_error *error) {
   fputs("</main>\n</body>\n</html>\n", stream);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

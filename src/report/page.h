@@ -24,3 +24,4 @@ struct ss_page {
 
 /* Of a struct ss_page. Without gnuplot there is no figure, and *lacking says why. */
 ss_printer ss_page_print;
+/* SPDX-License-Identifier: Apache-2.0 */

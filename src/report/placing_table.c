@@ -88,3 +88,4 @@ bool ss_placing_table(const struct ss_placing *p, FILE *stream, struct ss_error 
   (void)fputc('\n', stream);
   return print_best(p, stream, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

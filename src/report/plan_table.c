@@ -164,3 +164,4 @@ bool ss_plan_table(const cJSON *plan, struct ss_iterations_played iterations, bo
   print_notes(own, iterations, estimated, stream);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -131,3 +131,4 @@ bool ss_results_print(const void *report, FILE *stream, struct ss_error *error) 
          form->more(&writer, results->result, results->count, error) &&
          (!form->end || form->end(&writer, results, error));
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -649,3 +649,4 @@ static bool brief_end(struct ss_results_writer *w, const struct ss_results *resu
 }
 
 const struct ss_results_form ss_results_in_brief = {NULL, brief_more, brief_end};
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -106,3 +106,4 @@ struct ss_results_report {
   bool links;
 };
 ss_printer ss_results_print;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -111,3 +111,4 @@ bool ss_stats_table(const void *answer, FILE *stream, struct ss_error *error) {
               stream);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -336,3 +336,4 @@ bool ss_table_html_free(struct ss_table *table, const char *look, const char *ca
   ss_table_free(table);
   return ok || ss_fail_memory(error, "writing a table");
 }
+/* SPDX-License-Identifier: Apache-2.0 */

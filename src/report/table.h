@@ -51,3 +51,4 @@ bool ss_table_html_free(struct ss_table *table, const char *look, const char *ca
  * not to (https://no-color.org): files and pipes get the same bytes as ever. */
 enum ss_colour { SS_PLAIN, SS_BOLD, SS_RED, SS_YELLOW };
 const char *ss_colour(FILE *stream, enum ss_colour colour);
+/* SPDX-License-Identifier: Apache-2.0 */

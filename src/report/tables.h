@@ -55,3 +55,4 @@ ss_printer ss_validation_table, ss_validation_markdown, ss_validation_json, ss_v
 /* Predicted against measured times, one colour a collective; the line where both are equal, and 25% about it. */
 bool ss_validation_draw(const struct cJSON *validation, enum ss_picture picture, struct ss_picture_bytes *out,
                         struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

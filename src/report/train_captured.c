@@ -81,3 +81,4 @@ void ss_capture_unknown(const cJSON *o, FILE *stream) {
     if (cJSON_IsString(text)) fprintf(stream, "not known: %s\n", text->valuestring);
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -59,3 +59,4 @@ bool ss_training_gantt(const struct ss_training *t, enum ss_picture picture, str
       .kind = SS_PLOT_SPANS, .x = {.label = "time", .unit = "s", .low = 0, .high = NAN}, .y = nothing, .z = nothing};
   return fill(t, &plot, error) && ss_plot_draw(&plot, picture, out, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -306,3 +306,4 @@ bool ss_training_table(const void *study, FILE *stream, struct ss_error *error) 
   ss_capture_unknown(capture, stream);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -75,3 +75,4 @@ bool ss_training_timeline(const void *training, FILE *stream, struct ss_error *e
       SS_VERSION);
   return ok ? true : ss_fail_memory(error, "writing a timeline");
 }
+/* SPDX-License-Identifier: Apache-2.0 */

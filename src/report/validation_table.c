@@ -102,3 +102,4 @@ bool ss_validation_draw(const cJSON *v, enum ss_picture picture, struct ss_pictu
                         struct ss_error *error) {
   return ss_plot_draw_script(script, v, picture, out, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -59,3 +59,4 @@ bool ss_expectations_conclude(const struct ss_verdicts *verdicts, const char *na
   return ss_fail(error, SS_UNPROVEN, "%s: %zu of %zu expectation%s fail%s", name, verdicts->failed, verdicts->count,
                  verdicts->count == 1 ? "" : "s", verdicts->failed == 1 ? "s" : "");
 }
+/* SPDX-License-Identifier: Apache-2.0 */

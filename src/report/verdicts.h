@@ -13,3 +13,4 @@ void ss_misses_print(const struct ss_verdict *verdict, const char *margin, FILE 
  * points:", and below it one for each of those points, up to some; then that is the error, SS_UNPROVEN. */
 bool ss_expectations_conclude(const struct ss_verdicts *verdicts, const char *name,
                               struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

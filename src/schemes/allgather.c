@@ -184,3 +184,4 @@ const struct ss_scheme ss_scheme_allgather = {
     .check = check,
     .run = run_allgather,
 };
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -254,3 +254,4 @@ const struct ss_scheme ss_scheme_allreduce = {
     .tune = tune,
     .run = run_allreduce,
 };
+/* SPDX-License-Identifier: Apache-2.0 */

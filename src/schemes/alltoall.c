@@ -359,3 +359,4 @@ const struct ss_scheme ss_scheme_alltoall = {
     .check = check,
     .run = run_alltoall,
 };
+/* SPDX-License-Identifier: Apache-2.0 */

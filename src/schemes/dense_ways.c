@@ -46,3 +46,4 @@ bool ss_dense_way_take(const struct ss_dense_way *way, const struct ss_cluster *
   if (rings > 1 && rings * ranks * 2 * (ranks - 1.0) > messages_most) return false;
   return ss_setting_check(setting, layout, &ignored);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

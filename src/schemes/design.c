@@ -131,3 +131,4 @@ const struct ss_scheme ss_scheme_design = {
     .check = check,
     .run = run_design,
 };
+/* SPDX-License-Identifier: Apache-2.0 */

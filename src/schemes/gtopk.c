@@ -97,3 +97,4 @@ const struct ss_scheme ss_scheme_gtopk = {
     .check = check,
     .run = run_gtopk,
 };
+/* SPDX-License-Identifier: Apache-2.0 */

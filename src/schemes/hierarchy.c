@@ -223,3 +223,4 @@ bool ss_hierarchy_run(struct ss_run *run, uint32_t per_node, struct ss_error *er
   }
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

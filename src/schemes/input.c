@@ -420,3 +420,4 @@ bool ss_input_make(const struct ss_origin *origin, const struct ss_input_options
   *out = (struct ss_input){0};
   return (origin->joint ? make_joint : make_one)(origin, options, arena, scratch, out, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

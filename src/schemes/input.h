@@ -88,3 +88,4 @@ bool ss_input_begin_before(struct ss_input *input, uint32_t ranks, struct ss_are
 /* Notes that the rank made these distinct rows of so many lookups: it sorted their indices, and added up the elements
  * of those of one row. */
 void ss_input_coalesced(struct ss_input *input, uint32_t rank, uint64_t lookups, uint64_t distinct);
+/* SPDX-License-Identifier: Apache-2.0 */

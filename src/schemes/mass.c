@@ -67,3 +67,4 @@ void ss_mass_close(struct ss_mass *mass) {
   free(mass->had);
   *mass = (struct ss_mass){0};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -18,3 +18,4 @@ cJSON *ss_offer_json(const struct ss_offer *offer) {
   if (!offer || !offer->by[0]) return cJSON_CreateNull();
   return ss_json_object(SS_T("by", offer->by), SS_T("how", offer->how), SS_T("url", offer->url));
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -341,3 +341,4 @@ const struct ss_scheme ss_scheme_oktopk = {
     .rank_state_size = sizeof(struct rank_state),
     .run = run_oktopk,
 };
+/* SPDX-License-Identifier: Apache-2.0 */

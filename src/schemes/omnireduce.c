@@ -51,3 +51,4 @@ const struct ss_scheme ss_scheme_omnireduce = {
     .check = check,
     .run = run_omnireduce,
 };
+/* SPDX-License-Identifier: Apache-2.0 */

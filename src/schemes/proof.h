@@ -51,3 +51,4 @@ void ss_mass_settle(struct ss_mass *mass, const struct ss_chunk *final, const st
 void ss_mass_judge(struct ss_mass *mass, const struct ss_setting *setting, const struct ss_final *final,
                    const struct ss_state *state, struct ss_outcome *out);
 void ss_mass_close(struct ss_mass *mass);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -265,3 +265,4 @@ const struct ss_scheme ss_scheme_ps = {
     .check = check,
     .run = run_ps,
 };
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -141,3 +141,4 @@ void ss_reference_close(struct ss_proof *proof) {
   free(r->dense);
   free(r);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -15,3 +15,4 @@ const struct ss_scheme *ss_scheme_find(const char *name) {
       return schemes[i];
   return NULL;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -30,3 +30,4 @@ SS_SCHEMES(SS_DECLARE_SCHEME)
 const struct ss_scheme *const *ss_schemes(void);
 /* By name; what follows a ':' is the scheme's to read. NULL: there is none. */
 const struct ss_scheme *ss_scheme_find(const char *name);
+/* SPDX-License-Identifier: Apache-2.0 */

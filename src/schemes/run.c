@@ -121,3 +121,4 @@ bool ss_run_dense_part(struct ss_run *run, uint32_t rank, struct ss_arena *arena
   if (!own->values) return true;
   return fill_dense(&rows, arena, part, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

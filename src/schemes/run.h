@@ -234,3 +234,4 @@ bool ss_pooled_take(const struct ss_pooled *bags, const struct ss_receipts *rece
 /* Backward: *sum is what the owner of piece k has of the gradients of its rows. Receiver: piece; block: rank. */
 bool ss_pooled_add_up(const struct ss_pooled *bags, const struct ss_receipts *receipts, uint32_t k,
                       struct ss_chunk *sum, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -80,3 +80,4 @@ bool ss_run_running(struct ss_run *run, const struct ss_wire *wire, bool ring, s
     if (ss_run_resident(run, r)) ss_run_sparse(run, r, &sums.held[r], 0, NULL);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

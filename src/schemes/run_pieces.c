@@ -80,3 +80,4 @@ struct ss_chunk ss_piece_slice(const struct ss_piece *p, const struct ss_chunk *
   if (slice.width == 0) slice.count = 0;
   return slice;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -170,3 +170,4 @@ bool ss_pooled_add_up(const struct ss_pooled *b, const struct ss_receipts *recei
   if (ok) note_coalesced(run, p, lookups, sum->count);
   return ok;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

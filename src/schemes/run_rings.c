@@ -53,3 +53,4 @@ bool ss_run_rings(struct ss_run *run, bool ordered, ss_ring_body *body, void *co
   if (rings == 1) return body(context, run->play, all.ring, error);
   return ss_groups_play(run->play, rings, group, play_ring, &all, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

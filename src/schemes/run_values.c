@@ -70,3 +70,4 @@ bool ss_run_keep_unapplied(struct ss_run *run, uint32_t rank, const struct ss_ch
   ss_play_note_filter(run->play, rank, selected, &applied);
   return ss_run_keep_without(run, rank, copy, &applied, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -256,3 +256,4 @@ const struct ss_scheme ss_scheme_s2 = {
     .check = check,
     .run = run_s2,
 };
+/* SPDX-License-Identifier: Apache-2.0 */

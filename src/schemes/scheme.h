@@ -83,3 +83,4 @@ static inline bool ss_scheme_model_parallel(const struct ss_scheme *scheme) {
 const struct ss_offer *ss_setting_offer(const struct ss_setting *setting);
 /* {"by", "how", "url"}, the caller's; NULL, or one by "": null. */
 struct cJSON *ss_offer_json(const struct ss_offer *offer);
+/* SPDX-License-Identifier: Apache-2.0 */

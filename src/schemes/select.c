@@ -231,3 +231,4 @@ void ss_selector_free(struct ss_selector *s) {
   ss_sum_scratch_free(&s->scratch);
   *s = (struct ss_selector){0};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

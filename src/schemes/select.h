@@ -38,3 +38,4 @@ uint64_t ss_selection_k(const struct ss_selection *selection, uint64_t entries);
 bool ss_selector_apply(struct ss_selector *selector, bool element, struct ss_input *input, struct ss_arena *arena,
                        struct ss_error *error) SS_MUST_CHECK;
 void ss_selector_free(struct ss_selector *selector);
+/* SPDX-License-Identifier: Apache-2.0 */

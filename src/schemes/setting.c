@@ -375,3 +375,4 @@ cJSON *ss_setting_json(const struct ss_setting *s) {
   cJSON_AddStringToObject(options, "hierarchy", ss_hierarchies[s->hierarchy]);
   return options;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

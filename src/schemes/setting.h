@@ -152,3 +152,4 @@ void ss_part_for_every_rank(const struct ss_setting *setting, struct ss_layout l
 char *ss_setting_split(char *text);
 /* Sets them in the scheme's object, as ss_doc_set takes values; NULL sets none. The text is used up. */
 bool ss_setting_set_options(struct ss_doc *doc, char *options, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -406,3 +406,4 @@ bool ss_iteration_shape(const struct ss_setting *setting, const struct ss_select
   ss_selection_shape(selection, element, out);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -123,3 +123,4 @@ bool ss_dense_is_open(const struct ss_setting *setting);
  */
 bool ss_dense_way_take(const struct ss_dense_way *way, const struct ss_cluster *cluster, uint32_t ranks,
                        struct ss_setting *setting);
+/* SPDX-License-Identifier: Apache-2.0 */

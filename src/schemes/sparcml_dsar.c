@@ -21,3 +21,4 @@ const struct ss_scheme ss_scheme_sparcml_dsar = {
     .adapt = ss_part_for_every_rank,
     .run = run_dsar,
 };
+/* SPDX-License-Identifier: Apache-2.0 */

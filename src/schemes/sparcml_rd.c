@@ -18,3 +18,4 @@ const struct ss_scheme ss_scheme_sparcml_rd = {
     .traits = {.lists = true, .sends = true},
     .run = run_sparcml_rd,
 };
+/* SPDX-License-Identifier: Apache-2.0 */

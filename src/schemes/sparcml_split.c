@@ -20,3 +20,4 @@ const struct ss_scheme ss_scheme_sparcml_split = {
     .adapt = ss_part_for_every_rank,
     .run = run_split,
 };
+/* SPDX-License-Identifier: Apache-2.0 */

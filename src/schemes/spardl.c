@@ -473,3 +473,4 @@ const struct ss_scheme ss_scheme_spardl = {
     .check = check,
     .run = run_spardl,
 };
+/* SPDX-License-Identifier: Apache-2.0 */

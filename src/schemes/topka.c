@@ -29,3 +29,4 @@ const struct ss_scheme ss_scheme_topka = {
     .traits = {.conserves = true},
     .run = run_topka,
 };
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -26,3 +26,4 @@ const struct ss_scheme ss_scheme_topkdsa = {
     .traits = {.conserves = true},
     .run = run_topkdsa,
 };
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -110,3 +110,4 @@ const struct ss_scheme ss_scheme_zen = {
     .check = check,
     .run = run_zen,
 };
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -43,3 +43,4 @@ bool ss_work_share(struct ss_communicator *comm, const struct ss_work *work, dou
   (void)patience;
   return ss_work_run(work, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

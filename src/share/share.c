@@ -496,3 +496,4 @@ bool ss_processes_same(const struct ss_communicator *comm, const uint64_t *numbe
                   "with the same");
   return ss_communicator_agree(comm, same, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -35,3 +35,4 @@ bool ss_processes_same(const struct ss_communicator *comm, const uint64_t *numbe
  * collective may follow, and elsewhere than in rank 0 nothing but ss_communicator_close. `patience`: s. */
 bool ss_work_share(struct ss_communicator *comm, const struct ss_work *work, double patience,
                    struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

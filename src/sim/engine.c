@@ -140,3 +140,4 @@ struct ss_tally ss_engine_tally(struct ss_engine *e, uint32_t network) {
   add_times(e, &e->on[network], &t);
   return t;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -47,3 +47,4 @@ struct ss_tally ss_engine_tally(struct ss_engine *engine, uint32_t network);
 /* Bytes that endpoint e sent and received, kernels excluded; for --per-rank. */
 uint64_t ss_engine_sent(const struct ss_engine *engine, uint32_t endpoint);
 uint64_t ss_engine_received(const struct ss_engine *engine, uint32_t endpoint);
+/* SPDX-License-Identifier: Apache-2.0 */

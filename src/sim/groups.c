@@ -411,3 +411,4 @@ bool ss_groups_play(struct ss_play *play, uint32_t count, const struct ss_group 
   close_stacks(&c);
   return good;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

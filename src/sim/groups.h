@@ -19,3 +19,4 @@ typedef bool ss_group_body(void *context, uint32_t group, struct ss_play *play, 
 /* Runs body(context, k, play of group k) for all groups. The first error in the order of groups is returned. */
 bool ss_groups_play(struct ss_play *play, uint32_t count, const struct ss_group *groups, ss_group_body *body,
                     void *context, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

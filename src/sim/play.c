@@ -317,3 +317,4 @@ void ss_play_mismatch(struct ss_play *play, const char *format, ...) {
   vsnprintf(play->mismatch, sizeof play->mismatch, format, arguments);
   va_end(arguments);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -234,3 +234,4 @@ const struct ss_chunk *ss_play_due(struct ss_play *play, uint32_t at, uint32_t o
 const struct ss_chunk *ss_play_got_several(struct ss_play *play, uint32_t at, uint32_t count);
 /* Records a mismatch: the run is not exact. */
 void ss_play_mismatch(struct ss_play *play, const char *format, ...) SS_PRINTF(2, 3);
+/* SPDX-License-Identifier: Apache-2.0 */

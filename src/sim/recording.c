@@ -93,3 +93,4 @@ static const struct ss_network_round *next_round(void *context) {
 struct ss_rounds ss_replay_rounds(struct ss_replay *replay) {
   return (struct ss_rounds){replay, next_round};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

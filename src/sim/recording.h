@@ -37,3 +37,4 @@ struct ss_replay {
 };
 /* The replay, which outlives it, as a source of rounds. */
 struct ss_rounds ss_replay_rounds(struct ss_replay *replay);
+/* SPDX-License-Identifier: Apache-2.0 */

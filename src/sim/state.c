@@ -73,3 +73,4 @@ bool ss_state_split(struct ss_state *s, uint32_t shards, struct ss_error *error)
   }
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

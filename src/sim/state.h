@@ -39,3 +39,4 @@ bool ss_state_take(struct ss_state *state, size_t own, size_t each, struct ss_er
 bool ss_state_settle(struct ss_state *state, size_t size, struct ss_error *error) SS_MUST_CHECK;
 /* States of `shards` shards. */
 bool ss_state_split(struct ss_state *state, uint32_t shards, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -174,3 +174,4 @@ void ss_captured_tell_nodes(const struct ss_captured *capture, struct ss_node cl
            capture->source->name, capture->gpus_per_node, per_node, capture->gpus_per_node);
   ss_notice_tell(notice, text);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -37,3 +37,4 @@ bool ss_captured_name_trace(struct ss_doc *doc, struct ss_error *error) SS_MUST_
 /* Says so where the cluster, an object, has other nodes than those that ran. */
 void ss_captured_tell_nodes(const struct ss_captured *capture, struct ss_node cluster,
                             const struct ss_notice *notice);
+/* SPDX-License-Identifier: Apache-2.0 */

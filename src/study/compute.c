@@ -446,3 +446,4 @@ void ss_worker_free(struct ss_worker *w) {
   ss_measure_free(&w->measures);
   ss_dense_free(&w->dense);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -78,3 +78,4 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_point_grou
 void ss_result_begin(struct ss_result *result, const struct ss_point *point);
 /* What its closed form, if one fits, says in words. */
 void ss_result_add_texts(struct ss_result *result, const struct ss_point *point, const struct ss_costs *costs);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -454,3 +454,4 @@ cJSON *ss_crossover_study_json(const struct ss_crossover_study *t) {
               SS_J("forms_of_b", side_json(t, &t->duel.side[1])));
   return root;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

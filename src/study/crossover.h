@@ -47,3 +47,4 @@ void ss_crossover_study_free(struct ss_crossover_study *study);
 
 /* The tree that `crossover --format json` prints; the caller's, NULL when memory is short. */
 struct cJSON *ss_crossover_study_json(const struct ss_crossover_study *t);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -53,3 +53,4 @@ bool ss_machine_read(struct ss_doc *doc, const struct ss_notice *notice, struct 
   *device = ss_device_none();
   return !ss_node_present(own) || ss_node_is_text(own) || ss_device_read(own, device, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -176,3 +176,4 @@ void ss_dense_free(struct ss_dense_baseline *b) {
   ss_arena_free(&b->kept);
   ss_arena_free(&b->temporary);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

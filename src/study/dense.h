@@ -32,3 +32,4 @@ bool ss_dense_find(struct ss_dense_baseline *baseline, const struct ss_point *po
                    const struct ss_cluster *const *clusters, uint32_t networks, const struct ss_variants *varied,
                    struct ss_error *error) SS_MUST_CHECK;
 void ss_dense_free(struct ss_dense_baseline *baseline);
+/* SPDX-License-Identifier: Apache-2.0 */

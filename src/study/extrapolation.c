@@ -186,3 +186,4 @@ bool ss_extrapolation_judge(const struct ss_computing *all, const struct ss_poin
   }
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -34,3 +34,4 @@ bool ss_extrapolation_refuse(const struct ss_extrapolation *asked, struct ss_nod
  * Nothing of points whose ranks were all captured, or where half of them cannot play. */
 bool ss_extrapolation_judge(const struct ss_computing *all, const struct ss_point_group *group,
                             struct ss_worker *worker, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -167,3 +167,4 @@ void ss_points_ungroup(struct ss_point_groups *groups) {
   free(groups->order);
   *groups = (struct ss_point_groups){0};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

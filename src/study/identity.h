@@ -27,3 +27,4 @@ struct ss_point_groups {
 bool ss_points_group(const struct ss_point *const *points, size_t count, const bool *wanted,
                      struct ss_point_groups *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_points_ungroup(struct ss_point_groups *groups);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -112,3 +112,4 @@ void ss_inputs_free(struct ss_inputs *inputs) {
   ss_coalesce_free(&inputs->scratch);
   *inputs = (struct ss_inputs){0};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -194,3 +194,4 @@ cJSON *ss_curves_json(const struct ss_learning *l) {
   for (size_t i = 0; i < l->count; i++) cJSON_AddItemToArray(list, curve_json(l, i));
   return root;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

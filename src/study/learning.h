@@ -73,3 +73,4 @@ bool ss_curves_check(const struct ss_learning *learning, struct ss_error *error)
 
 /* The tree that `learn --format json` prints; the caller's, NULL when memory is short. */
 struct cJSON *ss_curves_json(const struct ss_learning *learning);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -386,3 +386,4 @@ struct cJSON *ss_placing_json(const struct ss_placing *p, const char *scenario) 
               SS_T("chosen", best->name), SS_J("plan", ss_placing_rows(p)));
   return root;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

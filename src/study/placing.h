@@ -56,3 +56,4 @@ void ss_placing_close(struct ss_placing *placing);
  * memory is short. */
 struct cJSON *ss_placing_json(const struct ss_placing *placing, const char *scenario);
 struct cJSON *ss_placing_rows(const struct ss_placing *placing);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -264,3 +264,4 @@ bool ss_study_plan(const struct ss_study *study, const struct ss_results *result
   free(p.choice);
   return ok;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

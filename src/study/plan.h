@@ -9,3 +9,4 @@
  * for turns and another scheme would be the cheapest with another window, its notice hears so. */
 bool ss_study_plan(const struct ss_study *study, const struct ss_results *results, struct cJSON **out,
                    struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

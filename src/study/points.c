@@ -602,3 +602,4 @@ bool ss_study_add_cell(struct ss_study *s, cJSON *at, struct ss_error *error) {
   if (set) cJSON_DeleteItemFromObjectCaseSensitive(ss_doc_root(s->doc).at, "device");
   return ok;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -404,3 +404,4 @@ bool ss_results_decide(struct ss_result *results, size_t n, struct ss_error *err
   }
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

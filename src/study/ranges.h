@@ -91,3 +91,4 @@ void ss_results_candidates(const struct ss_result *results, size_t n, struct ss_
 bool ss_result_ranged(const struct ss_result *result);
 /* Fills in what draws say of the n results of one cell, which are all that it has. */
 bool ss_results_decide(struct ss_result *results, size_t n, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

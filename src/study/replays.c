@@ -556,3 +556,4 @@ bool ss_replays_touches(const struct ss_replays *r, size_t i, const struct ss_in
 size_t ss_replays_plays(const struct ss_replays *r) {
   return r->plays;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -30,3 +30,4 @@ const char *ss_replays_name(const struct ss_replays *replays, int kind, size_t i
 bool ss_replays_touches(const struct ss_replays *replays, size_t i, const struct ss_inferred_number *number);
 /* Plays that were made. */
 size_t ss_replays_plays(const struct ss_replays *replays);
+/* SPDX-License-Identifier: Apache-2.0 */

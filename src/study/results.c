@@ -488,3 +488,4 @@ bool ss_result_read(struct ss_node node, struct ss_result *result, struct ss_err
   else ss_result_free_arrays(&r);
   return ok;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

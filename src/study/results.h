@@ -154,3 +154,4 @@ bool ss_result_untouched(struct ss_node node, const struct ss_result *result);
 /* Fills in the values of a result that has none, with the arrays that the node has. What is amiss is an error that
  * names file and field, and the result is as it was. */
 bool ss_result_read(struct ss_node node, struct ss_result *result, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -106,3 +106,4 @@ bool ss_study_rounds(const struct ss_study *study, cJSON **out, struct ss_error 
   else cJSON_Delete(tree);
   return ok;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

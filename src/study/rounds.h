@@ -12,3 +12,4 @@ enum { SS_ROUNDS_RANKS = 16, SS_ROUNDS_RUNS = 6 };
  * bytes}, is the caller's. Rounds count from 1, and so do phases, of which a message waits for those before its own.
  */
 bool ss_study_rounds(const struct ss_study *study, struct cJSON **out, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

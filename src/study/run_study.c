@@ -403,3 +403,4 @@ bool ss_study_run(const struct ss_study *study, const struct ss_run_options *opt
                   struct ss_error *error) {
   return ss_studies_run(&study, 1, options, out, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

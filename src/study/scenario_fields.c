@@ -104,3 +104,4 @@ const struct ss_schema ss_study_schemas[] = {
     {"device", &ss_device_fields},           {"library", &ss_beliefs_fields},   {"placement", &ss_placement_fields},
     {"scenario", &ss_scenario_fields},       {"software", &ss_inferred_fields}, {"system", &ss_system_fields},
     {"train-scenario", &ss_training_fields}, {"workload", &ss_workload_fields}, {NULL, NULL}};
+/* SPDX-License-Identifier: Apache-2.0 */

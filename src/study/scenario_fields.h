@@ -28,3 +28,4 @@ struct ss_expectation {
 };
 extern const struct ss_object_spec ss_expectation_fields;
 extern const char *const ss_relations[]; /* by enum ss_relation; NULL-terminated */
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -88,3 +88,4 @@ void ss_inferred_close(struct ss_inferred_file *file) {
   ss_doc_free(file->doc);
   *file = (struct ss_inferred_file){.numbers = 0};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

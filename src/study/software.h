@@ -22,3 +22,4 @@ extern const struct ss_object_spec ss_inferred_fields;
 bool ss_inferred_read(struct ss_node node, const char *base, struct ss_inferred_file *out,
                       struct ss_error *error) SS_MUST_CHECK;
 void ss_inferred_close(struct ss_inferred_file *file);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -240,3 +240,4 @@ bool ss_tensors_read(struct ss_node node, const struct ss_trace *trace, size_t *
   for (size_t i = 0; !ss_node_present(node) && i < ss_trace_tensors(trace); i++) tensor[(*count)++] = i;
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -49,3 +49,4 @@ bool ss_iterations_read(struct ss_node node, uint64_t most, uint64_t *first, uin
  * node all. */
 bool ss_tensors_read(struct ss_node node, const struct ss_trace *trace, size_t *tensor, size_t *count,
                      struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -246,3 +246,4 @@ bool ss_store_add(struct ss_store *s, const struct ss_result *result, struct ss_
   hold(s);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -33,3 +33,4 @@ bool ss_store_add(struct ss_store *store, const struct ss_result *result, struct
 /* The result file of a run, JSON or CSV, as a document whose "points" are objects as in JSON (of CSV, without options
  * and cell of the sweep). The document is the caller's. */
 bool ss_results_read(const char *path, struct ss_doc **out, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -430,3 +430,4 @@ bool ss_study_chose_schemes(const struct ss_study *s) {
 const struct ss_costs *ss_study_costs(const struct ss_study *s) {
   return s->request.costs ? s->request.costs : &s->own_costs;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

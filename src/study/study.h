@@ -174,3 +174,4 @@ bool ss_ranks_parse(const char *text, uint32_t *out, size_t capacity, size_t *co
 /* A scenario's "ranks": such a text, a number, or a list; absent: `available`, an error where that is 0. */
 bool ss_ranks_read(struct ss_node node, uint32_t available, uint32_t *out, size_t capacity, size_t *count,
                    struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

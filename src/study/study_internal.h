@@ -34,3 +34,4 @@ bool ss_study_add_cell(struct ss_study *scenario, struct cJSON *at, struct ss_er
  * `hierarchies` all of them again behind shards and leaders. Simple ones first, so that they win ties. Whether one
  * can run somewhere is not asked here. */
 struct cJSON *ss_candidates(bool hierarchies);
+/* SPDX-License-Identifier: Apache-2.0 */

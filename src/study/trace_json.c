@@ -94,3 +94,4 @@ cJSON *ss_trace_stats_json(const struct ss_trace *trace, const struct ss_stats *
   for (size_t i = 0; i < stats->tensors; i++) add_measured(tensors, &stats->tensor[i], stats->ranks);
   return root;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -10,3 +10,4 @@ struct cJSON *ss_trace_stats_json(const struct ss_trace *trace, const struct ss_
 
 /* "xxh64:0123456789abcdef" */
 const char *ss_trace_hash_text(const struct ss_trace *trace, char *buffer, size_t size);
+/* SPDX-License-Identifier: Apache-2.0 */

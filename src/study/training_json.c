@@ -309,3 +309,4 @@ cJSON *ss_train_study_json(const struct ss_train_study *s) {
   ss_json_add(root, SS_J("training", ss_train_study_points(s)), SS_J("estimates", estimates_json(&s->training)));
   return root;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

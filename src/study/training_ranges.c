@@ -132,3 +132,4 @@ bool ss_training_draw(struct ss_training *t, struct ss_error *error) {
   }
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

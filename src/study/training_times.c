@@ -224,3 +224,4 @@ const char *ss_training_time_text(const struct ss_training_time *t, double measu
   (void)snprintf(buffer, size, "%.3g%s", ss_training_time_printed(t, measured), units[t->form]);
   return buffer;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

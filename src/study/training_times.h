@@ -70,3 +70,4 @@ void ss_training_times_free(struct ss_training_times *times);
 /* A ratio, or s, as the number's form prints it; and in words: "3.1 times", "18% more", "101.8 ms". */
 double ss_training_time_printed(const struct ss_training_time *time, double measured);
 const char *ss_training_time_text(const struct ss_training_time *time, double measured, char *buffer, size_t size);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -556,3 +556,4 @@ void ss_train_study_close(struct ss_train_study *s) {
   free(s->best);
   *s = (struct ss_train_study){0};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

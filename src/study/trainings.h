@@ -94,3 +94,4 @@ double ss_training_slowed(const struct ss_training_point *point, const struct ss
 /* "forward of lstm", "Algorithm 1", "prior of embedding" */
 void ss_training_part_name(const struct ss_training_point *point, enum ss_span_kind kind, uint32_t what, char *out,
                            size_t size);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -108,3 +108,4 @@ const char *ss_turn_text(const struct ss_turn *t, char *buffer, size_t size) {
            window_text(t->other, other), time[2], time[3]);
   return buffer;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

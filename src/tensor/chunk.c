@@ -85,3 +85,4 @@ bool ss_chunk_add_dense(const struct ss_chunk *a, const struct ss_chunk *b, stru
   *out = sum;
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

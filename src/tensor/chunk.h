@@ -154,3 +154,4 @@ double ss_chunk_energy(const struct ss_chunk *chunk);
  * some; the arrays are `arena`'s. */
 bool ss_chunk_add_dense(const struct ss_chunk *a, const struct ss_chunk *b, struct ss_arena *arena,
                         struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -150,3 +150,4 @@ bool ss_rows_to_elements(const uint32_t **rows, uint64_t *count, uint32_t width,
   *count = n;
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

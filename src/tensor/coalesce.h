@@ -37,3 +37,4 @@ bool ss_rows_to_elements(const uint32_t **rows, uint64_t *count, uint32_t width,
 
 /* True when each id is above the one before: the list is its own coalesced form. */
 bool ss_increasing(const uint32_t *rows, uint64_t count);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -410,3 +410,4 @@ bool ss_hash_lossy(const struct ss_hash_memory *memory, const struct ss_hash_inp
     offsets[p + 1] = offsets[p] + extract(slot + p * slots, slots, out->rows + offsets[p], in->count - offsets[p]);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

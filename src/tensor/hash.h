@@ -80,3 +80,4 @@ bool ss_hash_hierarchical(const struct ss_hash_memory *memory, const struct ss_h
  * looked at, nor is the rest of `memory`. */
 bool ss_hash_lossy(const struct ss_hash_memory *memory, const struct ss_hash_input *in,
                    const struct ss_hash_output *out, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

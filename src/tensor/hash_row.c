@@ -92,3 +92,4 @@ void ss_hash_cells(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t
 }
 
 #endif
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -27,3 +27,4 @@ void ss_hash_cells(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t
 /* The same without vectors, which tests hold against them. */
 void ss_hash_indices_plain(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *indices);
 void ss_hash_cells_plain(const uint64_t *keys, uint64_t count, uint64_t seed, uint64_t n, uint64_t *cells);
+/* SPDX-License-Identifier: Apache-2.0 */

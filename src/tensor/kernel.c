@@ -63,3 +63,4 @@ _Static_assert(sizeof names / sizeof *names == SS_KERNELS, "every kernel has a n
 const char *ss_kernel_name(enum ss_kernel_kind kernel) {
   return kernel < SS_KERNELS ? names[kernel] : NULL;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

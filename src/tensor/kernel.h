@@ -116,3 +116,4 @@ static inline void ss_kernel_span_cleanup(const struct ss_kernel_span *span) {
   }
 #define SS_KERNEL_TIMED(kernel) SS_KERNEL_TIMED_IF(true, kernel)
 #endif
+/* SPDX-License-Identifier: Apache-2.0 */

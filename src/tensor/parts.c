@@ -75,3 +75,4 @@ struct ss_chunk ss_parts_slice(const struct ss_parts *p, const struct ss_chunk *
   slice.part = part;
   return slice;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -40,3 +40,4 @@ struct ss_chunk ss_parts_range(const struct ss_parts *parts, uint32_t part);
 /* What `own`, the chunk of `owner`, has of the part. */
 struct ss_chunk ss_parts_slice(const struct ss_parts *parts, const struct ss_chunk *own, uint32_t owner,
                                uint32_t part);
+/* SPDX-License-Identifier: Apache-2.0 */

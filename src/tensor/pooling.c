@@ -204,3 +204,4 @@ bool ss_pooling_spread(const struct ss_pooling *p, uint32_t rank, uint32_t range
                            .stride = bags->width};
   return copy_content(bags, key, arena, out);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -55,3 +55,4 @@ bool ss_pooling_gradients(uint32_t rank, const struct ss_pool_content *content, 
  * bags that are not there are left out. False: memory is short. */
 bool ss_pooling_spread(const struct ss_pooling *pooling, uint32_t rank, uint32_t range, const struct ss_chunk *bags,
                        struct ss_arena *arena, struct ss_chunk *out) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -156,3 +156,4 @@ bool ss_chunk_without(const struct ss_chunk *from, const struct ss_chunk *other,
                       struct ss_chunk *out, struct ss_error *error) {
   return sift(from, other, false, from->count, arena, out) || ss_fail_memory(error, "taking rows away");
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -14,3 +14,4 @@ bool ss_chunk_select(const struct ss_chunk *from, const struct ss_chunk *other, 
                      struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
 bool ss_chunk_without(const struct ss_chunk *from, const struct ss_chunk *other, struct ss_arena *arena,
                       struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -197,3 +197,4 @@ void ss_sketch_decode(const struct ss_sketch *shape, const struct ss_sketch_rows
     read_batch(shape, count, &batch, sums, out + begin);
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -30,3 +30,4 @@ void ss_sketch_add(const struct ss_sketch *shape, const struct ss_sketch_rows *r
  * number of them the mean of the middle two; into out[count * width]. */
 void ss_sketch_decode(const struct ss_sketch *shape, const struct ss_sketch_rows *rows, const int64_t *buckets,
                       double *out);
+/* SPDX-License-Identifier: Apache-2.0 */

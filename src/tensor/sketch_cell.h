@@ -23,3 +23,4 @@ SS_DEVICE static inline double ss_sketch_median(int64_t *values, uint64_t count)
   const double upper = (double)values[middle];
   return count % 2 ? upper : (double)values[middle - 1] / 2 + upper / 2;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

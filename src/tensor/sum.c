@@ -347,3 +347,4 @@ bool ss_chunk_sum(const struct ss_operands *operands, struct ss_arena *arena, st
   }
   return sum(operands, alike ? kind : SS_CHUNK_BARE, arena, scratch, out, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

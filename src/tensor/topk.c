@@ -370,3 +370,4 @@ bool ss_topk_floats(const float *values, uint64_t n, uint64_t k, struct ss_arena
     if (c.list[i] >= least) out->rows[out->count++] = ss_topk_index(c.list[i]);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

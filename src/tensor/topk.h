@@ -48,3 +48,4 @@ bool ss_top_blocks(const int64_t *values, uint64_t n, struct ss_block_choice cho
  * that is an SS_BAD_INPUT error, which names the first. */
 bool ss_topk_floats(const float *values, uint64_t n, uint64_t k, struct ss_arena *scratch, struct ss_row_list *out,
                     struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -42,3 +42,4 @@ SS_DEVICE static inline int32_t ss_topk_bound(uint64_t key) {
   if (key == 0) return 1;
   return key > SS_TOPK_INFINITE ? SS_TOPK_INFINITE + 1 : (int32_t)key;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -388,3 +388,4 @@ bool ss_wire_decode(const struct ss_wire *wire, const struct ss_chunk *known, st
   if (ss_kernel_counts && decodes) ss_kernel_ran(kernel, ss_wire_entries(wire, out));
   return !wire->units || !out->values || get_exact(wire, bytes, arena, out, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

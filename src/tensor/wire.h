@@ -80,3 +80,4 @@ struct ss_encoded {
 };
 bool ss_wire_decode(const struct ss_wire *wire, const struct ss_chunk *known, struct ss_encoded bytes,
                     struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -214,3 +214,4 @@ bool ss_wire_get_blocks(const struct ss_wire *wire, const unsigned char *bytes, 
   out->distinct = true;
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

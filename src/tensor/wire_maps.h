@@ -24,3 +24,4 @@ void ss_wire_put_blocks(const struct ss_wire *wire, const struct ss_chunk *chunk
 /* Sets rows, values and count of `out` to the rows that lie wholly in the blocks. */
 bool ss_wire_get_blocks(const struct ss_wire *wire, const unsigned char *bytes, size_t size, struct ss_arena *arena,
                         struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

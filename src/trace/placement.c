@@ -164,3 +164,4 @@ struct cJSON *ss_placement_json(const struct ss_placement *p) {
   }
   return root;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -39,3 +39,4 @@ bool ss_placement_match(const struct ss_placement *placement, const struct ss_te
                         uint32_t ranks, struct ss_shards *shards, struct ss_error *error) SS_MUST_CHECK;
 /* The object that ss_placement_read takes, the caller's; NULL when memory is short. */
 struct cJSON *ss_placement_json(const struct ss_placement *placement);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -116,3 +116,4 @@ bool ss_training_replay(const struct ss_mixed_point *mixed, size_t count, const 
                               .hidden = played.hidden};
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -66,3 +66,4 @@ struct ss_mixed_point {
  * ss_training_play before. Where tasks share a network their schemes run once more, to have their rounds. */
 bool ss_training_replay(const struct ss_mixed_point *mixed, size_t count, const struct ss_assumed *assumed,
                         struct ss_iterated *out, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

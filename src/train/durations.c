@@ -663,3 +663,4 @@ bool ss_durations_make(struct ss_durations *const *all, size_t count, const stru
   return (options->run ? options->run(options->context, &work, error) : ss_work_run(&work, error)) &&
          copy_all(&plan, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -80,3 +80,4 @@ struct ss_cluster ss_duration_cluster(const struct ss_duration *duration, const 
                                       const struct ss_cluster *cluster, uint32_t iteration, double *start);
 
 void ss_durations_free(struct ss_durations *durations);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -268,3 +268,4 @@ bool ss_events_run(struct ss_events *e, struct ss_error *error) {
     if (!pass(e, e->agenda.count > 0 ? e->agenda.heap[0].at : INFINITY, &any, error)) return false;
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

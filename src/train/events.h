@@ -97,3 +97,4 @@ bool ss_events_submit(struct ss_events *events, uint32_t channel, struct ss_even
 /* Gives a task that still waits another key; false when it does not wait. */
 bool ss_events_rekey(struct ss_events *events, uint32_t channel, uint32_t task, double key);
 void ss_events_close(struct ss_events *events);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -518,3 +518,4 @@ bool ss_path_find(const struct ss_timetable *t, const struct ss_iterated *iterat
   *out = part;
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

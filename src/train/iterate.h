@@ -75,3 +75,4 @@ bool ss_path_find(const struct ss_timetable *timetable, const struct ss_iterated
 
 /* exp(sigma z - sigma^2/2), z standard normal: of mean 1. */
 double ss_jitter(uint64_t seed, double sigma, uint64_t iteration, uint32_t rank);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -406,3 +406,4 @@ bool ss_lookups_input(const struct ss_lookups *l, const struct ss_lookups_option
   out->value = wanted->values ? value : NULL;
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -67,3 +67,4 @@ void ss_lookups_split_work(const struct ss_lookups *lookups, uint64_t iteration,
 bool ss_lookups_touched(const struct ss_lookups *lookups, uint64_t iteration, uint32_t ranks, uint64_t *rows);
 /* Lookups of the first `ranks` ranks. */
 uint64_t ss_lookups_gathered(const struct ss_lookups *lookups, uint64_t iteration, uint32_t ranks);
+/* SPDX-License-Identifier: Apache-2.0 */

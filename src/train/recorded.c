@@ -120,3 +120,4 @@ const struct ss_task_network *ss_recorded_on(struct ss_recorded *r, const struct
   r->network.clusters = r->list;
   return ok ? &r->network : NULL;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

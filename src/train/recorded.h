@@ -30,3 +30,4 @@ void ss_recorded_close(struct ss_recorded *recorded);
  * it is. NULL: memory is short. */
 const struct ss_task_network *ss_recorded_on(struct ss_recorded *recorded, const struct ss_cluster *cluster,
                                              double pace);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -77,3 +77,4 @@ void ss_scale_system(const struct ss_scale *scale, struct ss_system *system) {
   if (system->bucket_estimated && system->bucket && factor != 1)
     system->bucket = scaled(system->bucket, factor, SS_TENSOR_BYTES_MAX);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -32,3 +32,4 @@ void ss_scale_device(const struct ss_scale *scale, struct ss_device *device);
 /* All but the compute times, which ss_iterate_options scales. */
 void ss_scale_workload(const struct ss_scale *scale, struct ss_workload *workload);
 void ss_scale_system(const struct ss_scale *scale, struct ss_system *system);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -239,3 +239,4 @@ void ss_system_free(struct ss_system *system) {
   ss_arena_free(&system->arena);
   *system = (struct ss_system){0};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -74,3 +74,4 @@ extern const struct ss_object_spec ss_system_fields;
 /* What `out` holds is its own, to be freed also after a failure. */
 bool ss_system_read(struct ss_node node, struct ss_system *out, struct ss_error *error) SS_MUST_CHECK;
 void ss_system_free(struct ss_system *system);
+/* SPDX-License-Identifier: Apache-2.0 */

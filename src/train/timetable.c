@@ -313,3 +313,4 @@ void ss_task_name(const struct ss_timetable *t, const struct ss_task *task, char
     snprintf(out, size, "%s of %.60s, %u of %u", ss_task_kind_name(task->kind), module, task->part + 1, task->parts);
   else snprintf(out, size, "%s of %.60s", ss_task_kind_name(task->kind), module);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

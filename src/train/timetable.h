@@ -80,3 +80,4 @@ bool ss_timetable_make(const struct ss_workload *workload, const struct ss_polic
 void ss_timetable_free(struct ss_timetable *timetable);
 /* "gradient of encoder-embedding", "gradient of lstm, 2 of 8", "gradient of softmax and 3 more" */
 void ss_task_name(const struct ss_timetable *timetable, const struct ss_task *task, char *out, size_t size);
+/* SPDX-License-Identifier: Apache-2.0 */

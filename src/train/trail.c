@@ -37,3 +37,4 @@ void ss_trail_free(struct ss_trail *trail) {
   free(trail->instant);
   free(trail->first);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -17,3 +17,4 @@ void ss_trail_end_iteration(struct ss_trail *trail);
 /* Did all of the last `cycle` iterations go as those `cycle` before, up to rounding? */
 bool ss_trail_repeats(const struct ss_trail *trail, size_t cycle);
 void ss_trail_free(struct ss_trail *trail);
+/* SPDX-License-Identifier: Apache-2.0 */

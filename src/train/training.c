@@ -803,3 +803,4 @@ bool ss_training_play(struct ss_training *t, unsigned jobs, struct ss_error *err
     if (is_fastest(t, &t->point[i]) && !find_helps(t, &t->point[i], error)) return false;
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -134,3 +134,4 @@ bool ss_training_play(struct ss_training *training, unsigned jobs, struct ss_err
 bool ss_training_steps(const struct ss_training_point *p, struct ss_timetable *timetable, struct ss_arena *arena,
                        struct ss_error *error) SS_MUST_CHECK;
 void ss_training_free(struct ss_training *training);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -86,3 +86,4 @@ void ss_under_way_close(struct ss_under_way *u) {
   rest(u);
   free(u->task);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -36,3 +36,4 @@ struct ss_under_way {
 
 struct ss_stage_network ss_under_way_network(struct ss_under_way *under_way);
 void ss_under_way_close(struct ss_under_way *under_way);
+/* SPDX-License-Identifier: Apache-2.0 */

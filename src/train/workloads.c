@@ -414,3 +414,4 @@ void ss_workload_free(struct ss_workload *workload) {
   ss_arena_free(&workload->arena);
   *workload = (struct ss_workload){0};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

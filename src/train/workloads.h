@@ -71,3 +71,4 @@ void ss_workload_free(struct ss_workload *workload);
  * order, then the rest so (EmbRace §4.2.1). A workload that was read has one. */
 bool ss_workload_order(const struct ss_workload *workload, bool embeddings_first, uint32_t *order,
                        struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -265,3 +265,4 @@ int main(int count, char **arguments) {
   for (uint32_t ranks = 64; ranks <= 16384; ranks *= 4) print_point("engine-list", list_time, ranks, false);
   return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

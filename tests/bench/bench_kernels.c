@@ -284,3 +284,4 @@ int main(int count, char **arguments) {
   ss_arena_free(&data.arena);
   return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

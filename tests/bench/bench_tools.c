@@ -232,3 +232,4 @@ int main(int argc, char **argv) {
       "FILE "
       "RECORDS | bytes FILE");
 }
+/* SPDX-License-Identifier: Apache-2.0 */

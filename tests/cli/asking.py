@@ -60,3 +60,4 @@ def fits(name, document):
 def refused(says, *arguments):
     error = told(*arguments, status=2)
     assert says in error, f"{error!r} does not say {says!r}"
+# SPDX-License-Identifier: Apache-2.0

@@ -65,3 +65,4 @@ int main(void) {
   free(line);
   return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

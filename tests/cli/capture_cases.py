@@ -210,3 +210,4 @@ refusals()
 large()
 parts()
 print("all cases hold")
+# SPDX-License-Identifier: Apache-2.0

@@ -42,3 +42,4 @@ def save(path, segments, ranks, said, rows=500, width=16):
         about = traces.about([one], ranks, metadata["iterations"]) | {"training": text}
         traces.save(path, about, {name: ("I64" if name.endswith("offsets") else "I32", numbers) for name, numbers in entries.items()})
     return path
+# SPDX-License-Identifier: Apache-2.0

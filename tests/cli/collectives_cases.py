@@ -65,3 +65,4 @@ if RANK == 0:
     print(json.dumps([[row["collective"], row["algorithm"], row["nodes"], row["gpus_per_node"]] for row in whole.rows[::4]]))
 dist.barrier()
 dist.destroy_process_group()
+# SPDX-License-Identifier: Apache-2.0

@@ -86,3 +86,4 @@ def play(ranks, duration, tick=1e-9):
                 free.append(user)
     assert done == len(ends), f"{len(ends) - done} of {len(ends)} operations never begin"
     return last
+# SPDX-License-Identifier: Apache-2.0

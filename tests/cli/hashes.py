@@ -47,3 +47,4 @@ def mix(a, b):
     z ^= z >> 31
     z = ((z ^ (z >> 33)) * 0xFF51AFD7ED558CCD) & MASK
     return z ^ (z >> 32)
+# SPDX-License-Identifier: Apache-2.0

@@ -21,3 +21,4 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
 int main(int argc, char **argv) {
   return sparsync_main(argc, argv);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

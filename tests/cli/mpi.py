@@ -77,3 +77,4 @@ def why_not(program):
     if done.returncode == 3 and "without MPI" in done.stderr:
         return "built without MPI"
     return None
+# SPDX-License-Identifier: Apache-2.0

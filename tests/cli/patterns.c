@@ -150,3 +150,4 @@ int main(int count, char **arguments) {
   MPI_Finalize();
   return EXIT_SUCCESS;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -27,3 +27,4 @@ def agrees(point, sent, messages, words):
     assert point["rank_bytes_sent"] == [sum(row) for row in sent], (words, point["rank_bytes_sent"], sent)
     assert point["rank_bytes_received"] == [sum(column) for column in zip(*sent)], (words, point["rank_bytes_received"], sent)
     assert messages in (None, point["messages"]), words
+# SPDX-License-Identifier: Apache-2.0

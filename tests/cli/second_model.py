@@ -1355,3 +1355,4 @@ def check_conservation(scheme, acc, result, residuals):
         before, after = add(*acc), add(result, *residuals)
         wrong = [i for i in before.keys() | after.keys() if before.get(i, 0) != after.get(i, 0)]
         assert not wrong, f"{scheme}: mass lost at {wrong[:3]}"
+# SPDX-License-Identifier: Apache-2.0

@@ -276,3 +276,4 @@ def summarise(ends, computing, carried, warmup):
     busy = sum(b - a for a, b in clipped)
     hidden = sum(overlap(rank, clipped) for rank in computing) / len(computing)
     return {"iteration_s": mean, "stall_s": mean - own, "step_s": step, "communication_s": busy / n, "hidden": hidden / busy if busy else None}
+# SPDX-License-Identifier: Apache-2.0

@@ -100,3 +100,4 @@ def run(tests=None, missing=None):
                 print("\n".join(f"# {line}" for line in f"{type(reason).__name__}: {reason}".split("\n")))
         sys.stdout.flush()
     return failed > 0
+# SPDX-License-Identifier: Apache-2.0

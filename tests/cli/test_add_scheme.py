@@ -123,3 +123,4 @@ def the_page_adds_a_scheme(folder):
 
 
 sys.exit(tap.run([the_page_adds_a_scheme]))
+# SPDX-License-Identifier: Apache-2.0

@@ -525,3 +525,4 @@ def wrong_usage(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

@@ -200,3 +200,4 @@ def inputs_that_cannot_be_meant_are_refused(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

@@ -219,3 +219,4 @@ def trains_on_four_processes(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

@@ -272,3 +272,4 @@ def wrong_input_is_refused_in_words(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

@@ -623,3 +623,4 @@ def wrong_files(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

@@ -514,3 +514,4 @@ def schemes_play_what_nccl_chooses(folder):
 sys.exit(tap.run([schemes_play_what_nccl_chooses, trainings_play_what_nccl_chooses, nccl_chooses_as_its_source_says, nccl_plays_what_it_chooses, times_are_those_of_closed_forms, ranges_are_those_of_sources, ranges_are_those_of_classes, in_every_format, rings_and_chunks, rings_are_as_many_as_cards, nccl_exchanges_as_a_group, schemes_play_the_same_rings, sums_copies_and_pages_take_their_time,
                   schemes_and_trainings_play_the_same_memory, every_swept_cluster_has_its_own_device, memory_must_make_sense, long_work_is_told_before_it_begins,
                   jitter_is_left_out_with_a_word, wrong_usage]))
+# SPDX-License-Identifier: Apache-2.0

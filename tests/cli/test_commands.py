@@ -1237,3 +1237,4 @@ def shipped_scenarios_hold(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

@@ -147,3 +147,4 @@ def zsh_offers_the_same(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

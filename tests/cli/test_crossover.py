@@ -397,3 +397,4 @@ def wrong_inputs(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

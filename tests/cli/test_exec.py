@@ -625,3 +625,4 @@ def full_disk(folder):
 
 mpi.on_one_core()
 sys.exit(tap.run(TESTS, mpi.why_not(PROGRAM)))
+# SPDX-License-Identifier: Apache-2.0

@@ -249,3 +249,4 @@ def trainings_take_it(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

@@ -254,3 +254,4 @@ def fields_of_workloads(folder):
 
 if __name__ == "__main__":
     sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

@@ -113,3 +113,4 @@ with tempfile.TemporaryDirectory() as home:
         update()
     else:
         sys.exit(tap.run([every_block_is_run, *map(test_of, blocks())]))
+# SPDX-License-Identifier: Apache-2.0

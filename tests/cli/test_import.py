@@ -630,3 +630,4 @@ def tables_of_unequal_widths(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

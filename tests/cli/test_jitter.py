@@ -216,3 +216,4 @@ def bad_jitter_is_refused(folder):
 
 if __name__ == "__main__":
     sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

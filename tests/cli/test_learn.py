@@ -321,3 +321,4 @@ def help_has_examples(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

@@ -107,3 +107,4 @@ def examples_say_what_the_command_says(folder):
 TESTS = [library_exports_its_header_and_nothing_else, library_needs_no_mpi_gpu_or_drawing, header_is_c11_and_cplusplus,
          examples_say_what_the_command_says]
 sys.exit(tap.run(TESTS))
+# SPDX-License-Identifier: Apache-2.0

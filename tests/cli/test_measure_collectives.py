@@ -31,3 +31,4 @@ def two_ranks_measure_what_calibrate_reads(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

@@ -95,3 +95,4 @@ for which in CLUSTERS:
     one.__name__ = which
     TESTS.append((which, one))
 sys.exit(tap.run(TESTS + [sums_differ]))
+# SPDX-License-Identifier: Apache-2.0

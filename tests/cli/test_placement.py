@@ -430,3 +430,4 @@ def wrong_placements_are_told(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

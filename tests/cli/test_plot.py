@@ -681,3 +681,4 @@ def every_figure_has_what_lists_need(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

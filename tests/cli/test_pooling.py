@@ -296,3 +296,4 @@ def pooling_without_bags_is_refused(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

@@ -118,3 +118,4 @@ def a_bar_fits_its_terminal_and_has_no_colour(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

@@ -415,3 +415,4 @@ TESTS = [answers_are_those_of_the_command, captures_are_judged_as_by_the_command
          notebooks_show_tables_and_one_line_of_an_error, what_the_command_alone_has_is_asked_of_it,
          notebook_runs_and_shows_what_it_says, pip_installs_the_package]
 sys.exit(tap.run(TESTS))
+# SPDX-License-Identifier: Apache-2.0

@@ -647,3 +647,4 @@ def whoever_computes_it_ranges_are_the_same_bytes(folder):
 
 if __name__ == "__main__":
     sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

@@ -34,3 +34,4 @@ def reference_holds_what_papers_print(folder):
 
 
 sys.exit(tap.run([reference_is_up_to_date, reference_holds_what_papers_print]))
+# SPDX-License-Identifier: Apache-2.0

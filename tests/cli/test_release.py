@@ -131,3 +131,4 @@ if sys.argv[3:4] == ["--update"]:  # at a release: what is there now is promised
     here.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     sys.exit()
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

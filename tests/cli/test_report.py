@@ -463,3 +463,4 @@ browser_test("llm-8x8", "scenarios/llm-8x8.json", "--ranks", "16", *EIGHTH)
 browser_test("a map of winners", *SMALL, "--ranks", "4..16", *sweep(BANDWIDTH))
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

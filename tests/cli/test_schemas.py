@@ -403,3 +403,4 @@ def documents_alike(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

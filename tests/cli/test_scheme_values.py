@@ -54,3 +54,4 @@ def headers_say_the_time(folder):
 
 
 sys.exit(tap.run([headers_say_the_time]))
+# SPDX-License-Identifier: Apache-2.0

@@ -306,3 +306,4 @@ def a_killed_rank_that_mpirun_survives(folder):
 
 mpi.on_one_core()
 sys.exit(tap.run(tap.TESTS, mpi.why_not(PROGRAM)))
+# SPDX-License-Identifier: Apache-2.0

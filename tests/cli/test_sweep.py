@@ -638,3 +638,4 @@ def forms_that_are_bounds(folder):
 # What a shell starts in the background ignores interrupts, and so would all that is started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

@@ -49,3 +49,4 @@ def example_draws_losses_over_predicted_time(folder):
 
 
 sys.exit(tap.run([trainings_end_as_learn_says_and_ddp_does, example_draws_losses_over_predicted_time]))
+# SPDX-License-Identifier: Apache-2.0

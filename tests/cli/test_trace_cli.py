@@ -274,3 +274,4 @@ def no_place_to_write(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

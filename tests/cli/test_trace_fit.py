@@ -228,3 +228,4 @@ def wrong_inputs(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

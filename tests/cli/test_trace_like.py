@@ -157,3 +157,4 @@ def workloads_take_the_same(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

@@ -1028,3 +1028,4 @@ def no_edit_is_dropped(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

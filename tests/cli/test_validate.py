@@ -605,3 +605,4 @@ def suppositions_can_be_said(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

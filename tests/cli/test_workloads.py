@@ -352,3 +352,4 @@ def sampled_workloads_are_a_share(folder):
 
 
 sys.exit(tap.run())
+# SPDX-License-Identifier: Apache-2.0

@@ -181,3 +181,4 @@ def run(rank, store, folder):
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as place:
         torch.multiprocessing.spawn(run, (f"{place}/store", sys.argv[1]), RANKS)
+# SPDX-License-Identifier: Apache-2.0

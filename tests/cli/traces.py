@@ -58,3 +58,4 @@ def lookups(path):
     one, = metadata["tensors"]
     segments = parts(entries[f"{one['name']}.rows"], entries[f"{one['name']}.offsets"])
     return one, [segments[t * metadata["ranks"]:(t + 1) * metadata["ranks"]] for t in range(metadata["iterations"])]
+# SPDX-License-Identifier: Apache-2.0

@@ -22,3 +22,4 @@ int MPI_Isend(const void *bytes, int count, MPI_Datatype type, int to, int tag, 
     harm((unsigned char *)(size_t)bytes, count, how);
   return PMPI_Isend(bytes, count, type, to, tag, comm, request);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

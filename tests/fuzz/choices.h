@@ -34,3 +34,4 @@ __attribute__((format(printf, 2, 3))) static inline void put(struct written *w, 
   if (n < 0 || (size_t)n >= w->room - w->size) abort();
   w->size += (size_t)n;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

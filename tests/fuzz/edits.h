@@ -16,3 +16,4 @@ static inline void add_edit(cJSON *edits, const char *text) {
   cJSON *value = ss_json_value("--set", path, equals + 1, false, NULL);
   if (value) cJSON_AddItemToObject(edits, path, value);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

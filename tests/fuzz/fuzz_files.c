@@ -64,3 +64,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   put_away(file, path);
   return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

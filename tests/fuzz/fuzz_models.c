@@ -44,3 +44,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ss_doc_free(doc);
   return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -83,3 +83,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (how % 4 == 0) read_array(data + 1, size - 1);
   return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -161,3 +161,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ss_store_close(store, false);
   return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -31,3 +31,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   draw(&reuse, 1 + size % 3000);
   return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

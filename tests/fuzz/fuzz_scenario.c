@@ -106,3 +106,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   free(text);
   return wanted;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

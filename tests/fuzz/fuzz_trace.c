@@ -88,3 +88,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   else open_and_use(data, size);
   return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

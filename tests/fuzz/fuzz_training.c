@@ -185,3 +185,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ss_doc_free(second);
   return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

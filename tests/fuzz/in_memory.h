@@ -32,3 +32,4 @@ static inline void import_as(const char *object, void (*refused)(const struct ss
   if (!ss_import(ss_doc_root(doc), "/dev/null", NULL, &error)) refused(&error);
   ss_doc_free(doc);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

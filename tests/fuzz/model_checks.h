@@ -43,3 +43,4 @@ static inline void check_modules(const struct ss_workload *w) {
   check_order(w, false);
   if (!(w->tokens > 0 || isnan(w->tokens))) abort();
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -63,3 +63,4 @@ int main(int count, char **argument) {
   }
   return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

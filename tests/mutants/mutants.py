@@ -1131,3 +1131,4 @@ MUTANTS = [
     Mutant("what is offered alone is offered behind every hierarchy", "src/schemes/offer.c", "o->hierarchy == setting->hierarchy && ", "",
            cli="plan"),
 ]
+# SPDX-License-Identifier: Apache-2.0

@@ -183,3 +183,4 @@ def run_lab(name, run, arguments, why):
     if why:
         print(f"{name}: {why}", file=sys.stderr)
     return 3 if why else 0
+# SPDX-License-Identifier: Apache-2.0

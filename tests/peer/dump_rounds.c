@@ -238,3 +238,4 @@ int main(int count, char **arguments) {
                  count > 6 ? (uint32_t)(count - 6) / 2 : 0);
   return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -154,3 +154,4 @@ int main(int argc, char **argv) {
               exchange.at_once ? "true" : "false", s4u::Engine::get_clock(), wall, usage.ru_maxrss * 1024L);
   return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -395,3 +395,4 @@ int main() {
               all.str().c_str(), wall, cpu, usage.ru_maxrss * 1024L);
   return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -226,3 +226,4 @@ def main():
 
 
 main()
+# SPDX-License-Identifier: Apache-2.0

@@ -273,3 +273,4 @@ void refuse_what_cannot_be(const struct ss_kernel_device *device) {
   refuse_blocks(device, &in, &arena);
   refuse_contents(device, in, &arena);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

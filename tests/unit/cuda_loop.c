@@ -29,3 +29,4 @@ uint64_t cuda_loop_hash(uint64_t row, uint64_t seed) {
 
 const struct ss_kernel_device cuda_loop = {
     .name = "loop", .open = open_run, .run = run_kernel, .fetch = fetch, .close = close_run};
+/* SPDX-License-Identifier: Apache-2.0 */

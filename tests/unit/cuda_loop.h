@@ -9,3 +9,4 @@ extern const struct ss_kernel_device cuda_loop;
 void cuda_loop_order(uint64_t seed);
 /* The hash of a row as the GPU's kernels have it. */
 uint64_t cuda_loop_hash(uint64_t row, uint64_t seed);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -125,3 +125,4 @@ struct ss_network_round random_round(struct dice *d, uint32_t ranks, uint32_t en
   round.after = after;
   return round;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -13,3 +13,4 @@ uint64_t random_size(struct dice *dice, bool alike);
 /* Round `number` of a play; its arrays are the arena's. */
 struct ss_network_round random_round(struct dice *dice, uint32_t ranks, uint32_t endpoints, uint32_t number,
                                      struct ss_arena *arena);
+/* SPDX-License-Identifier: Apache-2.0 */

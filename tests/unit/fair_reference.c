@@ -481,3 +481,4 @@ void reference_play(const struct ss_cluster *cluster, uint32_t ranks, uint32_t s
   *out = (struct reference_times){.time = reference_end(0), .bound = bound_of(&world)};
   memcpy(out->done, world.done, sizeof out->done);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -53,3 +53,4 @@ double reference_next(void);
 void reference_go(double to);
 /* When its last endpoint was done; NaN: it is under way. */
 double reference_end(uint32_t play);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -259,3 +259,4 @@ static inline uint32_t grid_ones(uint32_t word) {
 static inline uint32_t grid_lowest(uint32_t word) {
   return (uint32_t)__builtin_ctz(word);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

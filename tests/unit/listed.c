@@ -23,3 +23,4 @@ int run_listed(int argc, char **argv, CMFixtureFunction before, CMFixtureFunctio
 __attribute__((weak)) int main(int argc, char **argv) {
   return run_listed(argc, argv, NULL, NULL);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -23,3 +23,4 @@ void list_test(struct CMUnitTest test);
 int run_listed(int argc, char **argv, CMFixtureFunction before, CMFixtureFunction after);
 
 #endif
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -222,3 +222,4 @@ static inline struct ss_input ragged_input(const struct ss_trace *trace, uint32_
                                            const struct ss_setting *setting, bool verify, struct ss_arena *arena) {
   return iteration_input(trace, 0, merge, setting, verify, arena);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

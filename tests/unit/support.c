@@ -31,3 +31,4 @@ struct ss_cluster flat_cluster(double alpha, double beta) {
 bool close_to(double got, double wanted, double relative) {
   return fabs(got - wanted) <= relative * fmax(fabs(got), fabs(wanted));
 }
+/* SPDX-License-Identifier: Apache-2.0 */

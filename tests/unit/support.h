@@ -40,3 +40,4 @@ struct ss_cluster flat_cluster(double alpha, double beta);
 
 /* |got - wanted| at most `relative` of the larger. */
 bool close_to(double got, double wanted, double relative);
+/* SPDX-License-Identifier: Apache-2.0 */

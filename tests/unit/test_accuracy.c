@@ -240,3 +240,4 @@ TEST(test_ranges_cover_made_up_machines) {
     fail_msg("50%% ranges hold %g, 90%% ranges %g", in_half, in_most);
   if (!(narrow < 0.9 * wide)) fail_msg("ranges of %g where machines err less, else %g", narrow, wide);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

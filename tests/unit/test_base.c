@@ -1338,3 +1338,4 @@ int main(int argc, char **argv) {
   ss_files_of_a_command();
   return run_listed(argc, argv, make_folder, remove_folder);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

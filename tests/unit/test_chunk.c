@@ -455,3 +455,4 @@ TEST(hostile_rows_are_refused) {
   assert_false(decodes((uint64_t[]){10, 11 + (UINT64_C(1) << 32)}, 2, 8, 10, 20)); /* 11 when cut to 32 bits */
   assert_false(decodes((uint64_t[]){UINT64_MAX}, 1, 8, 10, 20));
 }
+/* SPDX-License-Identifier: Apache-2.0 */

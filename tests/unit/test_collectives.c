@@ -899,3 +899,4 @@ TEST(steps_bring_every_block_to_everyone) {
     gather_by_steps(doubling, 3, size, true);
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -980,3 +980,4 @@ TEST(networks_at_once) {
 int main(int argc, char **argv) {
   return run_listed(argc, argv, make_folder, remove_folder);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -25,3 +25,4 @@ int main(int argc, char **argv) {
   if (!ss_kernels_cuda.describe(text, sizeof text, &cache, &error)) return skip_all(error.text);
   return run_listed(argc, argv, NULL, NULL);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -27,3 +27,4 @@ TEST(rows_are_hashed_as_on_the_cpu) {
     assert_true(cuda_loop_hash(row, seed) == ss_hash_row(row, seed));
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

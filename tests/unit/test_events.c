@@ -127,3 +127,4 @@ TEST(test_agenda) {
     ss_agenda_free(&agenda);
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

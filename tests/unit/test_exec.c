@@ -39,3 +39,4 @@ int main(void) {
   return 0;
 }
 #endif
+/* SPDX-License-Identifier: Apache-2.0 */

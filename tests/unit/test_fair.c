@@ -528,3 +528,4 @@ TEST(shares_alone_are_those_of_progressive_filling) {
     ss_shares_close(&a.shares);
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

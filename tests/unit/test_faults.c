@@ -450,3 +450,4 @@ TEST(faults_show) {
 TEST(faults_in_hierarchies_show) {
   for (size_t i = 0; ss_schemes()[i]; i++) every_fault_shows(ss_schemes()[i]->name, deep_scenes, MOST_DEEP_SCENES);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

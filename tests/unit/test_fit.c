@@ -239,3 +239,4 @@ TEST(test_nowhere) {
   assert_false(ss_crossover_find(&s, &found, &error));
   assert_string_equal(error.text, "nowhere at all");
 }
+/* SPDX-License-Identifier: Apache-2.0 */

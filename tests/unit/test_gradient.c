@@ -81,3 +81,4 @@ TEST(half_precision_values) {
   assert_true(ss_dtype_value(SS_BF16, brains, 1) == -3);
   assert_true(ss_dtype_value(SS_BF16, brains, 2) == 0x1p-126);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -410,3 +410,4 @@ TEST(a_stack_that_overflows_ends_the_program) {
   assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 }
 #endif
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -137,3 +137,4 @@ TEST(quantiles_by_hand) {
   assert_true(fan.p5 == 1 && fan.p50 == 10 && fan.p95 == 19);
   assert_true(one.p5 == 3 && one.p95 == 3 && close_to(two.p5, 2.1, 1e-15) && two.p50 == 3);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

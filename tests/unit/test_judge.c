@@ -92,3 +92,4 @@ TEST(faster_kernels_take_less) {
       close_to(ss_device_time(&device, SS_KERNEL_MERGE_SUM, (struct ss_kernel_work){.calls = 1}), 8e-6 / 6, 1e-9));
   ss_doc_free(doc);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -922,3 +922,4 @@ TEST(what_is_set_aside_counts_nowhere) {
   assert_int_equal(counts[SS_KERNEL_PACK].calls, 2);
   assert_int_equal(counts[SS_KERNEL_PACK].elements, 5);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -874,3 +874,4 @@ TEST(a_smaller_vocabulary_keeps_its_words) {
   ss_arena_free(&arena);
   ss_trace_close(text);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

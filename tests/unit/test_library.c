@@ -846,3 +846,4 @@ TEST(test_two_threads_at_once) {
     for (int k = 0; k < 3; k++) free(asker[i].json[k]);
   ss_trace_close(asker[0].trace);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

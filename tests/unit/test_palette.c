@@ -77,3 +77,4 @@ TEST(colours_are_seen_on_white) {
     for (unsigned k = 0; k < i; k++) assert_int_not_equal(seen[i], seen[k]);
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

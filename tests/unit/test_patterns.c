@@ -409,3 +409,4 @@ TEST(sizes_are_told) {
   assert_int_equal(ss_pattern_sizes(&call, 2, sizes), 3);
   assert_true(sizes[0].intra && !sizes[1].intra && !sizes[2].intra);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -511,3 +511,4 @@ TEST(kernels_wait_and_are_waited_for) {
   PLAY(&e, true, {1, 0, 8});                   /* 4..6 */
   DONE(&e, 6, 6);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

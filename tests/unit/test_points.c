@@ -148,3 +148,4 @@ TEST(wrong_points_are_refused) {
     assert_int_equal(error.status, SS_BAD_INPUT);
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -168,3 +168,4 @@ static void plan(const struct ss_study *study, const struct ss_results *results)
 TEST(plans_say_how_much_longer) {
   with_answers(plan);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -192,3 +192,4 @@ TEST(a_line_is_cut_where_it_bends) {
     assert_true(close_to(lines.piece[1].line.per_byte, 4 * PER_BYTE, 0.1) && lines.all.residuals.worst < 0.15);
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -869,3 +869,4 @@ TEST(imbalance_is_of_the_worst_shard) {
   assert_true(close_to(verdict.push_imbalance, 2, 0));
   assert_true(close_to(verdict.pull_imbalance, 3, 0));
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -550,3 +550,4 @@ TEST(bad_devices_are_refused) {
       fail_msg("%s: \"%s\" does not tell of \"%s\"", bad_devices[i].text, error.text, bad_devices[i].told);
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

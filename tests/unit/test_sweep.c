@@ -283,3 +283,4 @@ TEST(all_tensors_are_as_exact_as_the_worst) {
       assert_int_equal(ss_result_of_all(two, 2).exact, wanted[a][b]);
     }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -321,3 +321,4 @@ TEST(help_is_in_columns) {
                             "it\n"
                             "  -o FILE              where to write\n");
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -548,3 +548,4 @@ TEST(trainings_by_hand) {
   }
   for (uint32_t i = 0; i < 2; i++) ss_recording_free(&hand_recording[i]);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -527,3 +527,4 @@ TEST(test_whole_or_not_at_all) {
   unlink(path);
   assert_int_equal(rmdir(folder), 0); /* nothing was left beside it */
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -612,3 +612,4 @@ TEST(test_merge_disagreement) {
   assert_string_equal(ss_trace_source(trace), "both");
   ss_trace_close(trace);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

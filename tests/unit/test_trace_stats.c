@@ -379,3 +379,4 @@ TEST(test_bad_window) {
   }
   ss_trace_close(trace);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -344,3 +344,4 @@ TEST(schedules_cost_no_more_than_their_bounds) {
   assert_int_equal(broken_2d, 0);
   assert_int_equal(broken_horizontal, 0);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -182,3 +182,4 @@ TEST(test_unknown_versions_are_told) {
     assert_string_equal(c.warning, cases[i].tells);
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

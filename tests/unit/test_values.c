@@ -360,3 +360,4 @@ TEST(what_is_settled_is_not_rewound) {
   ss_state_free(&before);
   ss_state_free(&memory);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -137,3 +137,4 @@ TEST(rounding_makes_no_turn) {
   }
   close_compared(&a);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -515,3 +515,4 @@ TEST(wrong_blocks_are_refused) {
   assert_false(decodes(&x, (unsigned char *)bytes, 20, &got));
   ss_arena_free(&x.arena);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

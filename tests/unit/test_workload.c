@@ -70,3 +70,4 @@ TEST(ranks_share_what_is_said) {
     ss_workload_free(&w);
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -398,3 +398,4 @@ void reference_train(const struct reference_training *in, struct reference_train
   out->hidden = out->busy > 0 ? out->hidden / out->busy : NAN;
   out->busy /= n;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -30,3 +30,4 @@ struct reference_trained {
 };
 
 void reference_train(const struct reference_training *in, struct reference_trained *out);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -55,3 +55,4 @@ struct toy draw_toy(enum family family, uint32_t seed) {
     draw_module(&dice, &toy, i, draw_embedding(&dice, family, i, toy.modules), family == SPARSE_HEAVY ? 4 : 1);
   return toy;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -29,3 +29,4 @@ void toy_workload(const struct toy *toy, struct ss_workload *workload, struct ss
 
 enum family { MIXED, EMBEDDINGS_FIRST, SPARSE_HEAVY, FAMILIES };
 struct toy draw_toy(enum family family, uint32_t seed);
+/* SPDX-License-Identifier: Apache-2.0 */

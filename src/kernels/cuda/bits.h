@@ -231,3 +231,4 @@ static bool bitmap_decode(struct grid *g, const struct bitmap *b, uint32_t *tile
   head.values = values;
   return bits_to_rows(g, &bits, error) && GRID_RUN(g, tail_get, &head, b->count, NULL, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -114,3 +114,4 @@ GRID_KERNEL(unblock_word, struct unblock)
 static bool unblock_run(struct grid *g, const struct unblock *a, struct ss_error *error) {
   return grid_fill(g, a->wrong, 0, sizeof *a->wrong, error) && GRID_RUN(g, unblock_word, a, a->words, NULL, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

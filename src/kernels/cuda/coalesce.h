@@ -55,3 +55,4 @@ static bool coalesce_run(struct grid *g, const struct coalescing *c, struct ss_e
   if (c->count == 0) return grid_fill(g, c->found, 0, sizeof *c->found, error);
   return c->range / 64 <= c->count ? coalesce_by_bits(g, c, error) : coalesce_by_sorting(g, c, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -220,3 +220,4 @@ static bool open_run(const struct ss_kernel_input *in, uint64_t flushed, struct 
   close_run(r);
   return false;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

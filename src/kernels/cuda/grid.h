@@ -120,3 +120,4 @@ GRID_DEVICE static inline uint32_t block_sum_total(const struct block_sum *s) {
   for (uint32_t i = 0; i < BLOCK_GROUPS; i++) sum += s->group[i];
   return sum;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

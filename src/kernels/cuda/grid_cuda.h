@@ -203,3 +203,4 @@ static __device__ inline uint32_t grid_ones(uint32_t word) {
 static __device__ inline uint32_t grid_lowest(uint32_t word) {
   return (uint32_t)__ffs((int)word) - 1;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

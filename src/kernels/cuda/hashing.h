@@ -200,3 +200,4 @@ static bool hierarchy_run(struct grid *g, const struct hierarchy *a, uint64_t sl
          GRID_RUN_SELECT(g, hierarchy_row, a, slots, a->out, a->found, error) &&
          GRID_RUN(g, partition_bound, &bounds, (uint64_t)a->parts + 1, NULL, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -124,3 +124,4 @@ extern const struct ss_kernel_device ss_kernels_cuda;
 const struct ss_kernel_device ss_kernels_cuda = {"cuda",      describe, open_run,  run_kernel,
                                                  time_kernel, fetch,    copy_rate, close_run};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

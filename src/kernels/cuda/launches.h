@@ -340,3 +340,4 @@ static bool fetch(struct ss_kernel_run *r, enum ss_kernel_kind kernel, struct ss
   default: return true;
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

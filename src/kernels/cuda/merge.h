@@ -198,3 +198,4 @@ GRID_KERNEL(dense_add, struct dense)
 static bool dense_run(struct grid *g, const struct dense *a, struct ss_error *error) {
   return GRID_RUN(g, dense_add, a, (a->n + DENSE_AT_ONCE - 1) / DENSE_AT_ONCE, NULL, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -58,3 +58,4 @@ static bool sketch_add(struct grid *g, const struct sketch *a, struct ss_error *
 static bool sketch_decode(struct grid *g, const struct sketch *a, struct ss_error *error) {
   return GRID_RUN(g, sketch_look, a, a->count, NULL, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -202,3 +202,4 @@ static bool topk_run(struct grid *g, const struct topk *a, struct ss_error *erro
   if (!now.all && !find_kth(g, &now.digit, CANDIDATE_BITS, error)) return false;
   return GRID_RUN_SELECT(g, topk_kept, &now, found, a->out, a->found, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

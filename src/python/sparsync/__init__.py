@@ -231,3 +231,4 @@ def calibrate(*logs, **fields):
 
 
 from ._command import Picture, collective, import_columns, list, plot, report, synth, trace_fit  # noqa: E402: `list` is a list until here
+# SPDX-License-Identifier: Apache-2.0

@@ -200,3 +200,4 @@ def list(things):
     """What there is: schemes, costs, clusters, devices, workloads, systems, figures, claims or scenarios; a row a thing."""
     answer = json.loads(_call("list", things, "--format", "json"))
     return Rows(answer[things], answer)
+# SPDX-License-Identifier: Apache-2.0

@@ -147,3 +147,4 @@ def text(value, what="text"):
     if b"\0" in data:
         raise Error(f"{what}: {value!r} has a zero byte")
     return data
+# SPDX-License-Identifier: Apache-2.0

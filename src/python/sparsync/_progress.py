@@ -71,3 +71,4 @@ class Progress:
             sys.stderr.write("\r\033[K")
         if self.handle:
             self.handle.update(_Html(""))
+# SPDX-License-Identifier: Apache-2.0

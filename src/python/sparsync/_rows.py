@@ -85,3 +85,4 @@ def _shown(name, value):
     if "bytes" in name and not name.endswith("per_s"):
         return _scaled(float(value), ("B", "kB", "MB", "GB", "TB"))
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+# SPDX-License-Identifier: Apache-2.0

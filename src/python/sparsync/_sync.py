@@ -75,3 +75,4 @@ class Sync:
         if getattr(self, "_handle", None):
             lib.ss_sync_close(self._handle)
             self._handle = None
+# SPDX-License-Identifier: Apache-2.0

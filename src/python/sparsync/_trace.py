@@ -124,3 +124,4 @@ class Trace:
 
     def __repr__(self):
         return f"<sparsync.Trace of {self.tensors} tensors, {self.iterations} iterations of {self.ranks} ranks>"
+# SPDX-License-Identifier: Apache-2.0

@@ -194,3 +194,4 @@ bool ss_allreduce_rabenseifner(struct ss_play *play, const struct ss_dense_sum *
  * and in the end whole[0] is the sum. */
 bool ss_reduce_binomial(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *whole,
                         struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

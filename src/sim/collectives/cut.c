@@ -137,3 +137,4 @@ bool ss_cut_exchange(struct ss_cut *cut, struct ss_error *error) {
   return ss_owners_push(owners, error) && ss_owners_sum(owners, error) &&
          (cut->bruck ? ss_owners_pull_bruck(owners, error) : ss_owners_pull(owners, error));
 }
+/* SPDX-License-Identifier: Apache-2.0 */

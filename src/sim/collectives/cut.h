@@ -57,3 +57,4 @@ bool ss_cut_exchange(struct ss_cut *cut, struct ss_error *error) SS_MUST_CHECK;
  * which bits[(high - low + 63) / 64] has the others already. All processes call it (ss_play_pool). */
 bool ss_cut_add_rows(struct ss_play *play, const struct ss_operands *own, uint32_t first, uint64_t *bits,
                      struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -426,3 +426,4 @@ bool ss_allreduce_rabenseifner(struct ss_play *play, const struct ss_dense_sum *
     if (!play->payloads || !ss_play_resident(play, p)) whole[p] = ss_dense_units(sum, 0, sum->units);
   return fold_out(play, sum, whole, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -183,3 +183,4 @@ bool ss_scatter(struct ss_play *play, uint32_t owner, struct ss_exchange *x, str
   }
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

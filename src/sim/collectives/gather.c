@@ -301,3 +301,4 @@ bool ss_gather_announced(struct ss_play *play, struct ss_gather *g, const struct
   for (uint32_t p = 0; p < g->size; p++) ss_gather_set(g, p, &block[p]);
   return ss_gather_ragged(play, g, true, how, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

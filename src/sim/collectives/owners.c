@@ -219,3 +219,4 @@ bool ss_owners_whole(struct ss_owners *o, uint32_t rank, uint64_t low, uint64_t 
   return ss_receipts_sum(o->play, &(struct ss_received){&o->pulled, o->aggregate, low, high, &o->shared}, rank, out,
                          error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -65,3 +65,4 @@ bool ss_owners_got(struct ss_owners *owners, uint32_t rank, uint32_t part, const
 /* The sum of all parts that the rank holds, over rows [low, high). */
 bool ss_owners_whole(struct ss_owners *owners, uint32_t rank, uint64_t low, uint64_t high, struct ss_chunk *out,
                      struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -563,3 +563,4 @@ double ss_pattern_messages(const struct ss_pattern_call *call, uint32_t gpus_per
                        .per_node = gpus_per_node};
   return ss_pattern_play(call, gpus_per_node, &c.player, NULL) ? c.messages : 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

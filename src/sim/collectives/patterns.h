@@ -78,3 +78,4 @@ bool ss_pattern_play(const struct ss_pattern_call *call, uint32_t gpus_per_node,
 /* seconds[count]: how long the call takes on each of the clusters, which have the same nodes. */
 bool ss_pattern_times(const struct ss_cluster *const *clusters, uint32_t count, const struct ss_pattern_call *call,
                       double *seconds, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

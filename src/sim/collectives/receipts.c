@@ -80,3 +80,4 @@ bool ss_receipts_sum(struct ss_play *play, const struct ss_received *x, uint32_t
   *out = *x->shared;
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

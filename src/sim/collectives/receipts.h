@@ -53,3 +53,4 @@ struct ss_received {
 /* The sum of all blocks that `receiver` holds; blocks that never came are mismatches. */
 bool ss_receipts_sum(struct ss_play *play, const struct ss_received *received, uint32_t receiver,
                      struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -165,3 +165,4 @@ bool ss_running_ring(struct ss_running *x, const struct ss_chunk *own, struct ss
   }
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

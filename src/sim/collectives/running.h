@@ -32,3 +32,4 @@ void ss_running_close(struct ss_running *running);
 bool ss_running_doubling(struct ss_running *running, struct ss_error *error) SS_MUST_CHECK;
 /* Step s = 1..P-1: r sends the sum of the s tensors r, r-1, ... that it holds to r + 1, which adds its own to it. */
 bool ss_running_ring(struct ss_running *running, const struct ss_chunk *own, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -201,3 +201,4 @@ bool ss_owners_push_halving(struct ss_owners *o, bool incremental, struct ss_err
   return begin(o, incremental, &x, error) && play_phase(&x, SS_FOLD_IN, error) && play_phase(&x, SS_HALVE, error) &&
          play_phase(&x, SS_FOLD_OUT, error) && settle_all(&x, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

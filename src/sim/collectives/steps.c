@@ -149,3 +149,4 @@ bool ss_tree_sends(const struct ss_tree_pipeline *pipeline, const struct ss_tree
   *chunk = pipeline->step - begins;
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -96,3 +96,4 @@ struct ss_tree_pipeline {
 };
 bool ss_tree_sends(const struct ss_tree_pipeline *pipeline, const struct ss_tree_place *place, bool down,
                    uint32_t *chunk);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -119,3 +119,4 @@ bool ss_reduce_binomial(struct ss_play *play, const struct ss_dense_sum *sum, st
   }
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -182,3 +182,4 @@ bool ss_choice_time(const struct ss_cluster *cluster, struct ss_choice choice, e
   *seconds += ss_library_start(cluster, choice.protocol);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

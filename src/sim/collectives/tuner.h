@@ -33,3 +33,4 @@ struct ss_cluster ss_choice_cluster(const struct ss_cluster *cluster, struct ss_
 /* How long that takes altogether (s). */
 bool ss_choice_time(const struct ss_cluster *cluster, struct ss_choice choice, enum ss_collective collective,
                     uint32_t ranks, uint64_t bytes, double *seconds, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -117,3 +117,4 @@ bool ss_trace_read_metadata(struct ss_trace *trace, struct ss_node metadata, str
   return read_fields(trace, metadata, error) && read_tensors(trace, metadata, error) &&
          read_dense(trace, metadata, error) && read_tokens(trace, metadata, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -149,3 +149,4 @@ bool ss_trace_open(const char *path, struct ss_trace **out, struct ss_error *err
   (*out)->mapping = mapping;
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

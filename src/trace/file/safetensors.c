@@ -151,3 +151,4 @@ struct ss_safetensors_entry *ss_safetensors_find(const struct ss_safetensors *fi
   const struct ss_safetensors_entry wanted = {.name = name};
   return bsearch(&wanted, file->entry, file->entries, sizeof wanted, compare_names);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

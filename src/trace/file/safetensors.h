@@ -38,3 +38,4 @@ bool ss_safetensors_parse(const char *name, const unsigned char *bytes, size_t s
 void ss_safetensors_free(struct ss_safetensors *file);
 /* NULL when there is none. */
 struct ss_safetensors_entry *ss_safetensors_find(const struct ss_safetensors *file, const char *name);
+/* SPDX-License-Identifier: Apache-2.0 */

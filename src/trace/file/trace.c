@@ -260,3 +260,4 @@ bool ss_trace_values_most(const struct ss_trace *trace, size_t tensor, double *o
     }
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

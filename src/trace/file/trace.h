@@ -176,3 +176,4 @@ bool ss_trace_write(const char *path, const struct ss_trace_content *content, st
 /* The same for a trace; opened from a file with 64-bit ids, it is written with 32-bit ones. */
 SS_PUBLIC bool ss_trace_save(const char *path, const struct ss_trace *trace, struct ss_error *error) SS_MUST_CHECK;
 // NOLINTEND(readability-redundant-declaration)
+/* SPDX-License-Identifier: Apache-2.0 */

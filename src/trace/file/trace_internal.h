@@ -63,3 +63,4 @@ bool ss_trace_read_metadata(struct ss_trace *trace, struct ss_node metadata, str
  * offsets and every row id. */
 bool ss_trace_check_counts(const struct ss_trace *trace, struct ss_error *error) SS_MUST_CHECK;
 bool ss_trace_check_tensor(const struct ss_trace *trace, size_t tensor, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -145,3 +145,4 @@ bool ss_trace_check_tensor(const struct ss_trace *trace, size_t tensor, struct s
   const uint64_t limit = t->rows_signed && t->tensor.rows > INT32_MAX ? (uint64_t)INT32_MAX + 1 : t->tensor.rows;
   return largest(t) < limit || fail_id(trace, t, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

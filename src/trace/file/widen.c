@@ -43,3 +43,4 @@ bool ss_trace_widen(const struct ss_trace *trace, uint32_t from, uint32_t ranks,
   *out = view;
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

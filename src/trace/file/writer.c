@@ -245,3 +245,4 @@ bool ss_trace_save(const char *path, const struct ss_trace *trace, struct ss_err
   for (size_t i = 0; i < trace->tensors; i++) file.rows += (double)trace->tensor[i].total;
   return ss_output_write(path, write_file, &file, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -125,3 +125,4 @@ bool ss_trace_write(const char *path, const struct ss_trace_content *content, st
   SS_AUTO_TRACE struct ss_trace *view = NULL;
   return from_content(path ? path : "-", content, false, &view, error) && ss_trace_save(path, view, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -138,3 +138,4 @@ void ss_drawn_put(struct ss_drawn_law *law, uint64_t iteration, uint32_t rank, c
   memcpy(row + b->count, rows + b->count, (count - b->count) * sizeof *row);
   *b = (struct beginning){row, count};
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -29,3 +29,4 @@ uint64_t ss_drawn_take(struct ss_drawn_law *law, uint64_t iteration, uint32_t ra
 void ss_drawn_put(struct ss_drawn_law *law, uint64_t iteration, uint32_t rank, const uint32_t *rows, uint64_t count);
 /* `spared`: lookups that were taken from it. */
 void ss_drawn_close(struct ss_drawn_law *law, uint64_t spared);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -49,3 +49,4 @@ void ss_gradient_make(const struct ss_gradient *gradient, uint64_t iteration, ui
     }
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

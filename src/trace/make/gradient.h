@@ -23,3 +23,4 @@ void ss_gradient_make(const struct ss_gradient *gradient, uint64_t iteration, ui
 
 /* A value times 2^exponent in units, half to even, at most 2^10 in magnitude. */
 int64_t ss_value_units(double value, int exponent);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -124,3 +124,4 @@ bool ss_import(struct ss_node object, const char *output, const struct ss_watche
          ss_node_texts(ss_node_get(object, "files"), &lists, &a.file, error) &&
          ss_node_texts(ss_node_get(object, "missing"), &lists, &a.missing, error) && import(&a, object, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -66,3 +66,4 @@ extern const char *const ss_data_names[]; /* "auto", "words", ...; ended by NULL
  * watcher (NULL: nobody) is told how far reading and writing are, the former of files alone. */
 bool ss_import(struct ss_node object, const char *output, const struct ss_watcher *watcher,
                struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -188,3 +188,4 @@ bool ss_import_bags(const struct ss_any_import *import, struct ss_error *error) 
     return ss_fail_memory(error, "importing bags");
   return open_pairs(&b, error) && write_trace(&b, &arena, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -245,3 +245,4 @@ bool ss_import_table(const struct ss_any_import *import, struct ss_error *error)
          ss_spool_open(&t.spool, import->output, (uint32_t)t.tables, error) && read_file(&t, error) &&
          rank(&t, error) && write_trace(&t, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

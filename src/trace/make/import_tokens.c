@@ -206,3 +206,4 @@ bool ss_import_tokens(const struct ss_any_import *import, struct ss_error *error
   return looks_like_npy(descriptor) ? import_array(&t, import->file.text[0], error)
                                     : import_text(&t, descriptor, samples, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -188,3 +188,4 @@ bool ss_trace_import(const char *name, const char *text, size_t size, const stru
   if (!rank_words(&job)) return ss_fail_memory(error, "ranking the words of a text");
   return build(name, &job, out, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

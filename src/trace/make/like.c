@@ -506,3 +506,4 @@ bool ss_like_apply(struct ss_node synth, struct ss_synth *out, struct ss_error *
   if (why.status == SS_MACHINE) return ss_fail_memory(error, "fitting a law");
   return ss_node_fail(node, error, "%s", why.text);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

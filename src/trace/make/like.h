@@ -45,3 +45,4 @@ bool ss_like_fit(struct ss_like *like, bool hold_lookups, struct ss_synth *synth
 /* Of a document's "synth" that has a member "like": reads and fits it. What it solves for must not stand beside it.
  * Without that member nothing is done. */
 bool ss_like_apply(struct ss_node synth, struct ss_synth *out, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

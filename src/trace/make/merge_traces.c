@@ -238,3 +238,4 @@ bool ss_trace_merge(const struct ss_trace *const *parts, size_t count, const str
   job.kept = kept;
   return keep(parts[0], options, kept, &job.tensors, error) && merge(&job, options->source, out, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -13,3 +13,4 @@ struct ss_merge_options {
  * differs; of a captured training (ss_trace_training) all ranks must be there. The parts stay the caller's. */
 bool ss_trace_merge(const struct ss_trace *const *parts, size_t count, const struct ss_merge_options *options,
                     struct ss_trace **out, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

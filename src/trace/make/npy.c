@@ -135,3 +135,4 @@ void ss_npy_ids(const struct ss_npy *npy, uint64_t first, uint64_t count, uint32
   for (uint64_t i = 0; i < count; i++) out[i] = (uint32_t)ss_npy_get(npy, first + i);
   ss_release_mapped(&npy->mapping, npy->data + first * npy->bytes, count * npy->bytes);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -26,3 +26,4 @@ void ss_npy_close(struct ss_npy *npy);
 int64_t ss_npy_get(const struct ss_npy *npy, uint64_t i);
 /* Numbers [first, first + count) as they are wanted of a trace: from 0 on and below 2^32 - 1, checked before. */
 void ss_npy_ids(const struct ss_npy *npy, uint64_t first, uint64_t count, uint32_t *out);
+/* SPDX-License-Identifier: Apache-2.0 */

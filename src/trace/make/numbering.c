@@ -79,3 +79,4 @@ bool ss_numbering_rank(struct ss_numbering *n, uint64_t most) {
   n->slots = 0;
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

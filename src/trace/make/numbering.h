@@ -32,3 +32,4 @@ bool ss_numbering_rank(struct ss_numbering *numbering, uint64_t most) __attribut
 static inline uint32_t ss_numbering_row(const struct ss_numbering *numbering, uint32_t number) {
   return numbering->row ? numbering->row[number] : number;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -197,3 +197,4 @@ uint64_t ss_reuse_draw(const struct ss_reuse_law *law, uint64_t key) {
   }
   return law->class[low].first + ss_below(ss_mix(key, 1), law->class[low].rows);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

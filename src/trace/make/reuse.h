@@ -43,3 +43,4 @@ bool ss_reuse_fit(const struct ss_reuse *reuse, uint64_t lookups, uint64_t rows,
                   struct ss_error *error) SS_MUST_CHECK;
 /* A row, 0 the most popular, from the stream of random numbers that `key` names. */
 uint64_t ss_reuse_draw(const struct ss_reuse_law *law, uint64_t key);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -154,3 +154,4 @@ bool ss_samples_write(const struct ss_any_import *import, const struct ss_trace_
   ss_watcher_end(import->watcher);
   return good;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -67,3 +67,4 @@ bool ss_samples_tensors(const struct ss_any_import *import, const char *name, st
  */
 bool ss_samples_write(const struct ss_any_import *import, const struct ss_trace_content *content,
                       struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

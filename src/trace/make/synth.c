@@ -216,3 +216,4 @@ bool ss_trace_synth(const struct ss_synth *synth, struct ss_trace **out, struct 
   if (synth->hot_zipf > 0) draws.hot = ss_zipf_new(synth->hot_zipf, synth->hot_rows);
   return make(synth, &draws, &data, out, error);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

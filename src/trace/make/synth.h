@@ -70,3 +70,4 @@ bool ss_synth_same_law(const struct ss_synth *a, const struct ss_synth *b);
 
 /* A field out of range is an SS_BAD_INPUT error that names it. The trace's source says how it was made. */
 bool ss_trace_synth(const struct ss_synth *synth, struct ss_trace **out, struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -45,3 +45,4 @@ bool ss_uniform_divides(const struct ss_uniform *u, uint64_t parts, uint32_t ran
         (double)u->nnz / (double)u->rows, 1.0 / ranks);
   return true;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -24,3 +24,4 @@ uint64_t ss_uniform_rows(uint64_t rows, double density, uint64_t parts);
 /* Checks that `parts` divides rows and nnz, and that `ranks` ranks without overlap find enough rows. */
 bool ss_uniform_divides(const struct ss_uniform *uniform, uint64_t parts, uint32_t ranks,
                         struct ss_error *error) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -45,3 +45,4 @@ uint64_t ss_zipf_draw(const struct ss_zipf *zipf, uint64_t key) {
     if (k - x <= zipf->shortcut || u >= integral(zipf->s, k + 0.5) - density(zipf->s, k)) return (uint64_t)k - 1;
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -15,3 +15,4 @@ struct ss_zipf {
 struct ss_zipf ss_zipf_new(double s, uint64_t n);
 /* A variate in 0..n-1 (0 the most popular), from the stream of random numbers that `key` names. */
 uint64_t ss_zipf_draw(const struct ss_zipf *zipf, uint64_t key);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -222,3 +222,4 @@ void ss_fit_free(struct ss_fit *fit) {
   ss_arena_free(&fit->arena);
   free(fit);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

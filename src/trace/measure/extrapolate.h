@@ -63,3 +63,4 @@ bool ss_trace_fit(const struct ss_trace *trace, const struct ss_fit_options *opt
                   struct ss_error *error) SS_MUST_CHECK;
 /* NULL is allowed. */
 void ss_fit_free(struct ss_fit *fit);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -171,3 +171,4 @@ void ss_incidence_free(struct ss_incidence *windows, size_t count) {
     windows[i].once = windows[i].ever = NULL;
   }
 }
+/* SPDX-License-Identifier: Apache-2.0 */

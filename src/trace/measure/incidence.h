@@ -19,3 +19,4 @@ struct ss_incidence {
 bool ss_incidence_count(const struct ss_trace *trace, size_t tensor, uint64_t first, uint64_t end,
                         struct ss_incidence *windows, size_t count) SS_MUST_CHECK;
 void ss_incidence_free(struct ss_incidence *windows, size_t count);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -207,3 +207,4 @@ double ss_popularity_more(const struct ss_popularity *p, double from, double to)
     sum -= exp(p->log_mass + p->a * log_q(i) + (p->b + from) * log_not_q(i)) * expm1((to - from) * log_not_q(i));
   return sum * logit_step();
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -21,3 +21,4 @@ bool ss_popularity_fit(const struct ss_incidence *window, uint64_t iterations, c
 /* Rows in an iteration that ranks from..to-1 are expected to add to those of ranks 0..from-1. The table's end is not
  * known here: the caller's to mind. */
 double ss_popularity_more(const struct ss_popularity *popularity, double from, double to);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -260,3 +260,4 @@ bool ss_set_counts_make(const struct ss_rank_sets *now, const struct ss_rank_set
   }
   return good;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

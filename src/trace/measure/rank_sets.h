@@ -44,3 +44,4 @@ struct ss_set_counts {
 /* Overwrites the counts. `before` may be NULL: then `again` is all 0. False when memory is short. */
 bool ss_set_counts_make(const struct ss_rank_sets *now, const struct ss_rank_sets *before, uint64_t rows,
                         const struct ss_set_counts *tally) SS_MUST_CHECK;
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -254,3 +254,4 @@ void ss_stats_free(struct ss_stats *stats) {
   ss_arena_free(&stats->arena);
   free(stats);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

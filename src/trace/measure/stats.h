@@ -42,3 +42,4 @@ bool ss_trace_stats(const struct ss_trace *trace, struct ss_stats_window window,
                     struct ss_error *error) SS_MUST_CHECK;
 /* NULL is allowed. */
 void ss_stats_free(struct ss_stats *stats);
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -91,3 +91,4 @@ const struct ss_scheme ss_scheme_two_level = {
     .check = check,
     .run = run_two_level,
 };
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -14,3 +14,4 @@ def __getattr__(name):
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)
+# SPDX-License-Identifier: Apache-2.0

@@ -155,3 +155,4 @@ def measure_collectives(group=None, sizes=SIZES, path=None, seconds=12.0):
             table.writeheader()
             table.writerows(rows)
     return Collectives(rows, left_out)
+# SPDX-License-Identifier: Apache-2.0

@@ -148,3 +148,4 @@ def _hook(applied, bucket):
     future = torch.futures.Future(devices=[mine.device] if mine.is_cuda else [])
     future.set_result(result)
     return future
+# SPDX-License-Identifier: Apache-2.0

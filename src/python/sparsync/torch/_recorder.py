@@ -846,3 +846,4 @@ class Recorder:
             print(f"sparsync: {self.capture.steps} iterations of {self.world} ranks are in {out}", flush=True)
         else:
             print(f"sparsync: {self.capture.steps} iterations are recorded; join them: sparsync {' '.join(command)}", flush=True)
+# SPDX-License-Identifier: Apache-2.0
