@@ -136,7 +136,7 @@ static void print_words(const struct ss_result *results, size_t n, FILE *stream)
   if (best->dropped > 0)
     fprintf(stream, " %.1f%% of the lookups found no room and are not in it.", 100 * best->dropped);
   if (best->bound_by[0] && best->time > 0)
-    fprintf(stream, " Its bottleneck is the %s, for %.0f%% of the time as given.", best->bound_by,
+    fprintf(stream, " Its bottleneck is the %s, for %.0f%% of the time (numbers as given).", best->bound_by,
             100 * best->bound / best->time);
   print_unfit(results, n, stream);
   print_captured(best, stream);
