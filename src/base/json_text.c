@@ -117,7 +117,7 @@ void ss_json_differences(cJSON *list, const char *path, const cJSON *was, const 
   char inner[400];
   const char *dot = *path ? "." : "";
   if (was && now && cJSON_Compare(was, now, true)) return;
-  if (!cJSON_IsObject(was) || !cJSON_IsObject(now)) {
+  if (!was || !now || !cJSON_IsObject(was) || !cJSON_IsObject(now)) {
     cJSON_AddItemToArray(list,
                          ss_json_object(SS_T("input", path), SS_J("was", copy_of(was)), SS_J("now", copy_of(now))));
     return;

@@ -143,7 +143,7 @@ static bool mentions(const cJSON *at, const char *name) {
   const size_t length = strlen(name);
   for (const cJSON *child = at ? at->child : NULL; child; child = child->next)
     if (mentions(child, name)) return true;
-  for (const char *text = cJSON_IsString(at) ? at->valuestring : ""; *text;) {
+  for (const char *text = at && cJSON_IsString(at) ? at->valuestring : ""; *text;) {
     const size_t word = strspn(text, letters);
     if (word == length && strncmp(text, name, length) == 0) return true;
     text += word ? word : 1;

@@ -251,7 +251,7 @@ static bool foretold(const struct ss_claim *claim) {
   const double printed[] = {claim->printed.low, claim->printed.high}, ours[] = {claim->ours.low, claim->ours.high};
   double off = 0, ours_off = 0;
   bool holds = claim->predicted.ends > 0;
-  for (size_t i = 0; i < claim->predicted.ends; i++) {
+  for (size_t i = 0; i < claim->predicted.ends && i < sizeof printed / sizeof *printed; i++) {
     const struct ss_claim_foretold *end = &claim->predicted.end[i];
     holds = holds && end->low <= printed[i] && printed[i] <= end->high;
     off = fmax(off, fabs(end->value / printed[i] - 1));

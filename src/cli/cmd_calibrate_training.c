@@ -57,7 +57,7 @@ const struct ss_command ss_command_calibrate_training = {
         "usage: sparsync calibrate training TIMES.csv --fit UNKNOWN,... [OPTION...]\n"
         "       sparsync calibrate training TIMES.csv --fit UNKNOWN,... --validate\n\n"
         "Fits what nobody measured (software, computing, goodput of links) to iteration times that somebody did, and "
-        "to ratios of them, and writes what `train --software` takes, with ranges and accuracy. The table has "
+        "to ratios of them, and writes what train takes as \"--software\", with ranges and accuracy. The table has "
         "columns workload, system, cluster (names or files; a capture is a workload), ranks, quantity (iteration, "
         "speed, compute, stall, communication, hidden) and value with its unit; of a ratio what it is `of`. There "
         "may be no more unknowns than a third of the numbers (docs/calibration.md, \"Trainings\").\n",

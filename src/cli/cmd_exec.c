@@ -288,7 +288,7 @@ const struct ss_command ss_command_exec = {
              "its first RANKS ranks.\n\n"
              "The measured time is that of processes on this machine, or wherever mpirun puts them: it says nothing "
              "of the cluster. Servers live in the ranks' processes. Exit status 1 when a result is not exact or "
-             "bytes differ. To root, as in a container, Open MPI's mpirun says no without --allow-run-as-root.\n",
+             "bytes differ. To root, as in a container, Open MPI's mpirun says no without \"--allow-run-as-root\".\n",
     .examples =
         "  mpirun -n 4 sparsync exec --trace traces/bible-kjv-16.safetensors --scheme "
         "allreduce,allgather,ps,alltoall\n"

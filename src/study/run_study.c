@@ -232,7 +232,7 @@ static bool open_run(struct run *run, struct ss_error *error) {
                              error) ||
       !ss_communicator_agree(comm, fits(run, error), error))
     return false;
-  if (first) tell_one_node(run), tell_work(run, run->notice);
+  if (first) tell_work(run, run->notice);
   for (size_t g = 0; g < run->groups.count; g++) run->work += work_of(run->all.points[run->groups.group[g].point[0]]);
   if (first) ss_watcher_begin(run->all.options->watcher, "points", run->all.count - known);
   return ss_communicator_follow(comm, !first || hand_out(run, error), error);
@@ -350,6 +350,7 @@ static bool compute_all(struct run *run, struct ss_error *error) {
                                .what = "groups of points"};
   const bool ok = ss_work_share(options->comm, &work, options->patience, error);
   if (ss_processes_first(options->comm)) ss_watcher_end(options->watcher);
+  if (ok && ss_processes_first(options->comm)) tell_one_node(run);
   return ok;
 }
 
