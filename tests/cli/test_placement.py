@@ -316,11 +316,11 @@ def plan_places_largest_first_and_run_takes_what_it_writes(folder):
 
 
 def in_terminal(columns, *arguments):
-    """What the command prints to a terminal so wide."""
+    """What the command prints to a terminal so wide, without colours."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=follower, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
-                               cwd=ROOT, env=ENVIRONMENT)
+                               cwd=ROOT, env={**ENVIRONMENT, "NO_COLOR": "1"})
     os.close(follower)
     shown = b""
     while True:
