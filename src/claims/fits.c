@@ -160,7 +160,7 @@ static bool find_end(const struct fit *f, const char *id, bool high, double numb
 static bool predict_without(struct fit *f, const char *id, struct ss_node others, struct ss_claim_prediction *out,
                             struct ss_error *error) {
   const struct ss_training_times *times = ss_training_fit_times(f->fit);
-  struct ss_inference inference;
+  struct ss_inference inference = {.fitted = 0};
   for (size_t i = 0; i < times->count; i++) f->left_out[i] = states_any(&times->time[i], id, others);
   const bool ok = ss_training_fit_predict(f->fit, f->left_out, f->prediction, &inference, error);
   out->numbers = inference.fitted;

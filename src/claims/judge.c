@@ -245,15 +245,16 @@ static bool asks_no_model(const struct judging *j) {
   return true;
 }
 
-/* Is every printed number as foretold, by the stated range and by a share of itself, and is that nearer than ours? */
+/* Is every printed number as foretold, by a stated range that says something and by a share of itself, and is that
+ * nearer than ours? */
 static bool foretold(const struct ss_claim *claim) {
-  static const double near = 0.15;
+  static const double near = 0.15, widest = 1.5 * 1.5;
   const double printed[] = {claim->printed.low, claim->printed.high}, ours[] = {claim->ours.low, claim->ours.high};
   double off = 0, ours_off = 0;
   bool holds = claim->predicted.ends > 0;
   for (size_t i = 0; i < claim->predicted.ends && i < sizeof printed / sizeof *printed; i++) {
     const struct ss_claim_foretold *end = &claim->predicted.end[i];
-    holds = holds && end->low <= printed[i] && printed[i] <= end->high;
+    holds = holds && end->low <= printed[i] && printed[i] <= end->high && end->high <= widest * end->low;
     off = fmax(off, fabs(end->value / printed[i] - 1));
     ours_off = fmax(ours_off, fabs(ours[i] / printed[i] - 1));
   }
@@ -267,7 +268,7 @@ static enum ss_claim_verdict decide(const struct judging *j, const struct ss_cla
     if (asks_no_model(j)) return SS_CLAIM_ARITHMETIC;
     return trials->turns || trials->leaves ? SS_CLAIM_FRAGILE : SS_CLAIM_REPRODUCED;
   }
-  if (foretold(claim)) return SS_CLAIM_PREDICTED;
+  if (ordered && !trials->turns && foretold(claim)) return SS_CLAIM_PREDICTED;
   if (trials->turns) return SS_CLAIM_DEPENDS;
   return ordered && has_order ? SS_CLAIM_DIRECTION : SS_CLAIM_NOT_REPRODUCED;
 }

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <strings.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,38 +18,31 @@ static bool is_columnar(const char *name) {
   static const char *const ends[] = {".parquet", ".arrow", ".feather", NULL};
   const char *dot = strrchr(name, '.');
   for (size_t i = 0; dot && ends[i]; i++)
-    if (strcmp(dot, ends[i]) == 0) return true;
+    if (strcasecmp(dot, ends[i]) == 0) return true;
   return false;
 }
 
-/* Python, whose output becomes our standard input; its complaints go to `complaints`. */
-static bool start_reader(const char *file, const char *columns, int complaints, pid_t *child,
+/* Python, which writes to `out` and complains to `complaints`. */
+static bool start_reader(const char *file, const char *columns, int out, int complaints, pid_t *child,
                          struct ss_error *error) {
   const char *named = getenv("SPARSYNC_PYTHON"), *python = named && *named ? named : "python3";
   char *const arguments[] = {(char *)python, "-c", SS_COLUMNS_SCRIPT, (char *)file, (char *)columns, NULL};
   posix_spawn_file_actions_t actions;
-  int ends[2], number;
-  if (pipe2(ends, O_CLOEXEC) != 0) return ss_fail(error, SS_MACHINE, "cannot make a pipe: %s", strerror(errno));
-  number = posix_spawn_file_actions_init(&actions);
-  if (number == 0) number = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  int number = posix_spawn_file_actions_init(&actions);
+  if (number == 0) number = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
   if (number == 0) number = posix_spawn_file_actions_adddup2(&actions, complaints, STDERR_FILENO);
   if (number == 0) number = posix_spawnp(child, python, &actions, NULL, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
-  const bool ours = number == 0 && dup2(ends[0], STDIN_FILENO) == STDIN_FILENO;
-  close(ends[0]);
-  close(ends[1]);
-  if (ours) return true;
-  return ss_fail(
-      error, SS_MACHINE,
-      "%s: cannot start %s, which reads Parquet and Arrow with pyarrow (%s): name a Python in SPARSYNC_PYTHON", file,
-      python, strerror(number ? number : errno));
+  return number == 0 || ss_fail(error, SS_MACHINE,
+                                "%s: cannot start %s, which reads Parquet and Arrow with pyarrow (%s): name a Python "
+                                "in SPARSYNC_PYTHON",
+                                file, python, strerror(number));
 }
 
 /* What it said, in one line, if it failed. */
 static bool end_reader(const char *file, pid_t child, int complaints, struct ss_error *error) {
   char text[600] = "";
   int status = 0;
-  close(STDIN_FILENO); /* it may still be writing what nobody wants */
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
   const ssize_t size = pread(complaints, text, sizeof text - 1, 0);
@@ -57,26 +51,30 @@ static bool end_reader(const char *file, pid_t child, int complaints, struct ss_
   return ss_fail(error, SS_BAD_INPUT, "%s: %s", file, *text ? text : "Python could not read it, and did not say why");
 }
 
+/* The file's columns as CSV, which becomes our standard input: whole, so that none is imported in part. */
+static bool read_columns(const char *file, const char *columns, const char *beside, struct ss_error *error) {
+  const int out = ss_scratch_open(beside, error), complaints = out < 0 ? -1 : ss_scratch_open(NULL, error);
+  pid_t child;
+  bool good = complaints >= 0 && start_reader(file, columns, out, complaints, &child, error) &&
+              end_reader(file, child, complaints, error);
+  if (good && (lseek(out, 0, SEEK_SET) != 0 || dup2(out, STDIN_FILENO) != STDIN_FILENO))
+    good = ss_fail(error, SS_MACHINE, "%s: %s", file, strerror(errno));
+  if (out >= 0) close(out);
+  if (complaints >= 0) close(complaints);
+  return good;
+}
+
 static bool import_columns(struct ss_call *call, const char *file, struct ss_error *error) {
   SS_AUTO_FREE char *name = strdup(file);
   SS_AUTO_JSON cJSON *columns = cJSON_DetachItemFromObjectCaseSensitive(call->edits, "columns");
-  pid_t child;
   if (!name) return ss_fail_memory(error, "reading columns");
+  if (ss_json_get(call->edits, "header"))
+    return ss_fail(error, SS_BAD_INPUT, "%s: names its columns itself: --no-header is for texts", name);
   cJSON *files = cJSON_CreateStringArray((const char *const[]){"-"}, 1);
-  if (!ss_call_edit(call, "files", files, error) || !ss_call_edit(call, "from", cJSON_CreateString("csv"), error) ||
-      (!ss_json_get(call->edits, "source") && !ss_call_edit(call, "source", cJSON_CreateString(name), error)))
-    return false;
-  const int complaints = ss_scratch_open(NULL, error);
-  if (complaints < 0) return false;
-  bool good = start_reader(name, columns ? columns->valuestring : "", complaints, &child, error);
-  if (good) {
-    struct ss_error own = {0};
-    good = ss_ask_import(&call->request, call->output, NULL, &own);
-    good = end_reader(name, child, complaints, good ? error : &own) && good;
-    if (!good && own.text[0]) *error = own;
-  }
-  close(complaints);
-  return good;
+  return ss_call_edit(call, "files", files, error) && ss_call_edit(call, "from", cJSON_CreateString("csv"), error) &&
+         (ss_json_get(call->edits, "source") || ss_call_edit(call, "source", cJSON_CreateString(name), error)) &&
+         read_columns(name, columns ? columns->valuestring : "", call->output, error) &&
+         ss_ask_import(&call->request, call->output, NULL, error);
 }
 
 static const struct ss_option_spec options[] = {

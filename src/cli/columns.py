@@ -3,6 +3,7 @@
 import os
 import sys
 
+sys.path = [folder for folder in sys.path if folder]  # nothing is imported from where one happens to be
 try:
     import pyarrow
     import pyarrow.csv
@@ -21,7 +22,7 @@ def chosen(words, names):
         low, _, high = word.partition("-")
         if word in names:
             yield word
-        elif number(low) and (number(high or low) or 0) <= len(names) and number(low) <= number(high or low):
+        elif number(low) and number(high or low) and number(low) <= number(high or low) <= len(names):
             yield from names[number(low) - 1:number(high or low)]
         else:
             raise ValueError(f"--columns: {word!r} is neither a name nor a number from 1 to {len(names)} (it has {', '.join(names)})")
@@ -38,7 +39,7 @@ def plain(type):
 
 
 def main(path, columns=""):
-    if path.endswith(".parquet"):
+    if path.lower().endswith(".parquet"):
         file = pyarrow.parquet.ParquetFile(path)
         schema, read = file.schema_arrow, lambda names: file.iter_batches(columns=names)
     else:

@@ -252,6 +252,19 @@ static bool judge(struct ss_training_fit *f, const struct ss_calibrate_training_
   return ok;
 }
 
+/* What stands on a bound of the search is not what the times would have. */
+static void tell_bounds(const struct ss_training_fit *f, const struct ss_notice *notice) {
+  char text[200];
+  for (size_t k = 0; k < ss_training_fit_unknowns(f); k++) {
+    const struct ss_inferred_number *n = ss_training_fit_unknown(f, k);
+    const char *of = n->workload ? n->workload : n->system ? n->system : n->cluster;
+    if (!ss_training_fit_bound(f, k)) continue;
+    (void)snprintf(text, sizeof text, "%s%s%s ends on a bound of its search: these times want more than it can give",
+                   ss_unknown_names[n->what], of ? " of " : "", of ? of : "");
+    ss_notice_tell(notice, text);
+  }
+}
+
 bool ss_calibrate_training_answer(const struct ss_calibrate_training_request *q, const struct ss_request *asked,
                                   struct cJSON **out, struct ss_error *error) {
   SS_AUTO_TRAINING_FIT struct ss_training_fit *f = NULL;
@@ -263,6 +276,7 @@ bool ss_calibrate_training_answer(const struct ss_calibrate_training_request *q,
                                                   .notice = asked->notice,
                                                   .run = asked->run};
   if (!ss_training_fit_open(&request, &f, error)) return false;
+  tell_bounds(f, asked->notice);
   if (q->validate) return judge(f, q, asked->run.watcher, out, error);
   SS_AUTO_FREE struct ss_training_prediction *p = ss_alloc(ss_training_fit_times(f)->count, sizeof *p);
   if (!p) return ss_fail_memory(error, "fitting trainings");

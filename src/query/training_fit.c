@@ -152,7 +152,7 @@ static bool add_text(struct ss_training_fit *f, const char *text, bool names, bo
 
 /* x[k] as a number: a copy's is B/s, fitted as s/B. */
 static double number_of(enum ss_unknown what, double x) {
-  return what == SS_UNKNOWN_COPY ? (x > 0 ? 1 / x : 0) : x;
+  return what == SS_UNKNOWN_COPY ? (x > 0 ? 1 / x : NAN) : x;
 }
 
 static bool predict(void *context, const double *x, size_t sets, double *out, struct ss_error *error) {
@@ -260,6 +260,14 @@ const struct ss_inferred_number *ss_training_fit_unknown(const struct ss_trainin
   return &f->unknown[k];
 }
 
+bool ss_training_fit_bound(const struct ss_training_fit *f, size_t k) {
+  static const double near = 1e-6;
+  const struct ss_inference_unknown *u = &f->prior[k];
+  const double x = u->logarithm ? log(f->all.x[k]) : f->all.x[k], width = near * (u->high - u->low);
+  return (x <= u->low + width && u->usual > u->low + width) ||
+         (x >= u->high - width && f->unknown[k].what != SS_UNKNOWN_GOODPUT);
+}
+
 const struct ss_inference *ss_training_fit_all(const struct ss_training_fit *f) {
   return &f->all;
 }
@@ -292,6 +300,10 @@ bool ss_training_fit_predict(struct ss_training_fit *f, const bool *left_out, st
   if (!use) return ss_fail_memory(error, "fitting trainings");
   for (size_t i = 0; i < f->times.count; i++) use[i] = !left_out || !left_out[i];
   const struct ss_inference_problem problem = problem_of(f, use);
+  if (left_out) { /* from where one begins who never saw them */
+    ss_inference_begin(&problem, &own);
+    own.deviation = 0;
+  }
   if (!ss_infer(&problem, &own, error)) return false;
   for (size_t i = 0; i < f->times.count; i++) {
     const struct ss_training_time *t = &f->times.time[i];

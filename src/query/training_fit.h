@@ -56,6 +56,8 @@ bool ss_training_fit_predict(struct ss_training_fit *fit, const bool *left_out, 
 /* How many unknowns there are, each expanded; what unknown k is of; its value in `number` for x[k]. */
 size_t ss_training_fit_unknowns(const struct ss_training_fit *fit);
 const struct ss_inferred_number *ss_training_fit_unknown(const struct ss_training_fit *fit, size_t k);
+/* Does the fit to all numbers end on a bound of unknown k that is no ideal (0 of what software costs)? */
+bool ss_training_fit_bound(const struct ss_training_fit *fit, size_t k);
 /* The unknowns' numbers for what was inferred, with ranges, into out[unknowns]. */
 void ss_training_fit_numbers(const struct ss_training_fit *fit, const struct ss_inference *inference,
                              struct ss_inferred_number *out);

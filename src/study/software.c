@@ -50,6 +50,8 @@ static bool read_numbers(struct ss_node list, void *file, struct ss_error *error
     if (positive && !(one->value > 0)) return ss_node_fail(ss_node_get(n, "value"), error, "must be above 0");
     if (one->what == SS_UNKNOWN_GOODPUT && one->value > 1)
       return ss_node_fail(ss_node_get(n, "value"), error, "is a share of the bandwidth: at most 1");
+    if (one->low > one->value || one->high < one->value)
+      return ss_node_fail(ss_node_get(n, "value"), error, "is not between its low and its high");
   }
   return true;
 }

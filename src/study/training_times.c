@@ -112,7 +112,8 @@ static bool read_ratio(const struct table *t, struct ss_training_time *out, stru
   char number[64], unit[32] = "";
   const char *text = out->text[SS_TIMES_VALUE];
   const size_t length = strspn(text, "+-.0123456789eE");
-  (void)snprintf(number, sizeof number, "%.*s", (int)(length < 60 ? length : 60), text);
+  if (length >= sizeof number) return wrong(t, error, "too long a number", text);
+  (void)snprintf(number, sizeof number, "%.*s", (int)length, text);
   (void)snprintf(unit, sizeof unit, "%s", text + length + strspn(text + length, " "));
   if (!unit[0]) (void)snprintf(unit, sizeof unit, "%s", out->text[SS_TIMES_UNIT]);
   else if (out->text[SS_TIMES_UNIT][0]) return fail(t, error, "the value has a unit, and so has the column \"unit\"");
@@ -132,7 +133,8 @@ static bool read_plain(const struct table *t, struct ss_training_time *out, stru
   char text[96];
   const char *unit = out->text[SS_TIMES_UNIT], *value = out->text[SS_TIMES_VALUE];
   out->form = SS_TIME_PLAIN;
-  (void)snprintf(text, sizeof text, "%.60s%.30s", value, unit);
+  if ((size_t)snprintf(text, sizeof text, "%s%s", value, unit) >= sizeof text)
+    return wrong(t, error, "too long a number", value);
   if (out->quantity == SS_TIME_SPEED)
     return fail(t, error, "a speed is a ratio of speeds: say of which system in the column \"of\"");
   if (out->quantity == SS_TIME_HIDDEN)

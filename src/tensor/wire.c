@@ -322,7 +322,7 @@ static bool get_numbers(const struct ss_wire *wire, const unsigned char *bytes, 
 static bool get_units(struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
   int64_t *units = ss_arena_alloc(arena, out->count, sizeof *units);
   if (!units) return ss_fail_memory(error, "decoding values");
-  for (uint64_t i = 0; i < out->count; i++) {
+  for (uint64_t i = 0; out->values && i < out->count; i++) {
     const float value = out->values[i];
     if (!(fabsf(value) <= (float)SS_WIRE_UNITS_MOST) || value < truncf(value) || value > truncf(value))
       return ss_fail(error, SS_UNPROVEN, "received %g, which is no whole number that a float holds", (double)value);

@@ -99,7 +99,8 @@ bool ss_training_replay(const struct ss_mixed_point *mixed, size_t count, const 
   struct ss_timetable t = p->timetable;
   const double compute = assumed->value[SS_UNKNOWN_COMPUTE];
   ss_assumed_apply(assumed, &t.policy.concurrency);
-  options.compute = mixed->training->options.compute * (isnan(compute) ? 1 : compute);
+  options.compute = mixed->training->options.compute * (isnan(compute) ? 1 : compute) *
+                    ss_training_crowded(mixed->training, p->ranks);
   options.recorded = 1;
   if (options.iterations > 2 * options.warmup) options.iterations = 2 * options.warmup; /* a cycle tells as much */
   if (!mix(mixed, count, &t, &arena)) return ss_fail_memory(error, "playing iterations");

@@ -653,8 +653,8 @@ static void find_bound(const struct ss_training *training, struct ss_training_po
   if (compute >= fmax(software, communication)) p->bound = SS_BOUND_COMPUTE;
 }
 
-/* How many times as long passes take where so many ranks share cores. */
-static double crowded(const struct ss_shared_cores *c, uint32_t ranks) {
+double ss_training_crowded(const struct ss_training *training, uint32_t ranks) {
+  const struct ss_shared_cores *c = &training->cores;
   if (c->ranks == 0) return 1;
   const double here = (double)c->ranks * (ranks < c->most ? ranks : c->most) / c->then;
   return 1 - c->busy + c->busy * fmax(here, c->cores) / fmax(c->ranks, c->cores);
@@ -663,7 +663,7 @@ static double crowded(const struct ss_shared_cores *c, uint32_t ranks) {
 static bool play(const struct ss_training *training, struct ss_training_point *p, struct ss_error *error) {
   SS_AUTO(ss_recorded_close) struct ss_recorded recorded = {0};
   p->options.compute = training->options.compute * given(p->assumed.value[SS_UNKNOWN_COMPUTE], 1) *
-                       crowded(&training->cores, p->ranks);
+                       ss_training_crowded(training, p->ranks);
   p->helps = 0;
   ss_iterated_free(&p->result);
   free(p->path);

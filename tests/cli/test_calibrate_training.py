@@ -116,6 +116,8 @@ def train_says_what_was_inferred_and_how_well(folder):
         assert p["iteration_high_s"] / p["iteration_low_s"] > 0.95 * most ** 2, p
     wrong = tap.write_json(folder, {"inferred": [{"what": "goodput", "value": 1.5}]}, "wrong.json")
     refused("is a share of the bandwidth: at most 1", "train", scenario_, "--software", wrong)
+    wrong = tap.write_json(folder, {"inferred": [{"what": "compute", "value": 2, "low": 3, "high": 4}]}, "wrong.json")
+    refused("is not between its low and its high", "train", scenario_, "--software", wrong)
     refused("no/such.json", "train", scenario_, "--software", "no/such.json")
 
 
@@ -150,8 +152,8 @@ def what_is_left_out_is_told_from_the_others(folder):
     told = json.loads(ask("calibrate", "training", times, *FIT, "--validate", "--format", "json", "--quiet").stdout)
     lines = {line["of"]: line for line in told["errors"]}
     assert lines["each number"]["count"] == 22 == len(told["times"])
-    for of, most in (("each number", 0.08), ("systems", 0.08), ("rank counts", 0.08), ("workloads", 0.25)):  # of two, half is left out
-        assert lines[of]["worst_error"] < most < 0.3 < lines[of]["unfitted_median_error"], (of, lines[of])
+    for of, most in (("each number", 0.08), ("systems", 0.08), ("rank counts", 0.08), ("workloads", 0.5)):  # of two: half is left out, and what it alone tells falls to its prior
+        assert lines[of]["worst_error"] < most < 0.6 < lines[of]["unfitted_median_error"], (of, lines[of])
     assert {"allgather", "ps", "8 ranks", "slow"} <= lines.keys()
     table_ = ask("calibrate", "training", times, *FIT, "--validate", "--quiet").stdout
     assert "22 times, each of them" in table_ and "unfitted median" in table_

@@ -290,6 +290,11 @@ def parquet_and_arrow_come_through_python(folder):
     assert read_trace(folder / "q.safetensors")[0]["source"] == str(folder / "t.parquet") and (folder / "asked").read_text().endswith("parquet||")
     fake.write_text("#!/bin/sh\necho 'it has no such column' >&2\nexit 1\n")
     refused(folder, folder / "t.parquet", *options, says=f"{folder / 't.parquet'}: it has no such column", env=environment)
+    refused(folder, folder / "t.parquet", *options, "--no-header", says="names its columns itself", env=environment)
+    whole = (folder / "q.safetensors").read_bytes()
+    fake.write_text(f"#!/bin/sh\ncat {folder}/t.csv\necho 'ends in the middle' >&2\nexit 1\n")
+    imported(folder / "t.parquet", *options, "-o", folder / "q.safetensors", status=2, env=environment)
+    assert (folder / "q.safetensors").read_bytes() == whole, "a reader that fails at its end leaves what was there"
     refused(folder, folder / "t.parquet", *options, "--from", "tokens", says="--hash-rows", env=environment)  # then it is not Python's
     said = imported(folder / "t.parquet", *options, "-o", folder / "out", status=3, env={**environment, "SPARSYNC_PYTHON": str(folder / "none")})
     assert said.count("\n") == 1 and "name a Python in SPARSYNC_PYTHON" in said, said

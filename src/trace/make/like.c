@@ -74,6 +74,8 @@ bool ss_like_parse(const char *text, struct ss_like *out, struct ss_error *error
     double value;
     if (!equals || equals > at + length)
       return ss_fail(error, SS_BAD_INPUT, "\"%s\" is no list like density=1.13%%,gamma@16=5.2", text);
+    if (at + length - equals > (ptrdiff_t)sizeof number)
+      return ss_fail(error, SS_BAD_INPUT, "%.*s is too long a number", (int)length, at);
     (void)snprintf(number, sizeof number, "%.*s", (int)(at + length - equals - 1), equals + 1);
     if (!ss_units_parse(number, SS_RATIO, &value, error) || !add(out, at, (size_t)(equals - at), value, error))
       return false;
