@@ -26,7 +26,8 @@ static void print_link(const struct ss_training *t, const struct ss_training_poi
   char name[200];
   if (!d->link[0] || !(p->path[i].seconds > 0)) return;
   ss_task_name(&p->timetable, task, name, sizeof name);
-  fprintf(stream, "  Of the time of %s, %s alone takes %.0f%% (numbers as given).\n", name, d->link, 100 * d->link_share);
+  fprintf(stream, "  Of the time of %s, %s alone takes %.0f%% (numbers as given).\n", name, d->link,
+          100 * d->link_share);
 }
 
 /* "  An iteration would be 1.10 times (1.04 to 1.19) as fast with links that take no time, ..." */
