@@ -39,10 +39,10 @@ static void warm_up(void) {
       run[] = "run", set[] = "--set",
       trace[] = "trace={\"uniform\": {\"rows\": 16, \"row_width\": 1, \"density\": \"1/4\", \"overlap\": \"full\"}}",
       cluster[] = "--cluster", racks[] = "racks-3to1", scheme[] = "--scheme", schemes[] = "allgather",
-      ranks[] = "--ranks", two[] = "2", format[] = "--format", json[] = "json", output[] = "-o",
+      ranks[] = "--ranks", many[] = "16", format[] = "--format", json[] = "json", output[] = "-o",
       nowhere[] = "/dev/null", quiet[] = "--quiet", jobs[] = "--jobs", one[] = "1";
   char *words[] = {name, run,    set,  trace,  cluster, racks, scheme, schemes, ranks,
-                   two,  format, json, output, nowhere, quiet, jobs,   one,     NULL};
+                   many, format, json, output, nowhere, quiet, jobs,   one,     NULL};
   if (sparsync_main((int)(sizeof words / sizeof *words) - 1, words) != 0) exit(4);
 }
 
