@@ -108,39 +108,16 @@ static bool states_any(const struct ss_training_time *time, const char *id, stru
   return found;
 }
 
-/* A ratio as that form prints it, and back. */
-static double printed_as(enum ss_time_form form, double ratio) {
-  switch (form) {
-  case SS_TIME_MORE: return 100 * (ratio - 1);
-  case SS_TIME_LESS: return 100 * (1 - ratio);
-  case SS_TIME_PERCENT: return 100 * ratio;
-  case SS_TIME_PLAIN:
-  case SS_TIME_TIMES: break;
-  }
-  return ratio;
-}
-
-static double ratio_of(enum ss_time_form form, double printed) {
-  switch (form) {
-  case SS_TIME_MORE: return 1 + printed / 100;
-  case SS_TIME_LESS: return 1 - printed / 100;
-  case SS_TIME_PERCENT: return printed / 100;
-  case SS_TIME_PLAIN:
-  case SS_TIME_TIMES: break;
-  }
-  return printed;
-}
-
 /* The claim may print the number in another form than the table: as 18% more, where that has 1.18 times. */
 static bool foretells(const struct ss_training_time *time, const struct ss_training_prediction *p, double number,
                       struct ss_claim_foretold *out) {
   static const enum ss_time_form forms[] = {SS_TIME_TIMES, SS_TIME_MORE, SS_TIME_LESS, SS_TIME_PERCENT};
   static const double rounding = 0.005;
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-    if (fabs(printed_as(forms[i], time->measured) - number) > rounding * fabs(number)) continue;
-    const double low = printed_as(forms[i], ratio_of(time->form, p->low)),
-                 high = printed_as(forms[i], ratio_of(time->form, p->high));
-    *out = (struct ss_claim_foretold){printed_as(forms[i], p->ratio), fmin(low, high), fmax(low, high)};
+    if (fabs(ss_time_printed(forms[i], time->measured) - number) > rounding * fabs(number)) continue;
+    const double low = ss_time_printed(forms[i], ss_time_ratio(time->form, p->low)),
+                 high = ss_time_printed(forms[i], ss_time_ratio(time->form, p->high));
+    *out = (struct ss_claim_foretold){ss_time_printed(forms[i], p->ratio), fmin(low, high), fmax(low, high)};
     return isfinite(out->value);
   }
   return false;

@@ -307,9 +307,9 @@ bool ss_training_fit_predict(struct ss_training_fit *f, const bool *left_out, st
   if (!ss_infer(&problem, &own, error)) return false;
   for (size_t i = 0; i < f->times.count; i++) {
     const struct ss_training_time *t = &f->times.time[i];
-    const double a = ss_training_time_printed(t, own.predicted[i] / own.most),
-                 b = ss_training_time_printed(t, own.predicted[i] * own.most);
-    out[i] = (struct ss_training_prediction){.value = ss_training_time_printed(t, own.predicted[i]),
+    const double a = ss_time_printed(t->form, own.predicted[i] / own.most),
+                 b = ss_time_printed(t->form, own.predicted[i] * own.most);
+    out[i] = (struct ss_training_prediction){.value = ss_time_printed(t->form, own.predicted[i]),
                                              .low = fmin(a, b),
                                              .high = fmax(a, b),
                                              .ratio = own.predicted[i],

@@ -97,7 +97,7 @@ static void read_of(struct ss_training_time *out) {
     if (strcmp(of, ss_time_quantities[q]) == 0) out->of_quantity = (enum ss_time_quantity)q;
 }
 
-static double ratio_of(enum ss_time_form form, double value) {
+double ss_time_ratio(enum ss_time_form form, double value) {
   switch (form) {
   case SS_TIME_MORE: return 1 + value / 100;
   case SS_TIME_LESS: return 1 - value / 100;
@@ -123,7 +123,7 @@ static bool read_ratio(const struct table *t, struct ss_training_time *out, stru
   for (int f = SS_TIME_TIMES; f <= SS_TIME_PERCENT; f++)
     if (strcmp(unit, units[f]) == 0) {
       out->form = (enum ss_time_form)f;
-      out->measured = ratio_of(out->form, value);
+      out->measured = ss_time_ratio(out->form, value);
       return true;
     }
   return wrong(t, error, "the unit of a ratio is none of times, % more, % less, %", unit);
@@ -210,8 +210,8 @@ void ss_training_times_free(struct ss_training_times *times) {
 /* --- as they are printed -----------------------------------------------------------------------------------------
  */
 
-double ss_training_time_printed(const struct ss_training_time *t, double measured) {
-  switch (t->form) {
+double ss_time_printed(enum ss_time_form form, double measured) {
+  switch (form) {
   case SS_TIME_MORE: return 100 * (measured - 1);
   case SS_TIME_LESS: return 100 * (1 - measured);
   case SS_TIME_PERCENT: return 100 * measured;
@@ -223,7 +223,7 @@ const char *ss_training_time_text(const struct ss_training_time *t, double measu
   static const char *const units[] = {"", " times", "% more", "% less", "%"};
   if (t->form == SS_TIME_PLAIN && t->quantity != SS_TIME_HIDDEN)
     return ss_units_format(buffer, size, SS_TIME, measured);
-  (void)snprintf(buffer, size, "%.3g%s", ss_training_time_printed(t, measured), units[t->form]);
+  (void)snprintf(buffer, size, "%.3g%s", ss_time_printed(t->form, measured), units[t->form]);
   return buffer;
 }
 /* SPDX-License-Identifier: Apache-2.0 */

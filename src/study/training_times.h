@@ -67,7 +67,8 @@ bool ss_training_times_read(const char *file, const char *const *where, size_t w
                             struct ss_error *error) SS_MUST_CHECK;
 void ss_training_times_free(struct ss_training_times *times);
 
-/* A ratio, or s, as the number's form prints it; and in words: "3.1 times", "18% more", "101.8 ms". */
-double ss_training_time_printed(const struct ss_training_time *time, double measured);
+/* A ratio, or s, as a form prints it; back; and in words: "3.1 times", "18% more", "101.8 ms". */
+double ss_time_printed(enum ss_time_form form, double measured);
+double ss_time_ratio(enum ss_time_form form, double printed);
 const char *ss_training_time_text(const struct ss_training_time *time, double measured, char *buffer, size_t size);
 /* SPDX-License-Identifier: Apache-2.0 */
