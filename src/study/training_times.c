@@ -97,12 +97,12 @@ static void read_of(struct ss_training_time *out) {
     if (strcmp(of, ss_time_quantities[q]) == 0) out->of_quantity = (enum ss_time_quantity)q;
 }
 
-double ss_time_ratio(enum ss_time_form form, double value) {
+double ss_time_ratio(enum ss_time_form form, double printed) {
   switch (form) {
-  case SS_TIME_MORE: return 1 + value / 100;
-  case SS_TIME_LESS: return 1 - value / 100;
-  case SS_TIME_PERCENT: return value / 100;
-  default: return value;
+  case SS_TIME_MORE: return 1 + printed / 100;
+  case SS_TIME_LESS: return 1 - printed / 100;
+  case SS_TIME_PERCENT: return printed / 100;
+  default: return printed;
   }
 }
 
