@@ -33,7 +33,11 @@ done = subprocess.run([sys.argv[1], "claims", "--format", "csv", "-o", TABLE], e
 if done.returncode not in (0, 1):
     sys.exit(done.returncode)
 with TABLE.open() as stream:
-    rows = list(csv.DictReader(stream))
+    rows = [{**row, "pinned": row["verdict"]} for row in csv.DictReader(stream)]  # as it is from here on
+with TABLE.open("w", newline="") as stream:
+    table = csv.DictWriter(stream, rows[0].keys(), lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
 for file in sorted((ROOT / "scenarios" / "claims").glob("*.json")):
     pin(file, {row["id"]: row["verdict"] for row in rows})
 counted = collections.Counter((row["verdict"], row["paper"]) for row in rows)
