@@ -288,12 +288,11 @@ static const struct ss_training_point *find_point(const struct ss_replays *r, si
   const struct point *point = &r->point[p];
   const struct ss_train_study *s = &r->study[v * r->groups + point->group];
   const char *own = s->captured.doc ? s->training.system[0].name : NULL;
-  size_t at = own ? 1u : 0u, found = 0;
-  if (own && strcmp(point->system, own) == 0) found = 0;
-  else {
+  size_t found = 0;
+  if (!own || strcmp(point->system, own) != 0) {
+    found = own ? 1 : 0;
     for (size_t k = 0; k < p; k++)
-      if (r->point[k].group == point->group && !(own && strcmp(r->point[k].system, own) == 0)) at++;
-    found = at;
+      if (r->point[k].group == point->group && !(own && strcmp(r->point[k].system, own) == 0)) found++;
   }
   for (size_t i = 0; i < s->training.points; i++)
     if (s->training.point[i].system == &s->training.system[found] &&
