@@ -4,7 +4,7 @@
 #include "cost/form_grid.h"
 #include "schemes/registry.h"
 
-static const char *const patterns[] = {"ring", "exchange", "doubling", "halving", "servers", NULL};
+static const char *const patterns[] = {"ring", "exchange", "doubling", "servers", NULL};
 static const struct ss_field_spec values[] = {{NULL, NULL, SS_IS_TEXT},
                                               {NULL, NULL, SS_IS_NUMBER},
                                               {NULL, NULL, SS_IS_FLAG},

@@ -6,14 +6,7 @@
 #include "schemes/scheme.h"
 
 /* Who sends to whom, for what nodes and cards make of a form. */
-enum ss_pattern {
-  SS_PATTERN_RING,
-  SS_PATTERN_EXCHANGE,
-  SS_PATTERN_DOUBLING,
-  SS_PATTERN_HALVING,
-  SS_PATTERN_SERVERS,
-  SS_PATTERN_NONE
-};
+enum ss_pattern { SS_PATTERN_RING, SS_PATTERN_EXCHANGE, SS_PATTERN_DOUBLING, SS_PATTERN_SERVERS, SS_PATTERN_NONE };
 
 struct ss_cost {
   const char *file;

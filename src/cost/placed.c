@@ -169,7 +169,6 @@ static const struct ss_link *only_class(const struct seats *s, bool servers) {
 static bool place_pattern(struct ss_cost_placing *x, const struct seats *s, struct ss_placed *out,
                           struct ss_error *error) {
   const struct ss_cost *cost = x->cost;
-  struct ss_cost_parts inside;
   switch (cost->pattern) {
   case SS_PATTERN_NONE: break;
   case SS_PATTERN_RING:
@@ -184,13 +183,9 @@ static bool place_pattern(struct ss_cost_placing *x, const struct seats *s, stru
     if (whole_nodes(s)) *out = servers(s, x->all, x->symbols->S);
     break;
   case SS_PATTERN_DOUBLING:
-  case SS_PATTERN_HALVING:
     if (!whole_nodes(s) || !power_of_two(s->ranks) || !power_of_two(s->per_node)) break;
     if (!know_inside(x, s->per_node, error)) return false;
-    inside = x->inside;
-    /* halves are halved again between nodes before a node has them */
-    if (cost->pattern == SS_PATTERN_HALVING) inside.bytes *= s->per_node / s->ranks;
-    *out = doubling(s, x->all, inside);
+    *out = doubling(s, x->all, x->inside);
   }
   return true;
 }

@@ -150,28 +150,29 @@ def doubling_gather(size):
 
 
 def rabenseifner(rows, row_bytes, p):
-    """Recursive halving (r and r xor Q/2^(t+1), t rising), then doubling, over Q even parts; of folded pairs the even rank sums
-    the low half, and sends the odd one the sum."""
+    """Halves of what is held, between r and r xor 2^t, t rising, then the same steps backwards, over Q even parts; of folded pairs
+    the even rank sums the low half, and sends the odd one the sum. Messages of a step come in the order of the parts that their
+    senders end up with."""
     fold = Fold(p)
+    turns = sorted(range(fold.positions), key=lambda i: f"{i:032b}"[::-1])
     part = [n * row_bytes for n in shares(rows, fold.positions)]
     low, high = [0] * fold.positions, [fold.positions] * fold.positions
     half = sum(part[:fold.positions // 2])
     swaps = [m for i in range(fold.pairs) for m in ((rank(2 * i), rank(2 * i + 1), rows * row_bytes - half), (rank(2 * i + 1), rank(2 * i), half))]
     rounds = ([(True, swaps)] if fold.pairs else []) + fold.inwards(lambda even: half)
     for t in range(fold.levels):
-        bit = fold.positions >> t + 1
+        bit = 1 << t
         messages = []
-        for i, r in enumerate(fold.ranks):
+        for i in turns:
             middle = (low[i] + high[i]) // 2
             away = (low[i], middle) if i & bit else (middle, high[i])
-            messages.append((rank(r), rank(fold.ranks[i ^ bit]), sum(part[slice(*away)])))
+            messages.append((rank(fold.ranks[i]), rank(fold.ranks[i ^ bit]), sum(part[slice(*away)])))
         for i in range(fold.positions):
             middle = (low[i] + high[i]) // 2
             low[i], high[i] = (middle, high[i]) if i & bit else (low[i], middle)
         rounds.append((True, messages))
-    for t in range(fold.levels):
-        rounds.append((True, [(rank(r), rank(fold.ranks[i ^ 2**t]), sum(part[low[i]:high[i]]))
-                              for i, r in enumerate(fold.ranks)]))
+    for t in reversed(range(fold.levels)):
+        rounds.append((True, [(rank(fold.ranks[i]), rank(fold.ranks[i ^ 2**t]), sum(part[low[i]:high[i]])) for i in turns]))
         partner = [(low[i ^ 2**t], high[i ^ 2**t]) for i in range(fold.positions)]
         low, high = ([min(low[i], partner[i][0]) for i in range(fold.positions)],
                      [max(high[i], partner[i][1]) for i in range(fold.positions)])

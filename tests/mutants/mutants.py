@@ -261,8 +261,7 @@ MUTANTS = [
     Mutant("only forms with blocks have running sums", "src/cost/placed.c",
            'if (!strstr(x->cost->exact, "gamma") && !strstr(x->cost->exact, "blocks")) return true;',
            'if (!strstr(x->cost->exact, "blocks")) return true;', cli="placed"),
-    Mutant("halving halves on nodes first", "src/cost/placed.c", "inside.bytes *= s->per_node / s->ranks;",
-           "inside.bytes *= 1 + 0 * (s->per_node / s->ranks);", cli="placed"),
+    Mutant("the first halves go far", "src/sim/collectives/dense.c", "  fold.near = true;\n", "", cli="second"),
     # --- the other window
     Mutant("the other window is this one", "src/study/window.c", "return window == UINT32_MAX ? 1 : UINT32_MAX;", "return window;", unit="window"),
     Mutant("a ranking turns when one of two times does", "src/study/window.c",

@@ -335,11 +335,12 @@ static bool fold_out(struct ss_play *play, const struct ss_dense_sum *sum, struc
   return true;
 }
 
-/* Recursive halving among core positions, of which part p is that of position p: each keeps the half that holds its
- * own part. */
+/* Rabenseifner's recursive halving among core positions, of which part p is that of position p: each keeps the half
+ * that holds its own part. */
 static bool halve(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *held,
                   struct ss_error *error) {
   struct ss_step step = ss_steps_of(SS_HALVE, play->ranks);
+  step.fold.near = true;
   while (ss_step_next(&step)) {
     for (uint32_t p = 0; p < step.moves; p++) {
       const struct ss_move m = ss_step_move(&step, p);
@@ -419,7 +420,8 @@ static bool double_up(struct ss_play *play, const struct ss_dense_sum *sum, stru
 
 bool ss_allreduce_rabenseifner(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_chunk *whole,
                                struct ss_error *error) {
-  const struct ss_fold fold = ss_fold_of(play->ranks);
+  struct ss_fold fold = ss_fold_of(play->ranks);
+  fold.near = true;
   if (!fold_in(play, sum, whole, error) || !halve(play, sum, whole, error)) return false;
   if (!double_up(play, sum, fold, whole, error)) return false;
   for (uint32_t p = 0; p < play->ranks; p++)

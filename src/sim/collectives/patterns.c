@@ -124,7 +124,7 @@ static bool play_step(struct ss_pattern_stage *s, const struct ss_step *step, en
   struct ss_round round = {.messages = {.count = step->moves, .from = s->from, .to = s->to, .each = bytes},
                            .dependent = true};
   fold.even = true;
-  fold.near = s->mpi;
+  fold.near = true;
   if (s->rings > 1) return play_rings(s, bytes, error);
   if (ss_step_shift(step) > 0) return shift(s, ss_step_shift(step), bytes, true, false, error);
   for (uint32_t i = 0; i < step->moves; i++) {
@@ -166,8 +166,8 @@ static bool play_halves(struct ss_pattern_stage *s, const struct ss_pattern_phas
   static const struct ss_pattern_phase halves[] = {
       {HALF, SS_FOLD_SWAP, ADD}, {HALF, SS_FOLD_IN, KEEP}, {NOTHING, SS_RING, KEEP}};
   static const struct ss_pattern_phase all[] = {{WHOLE, SS_FOLD_IN, ADD}, {NOTHING, SS_RING, KEEP}};
-  return play_list(s, ss_library_mpich(s->call->library) ? all : halves, s->mpi, error) &&
-         play_list(s, core, s->mpi, error);
+  return play_list(s, ss_library_mpich(s->call->library) ? all : halves, true, error) &&
+         play_list(s, core, true, error);
 }
 
 static bool allreduce_rabenseifner(struct ss_pattern_stage *s, struct ss_error *error) {
