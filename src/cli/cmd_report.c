@@ -37,12 +37,18 @@ static void write_command(const void *context, FILE *stream) {
 
 /* --- one report --------------------------------------------------------------------------------------------- */
 
+struct report {
+  struct ss_call call;
+  bool fixed; /* no sliders */
+};
+
 struct session {
   struct ss_judged_study judged;
   struct ss_error lacking;
   struct ss_page page;     /* its texts, trees and expectations are the session's */
   struct ss_notice notice; /* hears warnings for the page, and passes them on */
   const struct ss_notice *told;
+  ss_scaled_times *scaled;
 };
 
 static void keep(void *context, const char *text) {
@@ -65,6 +71,7 @@ static bool fill_page(struct session *s, const struct ss_call *call, struct ss_e
   page->sweep = ss_json_get(resolved, "sweep");
   page->models = ss_study_models(study);
   page->results = results;
+  page->scaled = (const ss_scaled_times *)s->scaled;
   page->no_lossy = ss_study_chose_schemes(study) && !call->request.lossy;
   page->no_model_parallel = ss_study_chose_schemes(study) && !call->request.model_parallel;
   page->lacking = &s->lacking;
@@ -77,14 +84,20 @@ static void close_session(struct session *s) {
   free(s->page.scenario);
   cJSON_Delete(s->page.warnings);
   cJSON_Delete(s->page.plan);
+  free(s->scaled);
   ss_judged_study_close(&s->judged);
+}
+
+static bool play_scaled(struct session *s, const struct ss_call *call, struct ss_error *error) {
+  return ((const struct report *)call)->fixed ||
+         ss_study_scaled(s->judged.study, &s->judged.results, &call->request.run, &s->scaled, error);
 }
 
 static bool run_session(struct session *s, struct ss_call *call, struct ss_error *error) {
   const struct ss_judged_study *j = &s->judged;
   if (!ss_judged_study_make(&call->request, &s->judged, error) ||
-      !ss_study_plan(j->study, &j->results, &s->page.plan, error) || !fill_page(s, call, error) ||
-      !ss_output_write(call->output, ss_page_print, &s->page, error))
+      !ss_study_plan(j->study, &j->results, &s->page.plan, error) || !play_scaled(s, call, error) ||
+      !fill_page(s, call, error) || !ss_output_write(call->output, ss_page_print, &s->page, error))
     return false;
   if (s->lacking.text[0])
     fprintf(stderr, "sparsync report: no figures, the tables have the numbers: %s\n", s->lacking.text);
@@ -115,6 +128,8 @@ static const struct ss_option_spec options[] = {
     SS_OPTION_RANKS,
     SS_OPTION_NO_VERIFY,
     {"--per-rank", SS_FLAG(struct ss_call, request.run.per_rank), .help = "a figure of the bytes of each rank"},
+    {"--no-sliders", SS_FLAG(struct report, fixed),
+     .help = "play no faster and slower networks: sooner done, and nothing to slide"},
     SS_OPTION_OUTPUT,
     SS_OPTION_QUIET,
     SS_OPTION_JOBS,
@@ -124,18 +139,22 @@ static const struct ss_option_spec options[] = {
 const struct ss_command ss_command_report = {
     .name = "report",
     .summary = "one self-contained page about a scenario",
-    .usage = "usage: sparsync report [SCENARIO.json] -o FILE.html [OPTION...]\n\n"
-             "Simulates the scenario as `run` does and writes one page of HTML that needs nothing else: the winner "
-             "in words, the question, figures, tables, closed forms with their errata, inputs with their sources, "
-             "and what makes the page again. Where nobody names schemes those are tried that `plan` tries. Every "
-             "point of a cluster with a \"window\" is simulated once more, with the window all (or 1), and the page "
-             "warns where the order of schemes turns. Figures need gnuplot; without it the page has their data. "
-             "Status 1 when an expectation of the scenario failed: the page is written and says which.\n",
+    .usage =
+        "usage: sparsync report [SCENARIO.json] -o FILE.html [OPTION...]\n\n"
+        "Simulates the scenario as `run` does and writes one page of HTML that needs nothing else: the winner "
+        "in words, the question, figures, tables, closed forms with their errata, inputs with their sources, "
+        "and what makes the page again. Where nobody names schemes those are tried that `plan` tries. Every "
+        "point of a cluster with a \"window\" is simulated once more, with the window all (or 1), and the page "
+        "warns where the order of schemes turns. In a browser tables sort and filter, schemes go and come, and "
+        "sliders "
+        "move latency and bandwidth: 24 more networks are played for them, and the page marks what lies between "
+        "these. Without scripts the same stands there. Figures need gnuplot; without it the page has their data. "
+        "Status 1 when an expectation of the scenario failed: the page is written and says which.\n",
     .examples = "  sparsync report scenarios/demo.json -o report.html\n"
                 "  sparsync report --trace traces/wordnet-64.safetensors --cluster h100-8x8-400g --ranks 4..64 "
                 "--iterations :4 \\\n"
                 "    --set 'sweep={\"cluster.bandwidth\": [\"100Gbps\", \"400Gbps\"]}' -o winners.html\n",
     .options = options,
-    .size = sizeof(struct ss_call),
+    .size = sizeof(struct report),
     .run = run};
 /* SPDX-License-Identifier: Apache-2.0 */

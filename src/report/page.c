@@ -2,16 +2,18 @@
 
 #include "base/file.h"
 #include "figures/figure.h"
-#include "page_style.h" /* made of plots/page.css */
+#include "page_script.h" /* made of plots/page.js */
+#include "page_style.h"  /* and of plots/page.css */
 #include "report/columns.h"
 #include "report/html.h"
+#include "report/page_data.h"
 #include "report/tables.h"
 #include "report/verdicts.h"
 
 #include <strings.h>
 
 /* What fits a page that somebody reads. */
-enum { SENTENCES_OPEN = 12, CELLS_OPEN = 6, CELLS_MAX = 200, ROWS_MAX = 1000 };
+enum { SENTENCES_OPEN = 12, WARNINGS_OPEN = 3, CELLS_OPEN = 6, CELLS_MAX = 200, ROWS_MAX = 1000 };
 
 static void begin_section(const char *id, const char *head, FILE *s) {
   fprintf(s, "<section id=\"%s\">\n<h2>%s</h2>\n", id, head);
@@ -33,6 +35,8 @@ static void write_head(const struct ss_page *page, FILE *s) {
   fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
         "<meta name=\"color-scheme\" content=\"light dark\">\n"
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+        "script-src 'sha256-" SS_PAGE_SCRIPT_HASH "'\">\n"
         "<meta name=\"generator\" content=\"sparsync " SS_VERSION "\">\n<title>",
         s);
   ss_html_text(page->name, s);
@@ -63,6 +67,17 @@ static void write_remarks(const struct ss_page *page, FILE *s) {
             page->expectations.failed, page->expectations.count);
 }
 
+/* The first of them; what else was warned of is folded away. */
+static void write_warnings(const cJSON *warnings, FILE *s) {
+  const int count = cJSON_GetArraySize(warnings);
+  int i = 0;
+  for (const cJSON *w = count > 0 ? warnings->child : NULL; w; w = w->next, i++) {
+    if (i == WARNINGS_OPEN) fprintf(s, "<details><summary>%d more warnings</summary>\n", count - WARNINGS_OPEN);
+    ss_html_between("<p class=\"note\">", w->valuestring, "</p>\n", s);
+  }
+  if (i > WARNINGS_OPEN) fputs("</details>\n", s);
+}
+
 static bool write_answer(const struct ss_page *page, FILE *s, struct ss_error *error) {
   cJSON *rows = ss_json_get(page->plan, "plan");
   SS_AUTO_FREE char *words = ss_written(plan_words, rows), *best = ss_written(hierarchies, rows);
@@ -73,8 +88,7 @@ static bool write_answer(const struct ss_page *page, FILE *s, struct ss_error *e
   write_lines(best, SENTENCES_OPEN, s);
   write_remarks(page, s);
   fputs("</div>\n", s);
-  for (const cJSON *w = page->warnings ? page->warnings->child : NULL; w; w = w->next)
-    ss_html_between("<p class=\"note\">", w->valuestring, "</p>\n", s);
+  write_warnings(page->warnings, s);
   const int count = cJSON_GetArraySize(rows);
   cJSON *shown = ss_records_take(rows, ROWS_MAX);
   const bool ok = ss_table_html_free(ss_plan_block(shown), "", NULL, SIZE_MAX, s, error);
@@ -241,9 +255,9 @@ static bool write_cell(const struct cell *cell, bool folded, FILE *s, struct ss_
   if (!name || !records) return ss_fail_memory(error, "writing a table");
   ss_html_between(folded ? "<details>\n<summary>" : "<h3>", name, folded ? "</summary>\n" : "</h3>\n", s);
   bool ok =
-      ss_table_html_free(ss_results_block(records), "", NULL, ss_results_winner(cell->first, cell->n), s, error);
+      ss_table_html_free(ss_results_block(records), "times", NULL, ss_results_winner(cell->first, cell->n), s, error);
   if (ok && ss_json_get(records->child, "links")->child)
-    ok = ss_table_html_free(ss_results_links(records), "",
+    ok = ss_table_html_free(ss_results_links(records), "links",
                             "How busy its links are: the busiest of each kind / the mean of all of them", SIZE_MAX, s,
                             error);
   if (folded) fputs("</details>\n", s);
@@ -431,6 +445,22 @@ static bool write_inputs(const struct ss_page *page, FILE *s, struct ss_error *e
   return true;
 }
 
+/* What the script reads, and the script. */
+static bool write_script(const struct ss_page *page, FILE *s, struct ss_error *error) {
+  bool left_out;
+  SS_AUTO_JSON cJSON *records = drawn_records(page->results, &left_out), *seen = cJSON_CreateObject();
+  SS_AUTO_JSON cJSON *series = cJSON_CreateArray();
+  for (const cJSON *r = records->child; r; r = r->next) {
+    const char *label = ss_json_word(r, "label");
+    if (ss_json_get(seen, label)) continue;
+    cJSON_AddNullToObject(seen, label);
+    cJSON_AddItemToArray(series, cJSON_CreateString(label));
+  }
+  if (!ss_page_data_print(page, CELLS_MAX, series, s, error)) return false;
+  fputs("<script>" SS_PAGE_SCRIPT "</script>\n", s);
+  return true;
+}
+
 bool ss_page_print(const void *report, FILE *stream, struct ss_error *error) {
   const struct ss_page *page = report;
   write_head(page, stream);
@@ -438,7 +468,9 @@ bool ss_page_print(const void *report, FILE *stream, struct ss_error *error) {
   write_expectations(&page->expectations, stream);
   if (!write_tables(page, stream, error) || !write_forms(page, stream, error) || !write_inputs(page, stream, error))
     return false;
-  fputs("</main>\n</body>\n</html>\n", stream);
+  fputs("</main>\n", stream);
+  if (!write_script(page, stream, error)) return false;
+  fputs("</body>\n</html>\n", stream);
   return true;
 }
 /* SPDX-License-Identifier: Apache-2.0 */

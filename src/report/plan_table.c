@@ -4,7 +4,6 @@
 #include "report/decision.h"
 #include "report/results_table.h"
 #include "report/tables.h"
-#include "schemes/registry.h"
 
 static void print_dense(const cJSON *row, FILE *stream) {
   const double dense = ss_json_number(row, "dense_s"), time = ss_json_number(row, "time_s");
@@ -27,7 +26,7 @@ static void print_loss(const cJSON *row, FILE *stream) {
     fprintf(stream, ": %.1f%% of the gradients' energy is applied%s", 100 * energy,
             lossless ? " (the scenario selects)" : "");
   if (scheme && !lossless && !isfinite(energy)) fprintf(stream, " (by how much, only a proven run knows)");
-  if (scheme && ss_scheme_model_parallel(ss_scheme_find(scheme)))
+  if (cJSON_IsTrue(ss_json_get(row, "model_parallel")))
     fprintf(stream, "; needs the table cut over ranks (model parallelism)");
   fputc('.', stream);
 }

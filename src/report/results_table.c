@@ -227,7 +227,7 @@ const cJSON *ss_place_of(const cJSON *record, const char *field) {
   return own ? own : ss_json_get(ss_json_get(record, "at"), field);
 }
 
-static void print_place(const cJSON *value, FILE *stream) {
+void ss_place_print(const cJSON *value, FILE *stream) {
   const char *dot = strrchr(value->string, '.');
   char text[AT_TEXT_SIZE];
   if (strcmp(value->string, "ranks") == 0)
@@ -249,7 +249,7 @@ static void write_place(const void *context, FILE *stream) {
   for (size_t i = 0; i < p->count; i++) {
     const cJSON *value = ss_place_of(p->record, p->varies[i]->string);
     fputs(i ? ", " : "", stream);
-    if (value) print_place(value, stream);
+    if (value) ss_place_print(value, stream);
   }
 }
 

@@ -35,6 +35,8 @@ void ss_range_add(struct cJSON *record, const char *name, double low, double hig
  * record, named; `numeric`: numbers alone. Returns how many. */
 enum { SS_PLACES = 24 };
 size_t ss_places_vary(const struct cJSON *records, const struct cJSON *list[SS_PLACES], bool numeric);
+/* As "16 ranks" or "bandwidth 10 Gbit/s": the value of what varies. */
+void ss_place_print(const struct cJSON *value, FILE *stream);
 /* The value of such a field in a record. */
 const struct cJSON *ss_place_of(const struct cJSON *record, const char *field);
 /* Adds it to each record as "place", "16 ranks, bandwidth 10 Gbit/s"; "" where that of the one before is the same;

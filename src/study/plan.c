@@ -94,7 +94,7 @@ cJSON *ss_candidates(bool hierarchies) {
 /* What is chosen of one tensor in one cell. */
 struct choice {
   const struct ss_result *cell, *best; /* best NULL: of all tensors, each has its own */
-  bool lossless;
+  bool lossless, model_parallel;       /* what it is, or any of each tensor's own */
 };
 
 /* Each tensor with its own cheapest scheme: one candidate more for all of them together. */
@@ -103,7 +103,8 @@ struct each {
   size_t parts;
   struct ss_components components;
   double time;
-  bool lossless, left_out; /* one of them does not fit, and the fastest for all does */
+  bool lossless, model_parallel;
+  bool left_out; /* one of them does not fit, and the fastest for all does */
 };
 
 struct planning {
@@ -135,6 +136,7 @@ static bool add_each(const struct planning *p, const struct ss_result *all, size
     out->time += c->best->time;
     for (int i = 0; i < SS_COMPONENTS; i++) out->components.s[i] += c->best->components.s[i];
     out->lossless = out->lossless && c->lossless;
+    out->model_parallel = out->model_parallel || c->model_parallel;
     out->left_out = out->left_out || ss_result_left_out(c->best, one);
   }
   return other;
@@ -190,9 +192,9 @@ static cJSON *row_json(const struct choice *row, size_t n, const struct ss_decis
   if (d->next && d->next->of.label == each_with_its_own)
     cJSON_ReplaceItemInObjectCaseSensitive(o, "next", cJSON_CreateNull());
   ss_json_add(o, SS_N("dense_s", dense.seconds), SS_T("dense", dense.name), SS_B("lossless", row->lossless),
-              SS_N("energy", best ? best->energy : NAN), SS_N("candidates", (double)n),
-              SS_N("peak_bytes", best ? best->peak : NAN), SS_N("device_memory_bytes", cell->device_memory),
-              SS_J("unfit", unfit_json(cell, n)));
+              SS_B("model_parallel", row->model_parallel), SS_N("energy", best ? best->energy : NAN),
+              SS_N("candidates", (double)n), SS_N("peak_bytes", best ? best->peak : NAN),
+              SS_N("device_memory_bytes", cell->device_memory), SS_J("unfit", unfit_json(cell, n)));
   if (cell->extrapolated_from) ss_json_add(o, SS_N("extrapolated_from", cell->extrapolated_from));
   ss_decision_add_draws(o, d);
   add_form(o, best);
@@ -222,7 +224,9 @@ static bool add_row(struct planning *p, const struct ss_result *all, size_t n, s
   if (!ss_decide(list, count, dense.time > 0 ? &dense : NULL, &d, error)) return false;
   const size_t best = (size_t)(d.best - list);
   struct choice *row = &p->choice[p->count++];
-  *row = (struct choice){all, best < n ? &all[best] : NULL, best < n ? all[best].lossless : each.lossless};
+  *row = best < n ? (struct choice){all, &all[best], all[best].lossless,
+                                    ss_scheme_model_parallel(all[best].setting.scheme)}
+                  : (struct choice){all, NULL, each.lossless, each.model_parallel};
   return cJSON_AddItemToArray(p->rows, row_json(row, n, &d, turn_of(p, row->best))) ||
          ss_fail_memory(error, "planning");
 }

@@ -240,6 +240,11 @@ def several_tensors(folder):
     assert rows[2]["margin"] > 0, "choosing by tensor gains nothing: the test shows nothing"
     text = call("plan", file)[0]
     assert "all tensors: each with its own" in text and "wide: allgather" in text and "full: allreduce" in text, text
+    cut = [{"name": "alltoall"}, "allreduce"]
+    rows = plan(file, "--model-parallel", "--set", f"schemes={json.dumps(cut)}")
+    same([(r["label"], r["model_parallel"]) for r in rows], [("alltoall", True), ("allreduce", False), (None, True)], "what needs the table cut")
+    text = call("plan", file, "--model-parallel", "--set", f"schemes={json.dumps(cut)}")[0]
+    assert re.search(r"all tensors: each with its own.*Lossless; needs the table cut over ranks", text), text
     whole = folder / "whole.safetensors"
     call("trace", "merge", folder / "two.safetensors", folder / "two.safetensors", "-o", whole)
     agrees(plan(file, "--trace", whole, "--ranks", "2,4"), points(file, "--trace", whole, "--ranks", "2,4"), "merged")

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """sparsync report: the page as HTML, its words and numbers against those of run and plan, hostile texts, without gnuplot, and in a
 browser (chromium, if it is there). Arguments: the program, the source tree. Prints TAP."""
+import base64
+import hashlib
 import html.parser
 import json
 import os
@@ -74,20 +76,32 @@ class Page(html.parser.HTMLParser):
         return [[dict(zip(t[0], row)) for row in t[1:]] for t in self.tables if t and tuple(t[0][:len(heads)]) == heads]
 
 
-def page_of(*arguments, status=0, environment=ENVIRONMENT, folder):
+def page_of(*arguments, status=0, environment=ENVIRONMENT, folder, slides=False):
     path = folder / "page.html"
-    _, told = call("report", *arguments, "--quiet", "-o", path, status=status, environment=environment)
+    _, told = call("report", *arguments, *([] if slides else ["--no-sliders"]), "--quiet", "-o", path, status=status, environment=environment)
     page = Page(path.read_text())
     check_sound(page)
     page.path, page.told = path, told
     return page
 
 
+def check_scripts(page):
+    """The numbers, and one script, which the page allows by its hash: no other one can run."""
+    found = re.findall(r"<script([^>]*)>(.*?)</script>", page.text, re.S)
+    assert page.tags.count("script") == page.text.lower().count("<script") == len(found) == 2, "not two scripts"
+    assert [attributes for attributes, _ in found] == [' type="application/json" id="data"', ""]
+    page.data = json.loads(found[0][1])
+    assert not re.search("[<>&]", found[0][1])
+    run = base64.b64encode(hashlib.sha256(found[1][1].encode()).digest()).decode()
+    assert f"content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{run}'\"" in page.text
+
+
 def check_sound(page):
     """What every page must be."""
     assert not page.faults, page.faults[:5]
     assert page.text.startswith("<!DOCTYPE html>\n<html lang=\"en\">"), page.text[:60]
-    for tag in ("script", "link", "iframe", "img", "object", "embed", "base", "form"):
+    check_scripts(page)
+    for tag in ("link", "iframe", "img", "object", "embed", "base", "form"):
         assert tag not in page.tags, f"<{tag}> on the page"
     for tag, name, value in page.attributes:
         assert not name.startswith("on"), f"{tag} has {name}"
@@ -247,6 +261,7 @@ def page_reproduces_itself(folder):
     scenario = re.search(r"<summary>The scenario, as JSON</summary>\s*<pre[^>]*><code>(.*?)</code>", page.text, re.S)[1]
     (folder / "again.json").write_text(Page(f"<main>{scenario}</main>").words["main"])
     again = page_of(folder / "again.json", folder=folder)
+    assert [c["rows"] for c in page.data["cells"]] == [c["rows"] for c in again.data["cells"]]
     assert page.rows("scheme", "time (90%)") == again.rows("scheme", "time (90%)") != []
     command = re.search(r"called as</p>\s*<pre[^>]*><code>(.*?)</code>", page.text, re.S)[1]
     words = Page(f"<main>{command}</main>").words["main"]
@@ -360,7 +375,7 @@ def hostile_texts_stay_texts(folder):
         assert EVIL in page.words["li"] and EVIL in page.words["h3"] and EVIL in page.words["td"]
         assert set(page.tags) <= set(plain.tags) | {"a", "span", "li", "ul", "br", "circle", "polygon", "polyline", "rect", "text", "tspan"}, set(page.tags) - set(plain.tags)
         assert page.text.count("<style>") == 1 and page.text.count("</style>") == 1
-        assert "alert(1)" in page.text and "<script" not in page.text.lower() and "<img" not in page.text.lower()
+        assert "alert(1)" in page.text and "<img" not in page.text.lower()
         assert "<!--" not in re.sub(r"<svg.*?</svg>", "", page.text, flags=re.S)
 
 
@@ -412,16 +427,21 @@ window.onload = () => {
   console.log('measured ' + JSON.stringify({inner: innerWidth, scroll: document.documentElement.scrollWidth, svg: shown.map(box),
     figures: document.querySelectorAll('figure').length,
     coloured: shown.map(e => [...e.querySelectorAll('path, rect, circle, polygon, polyline, use')].filter(seen).length),
+    controls: document.querySelectorAll('.play').length,
+    outside: [...document.querySelectorAll('main *')].filter(e => !e.closest('.scroll, .picture, pre, svg') && e.getBoundingClientRect().right > innerWidth + 1)
+      .map(e => e.tagName + ' ' + e.textContent.slice(0, 40)),
     wide: [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth).length,
     ground: getComputedStyle(document.body).backgroundColor}) + ' end');
 };
 </script></body>"""
 
 
-def measure(folder, page, width, dark):
-    """What a script in a copy of the page says of it. Chromium's window has a least width: the copy stands in a
-    frame of the width wanted."""
-    (folder / "inner.html").write_text(page.path.read_text().replace("</body>", MEASURE))
+def measure(folder, page, width, dark=False, script=MEASURE, alone=False):
+    """What a script in a copy of the page says of it, which the page itself would not let run; `alone`: without its own. Chromium's
+    window has a least width: the copy stands in a frame of the width wanted."""
+    text = re.sub("<meta http-equiv=[^>]*>", "", page.path.read_text())
+    text = re.sub("<script>.*?</script>", "", text, flags=re.S) if alone else text
+    (folder / "inner.html").write_text(text.replace("</body>", script))
     outer = folder / "outer.html"
     outer.write_text(f"""<!DOCTYPE html><html><body style="margin:0"><iframe src="inner.html" style="border:0;width:{width}px;height:3000px"></iframe>
 </body></html>""")
@@ -433,34 +453,149 @@ def measure(folder, page, width, dark):
     return json.loads(found[0][1])
 
 
-def check_in_browser(folder, page, width, dark):
-    measured = measure(folder, page, width, dark)
+def check_in_browser(folder, page, width, dark, alone):
+    measured = measure(folder, page, width, dark, alone=alone)
     assert measured["inner"] == width, measured
     assert measured["scroll"] <= width, f"the page is {measured['scroll']} wide in {width}"
+    assert not measured["outside"], f"in {width} these are cut: {measured['outside']}"
     ground = [int(v) for v in re.findall(r"\d+", measured["ground"])[:3]]
     assert max(ground) < 60 if dark else min(ground) > 200, f"dark {dark}: the ground is {ground}"
-    assert len(measured["svg"]) == measured["figures"] > 0, measured
+    assert len(measured["svg"]) >= measured["figures"] > 0, measured
     assert measured["svg"][0][3] < 3000, f"the first figure ends at {measured['svg'][0][3]}"
     assert all(n > 2 for n in measured["coloured"]), f"figures without marks in colour: {measured['coloured']}"
+    assert measured["controls"] == (0 if alone else 1), measured
     return measured
+
+
+def need_browser():
+    if not CHROMIUM:
+        raise tap.Skip("chromium is not installed (./dev setup browser)")
 
 
 def browser_test(name, *arguments):
     def run(folder):
         need_gnuplot()
-        if not CHROMIUM:
-            raise tap.Skip("chromium is not installed (./dev setup browser)")
+        need_browser()
         page = page_of(*arguments, folder=folder)
-        for width, dark in ((1280, False), (390, True)):
-            measured = check_in_browser(folder, page, width, dark)
+        for width, dark, alone in ((1280, False, False), (390, True, False), (390, False, True)):
+            measured = check_in_browser(folder, page, width, dark, alone)
         assert measured["wide"] > 0, "no table had to scroll in 390 pixels: this test proves nothing"
-    tap.TESTS.append((f"{name} in a browser, wide and light, narrow and dark", run))
+    tap.TESTS.append((f"{name} in a browser: wide and light, narrow and dark, without its script", run))
 
 
 browser_test("the demo", "scenarios/demo.json")
 # Two of its eight nodes, too.
 browser_test("llm-8x8", "scenarios/llm-8x8.json", "--ranks", "16", *EIGHTH)
 browser_test("a map of winners", *SMALL, "--ranks", "4..16", *sweep(BANDWIDTH))
+
+# What a user does: each step is a word and an expression; answers are the times of all tables, as they stand.
+STEPS = """<script>
+window.onload = () => {
+  const $ = (query, under = document) => [...under.querySelectorAll(query)];
+  const rows = t => [...t.tBodies[0].rows].filter(r => !r.hidden).map(r => [r.cells[0].textContent, r.cells[1].textContent]);
+  const tables = () => $('table.times').map(rows), best = () => $('table.times tr.best th').map(e => e.textContent);
+  const send = (e, value, what) => { e.value = value; e.dispatchEvent(new Event(what)); };
+  const slide = (latency, bandwidth) => {
+    for (const [id, v] of [['latency', latency], ['bandwidth', bandwidth]]) send(document.getElementById('slide-' + id), v, 'input');
+    return {tables: tables(), best: best(), words: $('.live').map(e => e.textContent), note: $('.note').some(e => !e.hidden && e.textContent.includes('slid'))};
+  };
+  const sort = (n, times) => { for (let i = 0; i < times; i++) $('table.times')[0].tHead.rows[0].cells[n].querySelector('button').click(); return tables()[0]; };
+  const filter = text => { send(document.getElementById('filter'), text, 'input'); return {tables: tables(), count: document.getElementById('rows').textContent}; };
+  const toggle = label => { $('.scheme').find(e => e.textContent === label).querySelector('input').click();
+    return {tables: tables(), links: $('table.links').map(rows), marks: $('.live-figure [data-label]').filter(e => e.dataset.label === label).length, best: best()}; };
+  const hover = () => { const svg = $('.live-figure svg')[0], mark = $('rect, circle', svg)[0].getBoundingClientRect();
+    svg.dispatchEvent(new PointerEvent('pointermove', {clientX: mark.x + mark.width / 2, clientY: mark.y + 1})); return $('.hover')[0].textContent; };
+  console.log('measured ' + JSON.stringify(EXPRESSION) + ' end');
+};
+</script></body>"""
+
+
+def ask(folder, page, expression, width=1280):
+    return measure(folder, page, width, script=STEPS.replace("EXPRESSION", expression))
+
+
+def shown(value):
+    """As base/units.c writes a time."""
+    unit = max((u for u in UNITS if value / UNITS[u] >= 0.9995), key=UNITS.get, default="ns")
+    return f"{float(f'{value / UNITS[unit]:.3g}'):.10g} {unit}"
+
+
+@test
+def tables_sort_filter_and_hide(folder):
+    need_browser()
+    page = page_of("scenarios/demo.json", folder=folder)
+    points = json.loads(call("run", "scenarios/demo.json", "--format", "json", "--quiet")[0])["points"]
+    answers = ask(folder, page, """[sort(1, 1), sort(1, 1), sort(1, 1), sort(0, 1), sort(0, 2), filter('gbe ALL'), filter('nothing is so'), filter(''),
+      toggle('allgather'), toggle('allgather'), hover()]""")
+    up, down, given, names, _, filtered, none, unfiltered, less, again, told = answers
+    here = {p["label"]: p["time_s"] for p in points[:4]}
+    assert [label for label, _ in up] == sorted(here, key=here.get), up
+    assert [label for label, _ in down] == sorted(here, key=here.get, reverse=True), down
+    assert [label for label, _ in given] == list(here) and [label for label, _ in names] == sorted(here), (given, names)
+    # a row is kept when its table's name and its own words have all that is asked for
+    assert [[label for label, _ in rows] for rows in filtered["tables"]] == [[], [], ["allreduce", "allgather", "alltoall"]], filtered
+    assert (filtered["count"], none["count"], unfiltered["count"]) == ("3 of 12 rows", "0 of 12 rows", "12 rows")
+    for table in less["tables"] + less["links"]:
+        assert [label for label, _ in table] == ["allreduce", "ps", "alltoall"], table
+    assert less["marks"] == 0 and again["marks"] > 0 and [len(table) for table in again["tables"]] == [4, 4, 4], (less, again)
+    first = page.rows("scheme", "time (90%)")[0][0]
+    assert told == f"allreduce: {first['time (90%)']} \u2013 16 ranks on p3.16xlarge-25g, tensor embedding", told
+
+
+# of the sliders: logarithms to base 2 of what latency and bandwidth are multiplied with
+POSITIONS = [(0, 0), (0, 1), (-2, 0), (2, -2), (0, 0.6), (-0.35, 0), (0.55, -1.3), (1.2, 1.7)]
+
+
+@test
+def sliders_tell_what_run_tells(folder):
+    """At each position every time that is not marked is that of `run` with that latency and bandwidth, digit by digit."""
+    need_browser()
+    page = page_of("scenarios/demo.json", folder=folder, slides=True)
+    answers = ask(folder, page, f"{json.dumps(POSITIONS)}.map(p => slide(...p)).concat([slide(0, 0)])")
+    still = [[[row["scheme"], row["time (90%)"]] for row in rows] for rows in page.rows("scheme", "time (90%)")]
+    assert answers[0]["tables"] == answers[-1]["tables"] == still and not answers[0]["note"] and not any(answers[0]["words"])
+    assert answers[0]["best"] == ["allgather"] * 2, "of the second cell no winner can be told"
+    marked = between = 0
+    for cell, at in enumerate(page.data["cells"]):
+        cluster = at["name"].split(" on ")[1].split(",")[0]
+        places = {"cluster.latency": sorted({at["latency_s"] * 2 ** l for l, _ in POSITIONS}),
+                  "cluster.bandwidth": sorted({at["bandwidth"] * 2 ** b for _, b in POSITIONS})}
+        points = json.loads(call("run", "--trace", KJV, "--ranks", 16, "--cluster", cluster, "--scheme", "allreduce,allgather,ps,alltoall", "--certain",
+                                 "--no-verify", "--set", "sweep=" + json.dumps(places), "--format", "json", "--quiet")[0])["points"]
+        times = {(p["label"], p["at"]["cluster.latency"], p["at"]["cluster.bandwidth"]): p["time_s"] for p in points}
+        for (l, b), answer in list(zip(POSITIONS, answers))[1:]:
+            here = {label: times[label, at["latency_s"] * 2 ** l, at["bandwidth"] * 2 ** b] for label, _ in answer["tables"][cell]}
+            for label, text in answer["tables"][cell]:
+                played = l == int(l) and b == int(b)
+                assert not played or not text.startswith("\u2248"), (cluster, label, text, "was played")
+                between += not played
+                marked += text.startswith("\u2248")
+                if text.startswith("\u2248"):  # a guess, not a wild one
+                    assert abs(seconds(text[2:]) / here[label] - 1) < 0.03, (cluster, label, l, b, text, here[label])
+                else:
+                    assert text == shown(here[label]), (cluster, label, l, b, text, here[label])
+            fastest = min(here, key=here.get)
+            assert answer["note"] and re.search(rf": {fastest} is fastest, ", answer["words"][cell]) or "\u2248" in str(answer["tables"][cell])
+    assert 0.2 * between < marked < 0.8 * between, f"{marked} of {between} times between are marked"
+
+
+@test
+def hostile_texts_stay_texts_where_scripts_run(folder):
+    need_gnuplot()
+    need_browser()
+    label = EVIL.replace("<!--", "</script>")
+    schemes = [{"name": "allgather", "label": label}, "allreduce"]
+    page = page_of(*SMALL[:-2], "--ranks", "4,8", "--set", f"schemes={json.dumps(schemes)}", "--set", f"name={EVIL}", folder=folder, slides=True)
+    found = ask(folder, page, """{labels: $('.scheme').map(e => e.textContent), images: $('img').length, scripts: document.scripts.length,
+      hidden: toggle($('.scheme')[0].textContent), slid: slide(1, 1).words, head: document.querySelector('h1').textContent}""", 390)
+    assert found["labels"] == [label, "allreduce"] and found["head"] == EVIL and found["images"] == 0, found
+    assert found["scripts"] == 3 and found["hidden"]["marks"] == 0, found  # the two, and the one that asks
+    # and the page as it is, which lets its own script run
+    dump = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--virtual-time-budget=2000",
+                           f"--user-data-dir={folder / 'profile'}", "--dump-dom", page.path.as_uri()],
+                          capture_output=True, text=True, timeout=tap.HANG, env={**os.environ, "HOME": str(folder)}).stdout
+    assert 'class="play"' in dump and "slide-latency" in dump
+
 
 sys.exit(tap.run())
 # SPDX-License-Identifier: Apache-2.0
