@@ -154,16 +154,14 @@ static void list_message(struct ss_network *n, const struct ss_network_round *ro
   struct ss_fair_message *m = &n->message[id];
   if (n->free_message != SS_NONE) n->free_message = m->next_out;
   *m = (struct ss_fair_message){.bytes = (double)bytes * n->stretch,
+                                .need = {a->barrier, b->barrier},
                                 .from = from,
                                 .to = to,
-                                .kind = ss_fair_kind_of(&n->map, from, there, bytes, round->exchange),
-                                .need_from = a->barrier,
-                                .need_to = b->barrier,
                                 .next_out = SS_NONE,
                                 .next_in = SS_NONE,
-                                .before_in = b->oldest == SS_NONE ? SS_NONE : b->in.last,
                                 .number = b->receipts++,
-                                .window = n->window_of[round->exchange]};
+                                .kind = (uint16_t)ss_fair_kind_of(&n->map, from, there, bytes, round->exchange),
+                                .exchange = round->exchange};
   if (a->out.next == SS_NONE) a->out.next = id, ss_fair_stir(n, from);
   else n->message[a->out.last].next_out = id;
   a->out.last = id;

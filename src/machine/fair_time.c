@@ -7,13 +7,22 @@ static const double INSTANT = 4e-15;
 
 /* --- starts -------------------------------------------------------------------------------------------------- */
 
-static bool may_start(const struct ss_network *n, uint32_t id) {
-  if (id == SS_NONE) return false;
+/* A port that has as many under way as it may have needs no look at what is next, which lies far off in memory. */
+static bool may_start(const struct ss_network *n, const struct ss_fair_port *port) {
+  const uint32_t id = port->next;
+  if (id == SS_NONE || port->under_way >= n->window) return false;
   const struct ss_fair_message *m = &n->message[id];
   const struct ss_fair_end *from = &n->end[m->from], *to = &n->end[m->to];
-  return from->out.next == id && to->in.next == id && from->out.under_way < m->window &&
-         to->in.under_way < m->window && ss_fair_reached(from->completed, m->need_from) &&
-         ss_fair_reached(to->completed, m->need_to);
+  const uint32_t window = n->window_of[m->exchange];
+  return from->out.next == id && to->in.next == id && from->out.under_way < window && to->in.under_way < window &&
+         ss_fair_reached(from->completed, m->need.from) && ss_fair_reached(to->completed, m->need.to);
+}
+
+/* What follows is looked at when a message has ended: until then it can come from memory. */
+static void expect(const struct ss_network *n, uint32_t id) {
+  if (id == SS_NONE) return;
+  __builtin_prefetch(&n->message[id]);
+  __builtin_prefetch(&n->message[id].ended);
 }
 
 static struct ss_passage passage_of(const struct ss_network *n, const struct ss_fair_message *m) {
@@ -43,7 +52,7 @@ static void count_least(struct ss_network *n, const struct ss_fair_message *m, d
   struct ss_fair_port *const ports[] = {&n->end[m->from].out, &n->end[m->to].in};
   for (int i = 0; i < 2; i++) {
     ports[i]->least += seconds;
-    if (m->window == 1) ports[i]->in_turn += seconds;
+    if (n->window_of[m->exchange] == 1) ports[i]->in_turn += seconds;
   }
 }
 
@@ -54,6 +63,8 @@ static void start(struct ss_network *n, uint32_t id) {
   n->end[m->from].out.under_way++;
   n->end[m->to].in.next = m->next_in;
   n->end[m->to].in.under_way++;
+  expect(n, m->next_out);
+  expect(n, m->next_in);
   m->next_out = SS_NONE;
   const double alpha = n->uneven.latency ? start_late(n, id, kind) : start_in_queue(n, id, kind);
   count_least(n, m, alpha);
@@ -92,13 +103,13 @@ static void start_work(struct ss_network *n, uint32_t e) {
 
 static void start_at(struct ss_network *n, uint32_t e) {
   struct ss_fair_end *end = &n->end[e];
-  for (uint32_t id; may_start(n, id = end->out.next);) {
-    ss_fair_stir(n, n->message[id].to);
-    start(n, id);
+  while (may_start(n, &end->out)) {
+    ss_fair_stir(n, n->message[end->out.next].to);
+    start(n, end->out.next);
   }
-  for (uint32_t id; may_start(n, id = end->in.next);) {
-    ss_fair_stir(n, n->message[id].from);
-    start(n, id);
+  while (may_start(n, &end->in)) {
+    ss_fair_stir(n, n->message[end->in.next].from);
+    start(n, end->in.next);
   }
   if (may_compute(n, end)) start_work(n, e);
   ss_fair_count_open(n, e);
@@ -132,20 +143,25 @@ void ss_fair_computed(struct ss_network *n, uint32_t e) {
   ss_fair_start_all(n);
 }
 
+/* Of those that have ended, the ones that nothing at their ingress waits before. */
+static void free_messages(struct ss_network *n, struct ss_fair_end *to) {
+  for (uint32_t id; (id = to->oldest) != SS_NONE && n->message[id].ended;) {
+    to->oldest = n->message[id].next_in;
+    n->message[id].next_out = n->free_message;
+    n->free_message = id;
+    n->listed--;
+  }
+}
+
 static void end_message(struct ss_network *n, uint32_t id) {
   struct ss_fair_message *m = &n->message[id];
-  struct ss_fair_end *to = &n->end[m->to];
-  n->end[m->from].out.under_way--;
-  to->in.under_way--;
-  if (m->next_in != SS_NONE) n->message[m->next_in].before_in = m->before_in;
-  else to->in.last = m->before_in;
-  if (m->before_in != SS_NONE) n->message[m->before_in].next_in = m->next_in;
-  else to->oldest = m->next_in;
-  complete(n, m->from);
-  complete(n, m->to);
-  m->next_out = n->free_message;
-  n->free_message = id;
-  n->listed--;
+  const uint32_t from = m->from, to = m->to;
+  n->end[from].out.under_way--;
+  n->end[to].in.under_way--;
+  m->ended = true;
+  free_messages(n, &n->end[to]);
+  complete(n, from);
+  complete(n, to);
 }
 
 static bool end_flows(struct ss_fair_wire *wire, double limit) {

@@ -6,15 +6,22 @@
 
 #include "machine/fair_links.h"
 
-/* A message that was listed and has not ended. */
+/* A message that was listed and has not ended, or one before it at its ingress has not. */
 struct ss_fair_message {
-  double bytes, due; /* due: s, the end of its latency, once it has started */
-  uint32_t from, to, kind;
-  uint32_t need_from, need_to; /* operations that its ends must have completed, modulo 2^32 */
-  uint32_t next_out;           /* behind it at the sender's egress; once started: in its latency's queue */
-  uint32_t next_in, before_in; /* around it at the receiver's ingress */
-  uint32_t number;             /* of messages listed at that ingress, from 0 */
-  uint32_t window;             /* it starts while fewer are under way at both its ports */
+  double bytes;
+  union {
+    struct {
+      uint32_t from, to;
+    } need;     /* until it starts: operations that its ends must have completed, modulo 2^32 */
+    double due; /* then s: the end of its latency, and when its bytes began to flow */
+  };
+  uint32_t from, to;
+  uint32_t next_out; /* behind it at the sender's egress; once started: in its latency's queue */
+  uint32_t next_in;  /* behind it at the receiver's ingress */
+  uint32_t number;   /* of messages listed at that ingress, from 0 */
+  uint16_t kind;
+  bool exchange; /* it is of one, and has an exchange's window */
+  bool ended;    /* and one listed before it at the ingress has not */
 };
 
 /* A computation that was listed and has not begun. */
@@ -88,7 +95,7 @@ struct ss_network {
   double *done;                       /* [map.endpoints] */
   struct ss_fair_message *message;
   uint32_t messages, free_message, message_capacity; /* messages: how many ids were ever used at once */
-  uint32_t listed;                                   /* messages that have not ended */
+  uint32_t listed;                                   /* messages that are kept */
   struct ss_fair_work *work;
   uint32_t works, free_work, work_capacity;
   struct ss_fair_queue *queue; /* [map.queues] */

@@ -214,8 +214,8 @@ MUTANTS = [
            "links[n++] = map->in + map->card[to];", "links[n++] = map->out + map->card[to];", unit="fair"),
     Mutant("latency holds the card", "src/machine/fair_time.c", ".left = m->bytes * n->map.kind[m->kind].weight, .cap",
            ".left = m->bytes + n->map.kind[m->kind].alpha * n->map.kind[m->kind].rate, .cap", unit="fair"),
-    Mutant("one message more than the window", "src/machine/fair_time.c", "from->out.under_way < m->window &&",
-           "from->out.under_way <= m->window &&", unit="fair"),
+    Mutant("one message more than the window", "src/machine/fair_time.c", "from->out.under_way < window &&",
+           "from->out.under_way <= window &&", unit="fair"),
     Mutant("a group's last, partial uplink is smaller", "src/machine/fair_links.c",
            "give(links, map->level[l].up, 2 * map->level[l].groups, ss_cluster_uplink_rate(c, l));",
            "{\n    give(links, map->level[l].up, 2 * map->level[l].groups, ss_cluster_uplink_rate(c, l));\n"
