@@ -2,35 +2,36 @@
 
 #include <locale.h>
 
-/* A unit is `times / over` base units. Both are exact, so that "10us" is the double nearest to 1e-5, which 10 * 1e-6
- * is not. */
+/* A unit is `times` * 10^tens base units. Both are exact, and powers of ten are counted beside the number's own, so
+ * that "10us" and "2.8%" are the doubles nearest to 1e-5 and 0.028, which 10 * 1e-6 and 2.8 / 100 are not. */
 struct unit {
   const char *name;
-  double times, over;
+  int tens;
+  double times;
 };
 
 static const struct unit prefixes[] = {
-    {"", 1, 1},     {"k", 1e3, 1},     {"K", 1e3, 1},     {"M", 1e6, 1},     {"G", 1e9, 1},     {"T", 1e12, 1},
-    {"P", 1e15, 1}, {"Ki", 0x1p10, 1}, {"Mi", 0x1p20, 1}, {"Gi", 0x1p30, 1}, {"Ti", 0x1p40, 1}, {"Pi", 0x1p50, 1},
+    {"", 0, 1},   {"k", 3, 1},       {"K", 3, 1},       {"M", 6, 1},       {"G", 9, 1},       {"T", 12, 1},
+    {"P", 15, 1}, {"Ki", 0, 0x1p10}, {"Mi", 0, 0x1p20}, {"Gi", 0, 0x1p30}, {"Ti", 0, 0x1p40}, {"Pi", 0, 0x1p50},
 };
 static const struct unit time_units[] = {
     /* smallest first, as scales are */
-    {"ns", 1, 1e9}, {"us", 1, 1e6}, {"ms", 1, 1e3}, {"s", 1, 1}, {"min", 60, 1}, {"h", 3600, 1}, {NULL, 0, 0},
+    {"ns", -9, 1}, {"us", -6, 1}, {"ms", -3, 1}, {"s", 0, 1}, {"min", 0, 60}, {"h", 0, 3600}, {NULL, 0, 0},
 };
 /* These take a prefix. "MBps" is not among them: nobody can tell whether its author knew bits from bytes. */
-static const struct unit byte_units[] = {{"B", 1, 1}, {NULL, 0, 0}};
+static const struct unit byte_units[] = {{"B", 0, 1}, {NULL, 0, 0}};
 static const struct unit rate_units[] = {
-    {"B/s", 1, 1}, {"bps", 1, 8}, {"bit/s", 1, 8}, {"b/s", 1, 8}, {NULL, 0, 0},
+    {"B/s", 0, 1}, {"bps", 0, 0.125}, {"bit/s", 0, 0.125}, {"b/s", 0, 0.125}, {NULL, 0, 0},
 };
-static const struct unit ratio_units[] = {{"%", 1, 100}, {NULL, 0, 0}};
+static const struct unit ratio_units[] = {{"%", -2, 1}, {NULL, 0, 0}};
 
 /* Smallest first, in base units; what ss_units_format chooses from. */
 static const struct unit byte_scale[] = {
-    {"B", 1, 1}, {"kB", 1e3, 1}, {"MB", 1e6, 1}, {"GB", 1e9, 1}, {"TB", 1e12, 1}, {"PB", 1e15, 1}, {NULL, 0, 0},
+    {"B", 0, 1}, {"kB", 3, 1}, {"MB", 6, 1}, {"GB", 9, 1}, {"TB", 12, 1}, {"PB", 15, 1}, {NULL, 0, 0},
 };
 static const struct unit rate_scale[] = {
-    {"bit/s", 1, 8},     {"kbit/s", 1e3, 8},  {"Mbit/s", 1e6, 8}, {"Gbit/s", 1e9, 8},
-    {"Tbit/s", 1e12, 8}, {"Pbit/s", 1e15, 8}, {NULL, 0, 0},
+    {"bit/s", 0, 0.125},   {"kbit/s", 3, 0.125},  {"Mbit/s", 6, 0.125}, {"Gbit/s", 9, 0.125},
+    {"Tbit/s", 12, 0.125}, {"Pbit/s", 15, 0.125}, {NULL, 0, 0},
 };
 
 const char *ss_dimension_wanted(enum ss_dimension dimension) {
@@ -71,37 +72,46 @@ static const char *number_end(const char *at) {
   return isdigit((unsigned char)*exponent) ? skip_digits(exponent) : end;
 }
 
-/* Reads the number at *at and moves past it, with the point as decimal sign whatever the process's locale says. */
-static bool take_number(const char **at, double *out) {
+/* Reads the number at *at, times 10^tens, and moves past it, with the point as decimal sign whatever the process's
+ * locale says. Where powers are to be added the number has at most 300 characters, and an exponent of at most 9
+ * digits. */
+static bool take_number(const char **at, int tens, double *out) {
   const char *end = number_end(*at);
   if (end == NULL) return false;
+  char shifted[340];
+  const char *text = *at;
+  const size_t length = (size_t)(end - text), digits = strcspn(text, "eE") < length ? strcspn(text, "eE") : length;
+  if (tens != 0) {
+    if (length > 300 || length - digits > 11) return false;
+    const int own = digits < length ? atoi(text + digits + 1) : 0;
+    snprintf(shifted, sizeof shifted, "%.*se%d", (int)digits, text, own + tens);
+    text = shifted;
+  }
   locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   if (c_locale == (locale_t)0) return false;
-  char *stopped;
-  *out = strtod_l(*at, &stopped, c_locale);
+  *out = strtod_l(text, NULL, c_locale);
   freelocale(c_locale);
-  if (stopped != end || !isfinite(*out)) return false;
   *at = end;
-  return true;
+  return isfinite(*out);
 }
 
-static bool apply_prefix(const char *prefix, size_t length, double *value) {
-  for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-    if (strlen(prefixes[i].name) != length || memcmp(prefixes[i].name, prefix, length) != 0) continue;
-    *value *= prefixes[i].times;
-    return true;
-  }
-  return false;
+static const struct unit *prefix_of(const char *prefix, size_t length) {
+  for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+    if (strlen(prefixes[i].name) == length && memcmp(prefixes[i].name, prefix, length) == 0) return &prefixes[i];
+  return NULL;
 }
 
-static bool apply_unit(const char *text, const struct unit *units, bool prefixed, double *value) {
+/* The number at `number` in the unit that `text` names. */
+static bool take_in_unit(const char *number, const char *text, const struct unit *units, bool prefixed,
+                         double *value) {
   const size_t length = strlen(text);
   for (; units->name != NULL; units++) {
     const size_t base = strlen(units->name);
     if (base > length || strcmp(text + length - base, units->name) != 0) continue;
-    if (!prefixed && base < length) continue;
-    if (!apply_prefix(text, length - base, value)) continue;
-    *value = *value * units->times / units->over;
+    const struct unit *prefix = prefix_of(text, length - base);
+    if (!prefix || (!prefixed && base < length)) continue;
+    if (!take_number(&number, units->tens + prefix->tens, value)) return false;
+    *value *= units->times * prefix->times;
     return true;
   }
   return false;
@@ -110,22 +120,22 @@ static bool apply_unit(const char *text, const struct unit *units, bool prefixed
 static bool apply_divisor(const char *text, double *value) {
   const char *at = skip_spaces(text);
   double divisor;
-  if (!take_number(&at, &divisor) || *at != '\0') return false;
+  if (!take_number(&at, 0, &divisor) || *at != '\0') return false;
   *value /= divisor;
   return true;
 }
 
 static bool parse_quantity(const char *text, enum ss_dimension dimension, double *value) {
   const char *at = text;
-  if (!take_number(&at, value)) return false;
+  if (!take_number(&at, 0, value)) return false;
   if (*at == '\0') return true;
   at = skip_spaces(at);
   switch (dimension) {
   case SS_NUMBER: return false;
-  case SS_RATIO: return *at == '/' ? apply_divisor(at + 1, value) : apply_unit(at, ratio_units, false, value);
-  case SS_TIME: return apply_unit(at, time_units, false, value);
-  case SS_BYTES: return apply_unit(at, byte_units, true, value);
-  case SS_RATE: return apply_unit(at, rate_units, true, value);
+  case SS_RATIO: return *at == '/' ? apply_divisor(at + 1, value) : take_in_unit(text, at, ratio_units, false, value);
+  case SS_TIME: return take_in_unit(text, at, time_units, false, value);
+  case SS_BYTES: return take_in_unit(text, at, byte_units, true, value);
+  case SS_RATE: return take_in_unit(text, at, rate_units, true, value);
   }
   return false;
 }
@@ -185,6 +195,10 @@ static void format_digits(char *buffer, size_t size, double value) {
   if (fabs(value) >= 999.5 && fabs(value) < 9.995e6) snprintf(buffer, size, "%.0f", strtod(buffer, NULL));
 }
 
+static double in_unit(const struct unit *unit, double value) {
+  return (unit->tens < 0 ? value * pow(10, -unit->tens) : value / pow(10, unit->tens)) / unit->times;
+}
+
 static const char *format_scaled(char *buffer, size_t size, const struct unit *scale, const char *zero,
                                  double value) {
   if (!(fabs(value) > 0)) {
@@ -194,9 +208,9 @@ static const char *format_scaled(char *buffer, size_t size, const struct unit *s
   const struct unit *unit = scale;
   /* From 0.9995 on, three digits round to 1. */
   for (const struct unit *larger = scale + 1; larger->name != NULL; larger++)
-    if (fabs(value) * larger->over / larger->times >= 0.9995) unit = larger;
+    if (in_unit(larger, fabs(value)) >= 0.9995) unit = larger;
   char digits[64];
-  format_digits(digits, sizeof digits, value / unit->times * unit->over);
+  format_digits(digits, sizeof digits, in_unit(unit, value));
   snprintf(buffer, size, "%s %s", digits, unit->name);
   return buffer;
 }

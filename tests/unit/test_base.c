@@ -239,7 +239,10 @@ static const struct quantity {
     {"2TiB", SS_BYTES, 0x1p41},
     {"5 B", SS_BYTES, 5},
     {"1e3 kB", SS_BYTES, 1e6},
-    {"1.13%", SS_RATIO, 1.13 / 100},
+    {"1.13%", SS_RATIO, 0.0113},
+    {"2.8%", SS_RATIO, 0.028},
+    {"2.8e1 %", SS_RATIO, 0.28},
+    {"-2.8E-3%", SS_RATIO, -2.8e-5},
     {"1/32", SS_RATIO, 1.0 / 32},
     {"1 / 3", SS_RATIO, 1.0 / 3},
     {"0.5", SS_RATIO, 0.5},
@@ -259,6 +262,24 @@ TEST(quantities_are_read_exactly) {
     struct ss_error error = {0};
     if (!ss_units_parse(quantities[i].text, quantities[i].dimension, &value, &error)) fail_msg("%s", error.text);
     assert_same(value, quantities[i].value);
+  }
+}
+
+/* A unit that is a power of ten moves the decimal point, and nothing else: the nearest double is the same. */
+TEST(decimal_units_move_the_point) {
+  static const struct {
+    const char *unit;
+    enum ss_dimension dimension;
+    int tens;
+  } units[] = {
+      {"%", SS_RATIO, -2}, {"ns", SS_TIME, -9}, {"us", SS_TIME, -6}, {"ms", SS_TIME, -3}, {"TB", SS_BYTES, 12}};
+  for (unsigned i = 1; i < 20000; i++) {
+    char text[40], moved[40];
+    double value;
+    snprintf(text, sizeof text, "%u.%03u%s", i / 1000, i % 1000, units[i % COUNT(units)].unit);
+    snprintf(moved, sizeof moved, "%ue%d", i, units[i % COUNT(units)].tens - 3);
+    if (!ss_units_parse(text, units[i % COUNT(units)].dimension, &value, NULL)) fail_msg("%s is refused", text);
+    if (memcmp(&value, &(double){strtod(moved, NULL)}, sizeof value) != 0) fail_msg("%s reads as %.17g", text, value);
   }
 }
 
