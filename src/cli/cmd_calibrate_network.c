@@ -116,7 +116,10 @@ static bool measure(const struct ss_communicator *comm, const struct arguments *
   if (!ss_ping_nodes(comm, &nodes, error)) ss_communicator_abort(comm, error);
   ping.list = timed[1];
   uint64_t bytes = (uint64_t)fmax(a->wanted.reading.least, 1);
-  for (; (double)bytes <= a->wanted.reading.most && exchange.count < SIZES_MAX; bytes *= 2) {
+  const size_t sizes = (size_t)fmin(fmax(0, floor(log2(a->wanted.reading.most / (double)bytes)) + 1), SIZES_MAX);
+  const struct ss_watcher *watcher = comm->rank == 0 ? a->call.request.run.watcher : NULL;
+  ss_watcher_begin(watcher, "sizes", sizes);
+  for (; exchange.count < sizes; bytes *= 2) {
     struct ss_ping took;
     if (!ss_ping_measure(comm, bytes, a->repeats ? a->repeats : REPEATS, &took, error)) return false;
     exchange.list[exchange.count++] = (struct ss_observation){.algorithm = ss_algorithm_of(SS_ALLTOALL, "pairwise"),
@@ -129,7 +132,9 @@ static bool measure(const struct ss_communicator *comm, const struct arguments *
                                                       .per_node = 1,
                                                       .bytes = bytes,
                                                       .seconds = took.one_way};
+    ss_watcher_advance(watcher, 1, 1, (double)sizes);
   }
+  ss_watcher_end(watcher);
   return ss_communicator_agree(comm, comm->rank != 0 || write_measured(a, &exchange, &ping, error), error);
 }
 

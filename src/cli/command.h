@@ -61,7 +61,8 @@ bool ss_call_answer(struct ss_call *call, const char *kind, ss_printer *table, s
                     struct ss_error *error) SS_MUST_CHECK;
 
 /* A progress bar on standard error, of one computation at a time: only on a terminal, only once a second has passed,
- * gone when the work is done (progress.c). */
+ * gone when the work is done. Under mpirun, which keeps the terminal to itself, rank 0 writes lines instead: after 10
+ * seconds, after twice as many, ..., at least each 10 minutes (progress.c). */
 extern const struct ss_watcher ss_progress_watcher;
 
 /* Reads the command line and does what it says; argv[0] is the command's name. The exit status is the error's. */

@@ -1,10 +1,12 @@
 #include "cli/command.h"
 
+#include "exec/launch.h"
+
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { BAR = 30 };
+enum { BAR = 30, FIRST_LINE = 10, LINES_APART = 600 };
 
 struct progress {
   const char *what; /* "points" */
@@ -12,6 +14,7 @@ struct progress {
   double work, whole; /* where steps are not alike: of what they take */
   struct timespec begin, drawn;
   bool wanted, shown;
+  bool lines; /* mpirun is in between, which has the terminal: lines in place of the bar */
 };
 
 /* A terminal that can clear its line. */
@@ -40,18 +43,26 @@ static void draw(struct progress *p, double share, double elapsed) {
                          : left < 6000 ? 60
                                        : 3600),
                  unit);
+  p->shown = !p->lines;
+  if (p->lines) {
+    fprintf(stderr, "sparsync:%s\n", text);
+    return;
+  }
   const int width = line_width() - 1, bar = width - (int)strlen(text) - 2 < BAR ? width - (int)strlen(text) - 2 : BAR;
   const int filled = (int)(bar * share);
   if (bar > 0)
     fprintf(stderr, "\r\033[K[%.*s%*s]%s", filled, "##############################", bar - filled, "", text);
   else fprintf(stderr, "\r\033[K%.*s", width, text + 1);
-  p->shown = true;
 }
 
 static void begin(void *context, const char *what, size_t all) {
   struct progress *p = context;
-  *p = (struct progress){.what = what, .all = all, .wanted = can_be_drawn()};
+  const struct ss_launch launch = ss_launch_read();
+  const bool drawn = launch.rank == 0 && can_be_drawn();
+  *p = (struct progress){.what = what, .all = all, .wanted = drawn || (launch.several && launch.rank == 0)};
+  p->lines = p->wanted && !drawn;
   clock_gettime(CLOCK_MONOTONIC, &p->begin);
+  p->drawn = p->begin;
 }
 
 static void advance(void *context, size_t steps, double work, double whole) {
@@ -62,8 +73,9 @@ static void advance(void *context, size_t steps, double work, double whole) {
   if (whole > 0) p->whole = whole;
   if (!p->wanted || !(p->work > 0)) return;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  const double elapsed = seconds_between(p->begin, now);
-  if (elapsed < 1 || (p->shown && seconds_between(p->drawn, now) < 0.1)) return;
+  const double elapsed = seconds_between(p->begin, now), since = seconds_between(p->drawn, now);
+  const double least = p->lines ? fmin(fmax(FIRST_LINE, elapsed - since), LINES_APART) : p->shown ? 0.1 : 1;
+  if (since < least || (p->lines && p->done == p->all)) return;
   p->drawn = now;
   draw(p, p->work < p->whole ? p->work / p->whole : 1, elapsed);
 }

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import termios
 
+import mpi
 import tap
 from tap import test
 
@@ -115,6 +116,25 @@ def a_bar_fits_its_terminal_and_has_no_colour(folder):
     for width in (20, 60, 200):
         lines = re.split(r"\r\x1b\[K", shown(folder, *arguments, width=width, NO_COLOR="1"))
         assert max(map(len, lines)) <= min(width - 1, 79) and len(lines) > 3 and "\x1b" not in "".join(lines), (width, lines)
+
+
+@test
+def under_mpirun_there_are_lines(folder):
+    """Of rank 0 alone, ever further apart, as nobody can draw over what mpirun passes on."""
+    if why := mpi.why_not(PROGRAM):
+        raise tap.Skip(why)
+    scenario = tap.write_json(folder, {**SCENARIO, "ranks": None, "iterations": 6, "schemes": ["allgather", "ps", "allreduce"]})
+    for what, arguments in (("iterations", ("exec", scenario)), ("sizes", ("calibrate", "network", "--sizes", "1:64kB", "--repeats", "3", "-o", folder / "c.json"))):
+        def told(*more):
+            done = subprocess.run([*mpi.with_mpirun(2), HURRIED, *map(str, arguments), *more], capture_output=True, text=True, cwd=folder, check=False,
+                                  env={**mpi.environment(ROOT), "TERM": "xterm"}, timeout=tap.HANG)
+            assert done.returncode in (0, 2 if what == "sizes" else 0), done  # a busy machine may measure nothing that fits
+            return re.findall(r"^sparsync: (\d+) of (\d+) ([a-z]+), about \d+ (?:s|min|h) left$", done.stderr, re.MULTILINE), done.stderr
+        lines, text = told()
+        steps = [int(step) for step, _, _ in lines]
+        assert lines and "\r" not in text and steps == sorted(steps), (what, text)
+        assert len(lines) < int(lines[0][1]) and all(line[2] == what for line in lines), (what, text)
+        assert told("--quiet")[0] == [], what
 
 
 sys.exit(tap.run())
