@@ -207,6 +207,29 @@ static bool check_ratios(const struct ss_training_fit *f, struct ss_error *error
   return true;
 }
 
+/* An unknown that moves no number would come out as it is supposed, with a range. */
+static bool check_effects(struct ss_training_fit *f, const struct ss_inference_problem *problem,
+                          struct ss_error *error) {
+  const size_t sets = f->unknowns + 1, n = f->times.count;
+  SS_AUTO_FREE double *x = ss_alloc(sets * f->unknowns, sizeof *x), *out = ss_alloc(sets * n, sizeof *out);
+  if (!x || !out) return ss_fail_memory(error, "fitting trainings");
+  for (size_t i = 0; i < sets * f->unknowns; i++) {
+    const struct ss_inference_unknown *u = &f->prior[i % f->unknowns];
+    const bool moved = i / f->unknowns == i % f->unknowns;
+    const double at = !moved ? u->usual : u->high - u->usual > u->usual - u->low ? u->high : u->low;
+    x[i] = u->logarithm ? exp(at) : at;
+  }
+  if (!problem->predict(problem->context, x, sets, out, error)) return false;
+  for (size_t k = 0; k < f->unknowns; k++) {
+    bool same = true;
+    for (size_t i = 0; i < n && same; i++) same = !(fabs(out[k * n + i] - out[f->unknowns * n + i]) > 0);
+    if (same)
+      return ss_fail(error, SS_BAD_INPUT, "--fit: %s changes no number of %s: nothing says what it is",
+                     ss_unknown_names[f->unknown[k].what], f->times.file);
+  }
+  return true;
+}
+
 static bool fit_all(struct ss_training_fit *f, struct ss_error *error) {
   const struct ss_inferred nothing = {.count = 0};
   f->measured = ss_alloc(f->times.count, sizeof *f->measured);
@@ -216,7 +239,7 @@ static bool fit_all(struct ss_training_fit *f, struct ss_error *error) {
   if (!ss_replays_predict(f->replays, &nothing, 1, f->unfitted, error) || !check_ratios(f, error)) return false;
   const struct ss_inference_problem problem = problem_of(f, NULL);
   ss_inference_begin(&problem, &f->all);
-  return ss_infer(&problem, &f->all, error);
+  return check_effects(f, &problem, error) && ss_infer(&problem, &f->all, error);
 }
 
 bool ss_training_fit_open(const struct ss_training_fit_request *q, struct ss_training_fit **out,

@@ -111,6 +111,11 @@ bool ss_captured_read(const char *name, const char *text, struct ss_captured *ou
   if (!ss_node_is_object(node)) return ss_node_fail(node, error, "expected an object");
   if (!ss_object_read_known(&ss_captured_fields, node, out, error)) return false;
   if (!is_run(out->run)) return ss_node_fail(ss_node_get(node, "run"), error, "expected 32 hexadecimal digits");
+  const struct ss_node cores = ss_node_get(node, "shared_cores");
+  if (out->cores.ranks > out->world || (ss_node_present(cores) && out->cores.ranks < out->gpus_per_node))
+    return ss_node_fail(ss_node_get(cores, "ranks"), error,
+                        "%" PRIu32 " shared a machine, but %" PRIu32 " ran, %" PRIu32 " on each node",
+                        out->cores.ranks, out->world, out->gpus_per_node);
   out->workload = ss_node_get(node, "workload");
   out->system = ss_node_get(node, "system");
   return check_models(out, error);

@@ -30,7 +30,24 @@ static const struct ss_field_spec accuracy_fields[] = {
 static const struct ss_object_spec accuracy_spec = {.says = "how near it comes", .field = accuracy_fields};
 
 static bool read_accuracy(struct ss_node node, void *out, struct ss_error *error) {
-  return ss_object_read(&accuracy_spec, node, out, error);
+  const struct ss_spread *within = &((const struct ss_inferred_file *)out)->inferred.within;
+  if (!ss_object_read(&accuracy_spec, node, out, error)) return false;
+  const struct ss_node half = ss_node_get(node, "half"), most = ss_node_get(node, "most");
+  if (ss_node_present(half) != ss_node_present(most))
+    return ss_node_fail(node, error, "wants half and most, or none");
+  if (ss_node_present(half) && within->half < 1) return ss_node_fail(half, error, "is a factor: at least 1");
+  return !ss_node_present(most) || within->most >= within->half ||
+         ss_node_fail(most, error, "is within half: fewer than half of them");
+}
+
+static bool is_name(const char *a, const char *b) {
+  return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* Of the same: one of them would do nothing. */
+static bool is_same(const struct ss_inferred_number *a, const struct ss_inferred_number *b) {
+  return a->what == b->what && is_name(a->workload, b->workload) && is_name(a->system, b->system) &&
+         is_name(a->cluster, b->cluster);
 }
 
 static bool read_numbers(struct ss_node list, void *file, struct ss_error *error) {
@@ -50,6 +67,9 @@ static bool read_numbers(struct ss_node list, void *file, struct ss_error *error
     if (positive && !(one->value > 0)) return ss_node_fail(ss_node_get(n, "value"), error, "must be above 0");
     if (one->what == SS_UNKNOWN_GOODPUT && one->value > 1)
       return ss_node_fail(ss_node_get(n, "value"), error, "is a share of the bandwidth: at most 1");
+    for (size_t k = 0; k + 1 < out->inferred.count; k++)
+      if (is_same(&number[k], one))
+        return ss_node_fail(n, error, "says again what number %zu of the list says", k + 1);
     if (one->low > one->value || one->high < one->value)
       return ss_node_fail(ss_node_get(n, "value"), error, "is not between its low and its high");
   }

@@ -4,7 +4,7 @@
 #include "base/suggest.h"
 #include "base/units.h"
 
-enum { LARGEST = 64 << 20, TIMES_MAX = 4096 };
+enum { LARGEST = 64 << 20, TIMES_MAX = 4096, TRAININGS_MAX = 256 };
 
 const char *const ss_time_quantities[] = {"iteration", "speed", "compute", "stall", "communication", "hidden", NULL};
 
@@ -153,6 +153,34 @@ static bool read_reduce(const struct table *t, struct ss_training_time *out, str
          fail(t, error, "\"reduce\" is for several workloads or rank counts");
 }
 
+/* All trainings that a number is the least or most of, or a ratio of. */
+static bool check_alternatives(const struct table *t, const struct ss_training_time *one, struct ss_error *error) {
+  static const enum ss_time_column listed[] = {SS_TIMES_WORKLOAD, SS_TIMES_SYSTEM, SS_TIMES_RANKS, SS_TIMES_OF};
+  size_t all = 1;
+  for (size_t i = 0; i < sizeof listed / sizeof *listed; i++) {
+    size_t words = 1;
+    for (const char *at = one->text[listed[i]]; *at; at++) words += *at == '|';
+    all *= words; /* of what was below the limit, and 64 MiB */
+    if (all > TRAININGS_MAX)
+      return fail(t, error, "stands for more than 256 trainings: workloads, systems, ranks and those of a ratio");
+  }
+  return true;
+}
+
+/* A number that stands there twice would count as two. */
+static bool check_again(const struct table *t, const struct ss_training_time *one, struct ss_error *error) {
+  for (size_t i = 0; i < t->out->count; i++) {
+    bool same = true;
+    for (int c = 0; c < SS_TIMES_CLAIM && same; c++)
+      same = c == SS_TIMES_VALUE || c == SS_TIMES_UNIT || strcmp(t->out->time[i].text[c], one->text[c]) == 0;
+    if (!same) continue;
+    (void)ss_fail(error, SS_BAD_INPUT, "says again what line %" PRIu64 " says: of several times give the mean",
+                  t->out->time[i].line);
+    return ss_csv_fail(&t->csv, error);
+  }
+  return true;
+}
+
 static bool read_time(struct table *t, struct ss_error *error) {
   struct ss_training_times *all = t->out;
   struct ss_training_time one = {.line = t->csv.line};
@@ -171,6 +199,7 @@ static bool read_time(struct table *t, struct ss_error *error) {
       !(one.text[SS_TIMES_OF][0] ? read_ratio(t, &one, error) : read_plain(t, &one, error)))
     return false;
   if (!(one.measured > 0)) return wrong(t, error, "a time or ratio must be above 0", one.text[SS_TIMES_VALUE]);
+  if (!check_alternatives(t, &one, error) || !check_again(t, &one, error)) return false;
   if (all->count == TIMES_MAX) return fail(t, error, "more than 4096 numbers");
   if (!ss_grow_by_one(all->time, all->count)) return ss_fail_memory(error, "reading times");
   all->time[all->count++] = one;

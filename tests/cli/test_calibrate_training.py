@@ -46,7 +46,7 @@ def known():
             "software": {"step": TRUE["software.step"], "step_per_byte": TRUE["software.step_per_byte"]}}
 
 
-def table(folder, rows, name="times.csv", columns=("workload", "system", "cluster", "ranks", "quantity", "value", "of", "scenario")):
+def table(folder, rows, name="times.csv", columns=("workload", "system", "cluster", "ranks", "quantity", "value", "of", "reduce", "scenario")):
     with open(folder / name, "w", newline="") as out:
         writer = csv.DictWriter(out, columns, lineterminator="\n")
         writer.writeheader()
@@ -128,7 +128,8 @@ def a_capture_is_a_workload(folder):
     own = next(p for p in plain["training"] if p["system"] == plain["capture"]["system"])
     rows = [{"workload": capture, "system": s, "cluster": "mine.json", "ranks": 4, "quantity": "iteration",
              "value": f"{1e3 * (t + 0.005)!r}ms"} for s, t in ((own["system"], own["iteration_s"]), *(
-                 (p["system"], p["iteration_s"]) for p in plain["training"] if p is not own), (own["system"], own["iteration_s"]))]
+                 (p["system"], p["iteration_s"]) for p in plain["training"] if p is not own))]
+    rows.append({**rows[0], "cluster": tap.write_json(folder, CLUSTER, "too.json").name})
     found = json.loads(ask("calibrate", "training", table(folder, rows), "--fit", "software.step", "--quiet").stdout)
     near(found["inferred"][0]["value"], 0.005, "5 ms more, of three times", within=0.2)
 
@@ -199,6 +200,25 @@ def inputs_that_cannot_be_meant_are_refused(folder):
     says("zem", {**good, "system": "zem"})
     says("zem", {**good, "of": "zem", "value": "2 times"})
     says("ranks", {**good, "ranks": "two"})
+    says("line 3: says again what line 2 says", good, {**good, "value": "31ms"})
+    says("line 2: stands for more than 256 trainings", {**good, "system": "|".join(["allgather"] * 5), "ranks": "|".join(["2"] * 52), "reduce": "least"})
+    several = [{**good, "quantity": quantity} for quantity in ("iteration", "compute", "stall")]
+    says("host.bandwidth changes no number of", *several, fit="host.bandwidth")  # no link is staged
+    says("interference changes no number of", *[{**one, "quantity": "compute", "ranks": ranks} for ranks, one in zip((1, 2, 4), several)], fit="interference")
+
+
+@test
+def software_that_cannot_be_meant_is_refused(folder):
+    plain = json.loads((folder / measured(folder).parent / "plain.json").read_text())
+    one = {"what": "software.step", "value": 0.01}
+
+    def says(what, software):
+        refused(what, "train", tap.write_json(folder, {**plain, "software": software}))
+
+    says("software.inferred[2]: says again what number 1 of the list says", {"inferred": [{**one, "system": "zen"}, one, {**one, "system": "zen", "value": 1}]})
+    says("software.accuracy.half: is a factor: at least 1", {"inferred": [one], "accuracy": {"numbers": 9, "half": 0.9, "most": 1.5}})
+    says("software.accuracy.most: is within half: fewer", {"inferred": [one], "accuracy": {"numbers": 9, "half": 1.2, "most": 1.1}})
+    says("software.accuracy: wants half and most", {"inferred": [one], "accuracy": {"numbers": 9, "half": 1.2}})
 
 
 sys.exit(tap.run())

@@ -99,8 +99,10 @@ def ranks_share_cores(folder):
     spaces = captures.training(gpus_per_node=1, shared_cores={"ranks": 4, "cores": 2, "busy": 1})  # four "nodes" of one machine
     points = answer("train", "--capture", capture(folder, spaces), "--cluster", cluster(folder), "--system", "as-captured", "--certain")["training"]
     near(points[0]["compute_s"], 0.0105)
-    for wrong, word in (({"ranks": 4, "cores": 0, "busy": 1}, "cores"), ({"ranks": 4, "cores": 2, "busy": 1.5}, "busy"), ({"ranks": 4, "cores": 2}, "busy")):
-        refused = ask("train", "--capture", capture(folder, captures.training(shared_cores=wrong)), "--cluster", links, status=2).stderr
+    for wrong, word in (({"ranks": 4, "cores": 0, "busy": 1}, "cores"), ({"ranks": 4, "cores": 2, "busy": 1.5}, "busy"), ({"ranks": 4, "cores": 2}, "busy"),
+                        ({"ranks": 5, "cores": 2, "busy": 1}, "shared_cores.ranks: 5 shared a machine, but 4 ran"), ({"ranks": 3, "cores": 2, "busy": 1}, "4 on each node")):
+        said = captures.training(gpus_per_node=4 if "node" in word else 1, shared_cores=wrong)
+        refused = ask("train", "--capture", capture(folder, said), "--cluster", links, status=2).stderr
         assert f"training.shared_cores" in refused and word in refused, refused
 
 
