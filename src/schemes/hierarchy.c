@@ -3,13 +3,13 @@
 #include "sim/groups.h"
 
 uint32_t ss_hierarchy_groups(enum ss_hierarchy hierarchy, struct ss_layout layout) {
-  if (hierarchy != SS_SHARD) return 1;
+  if (hierarchy == SS_FLAT || hierarchy == SS_LEADER) return 1;
   return layout.ranks < layout.per_node ? layout.ranks : layout.per_node;
 }
 
 struct hierarchy {
   struct ss_run *run;
-  bool shard;
+  bool shard, sparse;
   uint32_t nodes, per_node, shards; /* shards: 1 with leaders */
   uint32_t *rank;                   /* 0, 1, ...: node k's are rank[k * per_node ...] */
   uint32_t *across;                 /* [shards * nodes] rank i of every node */
@@ -76,6 +76,34 @@ static bool give(void *context, uint32_t position, struct ss_arena *arena, struc
   return true;
 }
 
+static struct ss_chunk shard_of(const void *context, uint32_t shard) {
+  const struct node *n = context;
+  return ss_dense_units(&n->sum, shard, 1);
+}
+
+static bool give_shard(void *context, uint32_t position, uint32_t shard, struct ss_chunk *out,
+                       struct ss_error *error) {
+  *out = shard_of(context, shard);
+  return give(context, position, NULL, out, error);
+}
+
+/* Each rank of the node gets what the others have of its shard, and adds the lists up: inside[]. */
+static bool sum_lists(struct node *n, struct ss_play *play, struct ss_chunk *inside, struct ss_error *error) {
+  const struct ss_wire *coo = &n->h->run->coo;
+  struct ss_owners owners = {.parts = play->ranks,
+                             .counted = true,
+                             .push = coo,
+                             .pull = coo,
+                             .context = n,
+                             .range = shard_of,
+                             .slice = give_shard};
+  const bool ok =
+      ss_owners_open(play, &owners, error) && ss_owners_push(&owners, error) && ss_owners_sum(&owners, error);
+  for (uint32_t p = 0; ok && p < owners.parts; p++) inside[p] = owners.aggregate[p];
+  ss_owners_close(&owners);
+  return ok;
+}
+
 /* The node's ranks end with a shard each, or its first with all. */
 static bool reduce(void *context, uint32_t number, struct ss_play *play, struct ss_error *error) {
   struct hierarchy *h = context;
@@ -86,6 +114,7 @@ static bool reduce(void *context, uint32_t number, struct ss_play *play, struct 
   const struct ss_chunk all = ss_dense_units(&n.sum, 0, 1);
   *inside = all;
   if (size_of(h, number) == 1) return give(&n, 0, play->arena, inside, error);
+  if (h->sparse) return sum_lists(&n, play, inside, error);
   if (h->shard) return ss_reduce_scatter_ring(play, &n.sum, inside, error);
   for (uint32_t p = 0; p < size_of(h, number); p++) {
     inside[p] = all;
@@ -100,17 +129,21 @@ static bool gather_shards(struct hierarchy *h, const struct node *n, struct ss_p
   const uint32_t size = size_of(h, n->number);
   const struct ss_chunk *outside = h->outside + (size_t)n->number * h->per_node;
   SS_AUTO(ss_gather_close) struct ss_gather gather = {0};
-  if (!ss_gather_open(&gather, size, &h->run->dense, h->run->low, h->run->high, error)) return false;
+  const struct ss_wire *wire = h->sparse ? &h->run->coo : &h->run->dense;
+  if (!ss_gather_open(&gather, size, wire, h->run->low, h->run->high, error)) return false;
   for (uint32_t p = 0; p < size; p++) {
     struct ss_chunk part = outside[p], range = ss_dense_units(&n->sum, p, 1);
-    part.origin = part.part = p;
+    part.origin = p;
+    part.part = h->shards + p; /* a message of its own, also where the scheme sent the same */
     part.low = range.low;
     part.high = range.high;
     part.width = range.width;
     ss_gather_set(&gather, p, &part);
   }
-  if (!ss_gather_play(play, &gather, ss_allgather_ring, error)) return false;
-  SS_ASIDE; /* dense shards lie side by side */
+  if (!(h->sparse ? ss_gather_ragged(play, &gather, true, ss_allgather_direct, error)
+                  : ss_gather_play(play, &gather, ss_allgather_ring, error)))
+    return false;
+  SS_ASIDE; /* shards lie side by side */
   for (uint32_t p = 0; p < size; p++)
     if (ss_play_resident(play, p) && !ss_gather_sum(play, &gather, p, &h->inside[n->number * h->per_node + p], error))
       return false;
@@ -138,20 +171,37 @@ static bool spread(void *context, uint32_t number, struct ss_play *play, struct 
 
 /* --- among nodes ---------------------------------------------------------------------------------------- */
 
-/* A sum that travelled dense lists no rows: what cancelled to zero is not there. */
+/* An entry of which every element is zero. */
+static bool is_zero(const struct ss_chunk *chunk, uint64_t entry) {
+  if (chunk->kind == SS_CHUNK_VALUES) return chunk->units[entry] == 0;
+  for (uint32_t c = 0; c < chunk->width; c++)
+    if (fpclassify(chunk->values[entry * chunk->stride + c]) != FP_ZERO) return false;
+  return true;
+}
+
+/* A sum that travelled dense, or in blocks, lists no rows: what is zero is not there. */
 static bool drop_zeros(struct ss_chunk *chunk, struct ss_arena *arena, struct ss_error *error) {
+  const bool units = chunk->kind == SS_CHUNK_VALUES;
   uint32_t *rows = ss_arena_alloc(arena, chunk->count, sizeof *rows);
-  int64_t *units = ss_arena_alloc(arena, chunk->count, sizeof *units);
+  int64_t *unit = ss_arena_alloc(arena, units ? chunk->count : 0, sizeof *unit);
+  float *values = ss_arena_alloc(arena, units ? 0 : chunk->count * chunk->width, sizeof *values);
   uint64_t n = 0;
-  if (!rows || !units) return ss_fail_memory(error, "running a scheme among nodes");
+  if (!rows || !unit || !values) return ss_fail_memory(error, "running a scheme among nodes");
   for (uint64_t i = 0; i < chunk->count; i++) {
-    if (chunk->units[i] == 0) continue;
+    if (is_zero(chunk, i)) continue;
     rows[n] = chunk->rows[i];
-    units[n++] = chunk->units[i];
+    if (units) unit[n] = chunk->units[i];
+    else memcpy(values + n * chunk->width, chunk->values + i * chunk->stride, chunk->width * sizeof *values);
+    n++;
   }
   chunk->rows = rows;
-  chunk->units = units;
   chunk->count = n;
+  if (units) {
+    chunk->units = unit;
+  } else {
+    chunk->values = values;
+    chunk->stride = chunk->width;
+  }
   return true;
 }
 
@@ -198,15 +248,23 @@ static bool run_team(void *context, uint32_t shard, struct ss_play *play, struct
                         .verdict = run->verdict};
   if (!gather_own(h, &team, own, error) || !ss_state_begin(team.state, h->nodes, error)) return false;
   const bool sends = h->nodes > 1 || ss_scheme_valued(run->setting->scheme);
-  for (uint32_t k = 0; sends && !ss_setting_sends_dense(run->setting) && k < h->nodes; k++)
-    ss_play_renew(play, k, NULL, &own[k]);
+  const bool listed = !h->sparse && sends && !ss_setting_sends_dense(run->setting); /* else the owner has its sum */
+  for (uint32_t k = 0; listed && k < h->nodes; k++) ss_play_renew(play, k, NULL, &own[k]);
   if (sends && !ss_run_scheme(&team, error)) return false;
-  for (uint32_t k = 0; k < h->nodes; k++) h->outside[k * h->per_node + shard] = sends ? result[k] : own[k];
+  for (uint32_t k = 0; k < h->nodes; k++) {
+    struct ss_chunk *outside = &h->outside[k * h->per_node + shard];
+    *outside = sends ? result[k] : own[k];
+    SS_ASIDE; /* who decodes blocks, or what is dense, lists them so */
+    const bool shows = outside->values || outside->kind == SS_CHUNK_VALUES;
+    if (h->sparse && shows && !drop_zeros(outside, play->arena, error)) return false;
+  }
   return true;
 }
 
 bool ss_hierarchy_run(struct ss_run *run, uint32_t per_node, struct ss_error *error) {
-  struct hierarchy h = {.run = run, .shard = run->setting->hierarchy == SS_SHARD, .per_node = per_node};
+  struct hierarchy h = {.run = run, .per_node = per_node};
+  h.sparse = run->setting->hierarchy == SS_SPARSE_SHARD;
+  h.shard = h.sparse || run->setting->hierarchy == SS_SHARD;
   h.nodes = (run->ranks + per_node - 1) / per_node;
   h.shards = ss_hierarchy_groups(run->setting->hierarchy,
                                  (struct ss_layout){.ranks = run->ranks, .nodes = h.nodes, .per_node = per_node});

@@ -157,7 +157,7 @@ bool ss_run_keep_unapplied(struct ss_run *run, uint32_t rank, const struct ss_ch
                            const struct ss_chunk *selected, const struct ss_chunk *result,
                            struct ss_error *error) SS_MUST_CHECK;
 
-/* --- hierarchies: any scheme among nodes, with dense sums inside them (ZEN §4) ------------------------------ */
+/* --- hierarchies: any scheme among nodes, with sums inside them (ZEN §4: dense ones) ------------------------- */
 
 /* Groups in which the scheme runs at once: one of all ranks; one of the nodes' leaders; or, for shards, as many as a
  * node has ranks. */
@@ -165,7 +165,8 @@ uint32_t ss_hierarchy_groups(enum ss_hierarchy hierarchy, struct ss_layout layou
 
 /* shard: ring reduce-scatter inside every node; rank i of every node runs the scheme with those of the other nodes on
  * shard i; ring all-gather inside every node. leader: binomial reduce to the node's first rank, the scheme among
- * those, binomial broadcast. What moves inside a node takes dense bytes. */
+ * those, binomial broadcast. What moves inside a node takes dense bytes. sparse-shard: as shard, of lists of rows: a
+ * pairwise push of what ranks have of each other's shards, who add it up, and a direct all-gather. */
 bool ss_hierarchy_run(struct ss_run *run, uint32_t per_node, struct ss_error *error) SS_MUST_CHECK;
 
 /* --- tables that are cut over ranks: model parallelism (run_pieces.c) -------------------------------------- */

@@ -76,7 +76,7 @@ static bool read_option(struct ss_node node, const struct ss_option *option, con
 
 const char *const ss_grains[] = {"row", "element", NULL}, *const ss_size_ways[] = {"free", "exchanged", NULL},
                   *const ss_ragged_ways[] = {"v", "broadcasts", "padded", NULL},
-                  *const ss_hierarchies[] = {"none", "shard", "leader", NULL};
+                  *const ss_hierarchies[] = {"none", "shard", "leader", "sparse-shard", NULL};
 static const struct ss_field_spec common_fields[] = {SS_SETTING_FIELDS, {.name = NULL}};
 static const struct ss_object_spec common_spec = {.field = common_fields};
 
@@ -87,9 +87,11 @@ bool ss_setting_read_common(struct ss_node node, struct ss_setting *out, struct 
   return ss_object_read_known(&common_spec, node, out, error);
 }
 
-/* Some of its messages are longer than others, by what the data is: it is neither dense nor sends sketches. */
+/* Some of its messages are longer than others, by what the data is: it is neither dense nor sends sketches, or nodes
+ * sum lists before. */
 static bool has_lengths(const struct ss_setting *setting) {
-  return !ss_setting_sends_dense(setting) && !ss_scheme_estimates(setting->scheme);
+  return setting->hierarchy == SS_SPARSE_SHARD ||
+         (!ss_setting_sends_dense(setting) && !ss_scheme_estimates(setting->scheme));
 }
 
 /* For what does not depend on the layout. */
@@ -100,7 +102,7 @@ static struct ss_traits traits_anywhere(const struct ss_setting *setting) {
 /* And some of them are of gathers, or of exchanges of ranks with ranks: servers' are sends. */
 static bool has_ways(const struct ss_setting *setting) {
   const struct ss_traits traits = traits_anywhere(setting);
-  return has_lengths(setting) && !traits.sends && traits.servers == 0;
+  return setting->hierarchy == SS_SPARSE_SHARD || (has_lengths(setting) && !traits.sends && traits.servers == 0);
 }
 
 static const struct ss_field_spec option_kinds[] = {{NULL, NULL, SS_IS_TEXT},
@@ -300,11 +302,15 @@ static bool check(const struct ss_setting *setting, struct ss_layout layout, str
   if (setting->hierarchy && g < 2)
     return ss_fail(error, SS_BAD_INPUT,
                    "a hierarchy needs nodes of several GPUs; this cluster has one a node (cluster.gpus_per_node)");
-  if (setting->hierarchy == SS_SHARD && layout.ranks > g && layout.ranks % g != 0)
+  if (ss_hierarchy_groups(setting->hierarchy, layout) > 1 && layout.ranks > g && layout.ranks % g != 0)
     return ss_fail(error, SS_BAD_INPUT,
-                   "hierarchy \"shard\" needs full nodes: %u ranks are not a multiple of %u GPUs a node (say "
+                   "hierarchy \"%s\" needs full nodes: %u ranks are not a multiple of %u GPUs a node (say "
                    "\"leader\", or %u ranks)",
-                   layout.ranks, g, (layout.ranks / g + 1) * g);
+                   ss_hierarchies[setting->hierarchy], layout.ranks, g, (layout.ranks / g + 1) * g);
+  if (setting->hierarchy == SS_SPARSE_SHARD && ss_setting_sends_dense(setting))
+    return ss_fail(error, SS_BAD_INPUT,
+                   "hierarchy \"sparse-shard\" sums the rows that there are, and the whole tensor is sent: say "
+                   "\"shard\"");
   if (scheme->check && !scheme->check(setting, inside(setting, layout), error)) return false;
   if (setting->ragged == SS_RAGGED_BROADCASTS && !ss_setting_sends_dense(setting) && asks_for_algorithm(setting))
     return ss_fail(error, SS_BAD_INPUT, "\"ragged\": \"broadcasts\" go along rings: leave it, or \"algorithm\", out");
@@ -314,7 +320,7 @@ static bool check(const struct ss_setting *setting, struct ss_layout layout, str
 }
 
 bool ss_setting_all_dense(const struct ss_setting *setting, struct ss_layout layout) {
-  return setting->hierarchy != SS_FLAT && layout.nodes == 1 && layout.ranks > 1;
+  return ss_hierarchy_dense(setting->hierarchy) && layout.nodes == 1 && layout.ranks > 1;
 }
 
 bool ss_setting_check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {

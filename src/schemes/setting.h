@@ -33,7 +33,11 @@ enum { SS_DENSITY, SS_K, SS_K_OPTIONS };
 
 enum { SS_OPTIONS_MAX = 8 };
 
-enum ss_hierarchy { SS_FLAT, SS_SHARD, SS_LEADER };
+enum ss_hierarchy { SS_FLAT, SS_SHARD, SS_LEADER, SS_SPARSE_SHARD };
+/* What moves inside a node are dense sums. */
+static inline bool ss_hierarchy_dense(enum ss_hierarchy hierarchy) {
+  return hierarchy == SS_SHARD || hierarchy == SS_LEADER;
+}
 
 struct ss_setting {
   const struct ss_scheme *scheme;

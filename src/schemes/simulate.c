@@ -48,7 +48,8 @@ struct ss_input_options ss_setting_input_options(const struct ss_setting *settin
       .lookups = traits.lookups,
       .bags = traits.pools,
       .before = device,
-      .coalesces = !traits.duplicates && !traits.fetches && !traits.pools && !setting->hierarchy &&
+      .coalesces = !traits.duplicates && !traits.fetches && !traits.pools &&
+                   !ss_hierarchy_dense(setting->hierarchy) &&
                    (scheme->content == SS_SENDS_ROWS || ss_scheme_model_parallel(scheme)),
       .element = ss_setting_by_elements(setting),
       .values = ss_scheme_valued(scheme),
@@ -173,7 +174,7 @@ static void hold_own(const struct ss_run *run) {
   const struct ss_setting *setting = run->setting;
   const struct ss_input *input = run->input;
   const struct ss_input_table one = {.rows = input->rows, .width = input->width};
-  const bool dense = ss_setting_sends_dense(setting) || setting->hierarchy;
+  const bool dense = ss_setting_sends_dense(setting) || ss_hierarchy_dense(setting->hierarchy);
   const bool fetches = ss_setting_traits(setting, (struct ss_layout){.ranks = 1, .nodes = 1, .per_node = 1}).fetches;
   for (uint32_t r = 0; r < run->ranks; r++) {
     uint64_t bytes = dense ? input->rows * input->width * input->value_bytes : 0;

@@ -73,13 +73,12 @@ static bool vary(const struct candidates *c, size_t option, const cJSON *item, c
 }
 
 cJSON *ss_candidates(bool hierarchies) {
-  static const char *const in_node[] = {NULL, "shard", "leader"};
   cJSON *list = cJSON_CreateArray();
   bool ok = list;
-  for (size_t h = 0; ok && h < (hierarchies ? 3 : 1); h++)
+  for (size_t h = SS_FLAT; ok && ss_hierarchies[h] && (h == SS_FLAT || hierarchies); h++)
     for (const struct ss_scheme *const *s = ss_schemes(); ok && *s; s++) {
       if ((*s)->parse) continue;
-      const struct candidates c = {list, *s, in_node[h]};
+      const struct candidates c = {list, *s, h == SS_FLAT ? NULL : ss_hierarchies[h]};
       cJSON *item = ss_json_object(SS_T("name", (*s)->name));
       ok = vary(&c, 0, item, (*s)->name);
       cJSON_Delete(item);

@@ -405,14 +405,15 @@ static bool none_left(const struct ss_study *s, const struct cell *p, struct ss_
 }
 
 /* Times that are alike for no reason that the results tell. */
-static void tell_dense(const struct ss_study *s, const struct ss_point *point, struct ss_layout layout) {
-  static const char *const names[] = {[SS_SHARD] = "shard", [SS_LEADER] = "leader"};
+static void tell_alike(const struct ss_study *s, const struct ss_point *point, struct ss_layout layout) {
+  const enum ss_hierarchy hierarchy = point->setting.hierarchy;
   char text[400];
-  if (!ss_setting_all_dense(&point->setting, layout)) return;
+  if (hierarchy == SS_FLAT || layout.nodes > 1 || layout.ranks < 2) return;
   snprintf(text, sizeof text,
-           "%u ranks are one node of %s: of hierarchy \"%s\" only the dense sum inside the node is left, as long for "
-           "every scheme",
-           point->ranks, point->cluster_name, names[point->setting.hierarchy]);
+           "%u ranks are one node of %s: of hierarchy \"%s\" only the %s inside the node is left, as long for every "
+           "scheme",
+           point->ranks, point->cluster_name, ss_hierarchies[hierarchy],
+           ss_hierarchy_dense(hierarchy) ? "dense sum" : "sum");
   ss_notice_tell(s->request.notice, text);
 }
 
@@ -510,7 +511,7 @@ static bool add_points(struct ss_study *s, const struct cell *p, const struct ss
                           ? point.dense_uncertainty
                           : ss_uncertainty_of(&point.cluster, &point.device, ranks, SS_COLLECTIVES);
   if (!ss_setting_check(&point.setting, layout, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
-  tell_dense(s, &point, layout);
+  tell_alike(s, &point, layout);
   if (!draws_fit(s, &point, error) || !values_at_hand(&point, p, scheme, error) ||
       !bags_at_hand(&point, p, layout, scheme, error))
     return false;

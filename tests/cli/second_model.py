@@ -884,13 +884,14 @@ def lossless(make, data, rows, scheme, cluster, states):
     problem = make(data, 0, rows, state(0), cluster.nodes(p))
     memory = problem.memory
     for r in range(p):
-        memory.hold(rank(r), problem.dense(0, rows) if dense or hierarchy != "none" else problem.coo(data[r]))
+        memory.hold(rank(r), problem.dense(0, rows) if dense or hierarchy in ("shard", "leader") else problem.coo(data[r]))
 
     def among(members, inner, first_server):
-        """What those that play among nodes hold: the lists of what they start from, and more."""
+        """What those that play among nodes hold: the lists of what they start from (which owners have), and more."""
         for k, r in enumerate(members):
-            own = 0 if dense else inner.listed(inner.data[k])
-            memory.hold(rank(r), own + inner.memory.peak.get(rank(k), 0))
+            own, peak = 0 if dense or hierarchy == "sparse-shard" else inner.listed(inner.data[k]), inner.memory.peak.get(rank(k), 0)
+            memory.hold(rank(r), own + peak)
+            memory.now[rank(r)] -= peak - inner.memory.now[rank(k)]
         for (kind, j), peak in inner.memory.peak.items():
             if kind == "server":
                 memory.hold(("server", first_server + j), peak)
@@ -921,8 +922,27 @@ def lossless(make, data, rows, scheme, cluster, states):
     nodes = p // g
     part = [n * make(data, 0, 1, {}, 1).dense(0, 1) for n in shares(rows, g)]
     inside = lambda block: together([placed(block(part), range(node * g, node * g + g)) for node in range(nodes)])
-    rounds = inside(ring_reduce_scatter)
-    memory.add_in_place(rounds)
+    lists = lambda play: together([placed(play(make(data[node * g:node * g + g], 0, rows, {}, 1), node * g), range(node * g, node * g + g))
+                                   for node in range(nodes)])
+
+    def push(node, first):
+        """What each has of the others' shards, who add it up."""
+        rounds = node.exchange(lambda r, to: node.coo(within(node.data[r], *node.even(g, to))))
+        for j in range(g):
+            came = node.pushed.get(rank(j), 0)
+            memory.hold(rank(first + j), came)
+            memory.hold(rank(first + j), node.listed(within(node.total, *node.even(g, j)), *node.even(g, j)))
+            memory.now[rank(first + j)] -= came
+        return rounds
+
+    def pull(node, first):
+        rounds = node.gather([node.coo(within(total, *node.even(g, j))) for j in range(g)], direct)
+        for j in range(g):
+            memory.hold(rank(first + j), node.memory.now[rank(j)])
+        return rounds
+    rounds = lists(push) if hierarchy == "sparse-shard" else inside(ring_reduce_scatter)
+    if hierarchy == "shard":
+        memory.add_in_place(rounds)
     groups = []
     for i in range(g):
         low, high = share(rows, g, i), share(rows, g, i + 1)
@@ -934,7 +954,7 @@ def lossless(make, data, rows, scheme, cluster, states):
             s = scheme.get("servers") or scheme.get("aggregators") or nodes
             groups.append(placed(inner, [node * g + i for node in range(nodes)], i * s))
             among([node * g + i for node in range(nodes)], problem, i * s)
-    return rounds + together(groups) + inside(ring_gather), memory
+    return rounds + together(groups) + (lists(pull) if hierarchy == "sparse-shard" else inside(ring_gather)), memory
 
 
 # --- schemes of values: (problem, options) -> rounds, result, residuals -----------------------------------------------------

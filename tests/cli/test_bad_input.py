@@ -216,6 +216,8 @@ scenario_case("hierarchy of a cut table", scenario(hierarchy="leader", schemes=[
                                                    cluster={**FLAT, "gpus_per_node": 2}), "alltoall", "hierarchy")
 scenario_case("hierarchy of parts of nodes", scenario(hierarchy="shard", ranks=6, cluster={**FLAT, "gpus_per_node": 4}),
               "shard", "multiple of 4")
+scenario_case("sparse sums of a whole tensor", scenario(hierarchy="sparse-shard", schemes=["allreduce"], cluster={**FLAT, "gpus_per_node": 2}),
+              "sparse-shard", "say \"shard\"")
 scenario_case("point outside the design space", scenario(schemes=["design:p2p/one-shot/parallel/even/hash-bitmap"]),
               "hash bitmap", "balanced")
 scenario_case("design of no such part", scenario(schemes=["design:star/one-shot/central/coo"]), "star", "communication")

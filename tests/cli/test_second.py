@@ -188,6 +188,7 @@ TEAMS = [{"name": "spardl", "k": 37, "teams": d, "sag": sag, **more} for d in (2
 S2S = ["s2", {"name": "s2", "hashes": 2}, {"name": "s2", "hashes": 3, "lambda": 1.5, "seed": 9}, {"name": "s2", "hashes": 4, "buckets": 17}]
 EVERY = SPARCML + OMNI + ["zen", {"name": "zen", "format": "coo", "balance": "even"}, {"name": "zen", "format": "block"},
                           {"name": "zen", "format": "bitmap", "balance": "sorted"}] + FIRST
+LISTED = [one for one in EVERY if one != "allreduce" and not (isinstance(one, dict) and (one["name"] == "allreduce" or one.get("dense")))]
 
 
 @functools.lru_cache(None)
@@ -228,6 +229,11 @@ CASES = [
     case("shard, servers", ["ps"], "nodes", hierarchy="shard", ranks=[4, 6, 12]),
     case("shard, two servers", [{"name": "ps", "servers": 2}, {"name": "omnireduce", "aggregators": 2, "block": 8}], "nodes",
          hierarchy="shard", ranks=[4, 6, 12]),
+    case("sparse shards", LISTED, "nodes", hierarchy="sparse-shard", ranks=[1, 2, 4, 6, 8, 12]),
+    case("sparse shards, padded, elements", LISTED, "cards", trace=SMALL, hierarchy="sparse-shard", granularity="element", ragged="padded",
+         sizes="exchanged", ranks=[2, 3, 4, 12]),
+    case("sparse shards, broadcasts, servers", ["allgather", {"name": "ps", "servers": 2}], "nodes", hierarchy="sparse-shard", ragged="broadcasts",
+         sizes="exchanged", ranks=[4, 6, 12]),
     case("leader", EVERY, "nodes", hierarchy="leader"), case("leader, cards of their own", EVERY, "cards", hierarchy="leader"),
     case("leader, servers", ["ps"], "nodes", hierarchy="leader", ranks=[3, 4, 5, 12]),
     case("hierarchies inside schemes", [{"name": n, "hierarchy": h} for n in ("zen", "sparcml-rd", "allreduce")

@@ -533,6 +533,17 @@ def systems_that_are_dense_inside_a_node_say_so(folder):
 
 
 @test
+def rows_alone_move_inside_nodes(folder):
+    """A twentieth of LM's rows is looked up: sums of whole tables inside nodes cost more than ZEN saves between them, sums of rows do not."""
+    own = json.loads((ROOT / "models" / "systems" / "embrace-zen.json").read_text())
+    systems = [own] + [{**own, "name": kind, "sparse": {"name": "zen", "hierarchy": kind}} for kind in ("none", "shard")]
+    points = results(folder, {"workloads": ["embrace-lm-rtx3090"], "systems": systems, "cluster": "rtx3090-100g-ib", "ranks": [16], "certain": True})
+    time, sent = ({p["system"]: p[key] for p in points} for key in ("iteration_s", "bytes_total"))
+    assert time["embrace-zen"] < time["none"] < time["shard"] / 5, time
+    assert sent["embrace-zen"] < 1.05 * sent["none"] < sent["shard"] / 20, sent
+
+
+@test
 def speedups_are_over_the_best_baseline(folder):
     points = results(folder, LM)
     tokens = json.loads((ROOT / "models" / "workloads" / "embrace-lm-rtx3090.json").read_text())["tokens"]

@@ -108,7 +108,7 @@ static inline void setting_of(const char *json, struct ss_setting *out) {
 /* The setting in words, for failures. */
 static inline const char *setting_text(const struct ss_setting *s, char *buffer, size_t size) {
   static const char *const ragged[] = {"", " broadcasts", " padded"};
-  static const char *const hierarchies[] = {"", " shards", " leaders"};
+  static const char *const hierarchies[] = {"", " shards", " leaders", " sparse shards"};
   int n = snprintf(buffer, size, "%s index_bytes %u%s%s%s%s", s->scheme->name, s->index_bytes,
                    s->element ? " by elements" : "", s->exchange_sizes ? " sizes exchanged" : "", ragged[s->ragged],
                    hierarchies[s->hierarchy]);

@@ -410,7 +410,7 @@ static uint32_t compare_scheme(struct both *both, const struct ss_scheme *scheme
   const struct ss_device quick = ss_device_of("d", 1e-6, 1e-10);
   const struct ss_layout layout = ss_layout_of(both->clusters[0], both->ranks);
   uint32_t compared = 0;
-  for (int hierarchy = 0; hierarchy < (layout.per_node > 1 ? 3 : 1); hierarchy++) {
+  for (int hierarchy = 0; hierarchy < (layout.per_node > 1 ? 4 : 1); hierarchy++) {
     struct cases cases = {.scheme = scheme, .layout = layout, .brief = true};
     struct ss_setting setting;
     cases.hierarchy = (enum ss_hierarchy)hierarchy;

@@ -415,7 +415,7 @@ static void try_scheme(const struct ss_scheme *scheme, const struct scene *scene
 #if defined(__SANITIZE_ADDRESS__)
 enum { MOST_SCENES = 3, MOST_DEEP_SCENES = 2 };
 #else
-enum { MOST_SCENES = 12, MOST_DEEP_SCENES = 6 };
+enum { MOST_SCENES = 12, MOST_DEEP_SCENES = 8 };
 #endif
 
 static const struct scene flat_scenes[12] = {
@@ -426,10 +426,15 @@ static const struct scene flat_scenes[12] = {
     {5, 2, SS_FLAT, ALIKE, 7, 3, false, false},      {8, 2, SS_FLAT, SCATTERED, 11, 9, false, false},
     {8, 2, SS_FLAT, SOME_EMPTY, 4, 2, true, true},   {8, 2, SS_FLAT, ALIKE, 7, 3, false, false},
 };
-static const struct scene deep_scenes[6] = {
-    {4, 2, SS_SHARD, SCATTERED, 9, 3, false, false}, {5, 2, SS_LEADER, SCATTERED, 9, 3, false, true},
-    {3, 8, SS_SHARD, SCATTERED, 5, 2, false, false}, {6, 3, SS_SHARD, SOME_EMPTY, 8, 1, false, true},
-    {6, 2, SS_SHARD, ALIKE, 6, 2, false, false},     {4, 3, SS_LEADER, ALIKE, 6, 2, false, false},
+static const struct scene deep_scenes[8] = {
+    {4, 2, SS_SHARD, SCATTERED, 9, 3, false, false},
+    {5, 2, SS_LEADER, SCATTERED, 9, 3, false, true},
+    {3, 8, SS_SHARD, SCATTERED, 5, 2, false, false},
+    {6, 3, SS_SHARD, SOME_EMPTY, 8, 1, false, true},
+    {6, 2, SS_SHARD, ALIKE, 6, 2, false, false},
+    {4, 3, SS_LEADER, ALIKE, 6, 2, false, false},
+    {4, 2, SS_SPARSE_SHARD, SCATTERED, 9, 3, false, false},
+    {6, 3, SS_SPARSE_SHARD, SOME_EMPTY, 8, 1, false, true},
 };
 
 static void every_fault_shows(const char *name, const struct scene *scenes, uint32_t count) {

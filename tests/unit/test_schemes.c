@@ -192,15 +192,15 @@ TEST(so_they_do_under_every_common_setting) {
 TEST(so_they_are_among_nodes) {
   static const uint32_t sizes[][2] = {{4, 2}, {6, 3}, {8, 4}, {3, 8}, {5, 2}, {7, 3}, {16, 4}, {2, 2}, {9, 4}};
   for (uint32_t i = 0; i < COUNT(sizes) && sizes[i][0] <= 2 * ALL_RANKS - 4; i++)
-    for (uint32_t n = 0; n < 2 * SHAPES; n++) {
+    for (uint32_t n = 0; n < 3 * SHAPES; n++) {
       const uint32_t ranks = sizes[i][0], per_node = sizes[i][1];
-      const enum ss_hierarchy hierarchy = n % 2 ? SS_SHARD : SS_LEADER;
+      const enum ss_hierarchy hierarchy = (enum ss_hierarchy)(SS_SHARD + n % 3);
       struct dice dice = {.seed = 100 * i + n};
       struct trial x = {.ranks = ranks, .merge = 1, .seed = 100 * i + n, .cluster = random_cluster(&dice)};
-      if (hierarchy == SS_SHARD && ranks > per_node && ranks % per_node != 0) continue;
+      if (hierarchy != SS_LEADER && ranks > per_node && ranks % per_node != 0) continue;
       const uint32_t rows = dice_one_in(&dice, 3) ? dice_between(&dice, 1, ranks) : dice_between(&dice, 1, 120);
       struct ss_trace *trace =
-          ragged_trace(&dice, (enum shape)(n / 2), ranks, rows, dice_between(&dice, 1, 7), SS_F32);
+          ragged_trace(&dice, (enum shape)(n / 3), ranks, rows, dice_between(&dice, 1, 7), SS_F32);
       x.cluster.gpus_per_node = per_node;
       x.trace = trace;
       try_settings(&x, &dice, hierarchy, false);

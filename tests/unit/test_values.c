@@ -114,7 +114,7 @@ TEST(so_they_do_among_nodes) {
   struct dice dice = {.seed = 8};
   for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
     for (size_t i = 0; ss_scheme_valued(*s) && i < COUNT(layouts) && layouts[i].ranks <= ALL_RANKS; i++)
-      for (int h = SS_SHARD; h <= SS_LEADER; h++) {
+      for (int h = SS_SHARD; h <= SS_SPARSE_SHARD; h++) {
         struct ss_cluster cluster = flat;
         struct cases c = {.scheme = *s, .layout = layouts[i], .hierarchy = (enum ss_hierarchy)h, .brief = true};
         struct ss_setting setting;
