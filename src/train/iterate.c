@@ -10,6 +10,7 @@ struct stream {
   double factor;  /* jitter of this iteration */
   int64_t last;   /* span of the operation before, or of the one that runs */
   double ended;   /* s: the operation before */
+  uint32_t gate;  /* of the next operation's gates, the first that may be closed */
 };
 
 /* An instance of a task; of one task at most two are under way, of successive iterations. */
@@ -116,14 +117,16 @@ static struct gates gates_of(const struct player *p, const struct stream *s, str
   return (struct gates){t->before_backward, t->befores};
 }
 
-static bool may_start(const struct player *p, const struct stream *s, struct operation o) {
+/* What is done stays done, so that a stream goes on where it found the gate that held it. */
+static bool may_start(const struct player *p, struct stream *s, struct operation o) {
   const struct ss_timetable *t = p->t;
   const struct gates gates = gates_of(p, s, o);
   if (o.kind == SS_SPAN_FORWARD && !o.alone && t->policy.schedule == SS_FIFO &&
       p->gradients_done < o.iteration * t->gradients)
     return false;
-  for (uint32_t i = 0; i < gates.count; i++)
-    if (p->done[gates.task[i]] <= gating(&t->task[gates.task[i]], o)) return false;
+  for (; s->gate < gates.count; s->gate++)
+    if (p->done[gates.task[s->gate]] <= gating(&t->task[gates.task[s->gate]], o)) return false;
+  s->gate = 0;
   return true;
 }
 

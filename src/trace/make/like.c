@@ -455,30 +455,71 @@ static bool refuse(struct fit *f, struct ss_like *like, bool hold, const struct 
                  end);
 }
 
-static bool fit(struct fit *f, struct ss_like *like, bool hold, struct ss_synth *synth, struct ss_error *error) {
-  const bool skewed = asked(like, SS_LIKE_SKEWNESS, 0) > 0;
+static bool fit(struct fit *f, struct ss_like *like, bool hold, struct law *law, struct ss_error *error) {
   double off, reached[SS_LIKE_MOST];
-  struct law law;
   for (size_t i = 0; i < like->count; i++) f->weight[i] = 1;
-  if (!search(f, hold, skewed, &law, &off)) return ss_fail_memory(error, "fitting a law");
-  round_law(&law, hold, f->table->rows);
-  if (!(misfit(f, &law) <= tolerance)) return refuse(f, like, hold, &law, error);
-  expect(like, f->table, &law, reached);
+  if (!search(f, hold, asked(like, SS_LIKE_SKEWNESS, 0) > 0, law, &off))
+    return ss_fail_memory(error, "fitting a law");
+  round_law(law, hold, f->table->rows);
+  if (!(misfit(f, law) <= tolerance)) return refuse(f, like, hold, law, error);
+  expect(like, f->table, law, reached);
   for (size_t i = 0; i < like->count; i++) like->statistic[i].reached = reached[i];
-  lay_down(&law, skewed, synth);
   return true;
 }
 
-bool ss_like_fit(struct ss_like *like, bool hold_lookups, struct ss_synth *synth, struct ss_error *error) {
+static bool fit_anew(struct ss_like *like, bool hold, const struct ss_synth *synth, struct law *law,
+                     struct ss_error *error) {
   SS_AUTO_FREE struct table *table = ss_alloc(1, sizeof *table);
   if (!table) return ss_fail_memory(error, "fitting a law");
-  const bool hold = hold_lookups || (asked(like, SS_LIKE_DENSITY, 0) == 0 && asked(like, SS_LIKE_COALESCING, 0) == 0);
   lay_out(synth->rows, table);
   struct fit f = {.like = like, .table = table, .law = {.lookups = (double)synth->lookups}};
   ss_gsl_errors_off();
-  const bool ok = fit(&f, like, hold, synth, error);
+  const bool ok = fit(&f, like, hold, law, error);
   ss_gsl_errors_back();
   return ok;
+}
+
+/* The laws that were found last: a workload is read again for each question that is asked of it. */
+enum { FOUND = 64 };
+static struct found {
+  struct ss_like like;
+  uint64_t rows, lookups;
+  bool hold;
+  struct law law;
+} found[FOUND];
+static size_t founds;
+
+static bool same(const struct found *a, const struct found *b) {
+  bool same = a->rows == b->rows && a->lookups == b->lookups && a->hold == b->hold && a->like.count == b->like.count;
+  for (size_t i = 0; same && i < a->like.count; i++)
+    same = a->like.statistic[i].of == b->like.statistic[i].of && a->like.statistic[i].at == b->like.statistic[i].at &&
+           a->like.statistic[i].asked == b->like.statistic[i].asked;
+  return same;
+}
+
+static bool recall(struct found *one) {
+  bool known = false;
+#pragma omp critical(ss_like_found)
+  for (size_t i = 0; !known && i < founds && i < FOUND; i++)
+    if ((known = same(&found[i], one))) *one = found[i];
+  return known;
+}
+
+static void keep(const struct found *one) {
+#pragma omp critical(ss_like_found)
+  found[founds++ % FOUND] = *one;
+}
+
+bool ss_like_fit(struct ss_like *like, bool hold_lookups, struct ss_synth *synth, struct ss_error *error) {
+  struct found one = {.like = *like, .rows = synth->rows, .lookups = synth->lookups};
+  one.hold = hold_lookups || (asked(like, SS_LIKE_DENSITY, 0) == 0 && asked(like, SS_LIKE_COALESCING, 0) == 0);
+  if (!recall(&one)) {
+    if (!fit_anew(&one.like, one.hold, synth, &one.law, error)) return false;
+    keep(&one);
+  }
+  *like = one.like;
+  lay_down(&one.law, asked(like, SS_LIKE_SKEWNESS, 0) > 0, synth);
+  return true;
 }
 
 /* --- in documents ------------------------------------------------------------------------------------------- */

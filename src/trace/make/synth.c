@@ -45,9 +45,10 @@ static bool scattered(const struct ss_synth *synth, uint64_t row) {
   return synth->scatter > 0 && ss_unit(ss_mix(ss_mix(synth->seed, STREAM_SCATTER), row)) < synth->scatter;
 }
 
-/* Where the row of that popularity lies. Scattered rows change places among themselves: the shuffle is walked until
- * it meets another of them. */
-static uint32_t place(const struct ss_synth *synth, uint64_t popularity) {
+/* Where the row of that popularity lies, by a table where there is one. Scattered rows change places among
+ * themselves: the shuffle is walked until it meets another of them. */
+static uint32_t place(const struct ss_synth *synth, const uint32_t *table, uint64_t popularity) {
+  if (table) return table[popularity];
   if (synth->ids == SS_IDS_SHUFFLED) return shuffled(synth->seed, synth->rows, popularity);
   if (!scattered(synth, popularity)) return (uint32_t)popularity;
   uint64_t row = popularity;
@@ -60,15 +61,17 @@ static uint32_t place(const struct ss_synth *synth, uint64_t popularity) {
 struct draws {
   struct ss_zipf hot, zipf;
   struct ss_reuse_law reuse;
+  uint32_t *place; /* of each row by popularity; NULL: found for each lookup */
 };
 
 static uint32_t lookup(const struct ss_synth *synth, const struct draws *draws, uint64_t key) {
   const bool hot = synth->hot > 0 && ss_unit(ss_mix(key, 0)) < synth->hot;
   const bool even = hot && synth->hot_zipf == 0;
-  return place(synth, even           ? ss_below(ss_mix(key, 1), synth->hot_rows)
-                      : hot          ? ss_zipf_draw(&draws->hot, ss_mix(key, 1))
-                      : synth->reuse ? ss_reuse_draw(&draws->reuse, ss_mix(key, 2))
-                                     : ss_zipf_draw(&draws->zipf, ss_mix(key, 2)));
+  return place(synth, draws->place,
+               even           ? ss_below(ss_mix(key, 1), synth->hot_rows)
+               : hot          ? ss_zipf_draw(&draws->hot, ss_mix(key, 1))
+               : synth->reuse ? ss_reuse_draw(&draws->reuse, ss_mix(key, 2))
+                              : ss_zipf_draw(&draws->zipf, ss_mix(key, 2)));
 }
 
 /* One that none of the `before` is: drawn again; but where hardly any other row is ever drawn, the next free one. */
@@ -177,6 +180,17 @@ static void describe(const struct ss_synth *synth, const struct draws *draws, ch
                  synth->ids == SS_IDS_SHUFFLED ? "shuffled" : "by popularity", scatter, synth->seed);
 }
 
+/* Where many lookups fall on few rows, each row's place is found once. Without memory for that it is found anew. */
+static void lay_out(const struct ss_synth *synth, struct draws *draws) {
+  enum { LOOKUPS_OF_A_ROW = 4 };
+  if (synth->ids != SS_IDS_SHUFFLED) return;
+  if (synth->rows > synth->iterations * synth->ranks * synth->lookups / LOOKUPS_OF_A_ROW) return;
+  uint32_t *place = ss_alloc(synth->rows, sizeof *place);
+#pragma omp parallel for
+  for (uint64_t row = 0; row < (place ? synth->rows : 0); row++) place[row] = shuffled(synth->seed, synth->rows, row);
+  draws->place = place;
+}
+
 static bool make(const struct ss_synth *synth, const struct draws *draws, struct ss_arena *data,
                  struct ss_trace **out, struct ss_error *error) {
   const uint64_t segments = synth->iterations * synth->ranks;
@@ -214,6 +228,9 @@ bool ss_trace_synth(const struct ss_synth *synth, struct ss_trace **out, struct 
     return false;
   if (!synth->reuse) draws.zipf = ss_zipf_new(synth->zipf, synth->rows);
   if (synth->hot_zipf > 0) draws.hot = ss_zipf_new(synth->hot_zipf, synth->hot_rows);
-  return make(synth, &draws, &data, out, error);
+  lay_out(synth, &draws);
+  const bool ok = make(synth, &draws, &data, out, error);
+  free(draws.place);
+  return ok;
 }
 /* SPDX-License-Identifier: Apache-2.0 */
