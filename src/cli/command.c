@@ -165,16 +165,20 @@ const char *ss_command_words(const struct ss_command *command, int argc, char *c
   return text;
 }
 
+static bool execute(const struct ss_command *command, const char *called, int argc, char **argv,
+                    struct ss_error *error);
+
 static bool execute_subcommand(const struct ss_command *command, int argc, char **argv, struct ss_error *error) {
   const char *names[SUBCOMMANDS_MAX + 1] = {NULL};
-  char all[200];
+  char all[200], called[80];
   for (size_t i = 0; i < SUBCOMMANDS_MAX && command->commands[i]; i++) names[i] = command->commands[i]->name;
   ss_words_join(names, " or ", all, sizeof all);
   if (argc < 2) return ss_fail(error, SS_BAD_INPUT, "say what to do: %s (--help tells more)", all);
   if (asks_for_help(argv[1])) return print_help(command, error);
   for (size_t i = 0; names[i]; i++)
     if (command->commands[i] && strcmp(argv[1], names[i]) == 0)
-      return ss_command_execute(command->commands[i], argc - 1, argv + 1, error);
+      return execute(command->commands[i], ss_command_words(command, argc, argv, called, sizeof called), argc - 1,
+                     argv + 1, error);
   return ss_fail(error, SS_BAD_INPUT, "\"%s\" is not %s%s", argv[1], all, ss_suggest(argv[1], names, NULL).text);
 }
 
@@ -249,7 +253,8 @@ static void explain_memory(const struct ss_command *command, double most, struct
                 has_option(command, "--jobs") ? "; fewer --jobs take less" : "");
 }
 
-bool ss_command_execute(const struct ss_command *command, int argc, char **argv, struct ss_error *error) {
+static bool execute(const struct ss_command *command, const char *called, int argc, char **argv,
+                    struct ss_error *error) {
   const struct ss_launch launch = ss_launch_read();
   if (command->commands) return execute_subcommand(command, argc, argv, error);
   if (wants_help(argc, argv)) return launch.rank != 0 || print_help(command, error);
@@ -258,7 +263,7 @@ bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
   if (command->defaults) memcpy(call, command->defaults, command->size);
   call->argc = argc;
   call->argv = argv;
-  struct warnings warnings = {command->name, cJSON_CreateArray()};
+  struct warnings warnings = {called, cJSON_CreateArray()};
   const struct ss_notice notice = {warn, &warnings};
   const bool understood = ss_options_parse(command->options, argc, argv, call, error) &&
                           make_edits(call, command->options, error) && find_scenario(call, error) &&
@@ -279,5 +284,9 @@ bool ss_command_execute(const struct ss_command *command, int argc, char **argv,
   cJSON_Delete(call->options);
   cJSON_Delete(warnings.texts);
   return ok;
+}
+
+bool ss_command_execute(const struct ss_command *command, int argc, char **argv, struct ss_error *error) {
+  return execute(command, command->name, argc, argv, error);
 }
 /* SPDX-License-Identifier: Apache-2.0 */

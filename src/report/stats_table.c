@@ -105,7 +105,7 @@ bool ss_stats_table(const void *answer, FILE *stream, struct ss_error *error) {
       !ss_records_print(curve, by_k(tensors, true), false, stream, error))
     return false;
   (void)fputs("\n"
-              "prior: unique rows that some rank looks up again in the next iteration\n"
+              "prior: unique rows that some rank looks up again in the next iteration, where there is one\n"
               "gamma(k): unique rows of k ranks together, in units of one rank's\n"
               "skewness(k): densest of k even row ranges, in units of the rank's density\n",
               stream);

@@ -431,6 +431,20 @@ static bool read_software(struct ss_train_study *s, struct ss_error *error) {
   return true;
 }
 
+/* What was inferred of others only says nothing here. */
+static bool software_is_used(const struct ss_train_study *s, struct ss_error *error) {
+  const struct ss_training *t = &s->training;
+  for (size_t i = 0; i < t->points; i++)
+    if (ss_assumed_says(&t->point[i].assumed)) return true;
+  const struct ss_node node = ss_node_get(ss_doc_root(s->doc), "software");
+  return s->software.inferred.count == 0 || t->points == 0 ||
+         ss_node_fail(
+             node, error,
+             "none of its %zu numbers is of a workload, system and cluster that are played here (%s, %s, %s)",
+             s->software.inferred.count, t->point->fed->workload.name, t->point->system->name,
+             t->durations.cluster.name);
+}
+
 /* "a,b" becomes ["a", "b"]. */
 static bool split(struct ss_doc *doc, const char *key, struct ss_error *error) {
   const struct ss_node node = ss_node_get(ss_doc_root(doc), key);
@@ -457,7 +471,7 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
       !scale(out, error) || !feed(out, like, error))
     return false;
   out->training.durations.certain |= request->certain;
-  return ss_training_prepare(&out->training, error);
+  return ss_training_prepare(&out->training, error) && software_is_used(out, error);
 }
 
 /* --- running ---------------------------------------------------------------------------------------------- */

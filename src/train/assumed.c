@@ -41,6 +41,12 @@ struct ss_assumed ss_inferred_of(const struct ss_inferred *inferred, const char 
   return out;
 }
 
+bool ss_assumed_says(const struct ss_assumed *a) {
+  bool says = false;
+  for (int i = 0; i < SS_UNKNOWNS; i++) says = says || !isnan(a->value[i]);
+  return says;
+}
+
 void ss_assumed_apply(const struct ss_assumed *assumed, struct ss_concurrency *concurrency) {
   struct ss_software *s = &concurrency->software;
   double *const place[SS_UNKNOWNS] = {[SS_UNKNOWN_STEP] = &s->step,

@@ -48,6 +48,9 @@ struct ss_inferred {
 struct ss_assumed ss_inferred_of(const struct ss_inferred *inferred, const char *workload, const char *system,
                                  const char *cluster);
 
+/* Does it say anything? */
+bool ss_assumed_says(const struct ss_assumed *assumed);
+
 /* Puts what is assumed in the place of what a system says of software and interference. */
 void ss_assumed_apply(const struct ss_assumed *assumed, struct ss_concurrency *concurrency);
 

@@ -119,6 +119,9 @@ def train_says_what_was_inferred_and_how_well(folder):
     wrong = tap.write_json(folder, {"inferred": [{"what": "compute", "value": 2, "low": 3, "high": 4}]}, "wrong.json")
     refused("is not between its low and its high", "train", scenario_, "--software", wrong)
     refused("no/such.json", "train", scenario_, "--software", "no/such.json")
+    others = tap.write_json(folder, {"inferred": [{"what": "compute", "value": 2, "workload": "bert"}, {"what": "goodput", "value": 0.5, "cluster": "far"}]}, "o.json")
+    refused("none of its 2 numbers is of a workload, system and cluster that are played here (slow, allgather, pair)", "train", scenario_, "--software", others)
+    ask("train", scenario_, "--software", tap.write_json(folder, {"inferred": [{"what": "compute", "value": 2, "workload": "quick"}]}, "one.json"), "--quiet")
 
 
 @test

@@ -117,6 +117,10 @@ def warnings_are_told_once(folder):
         told = call(*arguments)[1]
         assert told.count("warning") == 1 and f"sparsync {arguments[0]}: {text}" in told, (arguments, told)
         assert told.count("\n") == 1 or "expectations hold" in told, told
+    times = folder / "times.csv"
+    times.write_text("workload,system,cluster,ranks,quantity,value\n" + "".join(f"s2-lstm,horovod-allgather,{path},{n},iteration,100ms\n" for n in (2, 4, 8)))
+    told = call("calibrate", "training", times, "--fit", "compute", "--quiet")[1]
+    assert told.count("warning") == 1 and f"sparsync calibrate training: {text}" in told, told
     assert "warning" not in call("run", scenario, "--set", "cluster=" + json.dumps(FLAT))[1]
     assert "warning" not in call("cost", "--M", "1MB", "--density", "1%", "--cluster", flat)[1]
 

@@ -354,6 +354,8 @@ def what_the_command_alone_has_is_asked_of_it(folder):
     assert page == folder / "page.html" and "allgather" in page.read_text() and "zen" not in page.read_text().split("<h2")[1]
     fails('no collective is called "allredce" (did you mean "allreduce"?)', sparsync.collective, "allredce", "p3.16xlarge-25g", ranks=2)
     assert fails("--zipff", sparsync.synth, zipff=1).status == "bad input"
+    like = sparsync.synth(rows=2000, ranks=4, iterations=3, like={"density": "5%", "gamma@4": 2})
+    assert abs(sparsync.stats(like)[0]["density"] / 0.05 - 1) < 0.1
     if shutil.which("gnuplot"):
         points = sparsync.run(SMALL, ranks=[2, 4])
         assert points.plot(x="ranks")._repr_svg_().rstrip().endswith("</svg>")

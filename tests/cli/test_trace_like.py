@@ -23,7 +23,7 @@ def make(folder, *options):
 def measured(path):
     tensor = json.loads(ask("trace", "stats", path, "--format", "json").stdout)["tensors"][0]
     found = {"density": tensor["density"], "coalescing": tensor["lookups"] / tensor["coalesced"],
-             "repeat@16": tensor["prior"] / tensor["coalesced"] * ITERATIONS / (ITERATIONS - 1)}  # the last has none after it
+             "repeat@16": tensor["prior"] / tensor["coalesced"]}
     found.update({f"gamma@{k + 1}": value for k, value in enumerate(tensor["gamma"])})
     found.update({f"skewness@{parts}": value for parts, value in tensor["skewness"].items()})
     return found

@@ -206,7 +206,7 @@ struct reference {
   struct average *skewness; /* [parts] */
 };
 
-/* Rows that rank r has and any rank has in `next`. */
+/* Rows that rank r has and any rank has in `next`; NULL: there is none. */
 static uint64_t again_of(const bool *has, const bool *next, uint32_t r, const struct reference *ref) {
   uint64_t again = 0;
   for (uint64_t row = 0; row < ref->rows; row++) {
@@ -221,7 +221,7 @@ static void note_iteration(struct reference *ref, const bool *has, const bool *n
                            const struct ss_tensor_stats *t) {
   const double all = (double)size_of(has, 0, ref->ranks * ref->rows);
   for (uint32_t r = 0; r < ref->ranks; r++) {
-    note(&ref->prior, (double)again_of(has, next, r, ref));
+    if (next) note(&ref->prior, (double)again_of(has, next, r, ref));
     note(&ref->density, (double)size_of(has + r * ref->rows, 0, ref->rows));
     if (all > 0) note(&ref->gamma[r], (double)union_of(has, r + 1, ref->rows) / (all / ref->ranks));
   }
@@ -258,7 +258,7 @@ static void check_stats(const struct ss_trace *trace, struct ss_stats_window win
   for (uint64_t i = stats->first; i < stats->end; i++) {
     bool *has = next;
     next = i + 1 < stats->end ? sets_of(trace, i + 1, ref.ranks) : need(ref.ranks * ref.rows, sizeof *next);
-    note_iteration(&ref, has, next, t);
+    note_iteration(&ref, has, i + 1 < stats->end ? next : NULL, t);
     for (uint32_t r = 0; r < ref.ranks; r++) note(&ref.lookups, (double)ss_trace_count(trace, 0, i, r));
     free(has);
   }
@@ -312,8 +312,8 @@ TEST(test_by_hand) {
   assert_int_equal(t->parts, 2);
   assert_int_equal(t->part[1], 2);
   expect(t->skewness[1], ((2 + 1) / 2. + 2) / 2, "skewness(2)");
-  expect(t->prior, 2. / 4, "prior"); /* row 3 of both ranks */
-  expect(t->prior_bytes, 20, "bytes of prior");
+  expect(t->prior, 2. / 2, "prior"); /* row 3 of both ranks, of the iteration that has a next one */
+  expect(t->prior_bytes, 40, "bytes of prior");
   ss_stats_free(stats);
   ss_trace_close(trace);
 }

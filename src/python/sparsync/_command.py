@@ -78,6 +78,9 @@ def _options(folder, fields):
             continue
         if isinstance(value, Trace):
             value = _saved(folder, value)
+        elif isinstance(value, dict) and name == "like":
+            words += [option, ",".join(f"{statistic}={one}" for statistic, one in value.items())]
+            continue
         elif isinstance(value, dict) and name != "where":
             value = folder / f"{name}.json"
             value.write_text(json.dumps(fields[name]))

@@ -153,7 +153,8 @@ static void job_result(const struct job *job, struct ss_tensor_stats *out) {
   const double row_bytes = (double)out->tensor.row_width * ss_dtype_bytes(out->tensor.dtype);
   out->lookups = (double)job->lookups / segments;
   out->coalesced = (double)job->coalesced / segments;
-  out->prior = (double)job->prior / segments;
+  /* the last iteration has none after it */
+  out->prior = (double)job->prior / (segments - ranks);
   out->bags = ss_trace_has_bags(job->trace, job->tensor) ? (double)job->bags / segments : NAN;
   out->pooling = job->bags > 0 ? (double)job->lookups / (double)job->bags : NAN;
   out->lookups_bytes = out->lookups * row_bytes;

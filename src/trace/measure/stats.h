@@ -23,7 +23,8 @@ struct ss_tensor_stats {
   size_t parts;
   uint32_t *part;   /* [parts] ascending: the powers of two up to `ranks`, and `ranks`, as far as rows suffice */
   double *skewness; /* [parts] densest of part[i] even row ranges / density */
-  double lookups, coalesced, prior; /* rows of a rank in an iteration: as looked up, unique, needed again next */
+  double lookups, coalesced, prior; /* rows of a rank in an iteration: as looked up, unique, needed again in the next
+                                       one, of those that have one (NaN: a single iteration) */
   double bags, pooling;             /* bags of a rank in an iteration, and lookups a bag; NaN: the tensor has none */
   double lookups_bytes, coalesced_bytes, prior_bytes; /* the same as rows * row_width * bytes of an element */
 };
