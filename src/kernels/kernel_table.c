@@ -88,8 +88,8 @@ static double moved(enum ss_kernel_kind kernel, const struct ss_kernel_input *in
   case SS_KERNEL_DENSE_ADD: return 3 * VALUE * rows;
   case SS_KERNEL_COALESCE: return ID * (double)(in->lookup_count + out->count);
   case SS_KERNEL_TOP_K: return VALUE * rows + ID * (double)out->count;
-  case SS_KERNEL_HASH_PARTITION:
-  case SS_KERNEL_HIERARCHICAL_HASHING: return 2 * ID * n;
+  case SS_KERNEL_HASH_PARTITION: return 2 * ID * n;
+  case SS_KERNEL_HIERARCHICAL_HASHING: return 2 * ID * (n + (double)(in->parallel_slots + in->serial_slots));
   case SS_KERNEL_BITMAP_ENCODE:
   case SS_KERNEL_BITMAP_DECODE: return entry * n + (double)in->bitmap.size;
   case SS_KERNEL_HASH_BITMAP_ENCODE: return entry * hashed + (double)in->hash_bitmap.size;
@@ -135,8 +135,7 @@ struct ss_kernel_traffic ss_kernel_traffic(enum ss_kernel_kind kernel, const str
   const double n = (double)in->part[0].count, cells = SECTOR * n * in->hashes;
   struct ss_kernel_traffic traffic = {.elements = elements(kernel, in, out), .moved = moved(kernel, in, out)};
   traffic.floor = traffic.moved;
-  if (kernel == SS_KERNEL_HIERARCHICAL_HASHING)
-    traffic.floor = (2 * ID + SECTOR) * n + 2 * ID * (double)(in->parallel_slots + in->serial_slots);
+  if (kernel == SS_KERNEL_HIERARCHICAL_HASHING) traffic.floor = traffic.moved + SECTOR * n;
   if (kernel == SS_KERNEL_SKETCH_ADD || kernel == SS_KERNEL_SKETCH_DECODE) traffic.floor = (ID + NUMBER) * n + cells;
   return traffic;
 }

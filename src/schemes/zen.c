@@ -2,6 +2,7 @@
  * to the owners (COO, pairwise), which sum; then all pull all sums, in the format chosen.
  *
  * balance: hash     h0(row), the same on every rank (§3.1)
+ *          (hashing: Algorithm 1 or a stable partition finds the same parts, in its own time)
  *          even     ranges, as Sparse PS has them: what skew does to them is §2.3's point
  *          sorted   ranges that cut the union of one iteration evenly (§3.1's strawman), refreshed now and then
  * format: smallest  decided part by part, from counts that both ends know.
@@ -16,9 +17,11 @@
 
 static const char *const formats[] = {"hash-bitmap", "coo", "bitmap", "block", "smallest", NULL};
 static const char *const balances[] = {"hash", "even", "sorted", NULL};
+enum { HIERARCHICAL = 1 };
+static const char *const hashings[] = {"partition", "hierarchical", NULL};
 enum plan { BALANCED, AUTO };
 static const char *const plans[] = {"zen", "auto", NULL};
-enum { FORMAT, BALANCE, REFRESH, SEED, PLAN, OPTIONS };
+enum { FORMAT, BALANCE, REFRESH, SEED, PLAN, HASHING, OPTIONS };
 static const struct ss_option options[OPTIONS + 1] = {
     [FORMAT] = {"format", SS_OPTION_CHOICE, formats, 0, 0, SS_PULL_HASH_BITMAP, "how the sums travel", "all"},
     [BALANCE] = {"balance", SS_OPTION_CHOICE, balances, 0, 0, SS_BALANCE_HASH, "who owns a row"},
@@ -26,6 +29,8 @@ static const struct ss_option options[OPTIONS + 1] = {
     [SEED] = {"seed", SS_OPTION_COUNT, NULL, 0, UINT64_C(1) << 53, 1, "of the hash"},
     [PLAN] = {"plan", SS_OPTION_CHOICE, plans, 0, 0, BALANCED,
               "zen, or the cheaper of it and sparcml-rd after 5 iterations"},
+    [HASHING] = {"hashing", SS_OPTION_CHOICE, hashings, 2, 0, HIERARCHICAL,
+                 "what sorts rows by their owner: ZEN's Algorithm 1, or a stable partition"},
 };
 
 /* Iterations in which `plan: auto` watches. */
@@ -42,6 +47,7 @@ static bool run_balanced(struct ss_run *run, struct kept *kept, uint64_t *pulled
   struct ss_cut cut = {.balance = (enum ss_balance)run->setting->value[BALANCE],
                        .format = (enum ss_pull_format)run->setting->value[FORMAT],
                        .seed = run->setting->value[SEED],
+                       .hierarchical = run->setting->value[HASHING] == HIERARCHICAL,
                        .refresh = run->setting->value[REFRESH],
                        .block = 256,
                        .state = &kept->cut};
@@ -91,6 +97,8 @@ static bool check(const struct ss_setting *setting, struct ss_layout layout, str
   (void)layout;
   if (setting->given[REFRESH] && setting->value[BALANCE] != SS_BALANCE_SORTED)
     return ss_fail(error, SS_BAD_INPUT, "\"refresh\" belongs to balance \"sorted\"");
+  if (setting->given[HASHING] && setting->value[BALANCE] != SS_BALANCE_HASH)
+    return ss_fail(error, SS_BAD_INPUT, "\"hashing\" belongs to balance \"hash\"");
   return true;
 }
 

@@ -175,6 +175,10 @@ struct ss_hash_memory ss_hash_memory_zen(uint32_t parts, uint64_t count) {
       .seed = 1, .parts = parts, .probes = 3, .parallel_slots = 2 * count, .serial_slots = 2 * count / 10};
 }
 
+uint64_t ss_hash_hierarchical_bytes(const struct ss_hash_memory *m, uint64_t count) {
+  return 2 * sizeof(uint32_t) * (count + m->parallel_slots + m->serial_slots);
+}
+
 /* h_i into a partition's slots. */
 static uint64_t slot_of(const struct hierarchy *h, uint32_t row, uint32_t probe) {
   return ss_below(ss_hash_row(row, h->seed + probe), h->parallel_slots);
@@ -387,7 +391,12 @@ bool ss_hash_hierarchical(const struct ss_hash_memory *memory, const struct ss_h
                    (unsigned)SS_HASH_PROBES);
   SS_AUTO_FREE struct hierarchy *hierarchies = ss_alloc(memory->parts, sizeof *hierarchies);
   if (!hierarchies) return ss_fail_memory(error, "hierarchical hashing");
-  if (!ss_hash_partition(&rows, memory->seed, memory->parts, out, error)) return false;
+  SS_KERNEL_TIMED(SS_KERNEL_HIERARCHICAL_HASHING);
+  ss_kernel_ran(SS_KERNEL_HIERARCHICAL_HASHING, in->count);
+  const struct ss_kernel_paused paused = ss_kernel_pause(); /* h0 is a part of it */
+  const bool cut = ss_hash_partition(&rows, memory->seed, memory->parts, out, error);
+  ss_kernel_resume(paused);
+  if (!cut) return false;
   if (!hash_parts(memory, out->rows, out->offsets, hierarchies)) return ss_fail_memory(error, "hierarchical hashing");
   return tally_parts(memory, out->offsets, hierarchies, tally, error);
 }

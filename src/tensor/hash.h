@@ -61,6 +61,8 @@ struct ss_hash_memory {
 
 /* ZEN's setting for `count` rows: r1 = 2 count, r2 = r1/10, three probes; seed 1. */
 struct ss_hash_memory ss_hash_memory_zen(uint32_t parts, uint64_t count);
+/* B: indices are read and written, and the memory is cleared and read once. */
+uint64_t ss_hash_hierarchical_bytes(const struct ss_hash_memory *memory, uint64_t count);
 
 struct ss_hash_tally {
   uint64_t placed[SS_HASH_PROBES]; /* rows that found room at the first, second, ... probe */

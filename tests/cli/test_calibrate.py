@@ -420,6 +420,23 @@ def sums_are_charged_by_name(folder):
 
 
 @test
+def algorithm_1_is_charged(folder):
+    """20 rows a rank: 8 B each, and 8 B for each of 40 + 4 slots; a stable partition 8 B a row. A line takes the rows."""
+    line = {"t0": "1ms", "per_element": "1us", "per_byte": "1ns"}
+    spec = {"trace": {"uniform": {"rows": 80, "row_width": 4, "density": "1/4", "overlap": "none"}}, "ranks": 4, "iterations": 1,
+            "cluster": {"latency": 0, "bandwidth": 1e9}, "schemes": ["zen", {"name": "zen", "hashing": "partition", "label": "partition"}]}
+    for device, wanted in (({"name": "d", "kernels": {**CHARGED, "hierarchical_hashing": line}}, [1e-3 + 20e-6 + 512e-9, 0.5 + 160e-3]),
+                           ({"name": "d", "memory_bandwidth": "1GB/s", "efficiency": 1, "launch": "1us"}, [1e-6 + 512e-9, 1e-6 + 160e-9])):
+        (folder / "s.json").write_text(json.dumps({**spec, "device": device}))
+        kernels = [p["kernels"] for p in json.loads(ask("run", folder / "s.json", "--format", "json").stdout)["points"]]
+        assert "hash_partition" not in kernels[0] and "hierarchical_hashing" not in kernels[1], kernels
+        for kernel, name, seconds in zip(kernels, ("hierarchical_hashing", "hash_partition"), wanted, strict=True):
+            assert abs(kernel[name]["s"] / seconds - 1) < 1e-9, (name, kernel[name], seconds)
+    (folder / "s.json").write_text(json.dumps({**spec, "schemes": [{"name": "zen", "hashing": "partition", "balance": "even"}]}))
+    assert '"hashing" belongs to balance "hash"' in ask("run", folder / "s.json", status=2).stderr
+
+
+@test
 def kernels_are_timed(folder):
     """The times are this machine's, and nobody's to check; but a device comes out that `run` takes."""
     path = folder / "here.json"

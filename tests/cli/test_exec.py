@@ -114,7 +114,7 @@ def own_options(ranks):
     for form in ("hash-bitmap", "coo", "bitmap", "block", "smallest"):
         for balance in ("hash", "even", "sorted"):
             settings.append({"name": "zen", "format": form, "balance": balance})
-    settings += [{"name": "zen", "seed": 77}, {"name": "zen", "balance": "sorted", "refresh": 1}, {"name": "zen", "plan": "auto"},
+    settings += [{"name": "zen", "seed": 77}, {"name": "zen", "hashing": "partition"}, {"name": "zen", "balance": "sorted", "refresh": 1}, {"name": "zen", "plan": "auto"},
                  {"name": "zen", "plan": "auto", "format": "block"}]
     settings += [{"name": "omnireduce", "block": block} for block in (1, 10, 18, 256)]
     settings += [{"name": "omnireduce", "block": 12, "aggregators": n} for n in range(1, ranks + 1)]
@@ -380,8 +380,9 @@ def timed_several_times(folder):
 
 @test
 def kernels_as_run_counts_them(folder):
-    path = scenario(folder, ["allgather", "ps", "zen"], ranks=3)
+    path = scenario(folder, ["allgather", "ps", "zen", {"name": "zen", "hashing": "partition", "label": "partition"}], ranks=3)
     out, _ = execute(3, path, "--device", "quick", "--format", "json")
+    assert ["hierarchical_hashing" in p["kernels"] for p in json.loads(out)["points"]] == [False, False, True, False]
     wanted, without = (subprocess.run([PROGRAM, "run", path, *more, "--format", "json"], capture_output=True, timeout=tap.HANG, env=ENVIRONMENT, check=True)
                        for more in (["--device", "quick"], []))
     for ours, theirs, less in zip(*(json.loads(text)["points"] for text in (out, wanted.stdout, without.stdout)), strict=True):

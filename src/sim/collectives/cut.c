@@ -7,6 +7,42 @@ static bool lasting(const struct ss_cut *cut, uint64_t **array, uint32_t count, 
   return *array ? true : ss_fail_memory(error, "cutting a tensor into parts");
 }
 
+/* Algorithm 1 in ZEN's setting, run where ranks are real; its parts are those of `cut`, in the order of its memory,
+ * and what goes on wants their rows ascending. Serial memory has room for all: few rows may collide by chance. */
+static bool run_algorithm_1(struct ss_cut *cut, uint32_t rank, struct ss_error *error) {
+  const struct ss_chunk *own = &cut->own[rank];
+  struct ss_hash_memory memory = ss_hash_memory_zen(cut->parts.count, own->count);
+  struct ss_hash_tally tally;
+  SS_AUTO_FREE uint32_t *rows = ss_alloc(own->count, sizeof *rows);
+  SS_AUTO_FREE uint64_t *offsets = ss_alloc_zero((size_t)memory.parts + 1, sizeof *offsets);
+  if (!rows || !offsets) return ss_fail_memory(error, "hashing rows");
+  if (!own->rows) return true;
+  memory.seed = cut->seed;
+  memory.serial_slots = own->count * memory.parts;
+  if (!ss_hash_hierarchical(&memory, &(struct ss_hash_input){.rows = own->rows, .count = own->count},
+                            &(struct ss_hash_output){.rows = rows, .offsets = offsets}, &tally, error))
+    return false;
+  const uint64_t *expected = cut->parts.offset + (size_t)rank * ((size_t)memory.parts + 1);
+  if (memcmp(offsets, expected, ((size_t)memory.parts + 1) * sizeof *offsets) != 0)
+    ss_play_mismatch(cut->play, "Algorithm 1 of rank %u cuts other parts", rank);
+  return true;
+}
+
+/* Indices are read and written; values move when they are packed. */
+static struct ss_kernel_work hashing_work(const struct ss_cut *cut, uint64_t rows) {
+  const struct ss_hash_memory memory = ss_hash_memory_zen(cut->parts.count, rows);
+  return (struct ss_kernel_work){
+      1, rows, cut->hierarchical ? ss_hash_hierarchical_bytes(&memory, rows) : 2 * rows * sizeof(uint32_t)};
+}
+
+/* Counted and timed as what the ranks do. */
+static bool cut_rows(struct ss_cut *cut, const struct ss_hashing *hashing, struct ss_error *error) {
+  if (!cut->hierarchical)
+    return ss_parts_hash(hashing, cut->own, cut->play->ranks, cut->play->arena, &cut->parts, error);
+  SS_ASIDE;
+  return ss_parts_hash(hashing, cut->own, cut->play->ranks, cut->play->arena, &cut->parts, error);
+}
+
 static bool cut_hashed(struct ss_cut *cut, uint32_t count, struct ss_error *error) {
   struct ss_cut_domains *kept = cut->domains;
   if (!kept->size) {
@@ -18,13 +54,13 @@ static bool cut_hashed(struct ss_cut *cut, uint32_t count, struct ss_error *erro
   const bool maps = cut->format == SS_PULL_HASH_BITMAP || cut->format == SS_PULL_SMALLEST;
   const bool bytes = cut->play->player->resident && maps;
   if (bytes && !kept->row && !ss_parts_rows(&hashing, cut->lasting, &kept->row, error)) return false;
-  if (!ss_parts_hash(&hashing, cut->own, cut->play->ranks, cut->play->arena, &cut->parts, error)) return false;
+  if (!cut_rows(cut, &hashing, error)) return false;
   cut->parts.domains.rows = kept->row;
-  for (uint32_t r = 0; r < cut->play->ranks;
-       r++) { /* indices are read and written; values move when they are packed */
-    const uint64_t rows = cut->own[r].count;
-    ss_play_note(cut->play, r, SS_KERNEL_HASH_PARTITION,
-                 (struct ss_kernel_work){1, rows, 2 * rows * sizeof(uint32_t)});
+  const enum ss_kernel_kind kernel = cut->hierarchical ? SS_KERNEL_HIERARCHICAL_HASHING : SS_KERNEL_HASH_PARTITION;
+  for (uint32_t r = 0; r < cut->play->ranks; r++) {
+    const bool runs = cut->hierarchical && cut->play->player->resident && ss_play_resident(cut->play, r);
+    if (runs && !run_algorithm_1(cut, r, error)) return false;
+    ss_play_note(cut->play, r, kernel, hashing_work(cut, cut->own[r].count));
   }
   return true;
 }

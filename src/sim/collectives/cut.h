@@ -29,6 +29,7 @@ struct ss_cut {
   enum ss_balance balance;
   enum ss_pull_format format;     /* of the pull; blocks are pushed as blocks, everything else as COO */
   uint64_t seed;                  /* of the hash */
+  bool hierarchical;              /* it is ZEN's Algorithm 1, else a stable partition */
   uint64_t refresh;               /* iterations that sorted boundaries last */
   uint32_t block;                 /* elements of a block */
   uint32_t servers;               /* owners of their own; 0: the ranks */
