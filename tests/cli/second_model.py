@@ -1260,11 +1260,18 @@ def s2(problem, options, values, elements, trace_iteration):
         for e in range(row * w, row * w + w):
             if e < elements:
                 decoded[e] = statistics.median(sign(e, j) * sketch[j][bucket(e, j)] for j in range(r))
-    part = [a * problem.v + b for a, b in zip(shares(r * c, p), shares(-(-rows // 8), p))]
-    rounds = ring_reduce_scatter(part) + ring_gather(part) if p > 1 else []
+    bits, way, rounds = -(-rows // 8), options.get("bitmap", "bits"), []
+    sketches, bitmaps = [a * problem.v for a in shares(r * c, p)], shares(rows if way == "bytes" else bits, p)
     for one in range(p):
-        problem.memory.hold(rank(one), min(len(values[one]) * (problem.v + problem.index_bytes), problem.dense(0, rows)) + sum(part))
-    problem.memory.add_in_place(rounds[:p - 1])
+        problem.memory.hold(rank(one), min(len(values[one]) * (problem.v + problem.index_bytes), problem.dense(0, rows)) + sum(sketches) + sum(bitmaps))
+    for part in {"bits": [[a + b for a, b in zip(sketches, bitmaps)]], "bytes": [sketches, bitmaps], "gathered": [sketches]}[way]:
+        pushed = ring_reduce_scatter(part) if p > 1 else []
+        problem.memory.add_in_place(pushed)
+        rounds += pushed + (ring_gather(part) if p > 1 else [])
+    if way == "gathered":
+        rounds += ring_gather([bits] * p)
+        for one in range(p):
+            problem.memory.hold(rank(one), bits * (p - 1))
     return rounds, decoded, {e: truth.get(e, 0) for e in decoded}
 
 

@@ -263,7 +263,8 @@ def all_values(ranks):
             spardl = {"name": "spardl", "teams": teams, "sag": sag, "density": "10%"}
             settings += [{**spardl, "residuals": kept} for kept in ("global", "partial", "local")]
             settings.append({**spardl, "timing": "after-sum"})
-    settings += [{"name": "s2", **o} for o in ({}, {"hashes": 2}, {"hashes": 3, "lambda": 1.5, "seed": 9}, {"hashes": 4, "buckets": 17})]
+    settings += [{"name": "s2", **o} for o in ({}, {"hashes": 2}, {"hashes": 3, "lambda": 1.5, "seed": 9}, {"hashes": 4, "buckets": 17},
+                                                 {"bitmap": "bytes"}, {"bitmap": "gathered", "hashes": 2})]
     settings += [{**s, **more} for turn, more in enumerate(({"sizes": "exchanged"}, {"index_bytes": 8}, {"sizes": "exchanged", "index_bytes": 8},
                                                             {"ragged": "padded"}, {"ragged": "padded", "sizes": "exchanged"},
                                                             {"ragged": "broadcasts", "sizes": "exchanged"}))
@@ -298,7 +299,9 @@ TESTS += [(f"values by {kind} on {ranks} ranks, {each} a node", with_values(rank
 @test
 def sketches_of_what_is_selected(folder):
     for select in ({"topk": "10%"}, {"blocks": "25%", "block": 12}):
-        path = scenario(folder, ["s2", {"name": "s2", "hashes": 2, "label": "two"}], trace={"gradient": NORMAL},
+        path = scenario(folder, ["s2", {"name": "s2", "hashes": 2, "label": "two"},
+                                 {"name": "s2", "bitmap": "bytes", "label": "bytes"}, {"name": "s2", "bitmap": "gathered", "label": "gathered"}],
+                        trace={"gradient": NORMAL},
                         iterations=3, select=select)
         out, _ = execute(3, path, "--format", "json")
         for point in json.loads(out)["points"]:

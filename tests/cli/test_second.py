@@ -185,7 +185,8 @@ SPARDLS = [{"name": "spardl", "density": "10%", **more} for more in (
     {}, {"timing": "after-sum"}, {"residuals": "partial"}, {"residuals": "local"}, {"residuals": "partial", "timing": "after-sum"})]
 TEAMS = [{"name": "spardl", "k": 37, "teams": d, "sag": sag, **more} for d in (2, 4) for sag in ("auto", "recursive", "bruck")
          for more in ({}, {"timing": "after-sum"}, {"residuals": "local"}, {"residuals": "partial"})]
-S2S = ["s2", {"name": "s2", "hashes": 2}, {"name": "s2", "hashes": 3, "lambda": 1.5, "seed": 9}, {"name": "s2", "hashes": 4, "buckets": 17}]
+S2S = ["s2", {"name": "s2", "hashes": 2}, {"name": "s2", "hashes": 3, "lambda": 1.5, "seed": 9}, {"name": "s2", "hashes": 4, "buckets": 17},
+       {"name": "s2", "bitmap": "bytes"}, {"name": "s2", "bitmap": "gathered", "hashes": 2}]
 EVERY = SPARCML + OMNI + ["zen", {"name": "zen", "format": "coo", "balance": "even"}, {"name": "zen", "format": "block"},
                           {"name": "zen", "format": "bitmap", "balance": "sorted"}] + FIRST
 LISTED = [one for one in EVERY if one != "allreduce" and not (isinstance(one, dict) and (one["name"] == "allreduce" or one.get("dense")))]
