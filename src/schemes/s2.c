@@ -19,12 +19,13 @@ static const char *const bitmaps[] = {"bits", "bytes", "gathered", NULL};
 enum { LAMBDA, HASHES, BUCKETS, SEED, BITMAP, OPTIONS };
 static const struct ss_option options[OPTIONS + 1] = {
     [LAMBDA] = {"lambda", SS_OPTION_REAL, NULL, 0, 1000, 0.5,
-                "buckets for each non-zero element of a rank (mean, an iteration ago)"},
-    [HASHES] = {"hashes", SS_OPTION_COUNT, NULL, 1, SS_SKETCH_HASHES, 1, "rows of the sketch"},
-    [BUCKETS] = {"buckets", SS_OPTION_COUNT, NULL, 1, UINT32_MAX, 0, "of each row (instead of lambda)"},
-    [SEED] = {"seed", SS_OPTION_COUNT, NULL, 0, UINT64_C(1) << 53, 1, "of the hashes, another one each iteration"},
+                "buckets for each non-zero element of a rank (mean, an iteration ago)", NULL},
+    [HASHES] = {"hashes", SS_OPTION_COUNT, NULL, 1, SS_SKETCH_HASHES, 1, "rows of the sketch", NULL},
+    [BUCKETS] = {"buckets", SS_OPTION_COUNT, NULL, 1, UINT32_MAX, 0, "of each row (instead of lambda)", NULL},
+    [SEED] = {"seed", SS_OPTION_COUNT, NULL, 0, UINT64_C(1) << 53, 1, "of the hashes, another one each iteration",
+              NULL},
     [BITMAP] = {"bitmap", SS_OPTION_CHOICE, bitmaps, 1, 0, BITS,
-                "how it travels: in the sketch's all-reduce, in one of its own as bytes, or in an all-gather"},
+                "how it travels: in the sketch's all-reduce, in one of its own as bytes, or in an all-gather", NULL},
 };
 
 /* Bytes of a bucket as it travels, of an index, and of a value or bucket in memory. */

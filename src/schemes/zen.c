@@ -24,13 +24,13 @@ static const char *const plans[] = {"zen", "auto", NULL};
 enum { FORMAT, BALANCE, REFRESH, SEED, PLAN, HASHING, OPTIONS };
 static const struct ss_option options[OPTIONS + 1] = {
     [FORMAT] = {"format", SS_OPTION_CHOICE, formats, 0, 0, SS_PULL_HASH_BITMAP, "how the sums travel", "all"},
-    [BALANCE] = {"balance", SS_OPTION_CHOICE, balances, 0, 0, SS_BALANCE_HASH, "who owns a row"},
-    [REFRESH] = {"refresh", SS_OPTION_COUNT, NULL, 1, 1u << 30, 1000, "iterations that sorted boundaries last"},
-    [SEED] = {"seed", SS_OPTION_COUNT, NULL, 0, UINT64_C(1) << 53, 1, "of the hash"},
+    [BALANCE] = {"balance", SS_OPTION_CHOICE, balances, 0, 0, SS_BALANCE_HASH, "who owns a row", NULL},
+    [REFRESH] = {"refresh", SS_OPTION_COUNT, NULL, 1, 1u << 30, 1000, "iterations that sorted boundaries last", NULL},
+    [SEED] = {"seed", SS_OPTION_COUNT, NULL, 0, UINT64_C(1) << 53, 1, "of the hash", NULL},
     [PLAN] = {"plan", SS_OPTION_CHOICE, plans, 0, 0, BALANCED,
-              "zen, or the cheaper of it and sparcml-rd after 5 iterations"},
+              "zen, or the cheaper of it and sparcml-rd after 5 iterations", NULL},
     [HASHING] = {"hashing", SS_OPTION_CHOICE, hashings, 2, 0, HIERARCHICAL,
-                 "what sorts rows by their owner: ZEN's Algorithm 1, or a stable partition"},
+                 "what sorts rows by their owner: ZEN's Algorithm 1, or a stable partition", NULL},
 };
 
 /* Iterations in which `plan: auto` watches. */
