@@ -18,25 +18,29 @@ enum pooling { NONE, SUM, PADDED };
 static const char *const exchanges[] = {"both", "lookups", "gradients", "tokens", NULL};
 static const char *const partitions[] = {"column", "row", "table", "placed", NULL};
 static const char *const poolings[] = {"none", "sum", "padded", NULL};
-enum { EXCHANGE, COALESCE, GATHER_IDS, PARTITION, POOLING, OPTIONS };
+static const char *const routes[] = {"direct", "node", NULL};
+enum { EXCHANGE, COALESCE, GATHER_IDS, PARTITION, POOLING, ROUTE, OPTIONS };
 static const struct ss_option options[OPTIONS + 1] = {
     [EXCHANGE] = {"exchange", SS_OPTION_CHOICE, exchanges, 0, 0, BOTH,
-                  "which of the two exchanges to play; tokens: to the rows' owners and back"},
-    [COALESCE] = {"coalesce", SS_OPTION_FLAG, NULL, 0, 1, 1, "sum duplicate lookups before sending gradients"},
+                  "which of the two exchanges to play; tokens: to the rows' owners and back", NULL},
+    [COALESCE] = {"coalesce", SS_OPTION_FLAG, NULL, 0, 1, 1, "sum duplicate lookups before sending gradients", NULL},
     [GATHER_IDS] = {"gather_ids", SS_OPTION_FLAG, NULL, 0, 1, 0,
-                    "charge the ids first, 8 bytes a lookup: by columns or rows a ring all-gather"},
+                    "charge the ids first, 8 bytes a lookup: by columns or rows a ring all-gather", NULL},
     [PARTITION] =
         {"partition", SS_OPTION_CHOICE, partitions, 0, 0, SS_BY_COLUMNS,
          "cut the table by columns or by rows; all tables together, whole or as the scenario's \"placement\"",
          "table"},
     [POOLING] = {"pooling", SS_OPTION_CHOICE, poolings, 0, 0, NONE,
-                 "send vectors of bags, not of rows: where they have a row; padded: of all, zeros too"},
+                 "send vectors of bags, not of rows: where they have a row; padded: of all, zeros too", NULL},
+    [ROUTE] = {"route", SS_OPTION_CHOICE, routes, 0, 0, 0,
+               "node: the vector of a bag crosses to each node once, and spreads inside (pooling sum, by rows)",
+               NULL},
 };
 
 struct alltoall {
   struct ss_run *run;
   struct ss_pieces pieces;
-  bool tokens, pooled;
+  bool tokens, pooled, relayed;
   uint64_t *held;           /* [ranks] B of the exchange that is played, */
   bool backward;            /* of the exchange that is played: gradients, to owners; else lookups, from them */
   struct ss_pooled bags;    /* pooled */
@@ -145,8 +149,12 @@ static bool play_exchange(struct alltoall *a, struct ss_receipts *receipts, stru
   const bool indices = a->backward && !a->pooled;
   struct ss_wire wire = run->coo;
   if (!indices) wire.format = SS_WIRE_VALUES;
-  struct ss_exchange x = {
-      .context = a, .give = give, .wire = &wire, .counted = indices, .receipts = receipts, .held = a->held};
+  struct ss_exchange x = {.context = a,
+                          .give = give,
+                          .wire = &wire,
+                          .counted = indices || (a->backward && a->tokens),
+                          .receipts = receipts,
+                          .held = a->held};
   if (!indices) x.known = known_rows;
   x.several = one_each(a) ? NULL : &several;
   find_uniform(a, &x, error);
@@ -223,7 +231,9 @@ static bool exchange_lookups(struct alltoall *a, struct ss_error *error) {
   struct ss_run *run = a->run;
   SS_AUTO(ss_receipts_close) struct ss_receipts receipts = {0};
   a->backward = false;
-  if (!gather_ids(a, error) || !play_exchange(a, &receipts, error)) return false;
+  if (!gather_ids(a, error)) return false;
+  if (a->relayed) return ss_pooled_relay(&a->bags, false, &receipts, error);
+  if (!play_exchange(a, &receipts, error)) return false;
   if (a->pooled) return !run->play->payloads || ss_pooled_take(&a->bags, &receipts, error);
   for (uint32_t j = 0; run->proof && j < run->ranks; j++)
     if (ss_run_resident(run, j) && !prove_lookups(a, &receipts, j)) break;
@@ -264,10 +274,13 @@ static bool add_up(struct alltoall *a, struct ss_receipts *receipts, struct ss_e
     if (!ss_run_resident(run, p->owner)) continue;
     ss_receipts_add_run(run->play, receipts, k, p->owner, 1);
     if (p->width == 0) continue;
-    if (!(a->pooled ? ss_pooled_add_up(&a->bags, receipts, k, &sum, error)
-                    : add_piece(a, receipts, k, &shared[p->table], error)))
-      return false;
-    if (a->pooled) ss_run_sparse(run, p->owner, &sum, p->first, NULL);
+    if (!a->pooled && !add_piece(a, receipts, k, &shared[p->table], error)) return false;
+    if (!a->pooled) continue;
+    const struct ss_aside aside = a->tokens ? ss_aside_begin() : (struct ss_aside){0};
+    const bool ok = ss_pooled_add_up(&a->bags, receipts, k, &sum, error);
+    if (a->tokens) ss_aside_end(&aside);
+    if (!ok) return false;
+    ss_run_sparse(run, p->owner, &sum, p->first, NULL);
   }
   return true;
 }
@@ -275,7 +288,8 @@ static bool add_up(struct alltoall *a, struct ss_receipts *receipts, struct ss_e
 static bool exchange_gradients(struct alltoall *a, struct ss_error *error) {
   SS_AUTO(ss_receipts_close) struct ss_receipts receipts = {0};
   a->backward = true;
-  return play_exchange(a, &receipts, error) && (!a->run->play->payloads || add_up(a, &receipts, error));
+  return (a->relayed ? ss_pooled_relay(&a->bags, true, &receipts, error) : play_exchange(a, &receipts, error)) &&
+         (!a->run->play->payloads || add_up(a, &receipts, error));
 }
 
 static bool run_alltoall(struct ss_run *run, struct ss_error *error) {
@@ -283,9 +297,11 @@ static bool run_alltoall(struct ss_run *run, struct ss_error *error) {
   const enum exchange exchange = (enum exchange)value[EXCHANGE];
   const struct ss_input *input = run->input;
   struct ss_arena *arena = run->play->arena;
-  struct alltoall a = {.run = run, .tokens = exchange == TOKENS, .pooled = value[POOLING] != NONE};
+  struct alltoall a = {
+      .run = run, .tokens = exchange == TOKENS, .pooled = value[POOLING] != NONE, .relayed = value[ROUTE] != 0};
   if (!ss_pieces_make(input, run->ranks, (enum ss_partition)value[PARTITION], arena, &a.pieces, error)) return false;
   if (a.pooled && !ss_pooled_open(run, &a.pieces, value[POOLING] == PADDED, &a.bags, error)) return false;
+  a.bags.tokens = a.tokens;
   if (!ss_take(arena, a.known, run->ranks) || !ss_take(arena, a.scratch, a.pieces.count) ||
       !ss_take(arena, a.held, run->ranks))
     return ss_fail_memory(error, "listing lookups");
@@ -302,8 +318,18 @@ static bool run_alltoall(struct ss_run *run, struct ss_error *error) {
 
 /* --- options -------------------------------------------------------------------------------------------- */
 
+static bool check_route(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
+  if (setting->value[ROUTE] == 0) return true;
+  if (setting->value[POOLING] != SUM || setting->value[PARTITION] != SS_BY_ROWS)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "route \"node\" sends a bag to several owners at once: say \"pooling\": \"sum\" and "
+                   "\"partition\": \"row\", too");
+  if (layout.per_node > 1 && (layout.nodes == 1 || layout.ranks % layout.per_node == 0)) return true;
+  return ss_fail(error, SS_BAD_INPUT, "route \"node\" needs full nodes of several GPUs: %u ranks, %u a node",
+                 layout.ranks, layout.per_node);
+}
+
 static bool check(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
-  (void)layout;
   if (setting->hierarchy)
     return ss_fail(error, SS_BAD_INPUT,
                    "a table cut over ranks has no hierarchy: leave \"hierarchy\" out for this scheme");
@@ -317,17 +343,16 @@ static bool check(const struct ss_setting *setting, struct ss_layout layout, str
     return ss_fail(error, SS_BAD_INPUT,
                    "tokens bring their ids, and none is summed before it is sent: leave \"gather_ids\" and "
                    "\"coalesce\" out");
-  if (setting->value[POOLING] != NONE && (setting->value[EXCHANGE] == TOKENS || !setting->value[COALESCE]))
+  if (setting->value[POOLING] != NONE && !setting->value[COALESCE])
     return ss_fail(error, SS_BAD_INPUT,
-                   "bags are pooled into one vector each: leave \"coalesce\" and exchange \"tokens\", which send "
-                   "one a lookup, out");
-  return true;
+                   "bags are pooled into one vector each: leave \"coalesce\", which sends one a lookup, out");
+  return check_route(setting, layout, error);
 }
 
 static void adapt(const struct ss_setting *setting, struct ss_layout layout, struct ss_traits *traits) {
-  traits->duplicates = !setting->value[COALESCE] || setting->value[EXCHANGE] == TOKENS;
-  traits->fetches = setting->value[EXCHANGE] == LOOKUPS;
   traits->pools = traits->lists = setting->value[POOLING] != NONE;
+  traits->duplicates = !setting->value[COALESCE] || (setting->value[EXCHANGE] == TOKENS && !traits->pools);
+  traits->fetches = setting->value[EXCHANGE] == LOOKUPS;
   traits->lookups = !traits->pools && (setting->value[EXCHANGE] != GRADIENTS || traits->duplicates);
   traits->parts = setting->value[PARTITION] == SS_BY_ROWS ? layout.ranks : 1;
   traits->joint = setting->value[PARTITION] >= SS_BY_TABLES;

@@ -210,6 +210,7 @@ struct ss_chunk ss_piece_slice(const struct ss_piece *piece, const struct ss_chu
 struct ss_pooled {
   struct ss_run *run;
   const struct ss_pieces *pieces;
+  bool tokens; /* owners take vectors as they come, and did not know of them */
   struct ss_pooling pool;
   uint32_t *table_at; /* [tables + 1] and the pieces of each table: */
   uint32_t *of_table; /* [pieces] */
@@ -232,6 +233,12 @@ uint64_t ss_pooled_ids(const struct ss_pooled *bags, uint32_t rank, uint32_t k);
  * rank; block: piece. */
 bool ss_pooled_take(const struct ss_pooled *bags, const struct ss_receipts *receipts,
                     struct ss_error *error) SS_MUST_CHECK;
+/* The same exchanges where ranks own even ranges of rows, by way of a rank of the other node: the vector of a bag
+ * crosses to a node once, to the rank at its own rank's position there, and on to the owners; forward what owners
+ * have of a bag is added up there, and crosses once. Nodes are full. Receipts, which are opened here and the caller's
+ * to close, are as of the plain exchange (backward); forward all that ss_pooled_take does is done. */
+bool ss_pooled_relay(const struct ss_pooled *bags, bool backward, struct ss_receipts *receipts,
+                     struct ss_error *error) SS_MUST_CHECK;
 /* Backward: *sum is what the owner of piece k has of the gradients of its rows. Receiver: piece; block: rank. */
 bool ss_pooled_add_up(const struct ss_pooled *bags, const struct ss_receipts *receipts, uint32_t k,
                       struct ss_chunk *sum, struct ss_error *error) SS_MUST_CHECK;

@@ -454,7 +454,8 @@ def bags_that_are_pooled(folder):
     place = {"ranks": 4, "tables": {"t0": {"partition": "row", "ranks": [3, 1]}, "t1": {"partition": "column", "ranks": [1, 0]}}}
     schemes = labelled([{"name": "alltoall", "partition": partition, "pooling": pooling, "exchange": exchange}
                         for partition in ("column", "row", "table", "placed") for pooling in ("sum", "padded")
-                        for exchange in (["both"] if pooling == "sum" else ["lookups"])])
+                        for exchange in (["both"] if pooling == "sum" else ["lookups"])] +
+                       [{"name": "alltoall", "partition": "row", "pooling": "sum", "route": "node", "exchange": exchange} for exchange in ("both", "tokens")])
     out, _ = execute(4, scenario(folder, schemes, trace=str(folder / "bags.safetensors"), placement=place, iterations="0:1"), "--format", "json")
     [*points] = json.loads(out)["points"]
     assert len(points) >= len(schemes)

@@ -9,7 +9,7 @@ import sys
 import tap
 import traces
 from asking import told, points, refused
-from placements import agrees, owners, some_placement
+from placements import agrees, owners, share, some_placement
 from tap import test, write_json
 
 CLUSTER = "rtx3090-100g-ib"
@@ -158,6 +158,61 @@ def each_table_alone_by_columns_and_by_rows(folder):
                 agrees(point, count(ranks, table, bags, alike(ranks, table, partition), exchange=exchange), None, (case, point["label"]))
 
 
+def count_by_nodes(ranks, each, rows, width, bags, forward, backward):
+    """A table by rows, `each` ranks a node: vectors of rank r cross to the rank at its position of each node that has a row of the bag,
+    and go on to those of it who do; forward the same the other way round."""
+    sent = [[0] * ranks for _ in range(ranks)]
+    for r in range(ranks):
+        for node in range(ranks // each):
+            relay, mine = node * each + r % each, share(rows, ranks // each, node)
+            hops = [(r, relay, mine)] + [(relay, node * each + j, share(rows, ranks, node * each + j)) for j in range(each)]
+            for a, b, those in hops:
+                if a != b:
+                    size = 4 * width * vectors(bags[r], those, False)
+                    sent[a][b] += backward * size
+                    sent[b][a] += forward * size
+    return sent
+
+
+@test
+def a_vector_crosses_to_a_node_once(folder):
+    dice, crossed = random.Random(11), []
+    for case in range(8):
+        nodes, each = dice.choice(((1, 3), (2, 2), (3, 2), (2, 4)))
+        ranks, tables = nodes * each, some_tables(dice)[:1]
+        bags = some_bags(dice, ranks, tables)
+        path = make_trace(folder / "t.safetensors", ranks, tables, bags)
+        schemes = [{"name": "alltoall", "label": f"{route} {exchange}", "partition": "row", "pooling": "sum", "exchange": exchange, "route": route}
+                   for route in ("node", "direct") for exchange in ("both", "lookups", "gradients", "tokens")]
+        found = points(write_json(folder, {"name": "s", "trace": str(path), "schemes": schemes, "sizes": "free",
+                                           "cluster": {"name": "n", "latency": "1us", "bandwidth": "1GB/s", "gpus_per_node": each}}))
+        for point in found:
+            route, exchange = point["label"].split()
+            if route == "node":
+                name, rows, width = tables[0]
+                sent = count_by_nodes(ranks, each, rows, width, bags[name][0], exchange != "gradients", exchange != "lookups")
+            else:
+                sent = count(ranks, tables, bags, alike(ranks, tables, "row"), exchange=exchange if exchange != "tokens" else "both")
+            agrees(point, sent, None, (case, point["label"]))
+            crossed.append((route, sum(n for a, row in enumerate(sent) for b, n in enumerate(row) if a // each != b // each)))
+    by = {route: sum(n for which, n in crossed if which == route) for route in ("node", "direct")}
+    assert by["node"] < by["direct"], by
+
+
+@test
+def tokens_are_bags_of_their_experts(folder):
+    """Each 4 lookups of a synthetic trace are of different rows, and make a bag; the last of 10 has two."""
+    path = folder / "moe.safetensors"
+    told("trace", "synth", "--rows", 8, "--row-width", 4, "--ranks", 4, "--iterations", 2, "--lookups", 10, "--distinct", 4, "-o", path)
+    segments = read_bags(path)[0]["embedding"]
+    assert [[len(bag) for bag in one] for one in segments] == [[4, 4, 2]] * 8 and all(len(set(bag)) == len(bag) for one in segments for bag in one)
+    fewer = ("run", "--trace", path, "--cluster", "h100-8x8-400g", "--scheme")
+    refused("full nodes", *fewer, "alltoall:partition=row,pooling=sum,route=node", "--set", "cluster.gpus_per_node=3")
+    refused("full nodes", *fewer, "alltoall:partition=row,pooling=sum,route=node", "--set", "cluster.gpus_per_node=1")
+    for options in ("pooling=sum", "partition=row", "pooling=padded,partition=row"):
+        refused('route \"node\" sends a bag', *fewer, f"alltoall:route=node,{options}")
+
+
 @test
 def bags_of_one_lookup_are_rows(folder):
     """Forward alltoall sends the same; backward there are no indices, and duplicates travel."""
@@ -290,8 +345,7 @@ def pooling_without_bags_is_refused(folder):
     uniform = "trace=" + json.dumps({"uniform": {"rows": 64, "density": 0.25, "row_width": 4}})
     refused("does not say which lookups make one", "run", "--set", uniform, "--ranks", 4, *common, "alltoall:pooling=sum")
     refused('leave the scenario\'s "capacity" out', "run", "--trace", path, "--set", "capacity=1", *common, "alltoall:pooling=sum")
-    for options in ("exchange=tokens", "coalesce=false"):
-        refused("pooled into one vector", "run", "--trace", path, *common, f"alltoall:pooling=sum,{options}")
+    refused("pooled into one vector", "run", "--trace", path, *common, "alltoall:pooling=sum,coalesce=false")
     refused("pooling", "cost", "alltoall:pooling=sum", "--M", "1MB", "--density", "1%")
 
 

@@ -191,6 +191,18 @@ static void lay_out(const struct ss_synth *synth, struct draws *draws) {
   draws->place = place;
 }
 
+/* What is of different rows makes a bag: a token with its experts. */
+static bool make_bags(const struct ss_synth *synth, uint64_t segments, struct ss_arena *data, struct ss_bags *out) {
+  const uint64_t each = (synth->lookups - 1) / synth->distinct + 1;
+  uint64_t *first = ss_arena_alloc(data, segments + 1, sizeof *first);
+  uint64_t *offsets = ss_arena_alloc(data, segments * each + 1, sizeof *offsets);
+  if (!first || !offsets) return false;
+  for (uint64_t s = 0; s <= segments; s++) first[s] = s * each;
+  for (uint64_t b = 0; b <= segments * each; b++) offsets[b] = b / each * synth->lookups + b % each * synth->distinct;
+  *out = (struct ss_bags){first, offsets};
+  return true;
+}
+
 static bool make(const struct ss_synth *synth, const struct draws *draws, struct ss_arena *data,
                  struct ss_trace **out, struct ss_error *error) {
   const uint64_t segments = synth->iterations * synth->ranks;
@@ -205,6 +217,9 @@ static bool make(const struct ss_synth *synth, const struct draws *draws, struct
   for (uint64_t i = 0; i <= segments; i++) offsets[i] = i * synth->lookups;
   for (uint64_t i = 0; i < segments; i++) tokens[i] = synth->lookups;
   fill(synth, draws, rows);
+  struct ss_bags bags = {NULL, NULL};
+  if (synth->distinct > 1 && !make_bags(synth, segments, data, &bags))
+    return ss_fail_memory(error, "making a synthetic trace");
   describe(synth, draws, source, sizeof source);
 
   const struct ss_tensor tensor = {synth->tensor, synth->rows, synth->row_width, synth->dtype};
@@ -216,6 +231,7 @@ static bool make(const struct ss_synth *synth, const struct draws *draws, struct
                                            .offsets = (const uint64_t *const[]){offsets},
                                            .rows = (const uint32_t *const[]){rows},
                                            .tokens = tokens,
+                                           .bags = &bags,
                                            .pad_id = -1};
   return ss_trace_adopt("synthetic", &content, data, out, error);
 }
