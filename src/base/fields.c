@@ -12,6 +12,32 @@ static bool is_one(const struct ss_field_spec *f) {
   return f->name != NULL;
 }
 
+/* The first of the names that the object has; false: none. */
+static bool first_of(struct ss_node node, const char *names, char *out, size_t size) {
+  for (const char *at = names; at && *at; at += strcspn(at, " "), at += strspn(at, " ")) {
+    snprintf(out, size, "%.*s", (int)strcspn(at, " "), at);
+    const struct ss_node found = ss_node_get(node, out);
+    if (ss_node_present(found) && !cJSON_IsFalse(found.at)) return true;
+  }
+  return false;
+}
+
+/* What is there must do something beside the rest. */
+static bool have_say(const struct ss_object_spec *spec, struct ss_node node, struct ss_error *error) {
+  char other[40], shown[80];
+  for (const struct ss_field_spec *f = spec->field; is_one(f); f++) {
+    if ((!f->against && !f->with) || !first_of(node, f->name, other, sizeof other)) continue;
+    const struct ss_node here = ss_node_get(node, f->name);
+    if (first_of(node, f->against, other, sizeof other))
+      return ss_node_fail(here, error, "does nothing beside %s: leave one of the two out",
+                          ss_doc_field(node.doc, other, shown, sizeof shown));
+    if (f->with && !first_of(node, f->with, other, sizeof other))
+      return ss_node_fail(here, error, "does nothing without %s",
+                          ss_doc_field(node.doc, f->with, shown, sizeof shown));
+  }
+  return true;
+}
+
 bool ss_object_check_keys(const struct ss_object_spec *spec, struct ss_node node, struct ss_error *error) {
   const char *known[2 * FIELDS_MAX + 1] = {NULL};
   size_t n = 0, extra = 0;
@@ -19,7 +45,7 @@ bool ss_object_check_keys(const struct ss_object_spec *spec, struct ss_node node
   /* a name that still works is no suggestion, unless it was given */
   for (const struct ss_field_spec *f = spec->field; is_one(f); f++)
     if (f->alias && ss_node_present(ss_node_get(node, f->alias))) known[n + extra++] = f->alias;
-  return ss_node_keys(node, known, error);
+  return ss_node_keys(node, known, error) && have_say(spec, node, error);
 }
 
 static bool find(struct ss_node node, const struct ss_field_spec *f, struct ss_node *out, struct ss_error *error) {
@@ -371,6 +397,24 @@ static void add_rules(cJSON *out, const char *rules) {
   cJSON_Delete(parsed);
 }
 
+/* A field that is there needs what it goes with, and none of those that it does not go with. */
+static void add_company(cJSON *out, const struct ss_object_spec *spec) {
+  cJSON *needs = cJSON_CreateObject(), *against = cJSON_CreateObject();
+  for (const struct ss_field_spec *f = spec->field; f && is_one(f); f++) {
+    if (f->with) cJSON_AddItemToObject(needs, f->name, cJSON_CreateStringArray(&f->with, 1));
+    if (!f->against) continue;
+    char names[120], *state = NULL;
+    cJSON *none = cJSON_AddObjectToObject(cJSON_AddObjectToObject(against, f->name), "properties");
+    snprintf(names, sizeof names, "%s", f->against);
+    for (char *name = strtok_r(names, " ", &state); name; name = strtok_r(NULL, " ", &state))
+      cJSON_AddFalseToObject(none, name);
+  }
+  if (needs->child) cJSON_AddItemToObject(out, "dependentRequired", needs);
+  else cJSON_Delete(needs);
+  if (against->child) cJSON_AddItemToObject(out, "dependentSchemas", against);
+  else cJSON_Delete(against);
+}
+
 static void fill(cJSON *out, const struct ss_object_spec *spec, const struct writing *w) {
   cJSON *required = cJSON_CreateArray(), *properties = cJSON_CreateObject();
   cJSON_AddStringToObject(out, "type", "object");
@@ -385,6 +429,7 @@ static void fill(cJSON *out, const struct ss_object_spec *spec, const struct wri
   if (spec->choice) cJSON_AddItemToObject(out, "propertyNames", choice_schema(NULL, spec->choice));
   if (spec->others) cJSON_AddItemToObject(out, "additionalProperties", value_of(spec->others, w));
   else if (!spec->open) cJSON_AddFalseToObject(out, "additionalProperties");
+  add_company(out, spec);
   if (spec->rules) add_rules(out, spec->rules);
 }
 

@@ -45,6 +45,9 @@ struct ss_field_spec {
   const struct ss_field_spec *item; /* of a list; of what is either, all of them up to one without kind and says */
   const struct ss_object_spec *object;
   size_t offset, size; /* where it is stored; `size` 0: it is not */
+  /* Fields, with spaces between them, beside which this one would do nothing; the one without which it does. NULL:
+   * none. A flag that is false is not there. */
+  const char *against, *with;
   /* Reads it in place of what the kind says, into where it is stored, or (`size` 0) into the struct. */
   bool (*read)(struct ss_node node, void *out, struct ss_error *error);
 };

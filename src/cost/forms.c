@@ -28,8 +28,8 @@ static const struct ss_field_spec fields[] = {
      "a formula of P, L, Q, q, f, S and what the setting says (D, k, b, c, r): the form holds where it is not zero",
      FORM(where)},
     {"exact", "what the schedule gives, in seconds; a formula of muParser", FORM(exact)},
-    {"exact_low", "what the time is never below", FORM(exact_low)},
-    {"exact_high", "what it is never above", FORM(exact_high)},
+    {"exact_low", "what the time is never below", FORM(exact_low), .with = "exact_high"},
+    {"exact_high", "what it is never above", FORM(exact_high), .with = "exact_low"},
     {"steps",
      "its building blocks whose messages may be unlike, in order: what sizes that go first add follows from them",
      SS_IS_LIST(&a_step, 0, 16)},
@@ -133,8 +133,6 @@ static bool read_cost(struct ss_doc *doc, struct ss_cost *out, struct ss_error *
   if (!ss_object_read(&ss_cost_fields, root, out, error) || !ss_node_text(scheme, &name, error)) return false;
   out->scheme = ss_scheme_find(name);
   if (!out->scheme) return ss_node_fail(scheme, error, "no scheme is called \"%s\"", name);
-  if (!out->exact_low != !out->exact_high)
-    return ss_node_fail(root, error, "\"exact_low\" and \"exact_high\" go together");
   return check_when(out, error) && try_settings(out, error);
 }
 

@@ -120,7 +120,7 @@ static const struct ss_field_spec line_fields[] = {
     {"per_element", "for each element gone through", SS_IS_TIME},
     {"per_byte", "for each byte moved", SS_IS_TIME},
     {"pieces", "by the size of a call, smallest first; all but the last say up to where",
-     SS_IS_LIST(&a_piece, 1, SS_KERNEL_PIECES)},
+     SS_IS_LIST(&a_piece, 1, SS_KERNEL_PIECES), .against = "t0 per_element per_byte"},
     {"valid", "smallest and largest size that was measured, in bytes moved", SS_IS_LIST(&a_size, 2, 2)},
     {"samples", NULL, SS_IS_NUMBER},
     {"outliers", NULL, SS_IS_NUMBER},
@@ -128,20 +128,16 @@ static const struct ss_field_spec line_fields[] = {
     {"residual_max", NULL, SS_IS_NUMBER},
     {"source", "where the line was published", SS_IS_TEXT},
     {.name = NULL}};
-static const struct ss_object_spec line_spec = {
-    .name = "kernel",
-    .field = line_fields,
-    .rules = "{'oneOf': [{'required': ['t0'], 'properties': {'pieces': false}, " TAKES_TIME
-             "}, {'required': ['pieces'], 'properties': {'t0': false, 'per_element': false, 'per_byte': false}}]}"};
+static const struct ss_object_spec line_spec = {.name = "kernel",
+                                                .field = line_fields,
+                                                .rules = "{'anyOf': [{'required': ['t0'], " TAKES_TIME
+                                                         "}, {'required': ['pieces']}]}"};
 static const struct ss_field_spec a_line = {NULL, NULL, SS_IS_OBJECT(&line_spec)};
 
 static bool read_line(struct ss_node node, struct ss_kernel_line *out, struct ss_error *error) {
   const struct ss_node pieces = ss_node_get(node, "pieces");
   *out = (struct ss_kernel_line){.known = true};
   if (!ss_object_check_keys(&line_spec, node, error) || !read_valid(ss_node_get(node, "valid"), error)) return false;
-  for (const struct ss_field_spec *f = cost_fields; ss_node_present(pieces) && f->name; f++)
-    if (ss_node_present(ss_node_get(node, f->name)))
-      return ss_node_fail(ss_node_get(node, f->name), error, "each piece has costs of its own: leave this out");
   if (ss_node_present(pieces)) return read_pieces(pieces, out, error);
   out->pieces = 1;
   return read_costs(node, &out->piece[0], error);

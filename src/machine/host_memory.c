@@ -36,14 +36,13 @@ static const struct ss_field_spec a_piece = {NULL, NULL, SS_IS_OBJECT(&piece_spe
 static const struct ss_field_spec memory_fields[] = {
     COSTS,
     {"pieces", "in place of both, by the size of the whole vector, smallest first; all but the last say up to where",
-     SS_IS_LIST(&a_piece, 1, SS_HOST_PIECES)},
+     SS_IS_LIST(&a_piece, 1, SS_HOST_PIECES), .against = "sum_per_byte page_per_byte"},
     {.name = NULL}};
 const struct ss_object_spec ss_host_memory_fields = {
     .name = "memory",
     .says = "what sums, copies and buffers of an MPI library take within a CPU's memory",
     .field = memory_fields,
-    .rules = "{'oneOf': [{'required': ['sum_per_byte'], 'properties': {'pieces': false}}, {'required': ['pieces'], "
-             "'properties': {'sum_per_byte': false, 'page_per_byte': false}}]}"};
+    .rules = "{'anyOf': [{'required': ['sum_per_byte']}, {'required': ['pieces']}]}"};
 
 static bool read_costs(struct ss_node node, struct ss_host_piece *piece, struct ss_error *error) {
   struct ss_node needed;
@@ -69,9 +68,6 @@ bool ss_host_memory_read(struct ss_node node, struct ss_host_memory *out, struct
   if (!ss_node_present(node)) return true;
   if (!ss_object_check_keys(&ss_host_memory_fields, node, error)) return false;
   if (!ss_node_present(list)) return read_costs(node, &out->piece[out->pieces++], error);
-  for (const struct ss_field_spec *f = cost_fields; f->name; f++)
-    if (ss_node_present(ss_node_get(node, f->name)))
-      return ss_node_fail(ss_node_get(node, f->name), error, "each piece has costs of its own: leave this out");
   if (!ss_node_is_array(list) || ss_node_size(list) == 0 || ss_node_size(list) > SS_HOST_PIECES)
     return ss_node_fail(list, error, "expected a list of 1 to %d pieces", SS_HOST_PIECES);
   for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n)) {

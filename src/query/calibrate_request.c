@@ -113,9 +113,9 @@ static const struct ss_field_spec fields[] = {
     {"leave_out", "what the fit is judged by", SS_IS_CHOICE(left_out), .usual = "collectives", PART(left_out)},
     {"validate", "no cluster, but how well what is left out is predicted", SS_IS_FLAG, PART(validate)},
     {"ranges", "of a validation, the range of each time too, by what is left out of what it is fitted to", SS_IS_FLAG,
-     PART(fit.ranges)},
+     .with = "validate", PART(fit.ranges)},
     {"fit_on", "of a validation, in place of what is left out: collective=NAME, nodes=N",
-     SS_IS_EITHER(ss_texts_forms), PART(fit_on_node)},
+     SS_IS_EITHER(ss_texts_forms), .with = "validate", PART(fit_on_node)},
     {.name = NULL}};
 const struct ss_object_spec ss_calibrate_fields = {
     .name = "calibrate", .says = "fits a cluster to times that were measured", .field = fields};
@@ -125,8 +125,6 @@ static bool check(struct ss_node object, const struct ss_calibrate_request *q, s
   char validate[32];
   (void)ss_doc_field(object.doc, "validate", validate, sizeof validate);
   if (q->validate) return true;
-  if (q->fit_on.count > 0) return ss_node_fail(q->fit_on_node, error, "is for %s", validate);
-  if (q->fit.ranges) return ss_node_fail(ss_node_get(object, "ranges"), error, "is for %s", validate);
   return q->left_out == SS_LEAVE_COLLECTIVES || q->left_out == SS_LEAVE_NOTHING ||
          ss_node_fail(ss_node_get(object, "leave_out"), error,
                       "%s is for %s (of a cluster, each is left out in turn)", left_out[q->left_out], validate);

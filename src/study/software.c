@@ -24,8 +24,8 @@ static const struct ss_field_spec accuracy_fields[] = {
     {"numbers", "that it was fitted to", SS_IS_COUNT(1, 1 << 20), ACCURACY(numbers)},
     {"unknowns", NULL, SS_IS_COUNT(1, NUMBERS_MAX)},
     {"half", "factor within which half of them are predicted, each left out", SS_IS_ABOVE_0,
-     ACCURACY(inferred.within.half)},
-    {"most", "and 90%", SS_IS_ABOVE_0, ACCURACY(inferred.within.most)},
+     .with = "most", ACCURACY(inferred.within.half)},
+    {"most", "and 90%", SS_IS_ABOVE_0, .with = "half", ACCURACY(inferred.within.most)},
     {.name = NULL}};
 static const struct ss_object_spec accuracy_spec = {.says = "how near it comes", .field = accuracy_fields};
 
@@ -33,8 +33,6 @@ static bool read_accuracy(struct ss_node node, void *out, struct ss_error *error
   const struct ss_spread *within = &((const struct ss_inferred_file *)out)->inferred.within;
   if (!ss_object_read(&accuracy_spec, node, out, error)) return false;
   const struct ss_node half = ss_node_get(node, "half"), most = ss_node_get(node, "most");
-  if (ss_node_present(half) != ss_node_present(most))
-    return ss_node_fail(node, error, "wants half and most, or none");
   if (ss_node_present(half) && within->half < 1) return ss_node_fail(half, error, "is a factor: at least 1");
   return !ss_node_present(most) || within->most >= within->half ||
          ss_node_fail(most, error, "is within half: fewer than half of them");

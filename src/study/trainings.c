@@ -36,13 +36,7 @@ static bool add_workload(struct ss_train_study *s, struct ss_node node, struct s
 static bool read_workloads(struct ss_train_study *s, struct ss_error *error) {
   struct ss_node root = ss_doc_root(s->doc), one = ss_node_get(root, "workload"),
                  all = ss_node_get(root, "workloads");
-  if (s->captured.doc) {
-    const struct ss_node given = ss_node_present(one) ? one : all;
-    if (ss_node_present(given)) return ss_node_fail(given, error, "the capture says what was trained: leave it out");
-    return add_workload(s, s->captured.workload, error);
-  }
-  if (ss_node_present(one) && ss_node_present(all))
-    return ss_node_fail(one, error, "\"workloads\" say what is trained: leave one of the two out");
+  if (s->captured.doc) return add_workload(s, s->captured.workload, error);
   if (!ss_node_present(one) && !ss_node_present(all))
     return ss_node_fail(root, error,
                         "say which \"workload\" to train, or a list of \"workloads\" (sparsync list "
@@ -325,12 +319,13 @@ static const struct ss_field_spec fields[] = {
     {"name", NULL, SS_IS_TEXT, SS_STORED(struct ss_train_study, name)},
     SS_SPEC_SUMMARY,
     SS_SPEC_NOTES,
-    {"workload", NULL, SS_IS_EITHER(workload_forms)},
-    {"workloads", "in place of workload", SS_IS_LIST(&a_workload, 1, LIST_MAX)},
+    {"workload", NULL, SS_IS_EITHER(workload_forms), .against = "workloads capture"},
+    {"workloads", "in place of workload", SS_IS_LIST(&a_workload, 1, LIST_MAX), .against = "capture"},
     {"systems", "all that are shipped and can run by default", SS_IS_LIST(&a_system, 1, LIST_MAX)},
     {"trace", "feeds the modules that name its tensors", SS_IS_EITHER(ss_lookups_forms)},
     {"capture", "a captured training: its trace, workload and system, on as many ranks", SS_IS_NAME},
-    {"feeds", "module to tensor of the trace, instead of the one that the workload names", SS_IS_OBJECT(&feeds_spec)},
+    {"feeds", "module to tensor of the trace, instead of the one that the workload names", SS_IS_OBJECT(&feeds_spec),
+     .against = "capture"},
     {"merge", "ranks to be made one (1)", SS_IS_COUNT(1, SS_RANKS_MAX)},
     {"cluster", "a name in models/clusters, a path, or an object", SS_IS_EITHER(ss_cluster_forms)},
     {"device", "a name in models/devices, a path, an object, or \"none\"", SS_IS_EITHER(ss_device_forms)},
@@ -364,11 +359,9 @@ const struct ss_object_spec ss_training_fields = {
 
 /* A capture is predicted as it ran, or nothing that was measured could judge it. */
 static bool check_as_ran(const struct ss_train_study *s, struct ss_error *error) {
-  const struct ss_node root = ss_doc_root(s->doc), feeds = ss_node_get(root, "feeds");
+  const struct ss_node root = ss_doc_root(s->doc);
   const struct ss_training *t = &s->training;
   if (!s->captured.doc) return true;
-  if (ss_node_present(feeds))
-    return ss_node_fail(feeds, error, "the capture says what feeds its modules: leave it out");
   if (t->options.accumulation != s->captured.accumulation)
     return ss_node_fail(ss_node_get(root, "accumulation"), error, "the capture ran with %" PRIu32 ": leave it out",
                         s->captured.accumulation);

@@ -249,9 +249,9 @@ def what_counts_for_nothing_is_refused(folder):
     for path, options, says in ((log, ["--where", "nodes=2"], "--where: is for rows of tables"), (log, ["--suppose", "alltoall=linear"], "no time is left open"),
                                 (table, ["--suppose", "alltoall=linear"], "no time is left open"),
                                 (log, ["--suppose", "allreduce=trees", "--suppose", "allreduce=ring"], "two algorithms of allreduce"),
-                                (log, ["--nics", "9"], "9 cards, but a node has 8 GPUs"), (log, ["--ranges"], "--ranges: is for --validate"),
+                                (log, ["--nics", "9"], "9 cards, but a node has 8 GPUs"), (log, ["--ranges"], "--ranges: does nothing without --validate"),
                                 (log, ["--device-output", "x", "--validate"], "do not go together"),
-                                (log, ["--fit-on", "nodes=2"], "--fit-on: is for --validate")):
+                                (log, ["--fit-on", "nodes=2"], "--fit-on: does nothing without --validate")):
         assert says in ask("calibrate", "network", path, *options, "--leave-out", "nothing", status=2).stderr, (options, says)
 
 

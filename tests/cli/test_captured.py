@@ -259,14 +259,14 @@ def wrong_input_is_refused_in_words(folder):
     assert "is a trace, but no capture" in told("train", "--capture", trace, "--cluster", links, status=2)
     for other in (trace, folder / "run.safetensors"):
         refused("a capture is a trace: leave this one out", good, "--cluster", links, "--trace", other)
-    refused("the capture says what was trained", good, "--cluster", links, "--workload", "embrace-lm-rtx3090", commands=["train"])
+    refused('does nothing beside "capture": leave one of the two out', good, "--cluster", links, "--workload", "embrace-lm-rtx3090", commands=["train"])
     refused("a capture's ranks are those that ran", good, "--cluster", links, "--merge", "2", commands=["train"])
     refused("over the system that was captured", good, "--cluster", links, "--set", 'baselines=["zen"]', commands=["train"])
     said = changed(("system", "channels"), [["dense"], ["gradient"]])
     refused("as-captured has several channels", said, "--cluster", cluster(folder, model="alpha-beta"), commands=["train"])
     cluster(folder)
     for what, says in (("accumulation=2", "accumulation: the capture ran with 1"), ("compute=0.5", "compute times are those of the capture"),
-                       ("scale.compute=2", "compute times are those of the capture"), ('feeds={"emb": "emb"}', "what feeds its modules")):
+                       ("scale.compute=2", "compute times are those of the capture"), ('feeds={"emb": "emb"}', 'feeds: does nothing beside "capture"')):
         refused(says, good, "--cluster", links, "--set", what, commands=["train"])
     assert "as-captured" in told("train", "--capture", capture(folder), "--cluster", links, "--set", "accumulation=1", "--system", "as-captured")
     swept = write_json(folder, {"capture": str(capture(folder)), "cluster": str(links), "sweep": {"capture": ["x"]}})

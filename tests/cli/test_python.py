@@ -94,7 +94,7 @@ def answers_are_those_of_the_command(folder):
     near(sparsync.calibrate(log, validate=True, fit_on=["nodes=2"]), json.loads(subprocess.run(
         [PROGRAM, "calibrate", "network", log, "--validate", "--fit-on", "nodes=2", "--format", "json"],
         capture_output=True, text=True, check=True).stdout))
-    fails("fit_on: is for \"validate\"", sparsync.calibrate, log, fit_on=["nodes=2"])
+    fails("fit_on: does nothing without \"validate\"", sparsync.calibrate, log, fit_on=["nodes=2"])
     near(sparsync.stats(str(ROOT / bible), iterations="3:9", ranks=4, tensors="embedding").document,
          json.loads(subprocess.run([PROGRAM, "trace", "stats", ROOT / bible, "--iterations", "3:9", "--ranks", "4", "--tensor", "embedding",
                                     "--format", "json"], capture_output=True, text=True, check=True).stdout))
