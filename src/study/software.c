@@ -23,8 +23,8 @@ static const struct ss_field_spec a_number = {NULL, NULL, SS_IS_OBJECT(&number_s
 static const struct ss_field_spec accuracy_fields[] = {
     {"numbers", "that it was fitted to", SS_IS_COUNT(1, 1 << 20), ACCURACY(numbers)},
     {"unknowns", NULL, SS_IS_COUNT(1, NUMBERS_MAX)},
-    {"half", "factor within which half of them are predicted, each left out", SS_IS_ABOVE_0,
-     .with = "most", ACCURACY(inferred.within.half)},
+    {"half", "factor within which half of them are predicted, each left out", SS_IS_ABOVE_0, .with = "most",
+     ACCURACY(inferred.within.half)},
     {"most", "and 90%", SS_IS_ABOVE_0, .with = "half", ACCURACY(inferred.within.most)},
     {.name = NULL}};
 static const struct ss_object_spec accuracy_spec = {.says = "how near it comes", .field = accuracy_fields};
