@@ -11,10 +11,10 @@ void ss_cluster_tell(const struct ss_cluster *cluster, const struct ss_notice *n
 
 void ss_cluster_tell_nodes(const struct ss_cluster *cluster, uint32_t nodes, const struct ss_notice *notice) {
   const struct ss_accuracy *a = &cluster->accuracy;
-  char text[sizeof cluster->name + 100];
+  char text[sizeof cluster->name + 100], from[20] = "";
   if (a->nodes_max == 0 || nodes <= 1 || (nodes >= a->nodes_min && nodes <= a->nodes_max)) return;
-  snprintf(text, sizeof text, "cluster %s: fitted on %u to %u nodes; %u asked", cluster->name, a->nodes_min,
-           a->nodes_max, nodes);
+  if (a->nodes_min < a->nodes_max) snprintf(from, sizeof from, "%u to ", a->nodes_min);
+  snprintf(text, sizeof text, "cluster %s: fitted on %s%u nodes; %u asked", cluster->name, from, a->nodes_max, nodes);
   ss_notice_tell(notice, text);
 }
 

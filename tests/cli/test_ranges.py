@@ -616,7 +616,9 @@ def beyond_what_was_measured_there_is_a_line_a_cluster(folder):
                              ((*collective, "--ranks", 64, "--sizes", "1KiB:1GiB"), [nodes]),
                              ((*collective, "--ranks", 8, "--sizes", "512B:4GiB"),
                               [f"warning: cluster polaris: fitted on 1.02 kB to 1.07 GB; {asked} asked" for asked in ("512 B", "4.29 GB")]),
-                             ((*collective, "--ranks", 8, "--sizes", "1KiB:1GiB"), [])):
+                             ((*collective, "--ranks", 8, "--sizes", "1KiB:1GiB"), []),
+                             (("collective", "allreduce", "--cluster", "h100-8-measured", "--ranks", 64, "--sizes", "1GiB:1GiB"),
+                              ["warning: cluster h100-8-measured: fitted on 10 nodes; 8 asked"])):
         err = call(*arguments, "--format", "json")[1]
         said = [line.split(": ", 1)[1] for line in err.splitlines() if "fitted on" in line]
         assert said == lines, f"{arguments}: {err}"
