@@ -165,7 +165,7 @@ static void end_message(struct ss_network *n, uint32_t id) {
 }
 
 static bool end_flows(struct ss_fair_wire *wire, double limit) {
-  const uint32_t count = ss_fair_heap_take(&wire->shares.ends, limit, wire->ended);
+  const uint32_t count = ss_shares_take(&wire->shares, limit, wire->ended);
   for (uint32_t i = 0; i < count; i++) {
     const struct ss_shares_flow *flow = &wire->shares.flow[wire->ended[i]];
     struct ss_network *n = wire->member[flow->owner];
@@ -190,9 +190,9 @@ static void flow(struct ss_network *n, uint32_t id) {
   struct ss_fair_message *m = &n->message[id];
   struct ss_fair_end *from = &n->end[m->from], *to = &n->end[m->to];
   const uint32_t links = ss_fair_path(&n->map, m->kind, m->from, m->to, n->path);
-  const struct ss_shares_flow flow = {
-      .left = m->bytes * n->map.kind[m->kind].weight, .cap = cap_of(n, m), .id = id, .owner = n->number};
-  const double least = flow.left / ss_shares_begin(&n->wire->shares, n->wire->now, n->path, links, flow);
+  const struct ss_shares_begun flow = {
+      .bytes = m->bytes * n->map.kind[m->kind].weight, .cap = cap_of(n, m), .id = id, .owner = n->number};
+  const double least = flow.bytes / ss_shares_begin(&n->wire->shares, n->wire->now, n->path, links, flow);
   count_least(n, m, least);
   from->out.bytes += m->bytes;
   to->in.bytes += m->bytes;
@@ -239,7 +239,7 @@ static double next_of(const struct ss_network *n) {
 }
 
 double ss_fair_next(const struct ss_fair_wire *wire) {
-  double next = wire->shares.ends.count > 0 ? wire->shares.ends.item[0].time : HUGE_VAL;
+  double next = ss_shares_next(&wire->shares);
   for (uint32_t i = 0; i < wire->members; i++)
     if (wire->member[i]) next = ss_sooner(next, next_of(wire->member[i]));
   return next;

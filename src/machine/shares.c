@@ -1,6 +1,7 @@
-/* When flows come or go only some are given new rates: those that came, and those whose bottleneck was eased. They
- * share what the others leave, by progressive filling. Then others lose their bottleneck by it, or are faster on a
- * link that became somebody's: they are taken in, and the filling is done again, until all have a bottleneck. */
+/* When flows come or go only some bundles are given new rates: those that got or lost a flow, and those whose
+ * bottleneck was eased. They share what the others leave, by progressive filling. Then others lose their bottleneck
+ * by it, or are faster on a link that became somebody's: they are taken in, and the filling is done again, until
+ * all have a bottleneck. */
 #include "machine/shares.h"
 
 /* Rates that differ by less than this share are one, and a link with less than it to spare is full. */
@@ -8,24 +9,25 @@ static const double ALIKE = 1e-12;
 /* What a rate may be off by without being worth a new end. */
 static const double SAME = 5e-16;
 
-enum { SUMS = 64 };
+/* Changes until a link's load is added up anew, and until what a bundle was served is. */
+enum { SUMS = 64, SERVED = 16 };
 
 /* --- room --------------------------------------------------------------------------------------------------- */
 
-/* A link's share, or a flow's own cap, in the order in which they are given out. */
+/* A link's share, in the order in which they are given out. */
 struct ss_shares_offer {
   double share;
-  uint32_t of;
-  bool own;
+  uint32_t link;
 };
 
 bool ss_shares_open(struct ss_shares *shares, uint32_t links, uint32_t path) {
-  *shares = (struct ss_shares){.free = SS_NONE, .links = links};
+  *shares = (struct ss_shares){.free = SS_NONE, .free_bundle = SS_NONE, .links = links};
   while (1u << shares->shift < path) shares->shift++;
   shares->link = ss_alloc_zero(links, sizeof *shares->link);
   shares->eased = ss_alloc(links, sizeof *shares->eased);
   shares->touched = ss_alloc(links, sizeof *shares->touched);
-  if (!shares->link || !shares->eased || !shares->touched) {
+  shares->order = ss_alloc(links, sizeof *shares->order);
+  if (!shares->link || !shares->eased || !shares->touched || !shares->order) {
     ss_shares_close(shares);
     return false;
   }
@@ -36,10 +38,12 @@ bool ss_shares_open(struct ss_shares *shares, uint32_t links, uint32_t path) {
 void ss_shares_close(struct ss_shares *shares) {
   free(shares->link);
   free(shares->flow);
+  free(shares->bundle);
   free(shares->slot);
   free(shares->fresh);
   free(shares->eased);
   free(shares->vars);
+  free(shares->room);
   free(shares->touched);
   free(shares->order);
   ss_fair_heap_close(&shares->ends);
@@ -56,82 +60,179 @@ static bool grow(void *array, size_t count, size_t size) {
 
 bool ss_shares_reserve(struct ss_shares *shares, uint32_t flows) {
   if (flows <= shares->capacity) return true;
-  if (!grow(&shares->flow, flows, sizeof *shares->flow) ||
+  if (!grow(&shares->flow, flows, sizeof *shares->flow) || !grow(&shares->bundle, flows, sizeof *shares->bundle) ||
       !grow(&shares->slot, (size_t)flows << shares->shift, sizeof *shares->slot) ||
       !grow(&shares->fresh, flows, sizeof *shares->fresh) || !grow(&shares->vars, flows, sizeof *shares->vars) ||
-      !grow(&shares->order, (size_t)flows + shares->links, sizeof *shares->order) ||
-      !ss_fair_heap_reserve(&shares->ends, flows))
+      !grow(&shares->room, flows, sizeof *shares->room) || !ss_fair_heap_reserve(&shares->ends, flows))
     return false;
   shares->capacity = flows;
   return true;
 }
 
-static inline struct ss_shares_slot *slots_of(const struct ss_shares *r, uint32_t flow) {
-  return &r->slot[(size_t)flow << r->shift];
+static inline struct ss_shares_slot *slots_of(const struct ss_shares *r, uint32_t bundle) {
+  return &r->slot[(size_t)bundle << r->shift];
 }
 
-static inline uint32_t flow_of(const struct ss_shares *r, uint32_t slot) {
+static inline uint32_t bundle_of(const struct ss_shares *r, uint32_t slot) {
   return slot >> r->shift;
 }
 
-/* --- coming and going ---------------------------------------------------------------------------------------- */
+/* --- flows of a bundle -------------------------------------------------------------------------------------- */
 
-static void enter(struct ss_shares *r, double now, uint32_t slot, uint32_t at, double bytes) {
-  struct ss_shares_link *link = &r->link[at];
-  r->slot[slot] = (struct ss_shares_slot){.link = at, .next = link->first, .prev = SS_NONE};
-  if (link->first != SS_NONE) r->slot[link->first].prev = slot;
-  else link->since = now;
-  link->first = slot;
-  link->count++;
-  link->bytes += bytes;
+static uint32_t meld(struct ss_shares *r, uint32_t a, uint32_t b) {
+  if (a == SS_NONE || b == SS_NONE) return a == SS_NONE ? b : a;
+  const bool swap = r->flow[b].left < r->flow[a].left;
+  const uint32_t first = swap ? b : a, other = swap ? a : b;
+  r->flow[other].sibling = r->flow[first].child;
+  r->flow[first].child = other;
+  return first;
 }
 
-static void leave(struct ss_shares *r, double now, uint32_t slot, double rate) {
-  const struct ss_shares_slot *s = &r->slot[slot];
-  struct ss_shares_link *link = &r->link[s->link];
-  if (s->next != SS_NONE) r->slot[s->next].prev = s->prev;
-  if (s->prev != SS_NONE) r->slot[s->prev].next = s->next;
-  else link->first = s->next;
+/* The bundle's heap without its root. */
+static uint32_t without_first(struct ss_shares *r, uint32_t first) {
+  uint32_t pairs = SS_NONE, rest = SS_NONE;
+  for (uint32_t a = r->flow[first].child, next; a != SS_NONE; a = next) {
+    const uint32_t b = r->flow[a].sibling;
+    next = b == SS_NONE ? SS_NONE : r->flow[b].sibling;
+    const uint32_t pair = meld(r, a, b);
+    r->flow[pair].sibling = pairs;
+    pairs = pair;
+  }
+  for (uint32_t pair = pairs, next; pair != SS_NONE; pair = next) {
+    next = r->flow[pair].sibling;
+    rest = meld(r, rest, pair);
+  }
+  return rest;
+}
+
+/* What was served is taken off what was left of each, so that it never grows far beyond it and sums stay exact. */
+static void settle_served(struct ss_shares *r, struct ss_shares_bundle *bundle) {
+  uint32_t count = 0, *at = r->room;
+  at[count++] = bundle->first;
+  while (count > 0) {
+    struct ss_shares_flow *flow = &r->flow[at[--count]];
+    flow->left -= bundle->served;
+    if (flow->child != SS_NONE) at[count++] = flow->child;
+    if (flow != &r->flow[bundle->first] && flow->sibling != SS_NONE) at[count++] = flow->sibling;
+  }
+  bundle->served = 0;
+  bundle->changes = 0;
+}
+
+static void serve(struct ss_shares *r, struct ss_shares_bundle *bundle, double now) {
+  bundle->served += bundle->rate * (now - bundle->since);
+  bundle->since = now;
+  if (++bundle->changes >= SERVED && bundle->changes >= bundle->count) settle_served(r, bundle);
+}
+
+static double end_of(const struct ss_shares *r, const struct ss_shares_bundle *bundle) {
+  return bundle->since + ss_later(r->flow[bundle->first].left - bundle->served, 0) / bundle->rate;
+}
+
+/* --- coming and going --------------------------------------------------------------------------------------- */
+
+static bool is_path(const struct ss_shares *r, uint32_t bundle, const uint32_t *path, uint32_t links) {
+  const struct ss_shares_slot *slot = slots_of(r, bundle);
+  if (r->bundle[bundle].links != links) return false;
+  for (uint32_t i = 0; i < links; i++)
+    if (slot[i].link != path[i]) return false;
+  return true;
+}
+
+/* Looks at those that began last on the first link: two bundles where one would do are no mistake. */
+static uint32_t find_bundle(const struct ss_shares *r, const uint32_t *path, uint32_t links, double cap) {
+  enum { LOOKS = 16 };
+  uint32_t slot = links > 0 ? r->link[path[0]].first : SS_NONE;
+  for (uint32_t i = 0; i < LOOKS && slot != SS_NONE; i++, slot = r->slot[slot].next) {
+    const uint32_t id = bundle_of(r, slot);
+    if (!(r->bundle[id].cap < cap) && !(r->bundle[id].cap > cap) && is_path(r, id, path, links)) return id;
+  }
+  return SS_NONE;
+}
+
+static uint32_t add_bundle(struct ss_shares *r, double now, const uint32_t *path, uint32_t links, double cap) {
+  const uint32_t id = r->free_bundle != SS_NONE ? r->free_bundle : r->used_bundles++;
+  struct ss_shares_bundle *bundle = &r->bundle[id];
+  if (r->free_bundle != SS_NONE) r->free_bundle = bundle->count;
+  *bundle = (struct ss_shares_bundle){.since = now, .cap = cap, .first = SS_NONE, .neck = SS_NONE, .links = links};
+  for (uint32_t i = 0; i < links; i++) {
+    const uint32_t slot = (id << r->shift) + i;
+    struct ss_shares_link *link = &r->link[path[i]];
+    r->slot[slot] = (struct ss_shares_slot){.link = path[i], .next = link->first, .prev = SS_NONE};
+    if (link->first != SS_NONE) r->slot[link->first].prev = slot;
+    link->first = slot;
+  }
+  return id;
+}
+
+static void free_bundle(struct ss_shares *r, uint32_t id) {
+  r->bundle[id].count = r->free_bundle;
+  r->free_bundle = id;
+}
+
+static void remove_bundle(struct ss_shares *r, uint32_t id) {
+  struct ss_shares_bundle *bundle = &r->bundle[id];
+  for (uint32_t i = 0; i < bundle->links; i++) {
+    const struct ss_shares_slot *s = &slots_of(r, id)[i];
+    if (s->next != SS_NONE) r->slot[s->next].prev = s->prev;
+    if (s->prev != SS_NONE) r->slot[s->prev].next = s->next;
+    else r->link[s->link].first = s->next;
+  }
+  if (bundle->neck != SS_NONE) r->link[bundle->neck].necks--;
+  if (!bundle->fresh) free_bundle(r, id);
+}
+
+double ss_shares_begin(struct ss_shares *shares, double now, const uint32_t *path, uint32_t links,
+                       struct ss_shares_begun begun) {
+  const uint32_t id = shares->free != SS_NONE ? shares->free : shares->used++;
+  const uint32_t known = find_bundle(shares, path, links, begun.cap);
+  const uint32_t at = known != SS_NONE ? known : add_bundle(shares, now, path, links, begun.cap);
+  struct ss_shares_bundle *bundle = &shares->bundle[at];
+  double alone = begun.cap;
+  if (shares->free != SS_NONE) shares->free = shares->flow[id].id;
+  if (bundle->count > 0) serve(shares, bundle, now);
+  shares->flow[id] =
+      (struct ss_shares_flow){begun.bytes + bundle->served, at, SS_NONE, SS_NONE, begun.id, begun.owner};
+  bundle->first = meld(shares, bundle->first, id);
+  bundle->count++;
+  for (uint32_t i = 0; i < links; i++) {
+    struct ss_shares_link *link = &shares->link[path[i]];
+    if (link->count++ == 0) link->since = now;
+    link->load += bundle->rate;
+    link->inexact++;
+    link->bytes += begun.bytes;
+    alone = ss_sooner(alone, link->capacity);
+  }
+  if (!bundle->fresh) shares->fresh[shares->fresh_count++] = at;
+  bundle->fresh = true;
+  return alone;
+}
+
+static void leave(struct ss_shares *r, double now, uint32_t at, double rate) {
+  struct ss_shares_link *link = &r->link[at];
   link->count--;
   link->load = link->count > 0 ? link->load - rate : 0;
   link->inexact++;
   if (link->count == 0) link->busy += now - link->since;
-}
-
-double ss_shares_begin(struct ss_shares *shares, double now, const uint32_t *path, uint32_t links,
-                       struct ss_shares_flow flow) {
-  const uint32_t id = shares->free != SS_NONE ? shares->free : shares->used++;
-  double alone = flow.cap;
-  if (shares->free != SS_NONE) shares->free = shares->flow[id].id;
-  flow.since = now;
-  flow.rate = 0;
-  flow.neck = SS_NONE;
-  flow.links = links;
-  flow.mark = 0;
-  shares->flow[id] = flow;
-  for (uint32_t i = 0; i < links; i++) {
-    enter(shares, now, (id << shares->shift) + i, path[i], flow.left);
-    alone = ss_sooner(alone, shares->link[path[i]].capacity);
-  }
-  shares->fresh[shares->fresh_count++] = id;
-  return alone;
+  if (link->necks == 0 || link->eased) return;
+  link->eased = true;
+  r->eased[r->eased_count++] = at;
 }
 
 void ss_shares_end(struct ss_shares *shares, double now, uint32_t id) {
   struct ss_shares_flow *flow = &shares->flow[id];
-  if (flow->neck != SS_NONE) shares->link[flow->neck].necks--;
-  for (uint32_t i = 0; i < flow->links; i++) {
-    const uint32_t slot = (id << shares->shift) + i, at = shares->slot[slot].link;
-    leave(shares, now, slot, flow->rate);
-    if (shares->link[at].necks == 0 || shares->link[at].eased) continue;
-    shares->link[at].eased = true;
-    shares->eased[shares->eased_count++] = at;
-  }
+  const uint32_t at = flow->bundle;
+  struct ss_shares_bundle *bundle = &shares->bundle[at];
+  const uint32_t links = bundle->links;
+  const struct ss_shares_slot *slot = slots_of(shares, at);
+  const double rate = bundle->rate;
+  if (--bundle->count == 0) remove_bundle(shares, at);
+  for (uint32_t i = 0; i < links; i++) leave(shares, now, slot[i].link, rate);
   flow->id = shares->free;
   shares->free = id;
 }
 
-/* --- filling ------------------------------------------------------------------------------------------------- */
+/* --- filling ------------------------------------------------------------------------------------------------ */
 
 static void touch(struct ss_shares *r, uint32_t at) {
   struct ss_shares_link *link = &r->link[at];
@@ -140,21 +241,23 @@ static void touch(struct ss_shares *r, uint32_t at) {
   link->first_var = SS_NONE;
   link->still = link->necks;
   link->base = link->capacity - link->load;
+  link->least_cap = HUGE_VAL;
   r->touched[r->touched_count++] = at;
 }
 
 static void add_var(struct ss_shares *r, uint32_t id) {
-  struct ss_shares_flow *flow = &r->flow[id];
+  struct ss_shares_bundle *bundle = &r->bundle[id];
   struct ss_shares_slot *slot = slots_of(r, id);
-  if (flow->mark == r->mark) return;
-  flow->mark = r->mark;
+  if (bundle->mark == r->mark) return;
+  bundle->mark = r->mark;
   r->vars[r->var_count++] = id;
-  for (uint32_t i = 0; i < flow->links; i++, slot++) {
+  for (uint32_t i = 0; i < bundle->links; i++, slot++) {
     struct ss_shares_link *link = &r->link[slot->link];
     if (link->mark != r->mark) touch(r, slot->link);
-    link->base += flow->rate;
-    link->vars++;
-    if (flow->neck == slot->link) link->still--;
+    link->base += bundle->count * bundle->rate;
+    link->least_cap = ss_sooner(link->least_cap, bundle->cap);
+    link->vars += bundle->count;
+    if (bundle->neck == slot->link) link->still--;
     slot->next_var = link->first_var;
     link->first_var = (uint32_t)(slot - r->slot);
   }
@@ -172,93 +275,93 @@ static void sift(struct ss_shares_offer *order, uint32_t count, uint32_t at, str
   order[at] = item;
 }
 
-/* Shares that links would give now, and caps that may come before them. */
+/* Shares that links would give now. */
 static uint32_t line_up(struct ss_shares *r) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < r->touched_count; i++) {
+  const uint32_t count = r->touched_count;
+  for (uint32_t i = 0; i < count; i++) {
     struct ss_shares_link *link = &r->link[r->touched[i]];
     link->left = link->vars == link->count ? link->capacity : ss_later(link->base, 0);
     link->open = link->vars;
     link->full = false;
-    r->order[count++] = (struct ss_shares_offer){link->left / link->open, r->touched[i], false};
+    link->fastest = 0;
+    r->order[i] = (struct ss_shares_offer){link->left / link->open, r->touched[i]};
   }
-  for (uint32_t i = 0; i < r->var_count; i++) {
-    struct ss_shares_flow *flow = &r->flow[r->vars[i]];
-    const struct ss_shares_slot *slot = slots_of(r, r->vars[i]);
-    double most = HUGE_VAL;
-    flow->frozen = false;
-    for (uint32_t k = 0; k < flow->links; k++) most = ss_sooner(most, r->link[slot[k].link].left);
-    if (flow->cap <= most) r->order[count++] = (struct ss_shares_offer){flow->cap, r->vars[i], true};
-  }
+  for (uint32_t i = 0; i < r->var_count; i++) r->bundle[r->vars[i]].frozen = false;
   for (uint32_t at = count / 2; at-- > 0;) sift(r->order, count, at, r->order[at]);
   return count;
 }
 
 static void freeze(struct ss_shares *r, uint32_t id, double rate, uint32_t neck) {
-  struct ss_shares_flow *flow = &r->flow[id];
+  struct ss_shares_bundle *bundle = &r->bundle[id];
   const struct ss_shares_slot *slot = slots_of(r, id);
-  if (flow->frozen) return;
-  flow->frozen = true;
-  flow->trial = rate;
-  flow->trial_neck = neck;
-  for (uint32_t i = 0; i < flow->links; i++) {
+  const double all = bundle->count * rate;
+  bundle->frozen = true;
+  bundle->trial = rate;
+  bundle->trial_neck = neck;
+  for (uint32_t i = 0; i < bundle->links; i++) {
     struct ss_shares_link *link = &r->link[slot[i].link];
-    link->left = ss_later(link->left - rate, 0);
-    link->open--;
+    link->left = ss_later(link->left - all, 0);
+    link->fastest = ss_later(link->fastest, rate);
+    link->open -= bundle->count;
   }
+}
+
+/* Those on the link whose caps are below its share; what they leave is more than a share for each of the others. */
+static bool freeze_capped(struct ss_shares *r, uint32_t at, double share) {
+  bool any = false;
+  if (r->link[at].least_cap >= share) return false;
+  for (uint32_t slot = r->link[at].first_var; slot != SS_NONE; slot = r->slot[slot].next_var) {
+    const uint32_t id = bundle_of(r, slot);
+    if (r->bundle[id].frozen || r->bundle[id].cap >= share) continue;
+    freeze(r, id, r->bundle[id].cap, SS_NONE);
+    any = true;
+  }
+  return any;
 }
 
 static void freeze_link(struct ss_shares *r, uint32_t at) {
   struct ss_shares_link *link = &r->link[at];
   const double share = link->left / link->open;
   for (uint32_t slot = link->first_var; slot != SS_NONE; slot = r->slot[slot].next_var)
-    freeze(r, flow_of(r, slot), share, at);
+    if (!r->bundle[bundle_of(r, slot)].frozen) freeze(r, bundle_of(r, slot), share, at);
   link->share = share;
   link->full = true;
 }
 
-/* Shares only grow while others freeze, so a link whose share has grown goes back into the line. */
+/* Shares only grow while others freeze, so a link whose share has grown goes back into the line. A flow's own cap
+ * counts when a link would give it more: until then nobody else's share rests on it. */
 static void fill(struct ss_shares *r) {
   struct ss_shares_offer *order = r->order;
   uint32_t count = line_up(r);
   while (count > 0) {
     struct ss_shares_offer first = order[0];
-    const struct ss_shares_link *link = &r->link[first.of];
-    if (!first.own && link->open > 0 && link->left > first.share * link->open * (1 + ALIKE)) {
-      first.share = link->left / link->open;
+    const struct ss_shares_link *link = &r->link[first.link];
+    if (link->open > 0 &&
+        (link->left > first.share * link->open * (1 + ALIKE) || freeze_capped(r, first.link, first.share))) {
+      first.share = link->open > 0 ? link->left / link->open : first.share;
       sift(order, count, 0, first);
       continue;
     }
-    if (first.own) freeze(r, first.of, first.share, SS_NONE);
-    else if (link->open > 0) freeze_link(r, first.of);
+    if (link->open > 0) freeze_link(r, first.link);
     if (--count > 0) sift(order, count, 0, order[count]);
   }
 }
 
-/* --- bottlenecks ---------------------------------------------------------------------------------------------------
- */
+/* --- bottlenecks -------------------------------------------------------------------------------------------- */
 
-static double fastest_var(const struct ss_shares *r, const struct ss_shares_link *link) {
-  double fastest = 0;
-  for (uint32_t slot = link->first_var; slot != SS_NONE; slot = r->slot[slot].next_var)
-    fastest = ss_later(fastest, r->flow[flow_of(r, slot)].trial);
-  return fastest;
-}
-
-/* Takes in flows on a link that is their bottleneck no more, or that are faster than those whose bottleneck it
- * became.
- */
+/* Takes in bundles on a link that is their bottleneck no more, or that are faster than those whose bottleneck it
+ * became. */
 static void check_link(struct ss_shares *r, uint32_t at) {
   const struct ss_shares_link *link = &r->link[at];
   if (link->vars == link->count || (!link->full && link->still == 0)) return;
   const bool full = link->full || link->left <= ALIKE * link->capacity, neck = link->full;
-  const double fastest = full && link->still > 0 ? fastest_var(r, link) : 0, share = link->share;
+  const double fastest = link->fastest, share = link->share;
   for (uint32_t slot = link->first; slot != SS_NONE; slot = r->slot[slot].next) {
-    const struct ss_shares_flow *flow = &r->flow[flow_of(r, slot)];
-    if (flow->mark == r->mark) continue;
-    if ((neck && flow->rate > share * (1 + ALIKE)) ||
-        (flow->neck == at && (!full || fastest > flow->rate * (1 + ALIKE))))
-      add_var(r, flow_of(r, slot));
+    const struct ss_shares_bundle *bundle = &r->bundle[bundle_of(r, slot)];
+    if (bundle->mark == r->mark) continue;
+    if ((neck && bundle->rate > share * (1 + ALIKE)) ||
+        (bundle->neck == at && (!full || fastest > bundle->rate * (1 + ALIKE))))
+      add_var(r, bundle_of(r, slot));
   }
 }
 
@@ -268,35 +371,35 @@ static bool spread(struct ss_shares *r) {
   return r->var_count > vars;
 }
 
-/* --- new rates ----------------------------------------------------------------------------------------------- */
+/* --- new rates ---------------------------------------------------------------------------------------------- */
 
 static void add_up(struct ss_shares *r, struct ss_shares_link *link) {
   double load = 0;
   link->inexact = 0;
-  for (uint32_t slot = link->first; slot != SS_NONE; slot = r->slot[slot].next)
-    load += r->flow[flow_of(r, slot)].rate;
+  for (uint32_t slot = link->first; slot != SS_NONE; slot = r->slot[slot].next) {
+    const struct ss_shares_bundle *bundle = &r->bundle[bundle_of(r, slot)];
+    load += bundle->count * bundle->rate;
+  }
   link->load = load;
 }
 
-static bool set_rate(struct ss_shares *r, double now, uint32_t id) {
-  struct ss_shares_flow *flow = &r->flow[id];
+static void set_rate(struct ss_shares *r, double now, uint32_t id) {
+  struct ss_shares_bundle *bundle = &r->bundle[id];
   const struct ss_shares_slot *slot = slots_of(r, id);
-  const double more = flow->trial - flow->rate;
-  if (flow->neck != flow->trial_neck) {
-    if (flow->neck != SS_NONE) r->link[flow->neck].necks--;
-    flow->neck = flow->trial_neck;
-    if (flow->neck != SS_NONE) r->link[flow->neck].necks++;
+  const double more = bundle->trial - bundle->rate;
+  if (bundle->neck != bundle->trial_neck) {
+    if (bundle->neck != SS_NONE) r->link[bundle->neck].necks--;
+    bundle->neck = bundle->trial_neck;
+    if (bundle->neck != SS_NONE) r->link[bundle->neck].necks++;
   }
-  if (fabs(more) <= SAME * flow->rate) return false;
-  flow->left = ss_later(flow->left - flow->rate * (now - flow->since), 0);
-  flow->since = now;
-  flow->rate = flow->trial;
-  for (uint32_t i = 0; i < flow->links; i++) {
+  if (fabs(more) <= SAME * bundle->rate) return;
+  serve(r, bundle, now);
+  bundle->rate = bundle->trial;
+  for (uint32_t i = 0; i < bundle->links; i++) {
     struct ss_shares_link *link = &r->link[slot[i].link];
-    link->load += more;
+    link->load += bundle->count * more;
     if (++link->inexact >= SUMS && link->inexact >= link->count) add_up(r, link);
   }
-  return true;
 }
 
 static void set_rates(struct ss_shares *r, double now) {
@@ -304,29 +407,29 @@ static void set_rates(struct ss_shares *r, double now) {
   const bool many = r->var_count > r->ends.count / MANY;
   for (uint32_t i = 0; i < r->var_count; i++) {
     const uint32_t id = r->vars[i];
-    if (!set_rate(r, now, id)) continue;
-    const double end = now + r->flow[id].left / r->flow[id].rate;
-    if (many) ss_fair_heap_put(&r->ends, id, end);
-    else ss_fair_heap_set(&r->ends, id, end);
+    set_rate(r, now, id);
+    if (many) ss_fair_heap_put(&r->ends, id, end_of(r, &r->bundle[id]));
+    else ss_fair_heap_set(&r->ends, id, end_of(r, &r->bundle[id]));
   }
   if (many) ss_fair_heap_order(&r->ends);
 }
 
-/* A flow that shares nothing with any other needs no comparison. */
+/* A bundle that shares nothing with any other needs no comparison. */
 static bool alone(struct ss_shares *r, double now, uint32_t id) {
-  struct ss_shares_flow *flow = &r->flow[id];
+  struct ss_shares_bundle *bundle = &r->bundle[id];
   const struct ss_shares_slot *slot = slots_of(r, id);
-  flow->trial = flow->cap;
-  flow->trial_neck = SS_NONE;
-  for (uint32_t i = 0; i < flow->links; i++) {
+  bundle->trial = bundle->cap;
+  bundle->trial_neck = SS_NONE;
+  for (uint32_t i = 0; i < bundle->links; i++) {
     const struct ss_shares_link *link = &r->link[slot[i].link];
-    if (link->count > 1) return false;
-    if (link->capacity >= flow->trial) continue;
-    flow->trial = link->capacity;
-    flow->trial_neck = slot[i].link;
+    const double share = link->capacity / bundle->count;
+    if (link->count > bundle->count) return false;
+    if (share >= bundle->trial) continue;
+    bundle->trial = share;
+    bundle->trial_neck = slot[i].link;
   }
   set_rate(r, now, id);
-  ss_fair_heap_set(&r->ends, id, now + flow->left / flow->rate);
+  ss_fair_heap_set(&r->ends, id, end_of(r, bundle));
   return true;
 }
 
@@ -337,17 +440,17 @@ static void check_invariants(const struct ss_shares *r) {
   for (uint32_t at = 0; at < r->links; at++) {
     double load = 0, fastest = 0;
     for (uint32_t slot = r->link[at].first; slot != SS_NONE; slot = r->slot[slot].next) {
-      load += r->flow[flow_of(r, slot)].rate;
-      fastest = ss_later(fastest, r->flow[flow_of(r, slot)].rate);
+      load += r->bundle[bundle_of(r, slot)].count * r->bundle[bundle_of(r, slot)].rate;
+      fastest = ss_later(fastest, r->bundle[bundle_of(r, slot)].rate);
     }
     assert(load <= r->link[at].capacity * (1 + EXACT));
     for (uint32_t slot = r->link[at].first; slot != SS_NONE; slot = r->slot[slot].next) {
-      const struct ss_shares_flow *flow = &r->flow[flow_of(r, slot)];
-      assert(flow->rate <= flow->cap * (1 + EXACT));
-      assert(flow->neck != SS_NONE || flow->rate >= flow->cap * (1 - EXACT));
-      if (flow->neck != at) continue;
+      const struct ss_shares_bundle *bundle = &r->bundle[bundle_of(r, slot)];
+      assert(bundle->rate <= bundle->cap * (1 + EXACT));
+      assert(bundle->neck != SS_NONE || bundle->rate >= bundle->cap * (1 - EXACT));
+      if (bundle->neck != at) continue;
       assert(load >= r->link[at].capacity * (1 - EXACT));
-      assert(flow->rate >= fastest * (1 - EXACT));
+      assert(bundle->rate >= fastest * (1 - EXACT));
     }
   }
 }
@@ -357,24 +460,54 @@ static void check_invariants(const struct ss_shares *r) {
 }
 #endif
 
+static void find_vars(struct ss_shares *r, double now) {
+  for (uint32_t i = 0; i < r->eased_count; i++) r->link[r->eased[i]].eased = false;
+  for (uint32_t i = 0; i < r->eased_count; i++) {
+    const uint32_t at = r->eased[i];
+    for (uint32_t slot = r->link[at].first; slot != SS_NONE; slot = r->slot[slot].next)
+      if (r->bundle[bundle_of(r, slot)].neck == at) add_var(r, bundle_of(r, slot));
+  }
+  for (uint32_t i = 0; i < r->fresh_count; i++) {
+    const uint32_t id = r->fresh[i];
+    r->bundle[id].fresh = false;
+    if (r->bundle[id].count == 0) free_bundle(r, id);
+    else if (!alone(r, now, id)) add_var(r, id);
+  }
+  r->fresh_count = r->eased_count = 0;
+}
+
 void ss_shares_update(struct ss_shares *shares, double now) {
   if (shares->fresh_count + shares->eased_count == 0) return;
   shares->mark++;
   shares->var_count = shares->touched_count = 0;
-  for (uint32_t i = 0; i < shares->eased_count; i++) shares->link[shares->eased[i]].eased = false;
-  for (uint32_t i = 0; i < shares->eased_count; i++) {
-    const uint32_t at = shares->eased[i];
-    for (uint32_t slot = shares->link[at].first; slot != SS_NONE; slot = shares->slot[slot].next)
-      if (shares->flow[flow_of(shares, slot)].neck == at) add_var(shares, flow_of(shares, slot));
-  }
-  for (uint32_t i = 0; i < shares->fresh_count; i++)
-    if (!alone(shares, now, shares->fresh[i])) add_var(shares, shares->fresh[i]);
-  shares->fresh_count = shares->eased_count = 0;
+  find_vars(shares, now);
   if (shares->var_count > 0) {
     do fill(shares);
     while (spread(shares));
     set_rates(shares, now);
   }
   check_invariants(shares);
+}
+
+/* --- ends --------------------------------------------------------------------------------------------------- */
+
+double ss_shares_next(const struct ss_shares *shares) {
+  return shares->ends.count > 0 ? shares->ends.item[0].time : HUGE_VAL;
+}
+
+uint32_t ss_shares_take(struct ss_shares *shares, double limit, uint32_t *flows) {
+  const uint32_t bundles = ss_fair_heap_take(&shares->ends, limit, shares->room);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < bundles; i++) {
+    struct ss_shares_bundle *bundle = &shares->bundle[shares->room[i]];
+    double end = limit;
+    while (end <= limit) {
+      flows[count++] = bundle->first;
+      bundle->first = without_first(shares, bundle->first);
+      end = bundle->first == SS_NONE ? HUGE_VAL : end_of(shares, bundle);
+    }
+    if (bundle->first != SS_NONE) ss_fair_heap_set(&shares->ends, shares->room[i], end);
+  }
+  return count;
 }
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -467,6 +467,7 @@ struct alone {
   double capacity[LINKS];
   struct reference_flow flow[FLOWS]; /* by the solver's number; those under way have links or a cap */
   uint32_t path[FLOWS][PATH];
+  double left[FLOWS]; /* B, by the rates that were compared */
   bool under_way[FLOWS];
 };
 
@@ -478,14 +479,16 @@ static void open_alone(struct alone *a, struct dice *d) {
   memset(a->under_way, 0, sizeof a->under_way);
 }
 
-/* A flow over distinct links, or over none. */
-static void let_flow(struct alone *a, struct dice *d, double now) {
-  const uint32_t links = dice_below(d, PATH + 1), first = dice_below(d, LINKS), stride = dice_one_in(d, 2) ? 1 : 5;
+/* A flow over distinct links, or over none; where few paths are to be had, many flows are alike. */
+static void let_flow(struct alone *a, struct dice *d, bool few, double now) {
+  const uint32_t links = few ? 1 + dice_below(d, 2) : dice_below(d, PATH + 1);
+  const uint32_t first = dice_below(d, few ? 3 : LINKS), stride = dice_one_in(d, 2) ? 1 : 5;
   uint32_t path[PATH];
   for (uint32_t i = 0; i < PATH; i++) path[i] = (first + i * stride) % LINKS;
-  const double cap = dice_one_in(d, 2) ? 100 : dice_between(d, 1, 20) * 0.25;
+  const double cap = dice_one_in(d, few ? 6 : 2) == !few ? 100 : dice_between(d, 1, 20) * 0.25;
   const uint32_t id = a->shares.free != SS_NONE ? a->shares.free : a->shares.used;
-  ss_shares_begin(&a->shares, now, path, links, (struct ss_shares_flow){.left = dice_between(d, 1, 9), .cap = cap});
+  a->left[id] = dice_between(d, 1, 9);
+  ss_shares_begin(&a->shares, now, path, links, (struct ss_shares_begun){.bytes = a->left[id], .cap = cap});
   memcpy(a->path[id], path, sizeof path);
   a->flow[id] = (struct reference_flow){a->path[id], links, cap, 0};
   a->under_way[id] = true;
@@ -499,11 +502,32 @@ static void compare_rates(struct alone *a, uint64_t seed) {
   reference_share(a->capacity, LINKS, wanted, flows);
   for (uint32_t f = 0, i = 0; f < FLOWS; f++) {
     if (!a->under_way[f]) continue;
-    if (!close_to(a->shares.flow[f].rate, wanted[i].rate, 1e-9))
-      fail_msg("seed %llu: flow %u has %.17g B/s, not %.17g", (unsigned long long)seed, f, a->shares.flow[f].rate,
-               wanted[i].rate);
+    const double rate = ss_shares_rate(&a->shares, f);
+    if (!close_to(rate, wanted[i].rate, 1e-9))
+      fail_msg("seed %llu: flow %u has %.17g B/s, not %.17g", (unsigned long long)seed, f, rate, wanted[i].rate);
     i++;
   }
+}
+
+/* Those that end at `now`, which have nothing left; returns how many there are. */
+static uint32_t end_flows(struct alone *a, uint64_t seed, double now) {
+  uint32_t over[FLOWS];
+  const uint32_t ended = ss_shares_take(&a->shares, now, over);
+  for (uint32_t i = 0; i < ended; i++) {
+    if (!(fabs(a->left[over[i]]) < 1e-9))
+      fail_msg("seed %llu: flow %u ends with %.17g B left", (unsigned long long)seed, over[i], a->left[over[i]]);
+    ss_shares_end(&a->shares, now, over[i]);
+    a->under_way[over[i]] = false;
+  }
+  return ended;
+}
+
+static double next_end(struct alone *a, double now) {
+  const double next = ss_shares_next(&a->shares);
+  if (!(next < HUGE_VAL)) return now;
+  for (uint32_t f = 0; f < FLOWS; f++)
+    if (a->under_way[f]) a->left[f] -= ss_shares_rate(&a->shares, f) * (next - now);
+  return next;
 }
 
 /* What is in no cluster: links of any capacity, crossed in any combination, by flows that come and go. */
@@ -511,19 +535,18 @@ TEST(shares_alone_are_those_of_progressive_filling) {
   for (uint64_t seed = 1; seed <= CASES(400); seed++) {
     struct dice d = {.seed = seed};
     struct alone a;
-    uint32_t count = 0, over[FLOWS];
+    uint32_t count = 0;
     double now = 0;
     open_alone(&a, &d);
     for (uint32_t step = 0; step < 60; step++) {
-      for (uint32_t more = dice_below(&d, 4); more > 0 && count < FLOWS; more--, count++) let_flow(&a, &d, now);
-      const uint32_t ended = ss_fair_heap_take(&a.shares.ends, now, over);
-      for (uint32_t i = 0; i < ended; i++, count--) {
-        ss_shares_end(&a.shares, now, over[i]);
-        a.under_way[over[i]] = false;
-      }
+      for (uint32_t more = dice_below(&d, 4); more > 0 && count < FLOWS; more--, count++)
+        let_flow(&a, &d, seed % 2 == 1, now);
       ss_shares_update(&a.shares, now);
       compare_rates(&a, seed);
-      if (a.shares.ends.count > 0) now = ss_later(now, a.shares.ends.item[0].time);
+      now = next_end(&a, now);
+      count -= end_flows(&a, seed, now);
+      ss_shares_update(&a.shares, now);
+      compare_rates(&a, seed);
     }
     ss_shares_close(&a.shares);
   }
