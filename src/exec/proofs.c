@@ -210,7 +210,7 @@ static bool alike(struct ss_value_proof *p, struct ss_error *error) {
 bool ss_values_prove(struct ss_value_proof *p, struct ss_error *error) {
   p->why[0] = '\0';
   if (!alike(p, error)) return false;
-  if (ss_scheme_estimates(p->setting->scheme) || !ss_setting_conserves(p->setting)) return true;
+  if (!ss_setting_conserves(p->setting)) return true;
   return conserved(p, error);
 }
 

@@ -1,5 +1,7 @@
 #include "learn/summation.h"
 
+#include "tensor/topk.h"
+
 /* --- what schemes are fit ------------------------------------------------------------------------------- */
 
 static bool by_elements(const struct ss_summation *a) {
@@ -72,6 +74,16 @@ static double largest(const struct ss_summation *a, const double *const *value, 
   return most;
 }
 
+/* What ranks kept of a sketch's errors, which may grow from step to step, is within that range, too. */
+static bool kept_fits(const struct ss_summation *a) {
+  const struct ss_state *state = &a->memory[0];
+  const uint64_t most = (UINT64_C(1) << (VALUE_SUM_BITS + SS_VALUE_BITS)) / a->ranks;
+  for (uint32_t r = 0; r < state->ranks && ss_scheme_estimates(a->setting->scheme); r++)
+    for (uint64_t i = 0; i < state->residual[r].count; i++)
+      if (ss_magnitude(state->residual[r].units[i]) > most) return false;
+  return true;
+}
+
 bool ss_learn_round(struct ss_learn_scale *scale, const struct ss_summation *a, const double *const *value,
                     struct ss_learn_rows *own) {
   const double most = largest(a, value, own);
@@ -81,7 +93,7 @@ bool ss_learn_round(struct ss_learn_scale *scale, const struct ss_summation *a, 
     scale->exponent = exponent < EXPONENT_MOST ? exponent : EXPONENT_MOST;
     scale->chosen = true;
   }
-  if (ldexp(most, scale->exponent) * a->ranks > ldexp(1, VALUE_SUM_BITS)) return false;
+  if (ldexp(most, scale->exponent) * a->ranks > ldexp(1, VALUE_SUM_BITS) || !kept_fits(a)) return false;
   const double units = ldexp(1, scale->exponent + SS_VALUE_BITS);
   for (uint32_t r = 0; r < a->ranks; r++)
     for (uint64_t i = 0; i < own[r].count * a->width; i++) own[r].unit[i] = llrint(value[r][i] * units);
@@ -224,6 +236,7 @@ static bool list_input(struct ss_summation *a, const struct ss_learn_rows *own, 
 static bool make_input(struct ss_summation *a, const struct ss_learn_rows *own, bool elements, struct ss_input *out,
                        struct ss_error *error) {
   if (!list_input(a, own, elements, out, error)) return false;
+  a->selector.scheme = &a->memory[0];
   return !a->selector.selection.selects || ss_selector_apply(&a->selector, true, out, &a->arena, error);
 }
 

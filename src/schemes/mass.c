@@ -52,7 +52,7 @@ void ss_mass_judge(struct ss_mass *mass, const struct ss_setting *setting, const
   out->energy = had > 0 ? ss_chunk_energy(&final->chunk) * final->grain * final->grain / had : 1;
   if (ss_scheme_estimates(setting->scheme)) {
     judge_estimates(mass, final, out);
-    return;
+    if (!ss_setting_conserves(setting)) return;
   }
   ss_mass_settle(mass, &final->chunk, state);
   double lost = energy_of(mass->had, mass->rows);

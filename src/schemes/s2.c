@@ -6,6 +6,9 @@
  *                   adds floats and bits in one call
  *         bytes     a byte a row by a second ring all-reduce, of bytes and their maximum: what NCCL can do
  *         gathered  bits by a ring all-gather, OR-ed by everyone
+ * residuals: sketch  error feedback as App. A.2 has it, e = g - U(g): what a rank's own sketch makes of its gradient
+ *                    and old residual is taken from them, over all rows that were decoded, and the rest is kept. With
+ *                    one hash nothing is lost: estimates of a sum are sums of estimates
  *
  * Check: 64 rows of 4 floats, 16 on each of 4 ranks, none shared, 1 us and 1 ns a byte, {"buckets": 16}: 6*(1 +
  * 0.018) = 6.108 us; six steps, each of a quarter of 16 buckets of 4 bytes and 8 bytes of bitmap. */
@@ -15,8 +18,9 @@
 #include "tensor/sketch.h"
 
 enum bitmap { BITS, BYTES, GATHERED };
+static const char *const residuals[] = {"none", "sketch", NULL};
 static const char *const bitmaps[] = {"bits", "bytes", "gathered", NULL};
-enum { LAMBDA, HASHES, BUCKETS, SEED, BITMAP, OPTIONS };
+enum { LAMBDA, HASHES, BUCKETS, SEED, BITMAP, RESIDUALS, OPTIONS };
 static const struct ss_option options[OPTIONS + 1] = {
     [LAMBDA] = {"lambda", SS_OPTION_REAL, NULL, 0, 1000, 0.5,
                 "buckets for each non-zero element of a rank (mean, an iteration ago)", NULL},
@@ -26,6 +30,8 @@ static const struct ss_option options[OPTIONS + 1] = {
               NULL},
     [BITMAP] = {"bitmap", SS_OPTION_CHOICE, bitmaps, 1, 0, BITS,
                 "how it travels: in the sketch's all-reduce, in one of its own as bytes, or in an all-gather", NULL},
+    [RESIDUALS] = {"residuals", SS_OPTION_CHOICE, residuals, 1, 0, 0,
+                   "none, or what a rank's own sketch makes wrong is added to its next gradient", NULL},
 };
 
 /* Bytes of a bucket as it travels, of an index, and of a value or bucket in memory. */
@@ -42,6 +48,8 @@ struct lane {
 struct s2 {
   struct ss_run *run;
   enum bitmap way;
+  bool feeds_back;      /* errors are kept, and */
+  struct ss_chunk *own; /* [ranks] what each has includes what it kept */
   struct ss_sketch sketch;
   struct ss_wire wire;
   uint64_t buckets;         /* of all rows of the sketch */
@@ -63,7 +71,7 @@ static bool choose_size(struct s2 *s, struct ss_error *error) {
   const uint64_t given = run->setting->value[BUCKETS];
   uint64_t sum = 0;
   for (uint32_t r = 0; r < run->ranks; r++)
-    if (ss_run_resident(run, r)) sum += run->own[r].count;
+    if (ss_run_resident(run, r)) sum += s->own[r].count;
   if (!ss_play_pool(run->play, &sum, 1, SS_POOL_SUM, error)) return false;
   const double now = (double)sum / run->ranks, mean = run->state->iteration > 0 ? *before : now;
   const double wanted = ceil(run->setting->real[LAMBDA] * mean / s->sketch.hashes);
@@ -158,7 +166,7 @@ static bool pack(const struct s2 *s, const struct lane *lane, uint32_t rank, con
 }
 
 static bool encode(struct s2 *s, uint32_t rank, int64_t *buckets, unsigned char *bitmap, struct ss_error *error) {
-  const struct ss_chunk *own = &s->run->own[rank];
+  const struct ss_chunk *own = &s->own[rank];
   const struct ss_sketch_rows elements = {own->rows, own->count, 1};
   SS_KERNEL_TIMED(SS_KERNEL_BITMAP_ENCODE); /* but for the sketch, which times itself */
   memset(buckets, 0, s->buckets * sizeof *buckets);
@@ -255,6 +263,50 @@ static bool decode(const struct s2 *s, const int64_t *buckets, const unsigned ch
   return true;
 }
 
+static bool drop_zeros(const struct ss_chunk *from, struct ss_arena *arena, struct ss_chunk *out,
+                       struct ss_error *error) {
+  SS_KERNEL_TIMED(SS_KERNEL_PACK);
+  uint32_t *rows = ss_arena_alloc(arena, from->count, sizeof *rows);
+  int64_t *units = ss_arena_alloc(arena, from->count, sizeof *units);
+  if (!rows || !units) return ss_fail_memory(error, "keeping a sketch's error");
+  *out = *from;
+  out->rows = rows;
+  out->units = units;
+  out->count = 0;
+  for (uint64_t i = 0; i < from->count; i++) {
+    rows[out->count] = from->rows[i];
+    units[out->count] = from->units[i];
+    out->count += from->units[i] != 0;
+  }
+  ss_kernel_ran(SS_KERNEL_PACK, from->count);
+  return true;
+}
+
+/* What the rank's own sketch makes of its gradient over the decoded elements is applied; it keeps the rest of it. */
+static bool keep_error(const struct s2 *s, uint32_t rank, const struct ss_chunk *result, int64_t *buckets,
+                       struct ss_error *error) {
+  struct ss_run *run = s->run;
+  struct ss_arena *arena = run->play->arena;
+  const uint64_t n = result->count;
+  const struct ss_sketch_rows elements = {result->rows, n, 1}, had = {s->own[rank].rows, s->own[rank].count, 1};
+  struct ss_chunk rest = s->own[rank], kept = *result;
+  double *estimate = ss_arena_alloc(arena, n, sizeof *estimate);
+  int64_t *units = ss_arena_alloc(arena, n, sizeof *units);
+  if (!estimate || !units) return ss_fail_memory(error, "keeping a sketch's error");
+  const struct ss_kernel_paused paused = ss_kernel_pause(); /* the rank has its sketch still */
+  memset(buckets, 0, s->buckets * sizeof *buckets);
+  ss_sketch_add(&s->sketch, &had, s->own[rank].units, buckets);
+  ss_kernel_resume(paused);
+  ss_sketch_decode(&s->sketch, &elements, buckets, estimate);
+  for (uint64_t i = 0; i < n; i++) units[i] = -llrint(estimate[i]);
+  kept.units = units;
+  ss_play_note(run->play, rank, SS_KERNEL_SKETCH_DECODE, sketch_work(s, n));
+  if (!ss_play_add(run->play, rank, &ss_memory_wire, &rest, &kept, error)) return false;
+  if (!drop_zeros(&rest, arena, &kept, error)) return false;
+  ss_play_note_filter(run->play, rank, &rest, &kept);
+  return ss_run_keep(run, rank, &kept, error);
+}
+
 /* The rank holds all that was sent, as it was sent. */
 static bool regular(const struct s2 *s, uint32_t rank) {
   return ss_receipts_regular(&s->lane[0].gather.receipts, rank) &&
@@ -279,6 +331,7 @@ static bool report(struct s2 *s, int64_t *buckets, unsigned char *bitmap, struct
     ss_play_note(run->play, r, SS_KERNEL_BITMAP_DECODE, bitmap_work(s, result.count));
     ss_play_note(run->play, r, SS_KERNEL_SKETCH_DECODE, sketch_work(s, result.count));
     ss_run_sparse(run, r, &result, 0, NULL);
+    if (s->feeds_back && !keep_error(s, r, &result, buckets, error)) return false;
   }
   return true;
 }
@@ -339,12 +392,24 @@ static bool play_lanes(struct s2 *s, struct ss_error *error) {
   return report(s, buckets, bitmap, error);
 }
 
+/* What ranks have: their gradients, and what they kept. */
+static bool copy_own(struct s2 *s, struct ss_error *error) {
+  struct ss_run *run = s->run;
+  if (!ss_take(run->play->arena, s->own, run->ranks)) return ss_fail_memory(error, "making sketches");
+  for (uint32_t r = 0; r < run->ranks; r++) {
+    s->own[r] = run->own[r];
+    if (s->feeds_back && ss_run_resident(run, r) && !ss_run_copy(run, r, &s->own[r], error)) return false;
+  }
+  return true;
+}
+
 static bool run_s2(struct ss_run *run, struct ss_error *error) {
   SS_AUTO(close_lanes) struct s2 s = {.run = run, .wire = run->dense};
   s.way = (enum bitmap)run->setting->value[BITMAP];
   s.sketch.hashes = (uint32_t)run->setting->value[HASHES];
   s.sketch.seed = run->setting->value[SEED] + 2 * s.sketch.hashes * run->state->iteration;
-  if (!choose_size(&s, error)) return false;
+  s.feeds_back = run->setting->value[RESIDUALS];
+  if (!copy_own(&s, error) || !choose_size(&s, error)) return false;
   s.wire.format = SS_WIRE_SKETCH;
   s.width = run->setting->element ? 1 : run->input->row_width;
   s.first_row = run->low / s.width;
@@ -360,6 +425,12 @@ static bool check(const struct ss_setting *setting, struct ss_layout layout, str
   return true;
 }
 
+/* Medians of estimates of parts do not add up to those of the sum. */
+static void adapt(const struct ss_setting *setting, struct ss_layout layout, struct ss_traits *traits) {
+  (void)layout;
+  traits->conserves = setting->value[RESIDUALS] && setting->value[HASHES] == 1;
+}
+
 const struct ss_scheme ss_scheme_s2 = {
     .name = "s2",
     .summary = "Count-sketches and bitmaps through a dense ring all-reduce; an unbiased estimate",
@@ -367,6 +438,7 @@ const struct ss_scheme ss_scheme_s2 = {
     .options = options,
     .content = SS_SENDS_ESTIMATES,
     .state_size = sizeof(double),
+    .adapt = adapt,
     .check = check,
     .run = run_s2,
 };

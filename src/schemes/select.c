@@ -117,11 +117,15 @@ static void count_work(const struct selecting *x, uint32_t r, enum ss_kernel_kin
 }
 
 /* The old residual is added, the largest entries are found, and the others kept. */
-static void count_selection(const struct selecting *x, uint32_t r, const struct ss_chunk *both) {
+static void count_selection(const struct selecting *x, uint32_t r, const struct ss_operands *of) {
   const struct ss_chunk *copy = &x->copy[r];
-  const uint64_t bytes = ss_wire_bytes(&ss_memory_wire, copy), added = both[0].count + both[1].count;
-  const uint64_t operands = ss_wire_bytes(&ss_memory_wire, &both[0]) + ss_wire_bytes(&ss_memory_wire, &both[1]);
-  if (both[1].count > 0) count_work(x, r, SS_KERNEL_MERGE_SUM, (struct ss_kernel_work){1, added, operands + bytes});
+  const uint64_t bytes = ss_wire_bytes(&ss_memory_wire, copy);
+  struct ss_kernel_work sum = {.calls = 1, .bytes = bytes};
+  for (uint32_t i = 0; i < of->count; i++) {
+    sum.elements += of->chunk[i].count;
+    sum.bytes += ss_wire_bytes(&ss_memory_wire, &of->chunk[i]);
+  }
+  if (sum.elements > of->chunk[0].count) count_work(x, r, SS_KERNEL_MERGE_SUM, sum);
   count_work(x, r, SS_KERNEL_TOP_K, ss_top_k_work(copy->count, x->selected[r].count));
   if (x->selector->selection.residual) /* what stays is nearly all */
     count_work(x, r, SS_KERNEL_PACK, (struct ss_kernel_work){1, copy->count, 2 * bytes});
@@ -131,16 +135,18 @@ static void count_selection(const struct selecting *x, uint32_t r, const struct 
 static bool select_of(const struct selecting *x, uint32_t r, struct ss_error *error) {
   struct ss_selector *s = x->selector;
   const struct ss_input *in = x->input;
-  const struct ss_chunk both[2] = {own_of(in, r), s->state.residual[r]};
+  const bool began = s->scheme && s->scheme->ranks > 0;
+  const struct ss_chunk parts[3] = {own_of(in, r), s->state.residual[r],
+                                    began ? s->scheme->residual[r] : (struct ss_chunk){0}};
+  const struct ss_operands all = {parts, 3, 0, in->rows};
   struct ss_chunk *copy = &x->copy[r], *selected = &x->selected[r];
-  *copy = both[0];
-  if (both[1].count > 0 &&
-      !ss_sum_values(&(struct ss_operands){both, 2, 0, in->rows}, x->arena, &s->scratch, copy, error))
-    return false;
+  *copy = parts[0];
+  if (parts[1].count + parts[2].count > 0 && !ss_sum_values(&all, x->arena, &s->scratch, copy, error)) return false;
+  if (began) s->scheme->residual[r].count = 0;
   const bool picked = s->selection.block
                           ? select_blocks(&s->selection, in->rows, copy, x->arena, selected, error)
                           : ss_topk(copy, ss_selection_k(&s->selection, in->rows), x->arena, selected, error);
-  if (picked) count_selection(x, r, both);
+  if (picked) count_selection(x, r, &all);
   if (!picked || !s->selection.residual) return picked;
   return ss_chunk_without(copy, selected, &s->state.arena[s->state.iteration % 2], &s->state.kept[r], error);
 }

@@ -22,7 +22,8 @@ bool ss_selection_read(struct ss_node node, struct ss_selection *out, struct ss_
 
 struct ss_selector {
   struct ss_selection selection;
-  struct ss_state state; /* of what was not selected */
+  struct ss_state state;   /* of what was not selected */
+  struct ss_state *scheme; /* whose residuals are selected from, too, and taken away; NULL: it adds them by itself */
   struct ss_sum_scratch scratch;
   uint64_t elements, blocks; /* of the tensor */
   double energy; /* of the last iteration: of the sum of what was selected, against that of all there was */

@@ -396,6 +396,12 @@ struct ss_input_options ss_iteration_options(const struct ss_setting *setting, c
 
 bool ss_iteration_select(const struct ss_setting *setting, struct ss_selector *selector, struct ss_input *input,
                          struct ss_arena *arena, struct ss_error *error) {
+  if (selector->selection.selects && ss_setting_says(setting, "residuals", "sketch"))
+    return ss_fail(
+        error, SS_BAD_INPUT,
+        "%s: errors of the sketch go to what is selected from, which `learn` alone plays: leave \"residuals\" or "
+        "\"select\" out",
+        setting->label);
   return !selector->selection.selects ||
          ss_selector_apply(selector, ss_setting_by_elements(setting), input, arena, error);
 }

@@ -1243,7 +1243,13 @@ VALUES = {"topka": topka, "topkdsa": topkdsa, "gtopk": gtopk, "spardl": spardl, 
 def s2(problem, options, values, elements, trace_iteration):
     """S2 (docs/model.md). `values[r]`: element -> units. Returns rounds, the decoded elements and their true values."""
     p, r, w, rows = problem.p, options.get("hashes", 1), problem.w, problem.high - problem.low
-    m = mean([len(chunk) * w for chunk in problem.data])
+    listed = lambda chunk: min(len(chunk) * (problem.v + problem.index_bytes), problem.dense(0, rows))
+    gradients, feeds_back = values, options.get("residuals") == "sketch"
+    data = problem.data
+    if feeds_back:
+        values = [add(one, kept) for one, kept in zip(values, problem.state.get("kept", [{}] * p))]
+        data = [sorted({e // w for e in one}) for one in values]
+    m = mean([len(chunk) * w for chunk in data]) if not feeds_back else mean([len(one) for one in values])
     before = problem.state.get("m", m)
     problem.state["m"] = m
     c = options.get("buckets") or max(1, math.ceil(ratio(options.get("lambda", 0.5)) * before / r))
@@ -1256,14 +1262,14 @@ def s2(problem, options, values, elements, trace_iteration):
         for j in range(r):
             sketch[j][bucket(e, j)] += sign(e, j) * value
     decoded = {}
-    for row in problem.total:
+    for row in problem.total if not feeds_back else sorted(set().union(*data)):
         for e in range(row * w, row * w + w):
             if e < elements:
                 decoded[e] = statistics.median(sign(e, j) * sketch[j][bucket(e, j)] for j in range(r))
     bits, way, rounds = -(-rows // 8), options.get("bitmap", "bits"), []
     sketches, bitmaps = [a * problem.v for a in shares(r * c, p)], shares(rows if way == "bytes" else bits, p)
     for one in range(p):
-        problem.memory.hold(rank(one), min(len(values[one]) * (problem.v + problem.index_bytes), problem.dense(0, rows)) + sum(sketches) + sum(bitmaps))
+        problem.memory.hold(rank(one), listed(gradients[one]) + (listed(values[one]) if feeds_back else 0) + sum(sketches) + sum(bitmaps))
     for part in {"bits": [[a + b for a, b in zip(sketches, bitmaps)]], "bytes": [sketches, bitmaps], "gathered": [sketches]}[way]:
         pushed = ring_reduce_scatter(part) if p > 1 else []
         problem.memory.add_in_place(pushed)
@@ -1272,6 +1278,14 @@ def s2(problem, options, values, elements, trace_iteration):
         rounds += ring_gather([bits] * p)
         for one in range(p):
             problem.memory.hold(rank(one), bits * (p - 1))
+    if feeds_back:
+        problem.state["kept"] = []
+        for value in values:
+            own = [0] * c
+            for e, v in value.items():
+                own[bucket(e, 0)] += sign(e, 0) * v
+            rest = {e: value.get(e, 0) - sign(e, 0) * own[bucket(e, 0)] for e in decoded}
+            problem.state["kept"].append({e: v for e, v in rest.items() if v})
     return rounds, decoded, {e: truth.get(e, 0) for e in decoded}
 
 
@@ -1357,6 +1371,7 @@ def expected(source, cluster, scheme, ranks, iterations, scenario):
             if scheme["name"] == "s2":
                 problem = make(data, 0, rows, states, 1)
                 memory = problem.memory
+                acc = [add(one, kept) for one, kept in zip(acc, states.get("kept", [{}] * ranks))]  # errors that are fed back
                 rounds, decoded, truth = s2(problem, scheme, values, n, t)
                 off = {e: decoded[e] - truth[e] for e in decoded}
                 whole = square(truth)

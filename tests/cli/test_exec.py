@@ -264,7 +264,8 @@ def all_values(ranks):
             settings += [{**spardl, "residuals": kept} for kept in ("global", "partial", "local")]
             settings.append({**spardl, "timing": "after-sum"})
     settings += [{"name": "s2", **o} for o in ({}, {"hashes": 2}, {"hashes": 3, "lambda": 1.5, "seed": 9}, {"hashes": 4, "buckets": 17},
-                                                 {"bitmap": "bytes"}, {"bitmap": "gathered", "hashes": 2})]
+                                                 {"bitmap": "bytes"}, {"bitmap": "gathered", "hashes": 2}, {"residuals": "sketch"},
+                                                 {"residuals": "sketch", "hashes": 3, "bitmap": "bytes"})]
     settings += [{**s, **more} for turn, more in enumerate(({"sizes": "exchanged"}, {"index_bytes": 8}, {"sizes": "exchanged", "index_bytes": 8},
                                                             {"ragged": "padded"}, {"ragged": "padded", "sizes": "exchanged"},
                                                             {"ragged": "broadcasts", "sizes": "exchanged"}))

@@ -104,6 +104,22 @@ def smaller_sketches_err_more_and_send_less(folder):
 
 
 @test
+def a_sketch_that_is_no_compressor_cannot_feed_back(folder):
+    """Of one rank the error is about (n - 1)/c of the gradient, squared: above 1 at lambda 0.5, so that what is fed back grows from
+    step to step, and a sixteenth at 16."""
+    def fed(wide, **more):
+        return json.dumps({"name": "s2", "lambda": wide, "residuals": "sketch", **more})
+    text, options = write_text(folder), ("--optimizer", "sgd", "--lr", "1", "--steps", "60", "--ranks", "4", "--select", "5%")
+    narrow, wide, lossless = (learn("--text", text, *options, "--scheme", s)["curves"][0] for s in (fed(0.5), fed(16), "allgather"))
+    assert narrow["diverged"] or narrow["loss_end"] > lossless["loss"][0] + 1, narrow["loss_end"]
+    assert wide["sound"] and wide["energy_lost"] == 0 and abs(wide["loss_end"] - lossless["loss_end"]) < 0.3, wide["loss_end"]
+    document = {"trace": {"gradient": {"elements": 331}}, "ranks": 2, "cluster": {"latency": 0, "bandwidth": 1e9}, "select": {"topk": "5%"},
+                "schemes": [json.loads(fed(1))]}
+    (folder / "s.json").write_text(json.dumps(document))
+    assert "`learn` alone plays" in ask("run", folder / "s.json", status=2).stderr
+
+
+@test
 def what_is_selected_is_added_up_alike(folder):
     """Whatever adds up the largest 5% of every rank's elements: one curve (ZEN, Fig. 18b), another than that of all of them,
     and learning all the same; a rank alone with all of its elements selected learns as without selection."""

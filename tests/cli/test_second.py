@@ -275,6 +275,8 @@ CASES = [
     case("s2 of selected blocks", S2S, "nodes", trace=LAPLACE, select={"blocks": "25%", "block": 12}, iterations=4),
     case("s2 of selected blocks, elements", S2S, trace=LAPLACE, select={"blocks": "25%", "block": 12}, granularity="element", iterations=2),
     case("s2 of a trace with values", S2S, trace="values", iterations=3),
+    case("s2 that feeds back its errors", [{"name": "s2", "residuals": "sketch", "lambda": 3}, {"name": "s2", "residuals": "sketch", "buckets": 90, "bitmap": "bytes"}],
+         trace=GRADIENT, iterations=4),
     case("values of a trace", [{"name": "topka", "density": "10%"}, {"name": "spardl", "density": "10%"}, "sparcml-rd"], trace="values",
          iterations=3),
     case("oktopk", [{"name": "oktopk", "density": "10%"}, {"name": "oktopk", "density": "10%", "thresholds": "reused"}], trace=FEW,
