@@ -635,10 +635,32 @@ def omnireduce(problem, options):
     p, span = problem.p, [problem.even(a, j) for j in range(a)]
     pushed = [[problem.blocks(within(chunk, *span[j]), *span[j], b) for j in range(a)] for chunk in problem.data]
     pulled = [problem.blocks(within(problem.total, *span[j]), *span[j], b) for j in range(a)]
+    if options.get("stream"):
+        return streamed(problem, a, options["stream"], b), [problem.total] * p
     rounds = problem.fan(a, True, lambda r, j: pushed[r][j])
     for j in range(a):
         problem.owner_sums(("server", j), within(problem.total, *span[j]), *span[j])
     return rounds + problem.fan(a, False, lambda r, j: pulled[j]), [problem.total] * p
+
+
+def streamed(problem, a, pieces, b):
+    """Piece k of every range is pushed; then, while the next is, its sums come back: none of their rounds waits anew."""
+    p, rounds, before = problem.p, [], []
+    for k in range(pieces + 1):
+        span = [problem.even(a * pieces, j * pieces + k) for j in range(a)]
+        if k < pieces:
+            pushed = [[problem.blocks(within(chunk, *span[j]), *span[j], b) for j in range(a)] for chunk in problem.data]
+            rounds += problem.fan(a, True, lambda r, j: pushed[r][j])
+            came = problem.pushed
+        if before:
+            back = problem.fan(a, False, lambda r, j: before[j])
+            rounds += back if k == pieces else [(False, messages) for _, messages in back]
+        if k < pieces:
+            problem.pushed = came
+            for j in range(a):
+                problem.owner_sums(("server", j), within(problem.total, *span[j]), *span[j])
+            before = [problem.blocks(within(problem.total, *span[j]), *span[j], b) for j in range(a)]
+    return rounds
 
 
 def zen(problem, options):

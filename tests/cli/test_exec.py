@@ -118,6 +118,7 @@ def own_options(ranks):
                  {"name": "zen", "plan": "auto", "format": "block"}]
     settings += [{"name": "omnireduce", "block": block} for block in (1, 10, 18, 256)]
     settings += [{"name": "omnireduce", "block": 12, "aggregators": n} for n in range(1, ranks + 1)]
+    settings.append({"name": "omnireduce", "block": 12, "aggregators": ranks, "stream": 3})
     for how in ("p2p", "ring", "hierarchy"):
         for aggregation in ("one-shot", "incremental"):
             for form in ("coo", "bitmap", "block"):

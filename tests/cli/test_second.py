@@ -177,7 +177,7 @@ SPARCML = ["sparcml-rd", "sparcml-split", "sparcml-dsar"]
 OMNI = ["omnireduce", {"name": "omnireduce", "block": 12}, {"name": "omnireduce", "block": 10, "aggregators": 1}]
 FIRST = ["allreduce", {"name": "allreduce", "algorithm": "rabenseifner"}, "allgather", {"name": "allgather", "algorithm": "bruck"},
          {"name": "ps", "colocated": True}, {"name": "ps", "dense": True, "servers": 1}]
-WITH_SERVERS = ["ps", {"name": "omnireduce", "block": 8, "aggregators": 2}]
+WITH_SERVERS = ["ps", {"name": "omnireduce", "block": 8, "aggregators": 2}, {"name": "omnireduce", "block": 8, "aggregators": 2, "stream": 3}]
 GRADIENT = {"elements": 331, "seed": 7}
 LAPLACE = {"elements": 400, "seed": 2, "rho": 0.9, "sigma": 2, "layers": 5, "distribution": "laplace", "scale": 3, "iterations": 6}
 FEW = {"elements": 96, "seed": 4, "iterations": 40}

@@ -102,6 +102,7 @@ struct ss_exchange {
   const struct ss_chunk *(*known)(void *context, uint32_t from, uint32_t to);
   const struct ss_wire *wire;
   bool counted;                     /* receivers need sizes: they are announced when the play wants it */
+  bool follows;                     /* of servers: none of its rounds is dependent; they go on with those before */
   const struct ss_several *several; /* NULL: one chunk a message, for receiver `to`, block `from` */
   struct ss_receipts *receipts;     /* not touched when the play has no payloads */
   uint64_t *held;       /* [ranks + servers] B that came are added, and held by then; NULL: they are not counted */

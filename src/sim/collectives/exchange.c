@@ -113,7 +113,7 @@ typedef bool exchange(struct ss_play *play, const struct ss_exchange *x, struct 
 
 /* A count of 8 bytes between each pair that the exchange has. */
 static bool count_first(struct ss_play *play, const struct ss_exchange *x, exchange *how, struct ss_error *error) {
-  const struct ss_exchange counts = {.uniform = true, .each = 8};
+  const struct ss_exchange counts = {.uniform = true, .each = 8, .follows = x->follows};
   if (!x->counted || !play->exchange_sizes) return true;
   if (!how(play, &counts, error)) return false;
   ss_play_wait(play);
@@ -154,7 +154,7 @@ static bool fan(struct ss_play *play, const struct ss_exchange *x, bool out, str
       play->from[s] = out ? ranks + s : worker;
       play->to[s] = out ? worker : ranks + s;
     }
-    if (!play_round(play, x, servers, t == 0, error)) return false;
+    if (!play_round(play, x, servers, t == 0 && !x->follows, error)) return false;
   }
   return true;
 }

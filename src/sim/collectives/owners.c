@@ -204,8 +204,12 @@ static bool pull_gather(struct ss_owners *o, ss_allgather *how, struct ss_error 
 }
 
 bool ss_owners_pull(struct ss_owners *o, struct ss_error *error) {
-  struct ss_exchange x = {
-      .context = o, .give = give_sum, .wire = o->pull, .counted = o->counted, .receipts = &o->pulled};
+  struct ss_exchange x = {.context = o,
+                          .give = give_sum,
+                          .wire = o->pull,
+                          .counted = o->counted,
+                          .follows = o->follows,
+                          .receipts = &o->pulled};
   if (ss_wire_ragged(o->pull)) x.held = o->got;
   return o->servers ? ss_fan_out(o->play, &x, error) : pull_gather(o, ss_allgather_direct, error);
 }

@@ -11,6 +11,7 @@ struct ss_owners {
   uint32_t parts;
   bool servers;               /* part j is owned by endpoint ranks + j; false: by rank j, and parts = ranks */
   bool counted;               /* receivers need sizes: they are announced when the play wants it */
+  bool follows;               /* the pull from servers is under way with what was played last (struct ss_exchange) */
   bool applied;               /* the owners apply their sums to what they have: these take no memory */
   const struct ss_wire *push; /* how a rank's share travels, and how the sum does */
   const struct ss_wire *pull;
