@@ -186,7 +186,7 @@ def large_alone():
 # --- ranks that die -----------------------------------------------------------------------------------------------------
 
 
-KEPT = 3
+KEPT, MANY = 3, 1200
 
 
 class Running:
@@ -290,6 +290,27 @@ def a_rank_that_is_only_slow(folder):
     os.kill(running.rank[1], signal.SIGCONT)
     status, _, err = running.end()
     assert "rank 1 of 2 has been silent for 1 s" in said and status == 0 and running.out.read_text() == large_alone(), (status, said, err)
+
+
+@test
+def a_result_that_comes_late_counts_once(folder):
+    """Rank 1 stops before it sends its first result, and goes on while rank 0, which has computed that, too, still has others. Of all points
+    each is kept once when rank 0 holds at the last, and some are of rank 1."""
+    scenario = write_json(folder, large(sweep={"cluster.gpus_per_node": [1, 2], "trace.synth.seed": list(range(MANY // 60))}))
+    wrong, journal = pathlib.Path(PROGRAM).parent / "tests" / "wrong.so", folder / "out.json.partial"
+    with subprocess.Popen([*mpi.with_mpirun(2), "env", f"LD_PRELOAD={wrong}", "SPARSYNC_WRONG=1 1 stop", PROGRAM, "run", scenario, "--patience", "1s", "--jobs",
+                           "1", "--certain", "--no-verify", "--format", "json", "-o", folder / "out.json"], stderr=subprocess.PIPE, text=True,
+                          env={**ENVIRONMENT, "SPARSYNC_HOLD": str(MANY)}) as run:
+        late, = tap.wait_for(lambda: [child for child in mpi.children(run.pid, PROGRAM) if tap.state(child) == "T"])
+        said = run.stderr.readline()
+        os.kill(late, signal.SIGCONT)
+        held, = tap.wait_for(lambda: [child for child in mpi.children(run.pid, PROGRAM) if child != late and tap.state(child) == "T"])
+        kept = journal.read_text().splitlines()
+        os.kill(held, signal.SIGCONT)
+        err = run.communicate(timeout=tap.HANG)[1]
+    assert "rank 1 of 2 has been silent for 1 s" in said and run.returncode == 0 and "without" not in err, (said, err)
+    assert len(kept) == MANY == len(set(kept)), (len(kept), len(set(kept)))
+    assert len(json.loads((folder / "out.json").read_text())["points"]) == MANY
 
 
 @test

@@ -322,6 +322,7 @@ TEST(quantity_errors_say_what_would_do) {
   assert_contains(error.text, "777...\" is not a time");
   assert_false(ss_units_parse("x", SS_TIME, &value, NULL));
   assert_false(ss_units_parse("1e4294967292us", SS_TIME, &value, NULL)); /* nobody's exponent */
+  assert_same(ss_percent(0.99951), 100);
 }
 
 TEST(people_say_units) {
@@ -481,6 +482,7 @@ static const struct bad_json {
     {"\"\\u0000\"", 1, 1},
     {"\"\\ud800\"", 1, 1},
     {"\"\\udc00\"", 1, 1},
+    {"\"\\udc00\\udc00\"", 1, 1},
     {"\"\\ud800\\u0041\"", 1, 1},
     {"\"\\", 1, 1},
     {"\"\xff\"", 1, 1},
