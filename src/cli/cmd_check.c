@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "query/answers.h"
+#include "query/own_form.h"
 #include "report/checks.h"
 
 enum { JUNIT = SS_MARKDOWN + 1 };
@@ -32,13 +33,17 @@ static bool judge(const struct session *s, struct ss_checked *out, struct ss_err
   return ok;
 }
 
-/* A JSON file that has "schemes" or "trace" is a scenario; names of closed forms are none. */
-static bool is_scenario(const char *file) {
+/* A JSON file that has "schemes" or "trace" is a scenario, one with a "formula" a form of the user's own; names of
+ * closed forms are neither. */
+enum what { FORM, OWN_FORM, SCENARIO };
+static enum what what_is(const char *file) {
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   char path[PATH_MAX];
-  if (!ss_data_scenario(file, path, sizeof path, NULL) || !ss_doc_read(path, 16 << 20, &doc, NULL)) return false;
+  if (!ss_data_scenario(file, path, sizeof path, NULL) || !ss_doc_read(path, 16 << 20, &doc, NULL)) return FORM;
   const struct ss_node root = ss_doc_root(doc);
-  return ss_node_present(ss_node_get(root, "schemes")) || ss_node_present(ss_node_get(root, "trace"));
+  if (ss_node_present(ss_node_get(root, "formula"))) return OWN_FORM;
+  return ss_node_present(ss_node_get(root, "schemes")) || ss_node_present(ss_node_get(root, "trace")) ? SCENARIO
+                                                                                                      : FORM;
 }
 
 /* What becomes of the next file; NULL when memory is short. */
@@ -53,11 +58,15 @@ static struct ss_checked *add_file(struct session *s, const char *file, struct s
 static bool check_scenarios(struct session *s, struct ss_error *error) {
   for (size_t i = 0; i < s->call->operands; i++) {
     const char *file = s->call->operand[i];
-    if (!is_scenario(file)) continue;
-    if (s->all.count == 0 && !ss_costs_open(NULL, 0, &s->all, error)) return false;
+    const enum what what = what_is(file);
+    if (what == FORM) continue;
+    if (what == SCENARIO && s->all.count == 0 && !ss_costs_open(NULL, 0, &s->all, error)) return false;
     struct ss_checked *checked = add_file(s, file, error);
     if (!checked) return false;
-    (void)judge(s, checked, &checked->error);
+    const bool judged = what == SCENARIO
+                            ? judge(s, checked, &checked->error)
+                            : ss_own_form_judge(file, &checked->points, &checked->expectations, &checked->error);
+    (void)judged; /* its error says why not */
   }
   return true;
 }
@@ -73,7 +82,7 @@ static bool check_forms(struct session *s, struct ss_error *error) {
     const char *file = s->call->operand[i];
     SS_AUTO(ss_costs_close) struct ss_costs alone = {0};
     struct ss_error why = {0};
-    if (is_scenario(file)) continue;
+    if (what_is(file) != FORM) continue;
     if (ss_costs_open(&file, 1, &alone, &why)) {
       forms[count++] = file;
       continue;
@@ -158,12 +167,15 @@ static const struct ss_option_spec options[] = {
 const struct ss_command ss_command_check = {
     .name = "check",
     .summary = "hold the simulation against the exact closed forms",
-    .usage = "usage: sparsync check [FILE...] [OPTION...]\n\n"
-             "Plays every scheme that has an exact closed form, or bounds, over the form's grid of inputs and "
-             "compares to 1e-9; inputs built to reach a bound must reach it. Shows by how much the paper's printed "
-             "form differs. Without FILE: all of models/costs. A FILE may be a closed form (a path, or a name in "
-             "models/costs) or a scenario with an \"expect\" list. All are checked, whatever is wrong with one. "
-             "Status 1 when a point parts or an expectation fails.\n",
+    .usage =
+        "usage: sparsync check [FILE...] [OPTION...]\n\n"
+        "Plays every scheme that has an exact closed form, or bounds, over the form's grid of inputs and "
+        "compares to 1e-9; inputs built to reach a bound must reach it. Shows by how much the paper's printed "
+        "form differs. Without FILE: all of models/costs. A FILE may be a closed form (a path, or a name in "
+        "models/costs), a scenario with an \"expect\" list, or a form of your own (\"formula\") with schedules of a "
+        "collective that no scheme plays, as GOAL or rounds, or with measured times. All are checked, whatever is "
+        "wrong with one. "
+        "Status 1 when a point parts or an expectation fails.\n",
     .examples = "  sparsync check\n"
                 "  sparsync check allgather-ring my-form.json\n"
                 "  sparsync check scenarios/demo.json\n"

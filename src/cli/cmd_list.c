@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "figures/figure.h"
 #include "query/cache.h"
+#include "query/own_form.h"
 #include "report/table.h"
 #include "schemes/registry.h"
 #include "study/scenario_fields.h"
@@ -126,10 +127,12 @@ static bool list_claims(cJSON *list, struct ss_error *error) {
   return true;
 }
 
-/* The i-th schema: of files of claims and figures, of requests, then of what scenarios and models say. */
+/* The i-th schema: of files of claims, figures and forms, of requests, then of what scenarios and models say. */
 static struct ss_schema schema_at(size_t i) {
-  static const struct ss_schema first[] = {
-      {"claims-file", &ss_claims_fields}, {"figure", &ss_figure_fields}, {"request", &ss_request_fields}};
+  static const struct ss_schema first[] = {{"claims-file", &ss_claims_fields},
+                                           {"figure", &ss_figure_fields},
+                                           {"own-form", &ss_own_form_fields},
+                                           {"request", &ss_request_fields}};
   const size_t count = sizeof first / sizeof *first;
   return i < count ? first[i] : ss_study_schemas[i - count];
 }

@@ -12,8 +12,9 @@ static const char *text_of(const cJSON *point, const char *key) {
 }
 
 static void print_miss(const struct ss_miss *miss, FILE *stream) {
+  const char *tensor = text_of(miss->record, "tensor");
   ss_cell_print(ss_json_number(miss->record, "ranks"), text_of(miss->record, "cluster"),
-                ss_json_get(miss->record, "at"), text_of(miss->record, "tensor"), stream);
+                ss_json_get(miss->record, "at"), *tensor ? tensor : NULL, stream);
   fprintf(stream, ": found %.9g against %.9g", miss->found, miss->against);
 }
 

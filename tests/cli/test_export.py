@@ -488,6 +488,113 @@ def refusals_say_what_to_do(folder):
     assert "--ranks" in fails("export", "chakra", one, "--ranks", "1048576", "-o", "x", at=folder)
 
 
+# --- forms of one's own -----------------------------------------------------------------------------------------------
+
+EVEN = {"name": "even", "latency": "5us", "bandwidth": "1GB/s"}
+
+
+def judged(folder, form, status=0):
+    """What `check` says of a form: its verdicts, or the error."""
+    path = tap.write_json(folder, {"latency": "5us", "bandwidth": "1GB/s", **form}, "form.json")
+    done = subprocess.run([PROGRAM, "check", str(path), "--format", "json", "--quiet"], capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT)
+    assert done.returncode == status, (form, done.returncode, done.stdout, done.stderr)
+    answer = json.loads(done.stdout)
+    return answer["errors"][0]["error"] if answer["errors"] else answer["expectations"]
+
+
+@test
+def a_schedule_that_is_read_takes_what_run_says(folder):
+    """GOAL holds all that the model needs, so its longest path is the simulated time; which is written here as the formula."""
+    for scheme, ranks in itertools.product(("allgather", "allreduce", "alltoall", "sparcml-rd", "ps", "zen"), (2, 5, 8)):
+        document = scenario([{"name": scheme, **({"colocated": True} if scheme == "ps" else {})}], EVEN, ranks=[ranks], device="none", certain=True)
+        seconds = points(document)[0]["time_s"]
+        (folder / "s.goal").write_bytes(call("export", "goal", tap.write_json(folder, document, "s.json"), "-o", "-"))
+        empty = re.search(r"(\d+) messages carry nothing", (folder / "s.goal").read_text()[:400])
+        form = {"formula": repr(seconds), "schedules": ["s.goal"]}
+        if empty:  # they stand there with 1 B: a little longer
+            found = judged(folder, {**form, "formula": repr(2 * seconds)}, 1)[0]["misses"][0]["found"]
+            assert seconds <= found * (1 + 1e-9) and found < seconds + 1e-9 * int(empty[1]), (scheme, ranks, found, seconds)
+        else:
+            verdict, = judged(folder, form)
+            assert verdict["ok"] and verdict["points"] == 1 and verdict["expectation"] == f"schedules to take {seconds!r}", (scheme, ranks, verdict)
+            assert judged(folder, {**form, "formula": repr(seconds * (1 + 1e-8))}, 1)[0]["misses"][0]["ranks"] == ranks
+
+
+@test
+def rounds_are_held_against_a_formula(folder):
+    """Recursive halving sends half of what is left; a star's port sends one after the other. By hand."""
+    halving = {"ranks": 8, "rounds": [[[r, r ^ 2 ** k, f"M/{8 // 2 ** k}"] for r in range(8)] for k in (2, 1, 0)]}
+    tap.write_json(folder, halving, "halving.json")
+    form = {"formula": "3*alpha + (P-1)/P*M*beta", "M": "80kB", "schedules": ["halving.json", {"file": "halving.json", "M": 8}]}
+    assert [v["ok"] for v in judged(folder, form)] == [True]
+    assert judged(folder, {**form, "formula": "3*alpha + M*beta"}, 1)[0]["misses"][0]["at"] == {"M": 80000}
+    star = {"ranks": 4, "rounds": [[[0, 1, 1000], [0, 2, "2kB"], [0, 3, "w"], [1, 2, 0]], [[3, 0, 0]]]}
+    tap.write_json(folder, star, "star.json")
+    # 1 has its message after 6 us, 2 after 13, 3 after 21; then 3 answers. The empty one waits for 2's port, till 13
+    assert judged(folder, {"formula": "4*alpha + (3000 + w)*beta", "symbols": {"w": 3000}, "schedules": ["star.json"]})[0]["ok"]
+
+
+@test
+def measured_times_are_held_against_a_formula(folder):
+    (folder / "t.csv").write_text("what,ranks,bytes,seconds\nmine,4,1MB,1.02ms\nmine,8,1MB,1e-3\nother,8,1MB,1\n")
+    form = {"formula": "M*beta", "measured": {"file": "t.csv", "within": "3%", "where": {"what": "mine"}}}
+    assert [(v["ok"], v["points"]) for v in judged(folder, form)] == [(True, 2)]
+    form["measured"]["within"] = "1%"
+    misses = judged(folder, form, 1)[0]["misses"]
+    assert [(m["ranks"], m["found"], m["against"]) for m in misses] == [(4, 0.00102, 0.001)], misses
+    form["measured"]["where"] = {"what": "nobody's"}
+    assert judged(folder, form, 1)[0]["points"] == 0
+    for measured, words in (({"file": "t.csv", "within": "3%", "where": {"who": "mine"}}, 'no column "who"'), ({"file": "no.csv", "within": 1}, "no.csv"),
+                            ({"file": "t.csv"}, "within")):
+        assert words in judged(folder, {**form, "measured": measured}, 2)
+
+
+PAIR = "num_ranks 2\nrank 0 {\na: send 8b to 1 tag 0\n}\nrank 1 {\nb: recv 8b from 0 tag 0\n}\n"
+
+
+def first(text):
+    """PAIR with more at the end of its first message's line."""
+    return PAIR.replace("tag 0\n}\nr", f"tag 0{text}\n}}\nr")
+
+
+BAD_GOAL = [("", "not JSON"), ("num_ranks 1", "ends before"), ("rank 0 {", "line 1: expected num_ranks"), (PAIR[:-2], "ends before all ranks"), (PAIR.replace("8b to 1", "8b to 2"), "line 3: no such peer"),
+            (PAIR.replace("8b to 1", "8b to 0"), "no such peer"), (PAIR.replace("8b from", "9b from"), "has no other end of as many bytes"),
+            (first("1"), "no other end"), (PAIR.replace("a: send", "a: a: send"), "line 3"), (PAIR + "rank 2 {\n}\n", "line 8"),
+            (first("\na requires c"), "line 4: a label that no line before it has"), (first(" cpu 1"), "line 3"), (first("\na irequires a"), "line 4"),
+            (first("\na: calc 1"), "was there before"), (first("\na requires a"), "wait for each other for ever"), ("num_ranks 4000000000\n", "line 1"),
+            ("num_ranks 0\n", "line 1"), (PAIR.replace("8b", "1e300b"), "no such size"), (PAIR.replace("8b", "nanb"), "line 3"), ("num_ranks 1\n\0", "no text")]
+BAD_ROUNDS = [({"ranks": 2}, "rounds"), ({"ranks": 0, "rounds": []}, "ranks"), ({"ranks": 2, "rounds": [[[0, 2, 1]]]}, "rounds[0][0][1]"), ({"ranks": 2, "rounds": [[[0, 0, 1]]]}, "to itself"),
+              ({"ranks": 2, "rounds": [[[0, 1]]]}, "[from, to, bytes]"), ({"ranks": 2, "rounds": [[[0, 1, "M/"]]]}, "M/"), ({"ranks": 2, "rounds": [[[0, 1, "-M"]]]}, "no size"),
+              ({"ranks": 2, "rounds": [[[0, 1, "zebra"]]]}, "zebra"), ({"ranks": 2, "rounds": [], "round": 1}, "round"), ({"ranks": 2, "rounds": [[[0, 1, -1]]]}, "rounds[0][0][2]")]
+
+
+@test
+def bad_schedules_are_told_in_a_line(folder):
+    form = {"formula": "alpha + 8*beta", "M": 8, "schedules": ["p.goal"]}
+    (folder / "p.goal").write_text(PAIR)
+    assert judged(folder, form)[0]["ok"]
+    (folder / "p.goal").write_text(PAIR.replace("a: ", "").replace("tag 0", "") + "// nothing more\n")
+    assert judged(folder, form)[0]["ok"], "labels and tags may be left out"
+    for text, words in BAD_GOAL:
+        (folder / "p.goal").write_text(text)
+        said = judged(folder, form, 2)
+        assert words in said and "p.goal" in said and "\n" not in said, (text, said)
+    crossed = "num_ranks 2\nrank 0 {\na: recv 1b from 1\nb: send 1b to 1\nb requires a\n}\nrank 1 {\na: recv 1b from 0\nb: send 1b to 0\nb requires a\n}\n"
+    (folder / "p.goal").write_text(crossed)
+    assert "2 of its 2 operations wait for each other" in judged(folder, form, 2)
+    for rounds, words in BAD_ROUNDS:
+        tap.write_json(folder, rounds, "p.goal")
+        said = judged(folder, form, 2)
+        assert words in said and "\n" not in said, (rounds, said)
+    tap.write_json(folder, {"ranks": 2, "rounds": [[[0, 1, 8]]]}, "p.goal")
+    for change, words in (({"formula": "P*zebra"}, "zebra"), ({"symbols": {"P": 2}}, "is a symbol already"), ({"schedules": []}, "schedules"), ({"latency": None}, "latency"),
+                          ({"schedules": ["none.goal"]}, "none.goal")):
+        said = judged(folder, {**form, **change}, 2)
+        assert words in said and "\n" not in said, (change, said)
+    del form["schedules"]
+    assert "nothing to hold the formula against" in judged(folder, form, 2)
+
+
 def make_bags():
     """3 iterations of 8 ranks with 4 bags each, of 0 to 4 rows."""
     offsets = [0]
