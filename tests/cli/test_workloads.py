@@ -351,5 +351,40 @@ def sampled_workloads_are_a_share(folder):
                 assert all(thin.get(key) == module.get(key) for key in ("name", "after", "rows", "synth", "forward_s", "backward_s")), thin["name"]
 
 
+# --- host paths (docs/workloads.md) -----------------------------------------------------------------------------------
+
+BASELINES = ("horovod-allgather", "horovod-allreduce", "parallax", "byteps")
+
+
+def baselines(folder, gpu, **host):
+    """EmbRace's baselines, the fastest first, by model and ranks, where servers' messages go through the memory of machines."""
+    scenario = SCENARIOS[f"embrace-fig7-{gpu}"]
+    cluster = json.loads((ROOT / "models/clusters" / f"{scenario['cluster']}.json").read_text())
+    systems = [{**SYSTEMS[name], **({"staging": "host"} if host and name in ("parallax", "byteps") else {})} for name in BASELINES]
+    models = [f"embrace-{name}-{gpu}" for name in ("gnmt-8", "transformer")]
+    file = tap.write_json(folder, {**scenario, "workloads": models, "systems": systems, "cluster": {**cluster, **({"host": host} if host else {})}}, "host.json")
+    found = {}
+    for point in json.loads(ask("train", file, "--certain", "--format", "json", "--quiet").stdout)["training"]:
+        found.setdefault((point["workload"].split("-")[1], point["ranks"]), []).append((point["iteration_s"], point["system"]))
+    return {at: [system for _, system in sorted(times)] for at, times in found.items()}
+
+
+@test
+def host_paths_bring_the_printed_order(folder):
+    """EmbRace §5.3: on the RTX3090 AllGather is first on 4 and 8, AllReduce passes it on 16, BytePS and Parallax are behind
+    AllReduce; on the RTX2080 AllGather is first on 4 and 8, and Parallax on 16
+    (here with GNMT-8 alone)."""
+    path = {"latency": "10us", "bandwidth": "10GB/s"}
+    free, shared = baselines(folder, "rtx3090"), baselines(folder, "rtx3090", **path, shared=4)
+    assert len(free) == len(shared) == 6
+    for (model, ranks), order in shared.items():
+        first = ["horovod-allreduce", "horovod-allgather"] if (model, ranks) == ("transformer", 16) else ["horovod-allgather", "horovod-allreduce"]
+        assert order == [*first, "parallax", "byteps"], (model, ranks, order)
+        assert (free[model, ranks][0] == "parallax") == (ranks > 4), (model, ranks, free[model, ranks])
+    for (model, ranks), order in baselines(folder, "rtx2080", **path).items():
+        assert order[0] == ("parallax" if (model, ranks) == ("gnmt", 16) else "horovod-allgather"), (model, ranks, order)
+    assert all(order[0] != "parallax" for order in baselines(folder, "rtx2080", **path, shared=4).values()), "one path for four would have fitted both"
+
+
 sys.exit(tap.run())
 # SPDX-License-Identifier: Apache-2.0
