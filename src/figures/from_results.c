@@ -1,5 +1,6 @@
 #include "base/json.h"
 #include "figures/figure.h"
+#include "figures/plot_drawing.h"
 #include "figures/records.h"
 #include "query/field.h"
 
@@ -366,6 +367,24 @@ static void explain_map(const struct making *m) {
         m->root, "note", "A cell has the colour of who is best there; its number: by how many % the next has more.");
 }
 
+/* Panels that differ in a place alone are read beside each other: one axis of y for all. */
+static void share_axis(struct ss_plot *plot) {
+  double low = INFINITY, high = 0;
+  for (size_t p = 0; p < plot->panels; p++) {
+    const struct ss_plot_panel *panel = &plot->panel[p];
+    if (panel->kind != SS_PLOT_LINES && panel->kind != SS_PLOT_BARS) return;
+    high = fmax(high, ss_panel_largest(panel, 'y'));
+    for (size_t i = 0; i < panel->rows; i++) low = fmin(low, fmin(panel->row[i].y, panel->row[i].low));
+  }
+  if (plot->panels < 2 || !(high > 0) || !(low >= 0)) return;
+  for (size_t p = 0; p < plot->panels; p++) {
+    struct ss_plot_axis *y = &plot->panel[p].y;
+    const bool linear = y->scale == SS_SCALE_LINEAR;
+    y->high = high * (linear ? 1.05 : 1.2);
+    if (!linear && low > 0) y->low = low / 1.2;
+  }
+}
+
 bool ss_figure_plot_results(const struct ss_plot_options *a, const cJSON *result, const struct ss_notice *notice,
                             struct ss_plot *plot, struct ss_error *error) {
   static const char *const names[] = {"label", "form", "system", "scheme", "name", "tensor", NULL};
@@ -383,6 +402,8 @@ bool ss_figure_plot_results(const struct ss_plot_options *a, const cJSON *result
   if (!m.series) m.series = "tensor";
   if (!make_panels(&m, error)) return false;
   explain_map(&m);
-  return ss_figure_fill(figure, all, notice, plot, error);
+  if (!ss_figure_fill(figure, all, notice, plot, error)) return false;
+  share_axis(plot);
+  return true;
 }
 /* SPDX-License-Identifier: Apache-2.0 */

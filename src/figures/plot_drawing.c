@@ -59,7 +59,7 @@ static void choose_unit(struct ss_drawn_axis *out, const struct ss_plot_axis *a,
 static void choose_units(struct ss_drawing *d) {
   const struct ss_plot_panel *p = d->panel;
   choose_unit(&d->x, &p->x, ss_panel_largest(p, 'x'));
-  choose_unit(&d->y, &p->y, ss_panel_largest(p, 'y'));
+  choose_unit(&d->y, &p->y, fmax(ss_panel_largest(p, 'y'), p->y.high)); /* NaN: none is larger */
   choose_unit(&d->z, &p->z, ss_panel_largest(p, 'z'));
   /* On a logarithmic axis each tic has the multiple that fits it. */
   if (ss_axis_tics_have_unit(&p->x)) d->x.factor = 1, d->x.unit = "";

@@ -550,6 +550,19 @@ def panels_share_a_legend(folder):
     assert [other.count(name) for name in ("aaa", "bbb", "ddd")] == [2, 1, 1], other
 
 
+@test
+def panels_beside_each_other_have_one_axis(folder):
+    """What is 1 and 10 s on one cluster and a thousandth on the other stands on the same tics, in the same unit."""
+    need_gnuplot()
+    points = [{"label": label, "ranks": r, "cluster": cluster, "time_s": s * r} for cluster, s in (("slow", 1), ("fast", 1e-3)) for label in "ab" for r in (1, 10)]
+    (folder / "r.json").write_text(json.dumps({"points": points}))
+    for more in (["--kind", "bars"], ["--kind", "lines"], ["--kind", "lines", "--log", "y"]):
+        call("plot", folder / "r.json", "-o", folder / "f.svg", "--x", "ranks", "--width", "wide", *more)
+        tics = [t for t in texts_of(folder / "f.svg") if re.fullmatch(r"[\d.]+( .?s)?", t) and t not in ("1", "10")]
+        double = {t for t in tics if tics.count(t) == 2}
+        assert len(double) >= 2 and (len(double) * 2 == len(tics)), (more, tics)
+
+
 # --- what goes wrong --------------------------------------------------------------------------------------------------
 
 
