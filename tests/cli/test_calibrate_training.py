@@ -167,6 +167,12 @@ def what_is_left_out_is_told_from_the_others(folder):
     accuracy = infer(folder, noisy)["accuracy"]
     near(accuracy["most"] - 1, told["errors"][0]["p90_error"], "90%", within=0.35)
     near(accuracy["half"] - 1, told["errors"][0]["median_error"], "half", within=0.35)
+    for kind in ("", "unfitted_"):
+        errors = sorted(max(t[f"{kind}factor"], 1 / t[f"{kind}factor"]) - 1 for t in told["times"])
+        for name, share in (("median", 0.5), ("p90", 0.9)) + ((("worst", 1),) if not kind else ()):
+            at = share * (len(errors) - 1)
+            between = errors[int(at)] + (at - int(at)) * (errors[min(int(at) + 1, len(errors) - 1)] - errors[int(at)])
+            near(told["errors"][0][f"{kind}{name}_error"], between, name)
     # a system that the others tell nothing of: its own number is of no use once it is left out
     own = json.loads(ask("calibrate", "training", times, "--fit", "software.call@system,software.step", "--validate", "--format", "json",
                          "--quiet").stdout)

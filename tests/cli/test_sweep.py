@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import pty
+import random
 import re
 import resource
 import signal
@@ -135,6 +136,26 @@ def values_and_residuals(folder):
     equals_single_runs(folder, small(trace=gradient, ranks=[4], iterations=3, select={"blocks": "1/8", "block": 16}, device="quick",
                                      sweep={"cluster.bandwidth": ["1Gbps", "9Gbps"]},
                                      schemes=["allgather", "alltoall", "sparcml-rd", "omnireduce", "s2"]))
+
+
+@test
+def shapes_that_few_inputs_have(folder):
+    """Drawn often here: one rank more than nodes hold, a window of 1, parts that do not divide, exactly two rows, ranks without lookups,
+    several tensors under jitter, rank counts whose nodes change from one place of the sweep to the next. All is proven exact."""
+    for seed in range(4):
+        draw = random.Random(seed)
+        nodes, path = draw.choice([1, 2, 3]), folder / f"{seed}.safetensors"
+        ranks = sorted({nodes + 1, 2 * nodes + draw.choice([0, 1]), 7})
+        traces.write(path, [(traces.tensor(name, rows, draw.choice([1, 3, 7])), [
+            [draw.randrange(rows) for _ in range(draw.choice([0, 1, rows + 1, 40]))] for _ in range(2 * 7)])
+                            for name, rows in (("two", 2), ("odd", draw.choice([31, 97])))], 7)
+        cluster = {"latency": "5us", "bandwidth": "1GB/s", "gpus_per_node": nodes, "intra": {"latency": "1us", "bandwidth": "9GB/s"},
+                   "window": 1, "nic": draw.choice(["per-node", "per-rank"]),
+                   "jitter": {"per": draw.choice(["pair", "message"]), "draws": 2, "bandwidth": [[0, 0.5], [1, 1]]}}
+        found = equals_single_runs(folder, small(
+            trace=str(path), ranks=ranks, cluster=cluster, sweep={"cluster.window": [1, 2], "cluster.gpus_per_node": [nodes, nodes + 1]},
+            schemes=draw.sample(["allreduce", "allgather", "ps", "zen", "sparcml-split", "omnireduce", "alltoall", {"name": "ps", "servers": 2, "label": "two"}], 3)))
+        assert {p["tensor"] for p in found} >= {"two", "odd"} and all(p["exact"] is True for p in found), seed
 
 
 @test
