@@ -165,6 +165,17 @@ static void tell_one_node(const struct run *run) {
   }
 }
 
+/* Says where a sample would have been no less. */
+static void tell_exact(const struct run *run) {
+  bool asked = false;
+  for (size_t i = 0; i < run->all.count; i++) {
+    if (run->all.results[i].sampled > 0) return;
+    asked = asked || !isnan(run->all.results[i].sampled);
+  }
+  if (asked)
+    ss_notice_tell(run->notice, "all was played: \"approximate\" changed nothing here but that nothing is proven");
+}
+
 /* --- runs ----------------------------------------------------------------------------------------------- */
 
 /* What is known of earlier is not computed again, unless its closed form has changed since. */
@@ -351,6 +362,7 @@ static bool compute_all(struct run *run, struct ss_error *error) {
   const bool ok = ss_work_share(options->comm, &work, options->patience, error);
   if (ss_processes_first(options->comm)) ss_watcher_end(options->watcher);
   if (ok && ss_processes_first(options->comm)) tell_one_node(run);
+  if (ok && ss_processes_first(options->comm)) tell_exact(run);
   return ok;
 }
 
