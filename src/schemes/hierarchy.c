@@ -1,6 +1,7 @@
 #include "schemes/run.h"
 
 #include "sim/groups.h"
+#include "tensor/sets.h"
 
 uint32_t ss_hierarchy_groups(enum ss_hierarchy hierarchy, struct ss_layout layout) {
   if (hierarchy == SS_FLAT || hierarchy == SS_LEADER) return 1;
@@ -171,40 +172,6 @@ static bool spread(void *context, uint32_t number, struct ss_play *play, struct 
 
 /* --- among nodes ---------------------------------------------------------------------------------------- */
 
-/* An entry of which every element is zero. */
-static bool is_zero(const struct ss_chunk *chunk, uint64_t entry) {
-  if (chunk->kind == SS_CHUNK_VALUES) return chunk->units[entry] == 0;
-  for (uint32_t c = 0; c < chunk->width; c++)
-    if (fpclassify(chunk->values[entry * chunk->stride + c]) != FP_ZERO) return false;
-  return true;
-}
-
-/* A sum that travelled dense, or in blocks, lists no rows: what is zero is not there. */
-static bool drop_zeros(struct ss_chunk *chunk, struct ss_arena *arena, struct ss_error *error) {
-  const bool units = chunk->kind == SS_CHUNK_VALUES;
-  uint32_t *rows = ss_arena_alloc(arena, chunk->count, sizeof *rows);
-  int64_t *unit = ss_arena_alloc(arena, units ? chunk->count : 0, sizeof *unit);
-  float *values = ss_arena_alloc(arena, units ? 0 : chunk->count * chunk->width, sizeof *values);
-  uint64_t n = 0;
-  if (!rows || !unit || !values) return ss_fail_memory(error, "running a scheme among nodes");
-  for (uint64_t i = 0; i < chunk->count; i++) {
-    if (is_zero(chunk, i)) continue;
-    rows[n] = chunk->rows[i];
-    if (units) unit[n] = chunk->units[i];
-    else memcpy(values + n * chunk->width, chunk->values + i * chunk->stride, chunk->width * sizeof *values);
-    n++;
-  }
-  chunk->rows = rows;
-  chunk->count = n;
-  if (units) {
-    chunk->units = unit;
-  } else {
-    chunk->values = values;
-    chunk->stride = chunk->width;
-  }
-  return true;
-}
-
 /* What the nodes have of the shard, one after the other as the scheme's ranks. */
 static bool gather_own(const struct hierarchy *h, const struct ss_run *team, struct ss_chunk *own,
                        struct ss_error *error) {
@@ -216,7 +183,7 @@ static bool gather_own(const struct hierarchy *h, const struct ss_run *team, str
     own[k].high = team->high;
     own[k].width = own[k].stride = team->input->width;
     if (ss_scheme_valued(team->setting->scheme) && size_of(h, k) > 1 &&
-        !drop_zeros(&own[k], team->play->arena, error))
+        !ss_chunk_drop_zeros(&own[k], team->play->arena, error))
       return false;
   }
   return true;
@@ -258,7 +225,7 @@ static bool run_team(void *context, uint32_t shard, struct ss_play *play, struct
     *outside = sends ? result[k] : own[k];
     SS_ASIDE; /* who decodes blocks, or what is dense, lists them so */
     const bool shows = outside->values || outside->kind == SS_CHUNK_VALUES;
-    if (h->sparse && shows && !drop_zeros(outside, play->arena, error)) return false;
+    if (h->sparse && shows && !ss_chunk_drop_zeros(outside, play->arena, error)) return false;
   }
   return true;
 }

@@ -19,12 +19,13 @@
 
 enum thresholds { EXACT, REUSED };
 static const char *const thresholds[] = {"exact", "reused", NULL};
-enum { THRESHOLDS = SS_K_OPTIONS, OPTIONS };
+enum { THRESHOLDS = SS_K_OPTIONS, FOLDS, OPTIONS };
 static const struct ss_option options[OPTIONS + 1] = {
     [SS_DENSITY] = SS_OPTION_DENSITY,
     [SS_K] = SS_OPTION_K,
     [THRESHOLDS] = {"thresholds", SS_OPTION_CHOICE, thresholds, 0, 0, EXACT,
-                    "k exactly, or by thresholds of earlier iterations"},
+                    "k exactly, or by thresholds of earlier iterations", NULL},
+    [FOLDS] = SS_OPTION_FOLDS,
 };
 
 /* Iterations that thresholds and cuts last. */
@@ -43,10 +44,12 @@ struct oktopk {
   uint64_t k;
   bool reused;                      /* thresholds: those of earlier iterations, not exact ones */
   bool evaluate;                    /* in this iteration thresholds are evaluated anew */
-  struct ss_chunk *copy, *selected; /* [ranks] */
+  struct ss_chunk *copy, *selected; /* [ranks of all] what each has, and selects of it */
+  const struct ss_chunk *given;     /* [ranks] what is summed: the selections, of folded pairs their sum */
+  struct ss_chunk *result;          /* [ranks] */
   struct ss_owners regions, runs;   /* what ranks hold of the sum; and evened out */
   uint64_t *upto;                   /* [ranks + 1] entries kept by the ranks before this one */
-  uint64_t *given;                  /* [ranks] the sum of where ranks would have each region begin */
+  uint64_t *cuts;                   /* [ranks] the sum of where ranks would have each region begin */
 };
 
 /* Every rank lives in this process. */
@@ -93,12 +96,12 @@ static bool give_cut(void *context, uint32_t r, struct ss_arena *arena, struct s
                      struct ss_error *error) {
   const struct oktopk *o = context;
   const struct ss_run *run = o->run;
-  const struct ss_chunk *selected = &o->selected[r];
+  const struct ss_chunk *selected = &o->given[r];
   uint64_t *cut = ss_arena_alloc(arena, 1, sizeof *cut);
   if (!cut) return ss_fail_memory(error, "cutting regions");
   *cut = selected->count > 0 ? selected->rows[ss_share(selected->count, run->ranks, chunk->part)]
                              : run->low + ss_share(run->high - run->low, run->ranks, chunk->part);
-  o->given[chunk->part] += *cut;
+  o->cuts[chunk->part] += *cut;
   chunk->origin = r;
   chunk->numbers = cut;
   chunk->kind = SS_CHUNK_NUMBERS;
@@ -112,7 +115,7 @@ static void set_regions(const struct oktopk *o, const uint64_t *sum) {
   o->each[0].begin = run->low;
   for (uint32_t j = 1; j < run->ranks; j++) {
     uint64_t cut = sum[j];
-    if (whole && cut != o->given[j]) ss_play_mismatch(run->play, "cut %u is not what ranks gave for it", j);
+    if (whole && cut != o->cuts[j]) ss_play_mismatch(run->play, "cut %u is not what ranks gave for it", j);
     cut /= run->ranks;
     /* of ranks that all live elsewhere nothing came */
     if (cut < o->each[j - 1].begin) cut = o->each[j - 1].begin;
@@ -129,8 +132,8 @@ static bool cut_regions(struct oktopk *o, struct ss_error *error) {
       .wire = &ss_number_wire, .high = P - 1, .width = 1, .units = P, .context = o, .give = give_cut};
   struct ss_chunk *part = ss_arena_alloc(play->arena, P, sizeof *part);
   uint64_t *sum = ss_arena_alloc(play->arena, P, sizeof *sum);
-  o->given = ss_arena_zero(play->arena, P, sizeof *o->given);
-  if (!part || !sum || !o->given) return ss_fail_memory(error, "cutting regions");
+  o->cuts = ss_arena_zero(play->arena, P, sizeof *o->cuts);
+  if (!part || !sum || !o->cuts) return ss_fail_memory(error, "cutting regions");
   if (!ss_reduce_scatter_ring(play, &cuts, part, error)) return false;
   for (uint32_t j = 0; j < P; j++) part[j].origin = j;
   if (!ss_allgather_numbers(play, part, ss_allgather_ring, sum, error)) return false;
@@ -150,7 +153,7 @@ static bool slice(void *context, uint32_t rank, uint32_t part, struct ss_chunk *
   const struct oktopk *o = context;
   const struct ss_chunk range = region(o, part);
   (void)error;
-  *out = ss_chunk_slice(&o->selected[rank], range.low, range.high);
+  *out = ss_chunk_slice(&o->given[rank], range.low, range.high);
   out->part = part;
   return true;
 }
@@ -281,6 +284,7 @@ static bool reduce(struct oktopk *o, struct ss_owners **last, struct ss_error *e
   return ss_owners_pull_bruck(*last, error);
 }
 
+/* What ranks end with: o->result. */
 static bool finish(struct oktopk *o, struct ss_owners *last, struct ss_error *error) {
   struct ss_run *run = o->run;
   struct ss_chunk held = {0}, whole, result = {0};
@@ -294,40 +298,60 @@ static bool finish(struct oktopk *o, struct ss_owners *last, struct ss_error *er
       if (o->evaluate) *o->threshold = (double)ss_smallest(&result);
     }
     if (o->evaluate) ss_play_note_top_k(run->play, r, whole.count, result.count);
-    ss_run_sparse(run, r, &result, 0, NULL);
-    if (!ss_run_keep_unapplied(run, r, &o->copy[r], &o->selected[r], &result, error)) return false;
+    o->result[r] = result;
   }
   return true;
 }
 
+static bool sum_given(struct oktopk *o, struct ss_error *error) {
+  struct ss_run *run = o->run;
+  struct ss_owners *last;
+  if (run->state->iteration % CUTS_LAST == 0 && !cut_regions(o, error)) return false;
+  o->regions = o->runs = (struct ss_owners){.parts = run->ranks, .push = &run->coo, .pull = &run->coo};
+  o->regions.counted = true;
+  o->regions.range = region;
+  o->regions.slice = slice;
+  o->runs.range = anywhere;
+  o->runs.slice = piece;
+  o->regions.context = o->runs.context = o;
+  const bool ok = ss_owners_open(run->play, &o->regions, error) && ss_owners_open(run->play, &o->runs, error) &&
+                  reduce(o, &last, error) && finish(o, last, error);
+  ss_owners_close(&o->regions);
+  ss_owners_close(&o->runs);
+  return ok;
+}
+
+static bool sum_core(struct ss_run *core, void *context, struct ss_error *error) {
+  struct oktopk o = *(const struct oktopk *)context;
+  o.run = core;
+  o.given = core->own;
+  o.result = core->result;
+  return sum_given(&o, error);
+}
+
 static bool run_oktopk(struct ss_run *run, struct ss_error *error) {
   const uint32_t P = run->ranks;
-  const struct ss_owners owners = {.parts = P, .push = &run->coo, .pull = &run->coo};
   struct oktopk o = {.run = run,
                      .each = run->state->each,
                      .threshold = run->state->own,
                      .k = ss_run_k(run),
                      .reused = run->setting->value[THRESHOLDS] == REUSED,
-                     .evaluate = run->state->iteration % THRESHOLDS_LAST == 0,
-                     .regions = owners,
-                     .runs = owners};
-  struct ss_owners *last;
-  if (!ss_take(run->play->arena, o.copy, P) || !ss_take(run->play->arena, o.selected, P))
+                     .evaluate = run->state->iteration % THRESHOLDS_LAST == 0};
+  if (!ss_take(run->play->arena, o.copy, P) || !ss_take(run->play->arena, o.selected, P) ||
+      !ss_take_zero(run->play->arena, o.result, P))
     return ss_fail_memory(error, "selecting entries");
   for (uint32_t r = 0; r < P; r++)
     if (!select_local(&o, r, error)) return false;
-  if (run->state->iteration % CUTS_LAST == 0 && !cut_regions(&o, error)) return false;
-  o.regions.counted = true;
-  o.regions.range = region;
-  o.regions.slice = slice;
-  o.runs.range = anywhere;
-  o.runs.slice = piece;
-  o.regions.context = o.runs.context = &o;
-  const bool ok = ss_owners_open(run->play, &o.regions, error) && ss_owners_open(run->play, &o.runs, error) &&
-                  reduce(&o, &last, error) && finish(&o, last, error);
-  ss_owners_close(&o.regions);
-  ss_owners_close(&o.runs);
-  return ok;
+  o.given = o.selected;
+  if (!(ss_run_folds(run, FOLDS) ? ss_run_folded(run, o.selected, sum_core, &o, o.result, error)
+                                 : sum_given(&o, error)))
+    return false;
+  for (uint32_t r = 0; r < P; r++) {
+    if (!ss_run_resident(run, r)) continue;
+    ss_run_sparse(run, r, &o.result[r], 0, NULL);
+    if (!ss_run_keep_unapplied(run, r, &o.copy[r], &o.selected[r], &o.result[r], error)) return false;
+  }
+  return true;
 }
 
 const struct ss_scheme ss_scheme_oktopk = {

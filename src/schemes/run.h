@@ -134,6 +134,21 @@ void ss_run_note_joined(struct ss_run *run, uint32_t rank, const struct ss_owner
 bool ss_run_owners(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) SS_MUST_CHECK;
 /* Parts were pushed and pulled: how evenly. */
 void ss_run_imbalance(struct ss_run *run, const struct ss_owners *owners);
+/* On no power of two, SparDL §4.1: every rank beyond it hands own[rank] to the other of its pair, which adds it to
+ * its own (ss_fold_of); the body sums core->own of the others, as ranks of a play of their own, into core->result;
+ * and result[ranks] of the others goes back to who handed over. */
+typedef bool ss_core_body(struct ss_run *core, void *context, struct ss_error *error);
+bool ss_run_folded(struct ss_run *run, const struct ss_chunk *own, ss_core_body *body, void *context,
+                   struct ss_chunk *result, struct ss_error *error) SS_MUST_CHECK;
+#define SS_OPTION_FOLDS                                                                                              \
+  {                                                                                                                  \
+    "folds", SS_OPTION_FLAG, NULL, 0, 1, 0,                                                                          \
+        "ranks beyond a power of two hand theirs to others, and get the result back (SparDL §4.1)", NULL             \
+  }
+/* The option is on, and P no power of two. */
+static inline bool ss_run_folds(const struct ss_run *run, uint32_t option) {
+  return run->setting->value[option] != 0 && (run->ranks & (run->ranks - 1)) != 0;
+}
 /* Running sums of what ranks have, passed round a ring or by recursive doubling in that format, and the report. */
 bool ss_run_running(struct ss_run *run, const struct ss_wire *wire, bool ring, struct ss_error *error) SS_MUST_CHECK;
 

@@ -1,6 +1,8 @@
 #include "schemes/run.h"
 
 #include "sim/collectives/running.h"
+#include "sim/groups.h"
+#include "tensor/sets.h"
 
 bool ss_run_cut(struct ss_run *run, struct ss_cut *cut, struct ss_error *error) {
   if (!ss_state_settle(run->state, sizeof *cut->domains, error)) return false;
@@ -78,6 +80,55 @@ bool ss_run_running(struct ss_run *run, const struct ss_wire *wire, bool ring, s
     return false;
   for (uint32_t r = 0; ss_run_reports(run) && r < run->ranks; r++)
     if (ss_run_resident(run, r)) ss_run_sparse(run, r, &sums.held[r], 0, NULL);
+  return true;
+}
+
+/* --- folds ------------------------------------------------------------------------------------------------- */
+
+struct core {
+  struct ss_run run;
+  ss_core_body *body;
+  void *context;
+};
+
+static bool run_core(void *context, uint32_t group, struct ss_play *play, struct ss_error *error) {
+  struct core *core = context;
+  (void)group;
+  core->run.play = play;
+  return core->body(&core->run, core->context, error);
+}
+
+bool ss_run_folded(struct ss_run *run, const struct ss_chunk *own, ss_core_body *body, void *context,
+                   struct ss_chunk *result, struct ss_error *error) {
+  const struct ss_fold fold = ss_fold_of(run->ranks);
+  const struct ss_operands all = {own, run->ranks, run->low, run->high};
+  struct core core = {*run, body, context};
+  struct ss_chunk *given;
+  uint32_t *rank;
+  SS_AUTO(ss_running_close) struct ss_running sums = {0};
+  if (!ss_running_open(run->play, &run->coo, &all, &sums, error) || !ss_running_fold_in(&sums, error)) return false;
+  if (!ss_take(run->play->arena, rank, fold.Q) || !ss_take(run->play->arena, given, fold.Q) ||
+      !ss_take_zero(run->play->arena, core.run.result, fold.Q))
+    return ss_fail_memory(error, "folding ranks");
+  for (uint32_t p = 0; p < fold.Q; p++) {
+    rank[p] = ss_fold_member(fold, p);
+    given[p] = sums.held[rank[p]];
+    given[p].origin = p;
+    given[p].part = 0;
+  }
+  core.run.ranks = fold.Q;
+  core.run.per_node = 1;
+  core.run.own = given;
+  core.run.proof = NULL; /* the caller reports what all end with */
+  const struct ss_group group = {.ranks = fold.Q, .rank = rank};
+  if (!ss_groups_play(run->play, 1, &group, run_core, &core, error)) return false;
+  for (uint32_t p = 0; p < fold.Q; p++) {
+    sums.held[rank[p]] = core.run.result[p];
+    SS_ASIDE; /* who decodes what is dense lists them so */
+    if (!ss_chunk_drop_zeros(&sums.held[rank[p]], run->play->arena, error)) return false;
+  }
+  if (!ss_running_fold_out(&sums, error)) return false;
+  memcpy(result, sums.held, run->ranks * sizeof *result);
   return true;
 }
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -27,9 +27,9 @@ struct ss_option {
 /* The first two options of every scheme that selects the largest elements: "density" of all elements, or "k". */
 enum { SS_DENSITY, SS_K, SS_K_OPTIONS };
 #define SS_OPTION_DENSITY                                                                                            \
-  { "density", SS_OPTION_REAL, NULL, 0, 1, 0.01, "share of the elements that a rank selects" }
+  { "density", SS_OPTION_REAL, NULL, 0, 1, 0.01, "share of the elements that a rank selects", NULL }
 #define SS_OPTION_K                                                                                                  \
-  { "k", SS_OPTION_COUNT, NULL, 1, UINT32_MAX, 0, "elements that a rank selects (instead of density)" }
+  { "k", SS_OPTION_COUNT, NULL, 1, UINT32_MAX, 0, "elements that a rank selects (instead of density)", NULL }
 
 enum { SS_OPTIONS_MAX = 8 };
 

@@ -8,13 +8,29 @@
 #include "schemes/run.h"
 #include "schemes/scheme.h"
 
-static const struct ss_option options[SS_K_OPTIONS + 1] = {[SS_DENSITY] = SS_OPTION_DENSITY, [SS_K] = SS_OPTION_K};
+enum { FOLDS = SS_K_OPTIONS, OPTIONS };
+static const struct ss_option options[OPTIONS + 1] = {
+    [SS_DENSITY] = SS_OPTION_DENSITY, [SS_K] = SS_OPTION_K, [FOLDS] = SS_OPTION_FOLDS};
+
+static bool sum(struct ss_run *run, const struct ss_chunk *own, struct ss_error *error) {
+  struct ss_cut cut = {.balance = SS_BALANCE_EVEN, .format = SS_PULL_SMALLER, .own = own, .bruck = true};
+  return ss_run_owners(run, &cut, error);
+}
+
+static bool sum_core(struct ss_run *core, void *context, struct ss_error *error) {
+  (void)context;
+  return sum(core, core->own, error);
+}
 
 static bool run_topkdsa(struct ss_run *run, struct ss_error *error) {
-  struct ss_chunk *selected;
+  struct ss_chunk *selected, *result;
   if (!ss_run_select_all(run, &selected, error)) return false;
-  struct ss_cut cut = {.balance = SS_BALANCE_EVEN, .format = SS_PULL_SMALLER, .own = selected, .bruck = true};
-  return ss_run_owners(run, &cut, error);
+  if (!ss_run_folds(run, FOLDS)) return sum(run, selected, error);
+  if (!ss_take_zero(run->play->arena, result, run->ranks)) return ss_fail_memory(error, "folding ranks");
+  if (!ss_run_folded(run, selected, sum_core, NULL, result, error)) return false;
+  for (uint32_t r = 0; r < run->ranks; r++)
+    if (ss_run_resident(run, r)) ss_run_sparse(run, r, &result[r], 0, NULL);
+  return true;
 }
 
 const struct ss_scheme ss_scheme_topkdsa = {

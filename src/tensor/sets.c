@@ -156,4 +156,37 @@ bool ss_chunk_without(const struct ss_chunk *from, const struct ss_chunk *other,
                       struct ss_chunk *out, struct ss_error *error) {
   return sift(from, other, false, from->count, arena, out) || ss_fail_memory(error, "taking rows away");
 }
+
+/* An entry of which every element is zero. */
+static bool is_zero(const struct ss_chunk *chunk, uint64_t entry) {
+  if (chunk->kind == SS_CHUNK_VALUES) return chunk->units[entry] == 0;
+  for (uint32_t c = 0; c < chunk->width; c++)
+    if (chunk->values[entry * chunk->stride + c] != 0) return false;
+  return true;
+}
+
+bool ss_chunk_drop_zeros(struct ss_chunk *chunk, struct ss_arena *arena, struct ss_error *error) {
+  const bool units = chunk->kind == SS_CHUNK_VALUES;
+  uint32_t *rows = ss_arena_alloc(arena, chunk->count, sizeof *rows);
+  int64_t *unit = ss_arena_alloc(arena, units ? chunk->count : 0, sizeof *unit);
+  float *values = ss_arena_alloc(arena, units ? 0 : chunk->count * chunk->width, sizeof *values);
+  uint64_t n = 0;
+  if (!rows || !unit || !values) return ss_fail_memory(error, "dropping zeros");
+  for (uint64_t i = 0; i < chunk->count; i++) {
+    if (is_zero(chunk, i)) continue;
+    rows[n] = chunk->rows[i];
+    if (units) unit[n] = chunk->units[i];
+    else memcpy(values + n * chunk->width, chunk->values + i * chunk->stride, chunk->width * sizeof *values);
+    n++;
+  }
+  chunk->rows = rows;
+  chunk->count = n;
+  if (units) {
+    chunk->units = unit;
+  } else {
+    chunk->values = values;
+    chunk->stride = chunk->width;
+  }
+  return true;
+}
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -14,4 +14,8 @@ bool ss_chunk_select(const struct ss_chunk *from, const struct ss_chunk *other, 
                      struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
 bool ss_chunk_without(const struct ss_chunk *from, const struct ss_chunk *other, struct ss_arena *arena,
                       struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
+
+/* Leaves the entries of which some element, or the unit, is not zero: a sum that travelled dense, or in blocks, lists
+ * them all. The arrays are `arena`'s. */
+bool ss_chunk_drop_zeros(struct ss_chunk *chunk, struct ss_arena *arena, struct ss_error *error) SS_MUST_CHECK;
 /* SPDX-License-Identifier: Apache-2.0 */

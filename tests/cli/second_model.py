@@ -991,13 +991,46 @@ def topka(problem, options):
     return rounds, add(*chosen), [less(chunk, taken) for chunk, taken in zip(problem.data, chosen)]
 
 
+def inner_of(problem, chosen):
+    return Problem(chosen, 0, problem.high, 1, problem.v, problem.index_bytes, problem.exchanged, {}, 0, 1)
+
+
+def folded(problem, chosen, play):
+    """Pairs beyond a power of two sum what they chose at the odd rank, which plays on; the even one gets the result: play(core) -> rounds,
+    result."""
+    fold, memory = Fold(problem.p), problem.memory
+    rounds = problem.sends(fold.inwards(lambda even: problem.coo(chosen[even]))[0][1])
+    came, held = memory.take(rounds[-1:]), list(chosen)
+    for i in range(fold.pairs):
+        held[2 * i + 1] = add(chosen[2 * i], chosen[2 * i + 1])
+        memory.renew(rank(2 * i + 1), "sum", problem.listed(held[2 * i + 1]))
+    memory.drop(came)
+    core = inner_of(problem, [held[r] for r in fold.ranks])
+    inner, result = play(core)
+    for p, r in enumerate(fold.ranks):
+        peak = core.memory.peak.get(rank(p), 0)
+        memory.hold(rank(r), peak)
+        memory.now[rank(r)] -= peak - core.memory.now[rank(p)]
+    rounds += placed(inner, fold.ranks)
+    rounds += problem.sends(fold.outwards(lambda even: problem.coo({i: v for i, v in result.items() if v}))[0][1])
+    memory.take(rounds[-1:])
+    return rounds, result
+
+
+def folds(problem, options):
+    return bool(options.get("folds")) and problem.p & problem.p - 1 != 0
+
+
 def topkdsa(problem, options):
     """topkdsa: sparcml-dsar of local top-k."""
     k = subset_count(options, problem.high)
     chosen = problem.choose([top(chunk, k) for chunk in problem.data])
-    inner = Problem(chosen, 0, problem.high, 1, problem.v, problem.index_bytes, problem.exchanged, {}, 0, 1)
-    inner.memory = problem.memory
-    rounds = sparcml_dsar(inner, {})[0] if problem.p > 1 else []
+    if folds(problem, options):
+        rounds, _ = folded(problem, chosen, lambda core: (sparcml_dsar(core, {})[0], core.total))
+    else:
+        inner = inner_of(problem, chosen)
+        inner.memory = problem.memory
+        rounds = sparcml_dsar(inner, {})[0] if problem.p > 1 else []
     return rounds, add(*chosen), [less(chunk, taken) for chunk, taken in zip(problem.data, chosen)]
 
 
@@ -1210,8 +1243,24 @@ def oktopk(problem, options):
         elif 3 * len(chosen[r]) < 2 * k:
             threshold /= 1.012
         state["local", r] = threshold
+    problem.choose(chosen)
+    how = lambda core: oktopk_sum(core, state, k, age % 64 == 0, fresh, reused)
+    if folds(problem, options):
+        rounds, result = folded(problem, chosen, how)
+    else:
+        inner = inner_of(problem, chosen)
+        inner.memory = problem.memory
+        rounds, result = how(inner)
+    return rounds, result, cleared(problem, chosen, result)
+
+
+def oktopk_sum(problem, state, k, cuts_anew, fresh, reused):
+    """The sums of what ranks chose, of folded pairs together, cut by a threshold."""
+    p, n, chosen = problem.p, problem.high, problem.data
+    passing = lambda chunk, threshold: {i: value for i, value in chunk.items() if value and abs(value) >= threshold}
+    smallest = lambda chunk: min((abs(value) for value in chunk.values()), default=0)
     rounds = []
-    if age % 64 == 0:
+    if cuts_anew:
         cuts = []
         for j in range(1, p):
             own = [sorted(chunk)[j * len(chunk) // p] if chunk else j * n // p for chunk in chosen]
@@ -1220,7 +1269,6 @@ def oktopk(problem, options):
         if p > 1:
             part = [8 * m for m in shares(p - 1, p)]
             rounds += ring_reduce_scatter(part) + ring_gather(part)
-    problem.choose(chosen)
     cuts = state["cuts"]
     sent = [[within(chunk, cuts[j], cuts[j + 1]) for j in range(p)] for chunk in chosen]
     reduced = [add(*(sent[r][j] for r in range(p))) for j in range(p)]
@@ -1256,7 +1304,7 @@ def oktopk(problem, options):
                 problem.owner_sums(rank(j), {i: 0 for i in kept[run[j]:run[j + 1]]})
             count = shares(sum(count), p)
         rounds += problem.gather([entry * m for m in count], bruck, counted=False)
-    return rounds, result, cleared(problem, chosen, result)
+    return rounds, result
 
 
 VALUES = {"topka": topka, "topkdsa": topkdsa, "gtopk": gtopk, "spardl": spardl, "oktopk": oktopk}

@@ -259,6 +259,7 @@ def all_values(ranks):
     if ranks & (ranks - 1) == 0:
         settings += [{"name": "gtopk", **k} for k in few]
     settings += [{"name": "oktopk", "thresholds": t, **k} for t in ("exact", "reused") for k in few]
+    settings += [{"name": name, "folds": True, **k} for name in ("topkdsa", "oktopk") for k in [*few, {"density": "90%"}]]
     for teams in [d for d in range(1, ranks + 1) if ranks % d == 0]:
         for sag in ["auto", "bruck"] + ["recursive"] * (teams & (teams - 1) == 0):
             spardl = {"name": "spardl", "teams": teams, "sag": sag, "density": "10%"}

@@ -115,7 +115,7 @@ static bool add_families(struct ss_running *x, const struct ss_step *step, struc
   return true;
 }
 
-static bool fold_out(struct ss_running *x, struct ss_error *error) {
+bool ss_running_fold_out(struct ss_running *x, struct ss_error *error) {
   struct ss_step step = ss_steps_of(SS_FOLD_OUT, x->play->ranks);
   if (!ss_step_next(&step)) return true;
   if (!play_step(x, &step, error)) return false;
@@ -129,19 +129,26 @@ static bool fold_out(struct ss_running *x, struct ss_error *error) {
   return true;
 }
 
-bool ss_running_doubling(struct ss_running *x, struct ss_error *error) {
-  static const enum ss_phase phases[] = {SS_FOLD_IN, SS_DOUBLE};
+/* `last`: this phase ends with the result. */
+static bool add_phase(struct ss_running *x, enum ss_phase phase, bool last, struct ss_error *error) {
   SS_AUTO_FREE struct ss_chunk *before = ss_alloc(x->play->ranks, sizeof *before);
   if (!before) return ss_fail_memory(error, "summing sparse gradients");
-  for (uint32_t i = 0; i < 2; i++) {
-    struct ss_step step = ss_steps_of(phases[i], x->play->ranks);
-    while (ss_step_next(&step)) {
-      x->last = step.phase == SS_DOUBLE && 2 * step.by == step.fold.Q;
-      if (!play_step(x, &step, error) || !add_families(x, &step, before, error)) return false;
-      ss_play_drop_messages(x->play, step.moves);
-    }
+  struct ss_step step = ss_steps_of(phase, x->play->ranks);
+  while (ss_step_next(&step)) {
+    x->last = last && (phase == SS_FOLD_IN || 2 * step.by == step.fold.Q);
+    if (!play_step(x, &step, error) || !add_families(x, &step, before, error)) return false;
+    ss_play_drop_messages(x->play, step.moves);
   }
-  return fold_out(x, error);
+  return true;
+}
+
+bool ss_running_fold_in(struct ss_running *x, struct ss_error *error) {
+  return add_phase(x, SS_FOLD_IN, true, error);
+}
+
+bool ss_running_doubling(struct ss_running *x, struct ss_error *error) {
+  return add_phase(x, SS_FOLD_IN, false, error) && add_phase(x, SS_DOUBLE, true, error) &&
+         ss_running_fold_out(x, error);
 }
 
 /* --- ring ----------------------------------------------------------------------------------------------- */

@@ -30,6 +30,10 @@ void ss_running_close(struct ss_running *running);
 /* Recursive doubling: in round t, ranks whose positions differ in bit t exchange their sums and add; ranks beyond a
  * power of two fold. Each round announces sizes when the play wants it. In the end everyone holds the sum. */
 bool ss_running_doubling(struct ss_running *running, struct ss_error *error) SS_MUST_CHECK;
+/* The ends of it alone, for a sum that the core ranks make otherwise: those beyond a power of two hand what they hold
+ * to the other of their pair, which adds it to its own; and in the end get what that one holds. */
+bool ss_running_fold_in(struct ss_running *running, struct ss_error *error) SS_MUST_CHECK;
+bool ss_running_fold_out(struct ss_running *running, struct ss_error *error) SS_MUST_CHECK;
 /* Step s = 1..P-1: r sends the sum of the s tensors r, r-1, ... that it holds to r + 1, which adds its own to it. */
 bool ss_running_ring(struct ss_running *running, const struct ss_chunk *own, struct ss_error *error) SS_MUST_CHECK;
 /* SPDX-License-Identifier: Apache-2.0 */
