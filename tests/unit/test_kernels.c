@@ -561,6 +561,69 @@ static void hierarchical_once(uint64_t seed, uint64_t count, uint32_t *overflows
   free(out);
 }
 
+/* MurmurHash3_x86_32 of a row as four little-endian bytes: ZEN's hash (§4), where ours is XXH64. */
+static uint32_t murmur(uint32_t row, uint32_t seed) {
+  uint32_t k = row * 0xcc9e2d51, h = seed;
+  k = (k << 15 | k >> 17) * 0x1b873593;
+  h ^= k;
+  h = (h << 13 | h >> 19) * 5 + 0xe6546b64;
+  h ^= 4;
+  h = (h ^ h >> 16) * 0x85ebca6b;
+  h = (h ^ h >> 13) * 0xc2b2ae35;
+  return h ^ h >> 16;
+}
+
+/* Row i of a table's non-zero ones: spread at random, all at the front, every so many-th, or ever thinner. */
+static uint32_t row_of(struct dice *d, uint32_t table, uint32_t i) {
+  switch (table) {
+  case 0: return i * 512 + dice_below(d, 512);
+  case 1: return i;
+  case 2: return i * 1024;
+  default: return i + (uint32_t)((uint64_t)i * i / 64);
+  }
+}
+
+/* How far the fullest of n parts of m rows is above the mean, against sqrt(n ln n / m) of it: by h0, and by Murmur.
+ */
+static void toss(uint64_t seed, uint32_t n, uint32_t m, double excess[2]) {
+  struct dice d = {.seed = seed};
+  uint32_t *count[2] = {calloc(n, sizeof **count), calloc(n, sizeof **count)};
+  for (uint32_t i = 0; i < m; i++) {
+    const uint32_t row = row_of(&d, seed % 4, i);
+    count[0][ss_hash_part(row, seed, n)]++;
+    count[1][(uint64_t)murmur(row, (uint32_t)seed) * n >> 32]++;
+  }
+  for (int h = 0; h < 2; h++) {
+    uint32_t most = 0;
+    for (uint32_t p = 0; p < n; p++) most = count[h][p] > most ? count[h][p] : most;
+    excess[h] = ((double)most * n / m - 1) / sqrt(n * log(n) / m);
+    free(count[h]);
+  }
+}
+
+/* ZEN's Theorem 2, of Push with m = |G|d rows of a rank and of Pull with the union's: an imbalance of 1 +
+ * Theta(sqrt(n log n / m)) in all but a share 1/n of cases. By Chernoff's bound of each part, and n of them, its
+ * constant is at most 2; by Raab and Steger it tends to sqrt(2). Neither the table nor the hash matters. */
+TEST(balance_scales_as_theorem_2_says) {
+  assert_int_equal(murmur(0x87654321, 0), 0xf55b516b); /* published test vectors */
+  assert_int_equal(murmur(0x87654321, 0x5082edee), 0x2362f9de);
+  for (int sparse = 0; sparse < 2; sparse++) {
+    double sum[2] = {0}, beyond[2] = {0}, allowed = 0, excess[2];
+    for (uint64_t seed = 1; seed <= CASES(400); seed++) {
+      struct dice d = {.seed = seed};
+      const uint32_t n = dice_between(&d, 4, 128), each = sparse ? 40 : 400;
+      toss(seed, n, n * dice_between(&d, each, 2 * each), excess);
+      allowed += 1.0 / n;
+      for (int h = 0; h < 2; h++) sum[h] += excess[h], beyond[h] += excess[h] > 2;
+    }
+    for (int h = 0; h < 2; h++) {
+      assert_true(sum[h] / CASES(400) > 0.9 && sum[h] / CASES(400) < sqrt(2));
+      assert_true(beyond[h] <= allowed);
+    }
+    assert_true(fabs(sum[0] - sum[1]) / CASES(400) < 0.1);
+  }
+}
+
 TEST(hierarchical_hashing_is_algorithm_1) {
   uint32_t overflows = 0;
   for (uint64_t seed = 1; seed <= CASES(400); seed++) {
