@@ -61,8 +61,10 @@ static const struct ss_option_spec options[] = {
      .help = "adagrad by default; adam is EmbRace's sparse Adam"},
     SS_ASKS("--lr", "RATE", "learning rate (sgd 1, adagrad 0.1, adam 0.001)"),
     SS_ASKS("--select", "SHARE",
-            "what ranks send of each table: its largest entries; the rest is added to the next step's gradient (Deep "
-            "Gradient Compression); for lossless schemes and s2"),
+            "what ranks send of each table: its largest entries; the rest is added to the next step's gradient; for "
+            "lossless schemes and s2. Or a scenario's \"select\" as JSON: {\"blocks\": \"1/32\", \"block\": 32}, "
+            "{\"topk\": \"5%\", \"momentum\": 0.9, \"sample\": \"1%\"} (Deep Gradient Compression)"),
+    SS_ASKS("--target", "LOSS", "say in which step the mean of the last ten losses comes down to it"),
     {"--split", SS_FIELD,
      .help = "update in two parts, what the next step needs first (EmbRace's vertical scheduling)"},
     SS_ASKS("--seed", "N", "of first values and samples (1)"),

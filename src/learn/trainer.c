@@ -23,6 +23,10 @@ static bool fits(const struct ss_learn_task *task, const struct ss_setting *sett
   if (task->split)
     return ss_fail(error, SS_BAD_INPUT,
                    "--select and --split: what is not selected would be kept by part (leave one of them out)");
+  const uint64_t elements = task->shape.vocab * task->shape.width;
+  if (task->select.block && elements % task->select.block != 0)
+    return ss_fail(error, SS_BAD_INPUT, "--select: blocks of %u do not divide the %llu elements of a table",
+                   task->select.block, (unsigned long long)elements);
   return true;
 }
 

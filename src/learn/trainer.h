@@ -29,6 +29,7 @@ struct ss_learn_task {
   uint64_t steps;             /* at least 1: iterations of the text, from the first on again when they end */
   bool split;                 /* updates in two parts */
   struct ss_selection select; /* what ranks send of each table's gradient; all when it selects nothing */
+  double target;              /* a loss to come down to; 0: none */
   const struct ss_cluster *cluster;
 };
 

@@ -79,14 +79,23 @@ bool ss_learn_scheme_read(const char *text, struct ss_setting *out, struct ss_er
 
 /* --- the rest ------------------------------------------------------------------------------------------------ */
 
+/* A share of single entries, or all that a scenario may say of it, which a command line has as text. */
 static bool read_select(struct ss_node node, void *out, struct ss_error *error) {
   struct ss_selection *select = out;
+  const char *text = ss_node_is_text(node) ? node.at->valuestring : "";
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  if (ss_node_is_object(node)) return ss_selection_read(node, select, error);
+  if (text[0] == '{')
+    return ss_doc_parse("select", text, strlen(text), &doc, error) &&
+           ss_selection_read(ss_doc_root(doc), select, error);
   *select = (struct ss_selection){.selects = true, .residual = true};
   if (!ss_node_positive(node, SS_RATIO, &select->density, error)) return false;
   return select->density <= 1 || ss_node_fail(node, error, "%g is above 1", select->density);
 }
 
 #define PART(member) SS_STORED(struct ss_learn_request, source.member)
+static const struct ss_field_spec select_forms[] = {
+    {NULL, NULL, SS_IS_SHARE, .most = 1}, {NULL, NULL, SS_IS_OBJECT(&ss_selection_fields)}, {.name = NULL}};
 static const struct ss_field_spec schemes_forms[] = {
     {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_LIST(&ss_scheme_field, 1, SS_LEARN_SETTINGS_MAX)}, {.name = NULL}};
 static const struct ss_field_spec fields[] = {
@@ -105,8 +114,9 @@ static const struct ss_field_spec fields[] = {
     {"samples", "other words that one is told from", SS_IS_COUNT(1, 1 << 20), PART(task.shape.samples)},
     {"optimizer", NULL, SS_IS_CHOICE(ss_optimizer_names), .usual = "adagrad", PART(task.optimizer.kind)},
     {"lr", "learning rate (the optimizer's)", SS_IS_ABOVE_0, PART(task.optimizer.rate)},
-    {"select", "the share of each gradient that is sent", SS_IS_SHARE, .most = 1, .read = read_select,
-     PART(task.select)},
+    {"select", "the share of each gradient that is sent, or how it is selected", SS_IS_EITHER(select_forms),
+     .read = read_select, PART(task.select)},
+    {"target", "a loss: in which step the mean of the last ten comes down to it", SS_IS_ABOVE_0, PART(task.target)},
     {"split", "updates in two parts", SS_IS_FLAG, PART(task.split)},
     {"seed", NULL, SS_IS_SEED, PART(task.shape.seed)},
     {"gpus_per_node", NULL, SS_IS_COUNT(1, SS_RANKS_MAX), PART(cluster.gpus_per_node)},

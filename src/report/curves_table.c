@@ -35,6 +35,14 @@ bool ss_curves_plot_data(const void *report, FILE *stream, struct ss_error *erro
 
 /* --- the table ------------------------------------------------------------------------------------------ */
 
+static void print_selection(const struct ss_selection *s, FILE *stream) {
+  if (s->k) fprintf(stream, "ranks send the %" PRIu64 " largest elements", s->k);
+  else if (s->block) fprintf(stream, "ranks send the largest %.4g%% of the blocks of %u", 100 * s->density, s->block);
+  else fprintf(stream, "ranks send the largest %.4g%%", 100 * s->density);
+  fprintf(stream, " of each table; the rest %s\n", s->residual ? "waits for the next step" : "is lost");
+  if (s->momentum > 0) fprintf(stream, "what waits are velocities, of momentum %.4g\n", s->momentum);
+}
+
 static void print_task(const struct ss_learning *curves, FILE *stream) {
   const struct ss_learn_task *c = &curves->task;
   const uint32_t ranks = c->ranks;
@@ -44,9 +52,7 @@ static void print_task(const struct ss_learning *curves, FILE *stream) {
           curves->text, c->shape.vocab, c->shape.width, c->shape.context, c->shape.samples, ranks,
           ranks == 1 ? "" : "s", c->steps, ss_optimizer_names[c->optimizer.kind], c->optimizer.rate,
           c->split ? ", updates split into prior and delayed parts" : "");
-  if (c->select.selects)
-    fprintf(stream, "ranks send the largest %.4g%% of each table; the rest waits for the next step\n",
-            100 * c->select.density);
+  if (c->select.selects) print_selection(&c->select, stream);
   if (c->steps > ss_trace_iterations(c->text))
     fprintf(stream, "the text has %" PRIu64 " iterations, and is read again from there\n",
             ss_trace_iterations(c->text));
@@ -81,9 +87,11 @@ static void add_words(cJSON *record, const struct ss_curve *c, double reference)
 
 static bool print_schemes(const struct ss_learning *curves, FILE *stream, struct ss_error *error) {
   static const struct ss_column columns[] = {
-      {"<scheme", "label", NULL},        {"first loss", "loss_first", "%.4f"},   {"last loss", "loss_end", "%.4f"},
-      {"vs exact", "vs_exact", "%+.4f"}, {"sent a step", "bytes_sent_max", "B"}, {"energy", "energy", "%.4g%%"},
-      {"lost", "energy_lost", "%.4g%%"}, {"error", "error_l2", "%.4g%%"},        {"<curve", "curve", NULL}};
+      {"<scheme", "label", NULL},        {"first loss", "loss_first", "%.4f"},
+      {"last loss", "loss_end", "%.4f"}, {"?to target", "steps_to_target", "%.0f"},
+      {"vs exact", "vs_exact", "%+.4f"}, {"sent a step", "bytes_sent_max", "B"},
+      {"energy", "energy", "%.4g%%"},    {"lost", "energy_lost", "%.4g%%"},
+      {"error", "error_l2", "%.4g%%"},   {"<curve", "curve", NULL}};
   const struct ss_curve *exact = ss_curves_exact(curves), *curve = curves->curve;
   cJSON *root = ss_curves_json(curves), *records = cJSON_DetachItemFromObjectCaseSensitive(root, "curves");
   for (cJSON *r = records ? records->child : NULL; r; r = r->next)

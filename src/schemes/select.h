@@ -14,16 +14,23 @@ struct ss_selection {
   double density; /* share of entries (or blocks) that are kept, when k is 0 */
   uint64_t k;     /* entries that are kept */
   uint32_t block; /* elements of a block; 0: single entries */
+  double momentum,
+      sample;       /* DGC's momentum correction, 0: none; share of the elements a threshold is found from, 0: all */
+  uint64_t warm_up; /* iterations until `density` holds */
 };
 
-/* {"topk": share}, {"k": entries} or {"blocks": share, "block": elements}, each with "residual" (true). */
+/* {"topk": share}, {"k": entries} or {"blocks": share, "block": elements}, each with "residual" (true). Of entries
+ * also "momentum", "sample" and "warm_up", as Deep Gradient Compression has them (Lin et al. 2018, sections 3 and 4).
+ */
 extern const struct ss_object_spec ss_selection_fields;
 bool ss_selection_read(struct ss_node node, struct ss_selection *out, struct ss_error *error) SS_MUST_CHECK;
 
 struct ss_selector {
   struct ss_selection selection;
-  struct ss_state state;   /* of what was not selected */
-  struct ss_state *scheme; /* whose residuals are selected from, too, and taken away; NULL: it adds them by itself */
+  struct ss_state state;    /* of what was not selected */
+  struct ss_state *scheme;  /* whose residuals are selected from, too, and taken away; NULL: it adds them by itself */
+  struct ss_state velocity; /* and with momentum, the velocities of it */
+  uint64_t k;               /* entries of the last iteration, or blocks */
   struct ss_sum_scratch scratch;
   uint64_t elements, blocks; /* of the tensor */
   double energy; /* of the last iteration: of the sum of what was selected, against that of all there was */

@@ -278,8 +278,7 @@ static void weigh(const struct ss_point *point, const struct ss_worker *w, struc
   }
   if (point->selection.selects && o->proven)
     o->energy = lossless ? w->selector.energy : o->energy * w->selector.energy;
-  if (point->selection.selects)
-    o->k = ss_selection_k(&point->selection, point->selection.block ? w->selector.blocks : w->selector.elements);
+  if (point->selection.selects) o->k = w->selector.k;
 }
 
 static double dropped_share(const struct ss_point *point, const struct ss_input *input) {

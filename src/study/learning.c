@@ -165,6 +165,23 @@ bool ss_curves_check(const struct ss_learning *l, struct ss_error *error) {
 
 /* --- JSON ----------------------------------------------------------------------------------------------- */
 
+double ss_curve_reached(const struct ss_curve *c, double target) {
+  enum { LAST = 10 };
+  double sum = 0;
+  for (uint64_t t = 0; t < c->steps; t++) {
+    sum += c->loss[t] - (t >= LAST ? c->loss[t - LAST] : 0);
+    if (t + 1 >= LAST && sum / LAST <= target) return (double)t + 1;
+  }
+  return NAN;
+}
+
+static cJSON *selection_json(const struct ss_selection *s) {
+  if (!s->selects) return cJSON_CreateNull();
+  return ss_json_object(SS_N("k", s->k ? (double)s->k : NAN), SS_N("block", s->block ? (double)s->block : NAN),
+                        SS_B("residual", s->residual), SS_N("momentum", s->momentum),
+                        SS_N("sample", s->sample > 0 ? s->sample : 1), SS_N("warm_up", (double)s->warm_up));
+}
+
 static cJSON *curve_json(const struct ss_learning *l, size_t i) {
   const struct ss_curve *c = &l->curve[i];
   const size_t first = ss_curves_same(l, i);
@@ -174,22 +191,23 @@ static cJSON *curve_json(const struct ss_learning *l, size_t i) {
                         SS_T("same_as", first < i ? l->curve[first].setting->label : NULL),
                         SS_B("diverged", c->diverged), SS_N("steps", (double)c->steps),
                         SS_N("loss_first", c->steps > 0 ? c->loss[0] : NAN), SS_N("loss_end", ss_curve_end(c)),
-                        SS_N("bytes_sent_max", c->sent), SS_N("energy", c->energy),
-                        SS_N("energy_lost", c->energy_lost), SS_N("error_l2", c->error_l2),
+                        SS_N("steps_to_target", ss_curve_reached(c, l->task.target)), SS_N("bytes_sent_max", c->sent),
+                        SS_N("energy", c->energy), SS_N("energy_lost", c->energy_lost), SS_N("error_l2", c->error_l2),
                         SS_J("loss", cJSON_CreateDoubleArray(c->loss, (int)c->steps)));
 }
 
 cJSON *ss_curves_json(const struct ss_learning *l) {
   const struct ss_learn_task *task = &l->task;
-  cJSON *root =
-      ss_json_object(SS_T("sparsync", SS_VERSION), SS_T("text", l->text), SS_T("layout", l->layout),
-                     SS_N("ranks", task->ranks), SS_N("iterations", (double)ss_trace_iterations(task->text)),
-                     SS_N("steps", (double)task->steps), SS_N("batch", (double)task->batch),
-                     SS_N("seq", l->seq ? (double)l->seq : NAN), SS_N("vocab", (double)task->shape.vocab),
-                     SS_N("width", task->shape.width), SS_N("context", task->shape.context),
-                     SS_N("samples", task->shape.samples), SS_N("seed", (double)task->shape.seed),
-                     SS_T("optimizer", ss_optimizer_names[task->optimizer.kind]), SS_N("lr", task->optimizer.rate),
-                     SS_B("split", task->split), SS_N("select", task->select.selects ? task->select.density : NAN));
+  cJSON *root = ss_json_object(
+      SS_T("sparsync", SS_VERSION), SS_T("text", l->text), SS_T("layout", l->layout), SS_N("ranks", task->ranks),
+      SS_N("iterations", (double)ss_trace_iterations(task->text)), SS_N("steps", (double)task->steps),
+      SS_N("batch", (double)task->batch), SS_N("seq", l->seq ? (double)l->seq : NAN),
+      SS_N("vocab", (double)task->shape.vocab), SS_N("width", task->shape.width),
+      SS_N("context", task->shape.context), SS_N("samples", task->shape.samples),
+      SS_N("seed", (double)task->shape.seed), SS_T("optimizer", ss_optimizer_names[task->optimizer.kind]),
+      SS_N("lr", task->optimizer.rate), SS_B("split", task->split),
+      SS_N("select", task->select.selects && !task->select.k ? task->select.density : NAN),
+      SS_J("selection", selection_json(&task->select)), SS_N("target", task->target > 0 ? task->target : NAN));
   cJSON *list = cJSON_AddArrayToObject(root, "curves");
   for (size_t i = 0; i < l->count; i++) cJSON_AddItemToArray(list, curve_json(l, i));
   return root;

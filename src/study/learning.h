@@ -57,6 +57,10 @@ bool ss_learning_run(struct ss_learning *learning, unsigned jobs, const struct s
                      struct ss_error *error) SS_MUST_CHECK;
 void ss_learning_close(struct ss_learning *learning);
 
+/* The step after which the mean of the last ten losses was down to the task's target; NAN: none was, or there is
+ * none. */
+double ss_curve_reached(const struct ss_curve *curve, double target);
+
 /* --- curves --------------------------------------------------------------------------------------------------- */
 
 /* The first curve that is the same as curve `i`, bit by bit; `i` itself when none before it is. */

@@ -14,7 +14,8 @@ static cJSON *carried_json(const struct ss_carried *c) {
               SS_N("ranks", c->ranks), SS_N("bytes", (double)c->bytes), SS_N("share", c->share),
               SS_N("dtype", c->dtype), SS_N("call", c->setting.call), SS_B("staged", c->staged));
   ss_json_add(select, SS_B("selects", c->select.selects), SS_B("residual", c->select.residual),
-              SS_N("density", c->select.density), SS_N("k", (double)c->select.k), SS_N("block", c->select.block));
+              SS_N("density", c->select.density), SS_N("k", (double)c->select.k), SS_N("block", c->select.block),
+              SS_N("momentum", c->select.momentum), SS_N("sample", c->select.sample));
   ss_json_add(o, SS_N("rows", table ? (double)table->rows : 0), SS_N("row_width", table ? table->row_width : 0),
               SS_N("iterations", table ? (double)c->lookups->iterations : 0));
   return o;

@@ -147,6 +147,9 @@ static bool check_schemes(struct ss_node sparse, struct ss_node dense, const str
 static bool read_select(struct ss_node node, struct ss_system *s, struct ss_error *error) {
   if (!ss_node_present(node)) return true;
   if (!ss_selection_read(node, &s->select, error)) return false;
+  if (s->select.warm_up)
+    return ss_node_fail(ss_node_get(node, "warm_up"), error,
+                        "is of the first iterations, of which a training plays few: leave it out");
   if (ss_setting_sends_dense(&s->dense))
     return ss_node_fail(node, error, "%s sends every element: nothing is gained by selecting some", s->dense.label);
   if (ss_scheme_valued(s->dense.scheme) && !ss_scheme_estimates(s->dense.scheme))

@@ -1384,9 +1384,24 @@ class Selection:
         else:
             self.k = select["k"] if "k" in select else max(1, math.floor(ratio(select["topk"]) * n + 0.5))
 
-    def rows_of(self, chunk):
+    def velocities(self, gradients, old):
+        """DGC's u, which is added up in place of the gradient g: m u + g."""
+        m = self.select.get("momentum", 0)
+        return [add(g, {i: round(m * v) for i, v in u.items()}) for g, u in zip(gradients, old)]
+
+    def rows_of(self, chunk, r=0, t=0):
+        k, share = self.k, ratio(self.select.get("topk", 1))
+        if t < self.select.get("warm_up", 0):
+            k = max(1, math.floor(share ** ((t + 1) / (self.select["warm_up"] + 1)) * self.n + 0.5))
+        if "sample" in self.select:
+            stride = max(1, math.floor(1 / ratio(self.select["sample"]) + 0.5))
+            start = mix(mix(1, r), t) % stride
+            wanted = max(1, math.ceil(k / self.n * (self.n // stride)))
+            sampled = top({i: v for i, v in chunk.items() if i % stride == start}, wanted)
+            least = min((abs(chunk[i]) for i in sampled), default=1) if len(sampled) == wanted else 1
+            chunk = {i: v for i, v in chunk.items() if abs(v) >= least}
         if not self.blocks:
-            return sorted(top(chunk, self.k))
+            return sorted(top(chunk, k))
         norm = {}
         for i, value in chunk.items():
             norm[i // self.b] = norm.get(i // self.b, 0) + value * value
@@ -1400,6 +1415,7 @@ def expected(source, cluster, scheme, ranks, iterations, scenario):
     scheme = {**scheme, "hierarchy": option("hierarchy", "none")}
     index_bytes, exchanged = option("index_bytes", 4), Sizes(option("sizes", "free") == "exchanged", option("ragged", "v"))
     states, residuals, played = {}, [{} for _ in range(ranks)], []
+    velocity = [{} for _ in range(ranks)]
     n = source.rows * source.width
     select = Selection(scenario["select"], n) if "select" in scenario else None
     for number, t in enumerate(iterations):
@@ -1408,7 +1424,10 @@ def expected(source, cluster, scheme, ranks, iterations, scenario):
             scheme = {**scheme, "name": "sparcml-rd"} if doubling < balanced else {**scheme, "plan": "zen"}
         acc = None
         if source.units(t, 0) is not None:
-            acc = [add(source.units(t, r), residuals[r]) for r in range(ranks)]
+            fresh = [source.units(t, r) for r in range(ranks)]
+            if select:
+                fresh = velocity = select.velocities(fresh, velocity)
+            acc = [add(fresh[r], residuals[r]) for r in range(ranks)]
         energy, error, beside = 1.0, (None, None), 0
         if scheme["name"] in VALUES:
             problem = Problem(acc, 0, n, 1, source.bytes, index_bytes, exchanged, states, t, 1)
@@ -1422,12 +1441,13 @@ def expected(source, cluster, scheme, ranks, iterations, scenario):
         else:
             rows, w = (select.rows, select.b) if select else (source.rows, source.width)
             values = acc
-            ids = [select.rows_of(acc[r]) if select else source.row_ids(t, r) for r in range(ranks)]
+            ids = [select.rows_of(acc[r], r, number) if select else source.row_ids(t, r) for r in range(ranks)]
             if select:
                 b = select.b
-                beside = n * source.bytes * (2 if select.keep else 1)
+                beside = n * source.bytes * (1 + select.keep + ("momentum" in select.select))
                 sets = [set(one) for one in ids]
                 values = [{i: v for i, v in acc[r].items() if i // b in sets[r]} for r in range(ranks)]
+                velocity = [{i: v for i, v in one.items() if i // b not in sets[r]} for r, one in enumerate(velocity)]
                 if select.keep:
                     residuals = [{i: v for i, v in acc[r].items() if i // b not in sets[r]} for r in range(ranks)]
                 whole = square(add(*acc))

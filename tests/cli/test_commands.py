@@ -582,6 +582,22 @@ def what_ranks_compute_before_is_counted(folder):
 
 
 @test
+def what_dgc_computes_is_counted(folder):
+    """By hand: of every 16th of 4096 elements the 16 largest give a threshold; all pass it, with 8 B for each that stays; then what was
+    not sent is kept, 16 KiB read and written, and of velocities as much. Less passed than may be sent: nothing is selected of it."""
+    scenario = {"trace": {"gradient": {"elements": 4096, "iterations": 1}}, "cluster": FLAT, "ranks": 1, "device": "quick", "schemes": ["allgather"]}
+    for momentum in (0, 1):
+        select = {"topk": "1/16", "sample": "1/16", **({"momentum": 0.5} if momentum else {})}
+        [point] = points("run", write(folder, "s.json", {**scenario, "select": select}))
+        sent, kernels = round(point["density"] * 4096), point["kernels"]
+        assert 100 < sent < 256 and [kernels["top_k"][k] for k in ("calls", "elements", "bytes")] == [1, 16, 4 * 256 + 4 * 16], kernels
+        assert [kernels["pack"][k] for k in ("calls", "bytes")] == [2 + momentum, 4 * 4096 + 8 * sent + (1 + momentum) * 2 * 4 * 4096], kernels
+    for select, says in (({"blocks": "1/4", "sample": 0.1}, "single entries"), ({"k": 5, "warm_up": 2}, "topk"),
+                         ({"topk": 0.1, "momentum": 0.9, "residual": False}, "kept for later")):
+        assert says in call("run", write(folder, "s.json", {**scenario, "select": select}), status=2)[1], select
+
+
+@test
 def a_device_like_another(folder):
     """A tensor of a tenth on a device that is ten times slower takes as long, and so on links as much slower, but for the starts; what
     is said beside "like" is in place of what that file says."""

@@ -120,6 +120,29 @@ def a_sketch_that_is_no_compressor_cannot_feed_back(folder):
 
 
 @test
+def blocks_and_dgc_are_selected(folder):
+    """A step's largest blocks are what the same selection of a captured trace has. What is sent loses its velocity (DGC's factor
+    masking), so momentum changes nothing where all is sent, and something where little is; the target is met by the mean of ten
+    losses."""
+    text, trace = write_text(folder), folder / "blocks.safetensors"
+    arguments = ("--text", text, "--ranks", 6, "--optimizer", "sgd")
+    select = json.dumps({"blocks": "5%", "block": 8})
+    document = learn(*arguments, "--steps", 6, "--select", select, "--scheme", "zen", "--capture", trace)
+    assert document["selection"] == {"k": None, "block": 8, "residual": True, "momentum": 0, "sample": 1, "warm_up": 0}
+    energies = [p["energy"] for p in played(trace, "zen", "--set", f"select={select}", "--set", "granularity=element")]
+    assert math.isclose(document["curves"][0]["energy"], sum(energies) / 2, rel_tol=1e-4), energies
+    sending = lambda share, **more: curves(*arguments, "--steps", 40, "--lr", 4, "--select", json.dumps({"topk": share, **more}), "--target", 4.5,
+                                           "--scheme", "allgather")["allgather"]
+    whole, few = sending(1), sending(0.05)
+    assert sending(1, momentum=0.75)["loss"] == whole["loss"] and sending(0.05, momentum=0.75)["loss"][2] != few["loss"][2]
+    assert sending(0.05, warm_up=2)["loss"][:2] != few["loss"][:2] and sending(0.05, sample=0.1)["loss"] != few["loss"]
+    at = whole["steps_to_target"]
+    means = [sum(whole["loss"][t - 10:t]) / 10 for t in range(10, 41)]
+    assert at == next(t for t, mean in enumerate(means, 10) if mean <= 4.5), (at, means)
+    assert "do not divide" in call(*arguments, "--select", '{"blocks": 0.1, "block": 100}', status=2).stderr
+
+
+@test
 def what_is_selected_is_added_up_alike(folder):
     """Whatever adds up the largest 5% of every rank's elements: one curve (ZEN, Fig. 18b), another than that of all of them,
     and learning all the same; a rank alone with all of its elements selected learns as without selection."""
