@@ -31,9 +31,13 @@ static void run_item(struct running *r, void *worker, size_t i) {
   omp_unset_lock(&r->lock);
 }
 
+unsigned ss_work_threads(unsigned jobs) {
+  return jobs ? jobs : (unsigned)omp_get_num_procs();
+}
+
 bool ss_work_run(const struct ss_work *b, struct ss_error *error) {
   struct running running = {.work = b, .failed = SIZE_MAX};
-  const size_t wanted = b->jobs ? b->jobs : (size_t)omp_get_num_procs();
+  const size_t wanted = ss_work_threads(b->jobs);
   const int threads = (int)(wanted < b->count ? wanted : b->count < 1 ? 1 : b->count);
   omp_init_lock(&running.lock);
 #pragma omp parallel num_threads(threads)

@@ -28,6 +28,8 @@ struct ss_work {
   const char *what; /* items, for the user: "simulations" */
 };
 
+/* How many threads `jobs` are. */
+unsigned ss_work_threads(unsigned jobs);
 /* One item, on the thread whose worker that is: for those who hand them out. */
 bool ss_work_compute(const struct ss_work *work, void *worker, size_t item, struct ss_error *error) SS_MUST_CHECK;
 /* Computes all items in this process. */

@@ -226,7 +226,7 @@ static bool open_predictions(const struct execution *x, struct predictions *p, s
     p->cluster[i] = ss_setting_cluster(x->what->setting, of, x->input, &p->start[i]);
     p->on[i] = &p->cluster[i];
   }
-  const struct ss_engine_size size = {x->comm->size, x->servers, x->rings};
+  const struct ss_engine_size size = {x->comm->size, x->servers, x->rings, 1};
   if (!ss_engine_open_each(engine, p->on, p->count, size, error)) return false;
   engine->on[1].pace = 0;
   for (uint32_t i = 2; i < p->count; i++) engine->on[i].pace = p->varied.pace[i - 2];

@@ -286,7 +286,7 @@ static bool play(struct ss_summation *a, const struct ss_stage *input, uint32_t 
   stage.arena = &a->arena;
   stage.player = a->player ? a->player : &silent;
   const bool counted = number == 0 && !a->player;
-  const struct ss_engine_size size = {a->ranks, stage.servers, stage.rings};
+  const struct ss_engine_size size = {a->ranks, stage.servers, stage.rings, 1};
   if (counted && !ss_engine_open_each(&engine, &a->cluster, 1, size, error)) return false;
   if (counted) stage.player = &engine.player;
   const bool good = ss_stage_run(&stage, final, &outcome, error);

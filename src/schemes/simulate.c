@@ -377,7 +377,7 @@ bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world,
                            .state = state,
                            .arena = arena};
   struct networks on = {0};
-  const struct ss_engine_size size = {input->ranks, stage.servers, stage.rings};
+  const struct ss_engine_size size = {input->ranks, stage.servers, stage.rings, world->threads};
   if (!world->player &&
       (!find_networks(setting, world, input, arena, &on, error) || !open_engine(&engine, world, &on, size, error)))
     return false;
@@ -386,6 +386,7 @@ bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world,
     return false;
   ss_state_end(state);
   if (world->player) return true;
+  if (!ss_engine_end(&engine, error)) return false;
   take_tallies(&engine, &on, out);
   return check_tallies(out, on.count, error);
 }

@@ -17,6 +17,7 @@ struct ss_world {
    * network models (the same gpus_per_node, and as many rings for the setting); NULL: only `cluster`. */
   const struct ss_cluster *const *clusters;
   uint32_t cluster_count;
+  uint32_t threads;    /* on which the clusters' networks play; 0 is 1 */
   const double *paces; /* [clusters] how many times as long as the device says kernels take on each; NULL: once */
   /* Plays the rounds in place of the clusters' network models; every endpoint lives in it, and there are no tallies.
    * NULL: the network models do. */

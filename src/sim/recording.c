@@ -28,8 +28,7 @@ static bool add_kernels(struct ss_recording *r, const struct ss_round *round) {
   return true;
 }
 
-static bool record(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
-  struct ss_recording *r = (struct ss_recording *)player;
+bool ss_recording_add(struct ss_recording *r, const struct ss_round *round) {
   const struct ss_messages *m = &round->messages;
   const struct ss_recorded_round recorded = {.count = m->count,
                                              .shift = m->shift,
@@ -46,9 +45,14 @@ static bool record(struct ss_player *player, struct ss_round *round, struct ss_e
                                              .settles = round->settled != NULL};
   if (!ss_grow(r->round, r->round_capacity, r->rounds + 1) || !add_lists(r, round) || !add_sizes(r, m) ||
       !add_kernels(r, round))
-    return ss_fail_memory(error, "keeping the rounds of a scheme");
+    return false;
   r->round[r->rounds++] = recorded;
   return true;
+}
+
+static bool record(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
+  return ss_recording_add((struct ss_recording *)player, round) ||
+         ss_fail_memory(error, "keeping the rounds of a scheme");
 }
 
 void ss_recording_open(struct ss_recording *recording) {
@@ -61,6 +65,10 @@ void ss_recording_free(struct ss_recording *r) {
   free(r->bytes);
   free(r->after);
   *r = (struct ss_recording){0};
+}
+
+void ss_recording_clear(struct ss_recording *r) {
+  r->rounds = r->lists = r->sizes = r->afters = 0;
 }
 
 size_t ss_recording_size(const struct ss_recording *r) {

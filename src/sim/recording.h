@@ -26,6 +26,10 @@ struct ss_recording {
 /* Empty, ready to be a player. Free it in any case. */
 void ss_recording_open(struct ss_recording *recording);
 void ss_recording_free(struct ss_recording *recording);
+/* Empty again, with room for as much. */
+void ss_recording_clear(struct ss_recording *recording);
+/* Keeps a round as a player does; false: memory is short. */
+bool ss_recording_add(struct ss_recording *recording, const struct ss_round *round);
 /* B that it takes. */
 size_t ss_recording_size(const struct ss_recording *recording);
 

@@ -308,6 +308,7 @@ static bool run_iteration(const struct ss_computing *all, const struct ss_point_
                                  .state = &w->memory,
                                  .clusters = w->clusters,
                                  .cluster_count = w->networks + (t == point->first ? w->variants : 0),
+                                 .threads = w->threads,
                                  .paces = w->paces};
   struct ss_input_options input_options =
       ss_iteration_options(&point->setting, &point->selection, point->ranks, point->verify, point->device.counted);

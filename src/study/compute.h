@@ -38,6 +38,7 @@ enum { SS_INPUTS_ROOM = 1 << 29 };
 
 /* What one thread keeps from group to group: zeroed, but for inputs.budget, and to be freed. */
 struct ss_worker {
+  uint32_t threads; /* that a play of a point may take */
   struct ss_arena arena;
   struct ss_inputs inputs;
   struct ss_state memory;

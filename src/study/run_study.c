@@ -252,9 +252,10 @@ static bool open_run(struct run *run, struct ss_error *error) {
 /* --- groups as items of work --------------------------------------------------------------------------- */
 
 static void *open_worker(void *context, unsigned threads) {
+  const struct run *run = context;
   struct ss_worker *worker = ss_alloc_zero(1, sizeof *worker);
-  (void)context;
   if (worker) worker->inputs.budget = SS_INPUTS_ROOM / threads;
+  if (worker) worker->threads = ss_work_threads(run->all.options->jobs) / threads;
   return worker;
 }
 

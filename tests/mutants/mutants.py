@@ -210,6 +210,8 @@ MUTANTS = [
            "(!full || fastest > bundle->rate * (1 + ALIKE))", "!full && fastest < 0", unit="fair"),
     Mutant("those who are too fast keep their rate", "src/machine/shares.c",
            "(neck && bundle->rate > share * (1 + ALIKE))", "(neck && bundle->rate > 2 * share)", unit="fair"),
+    Mutant("the last rounds that are kept are not played", "src/sim/engine.c", "  e->over = true;\n  hand_over(e);\n",
+           "  e->over = true;\n  atomic_store(&e->next, 0);\n", unit="fair"),
     Mutant("what a bundle was served is forgotten", "src/machine/shares.c", "    flow->left -= bundle->served;\n", "", unit="fair"),
     Mutant("caps of flows on full links do not count", "src/machine/shares.c",
            "if (r->link[at].least_cap >= share) return false;", "if (r->link[at].least_cap >= share / 2) return false;", unit="fair"),

@@ -458,6 +458,63 @@ TEST(where_nothing_is_shared_ports_alone_count) {
     if (compared[i] < 6) fail_msg("%s was compared %u times", ss_schemes()[i]->name, (unsigned)compared[i]);
 }
 
+/* --- several threads ----------------------------------------------------------------------------------------- */
+
+enum { CROWD = 192, CLUSTERS = 3 }; /* so many ranks send more than the engine keeps at a time */
+
+/* Ragged exchanges with kernels between them, on all clusters at once. */
+static void play_crowd(const struct ss_cluster *const *on, uint32_t threads, struct ss_tally *tally) {
+  const struct ss_engine_size size = {.ranks = CROWD, .threads = threads};
+  struct ss_computation after[CROWD];
+  struct ss_engine engine;
+  struct ss_error error;
+  uint32_t from[CROWD], to[CROWD];
+  uint64_t bytes[CROWD];
+  assert_true(ss_engine_open_each(&engine, on, CLUSTERS, size, &error));
+  for (uint32_t c = 0; c < CLUSTERS; c++) engine.on[c].pace = 1 + c;
+  for (uint32_t s = 1; s < CROWD; s++) {
+    for (uint32_t i = 0; i < CROWD; i++) from[i] = i, to[i] = (i + s) % CROWD;
+    for (uint32_t i = 0; i < CROWD; i++) bytes[i] = (i * UINT64_C(7919) + s * UINT64_C(104729)) % 50021;
+    for (uint32_t i = 0; i < CROWD; i++) after[i] = (struct ss_computation){i, 1e-6 * (i + s)};
+    struct ss_round round = {.messages = {.count = CROWD, .from = from, .to = to, .bytes = bytes},
+                             .dependent = s % 32 == 1,
+                             .exchange = true,
+                             .after = after,
+                             .after_count = s % 32 == 0 ? CROWD : 0};
+    assert_true(engine.player.play(&engine.player, &round, &error));
+  }
+  assert_true(ss_engine_end(&engine, &error));
+  for (uint32_t c = 0; c < CLUSTERS; c++) tally[c] = ss_engine_tally(&engine, c);
+  ss_engine_close(&engine);
+}
+
+TEST(any_number_of_threads_makes_the_same_of_a_play) {
+  struct ss_cluster cluster[CLUSTERS];
+  const struct ss_cluster *on[CLUSTERS];
+  for (uint32_t c = 0; c < CLUSTERS; c++) {
+    cluster[c] = shared_cluster(8, 1);
+    cluster[c].inter = (struct ss_link){25e-6, 3.2e-10};
+    cluster[c].intra = (struct ss_link){5e-6, 1e-11};
+    on[c] = &cluster[c];
+  }
+  cluster[1].fabric_levels = 1;
+  cluster[1].fabric[0] = (struct ss_fabric_level){.nodes = 4, .oversubscription = 3, .latency = 1e-6};
+  cluster[2].window = 4;
+  cluster[2].intra_shared = true;
+  struct ss_tally one[CLUSTERS], several[CLUSTERS];
+  play_crowd(on, 1, one);
+  assert_true(one[0].time < one[1].time && one[0].kernel < one[1].kernel);
+  for (uint32_t threads = 2; threads <= 8; threads += threads < 3 ? 1 : 5) {
+    play_crowd(on, threads, several);
+    for (uint32_t c = 0; c < CLUSTERS; c++) {
+      assert_memory_equal(&several[c].time, &one[c].time, sizeof one[c].time);
+      assert_memory_equal(&several[c].bound, &one[c].bound, sizeof one[c].bound);
+      assert_memory_equal(several[c].usage, one[c].usage, sizeof one[c].usage);
+      assert_true(several[c].bytes == one[c].bytes && several[c].messages == one[c].messages);
+    }
+  }
+}
+
 /* --- the solver alone ---------------------------------------------------------------------------------------- */
 
 enum { LINKS = 12, PATH = 4, FLOWS = 40 };

@@ -472,7 +472,8 @@ bool ss_pattern_play(const struct ss_pattern_call *call, uint32_t gpus_per_node,
 static bool times(const struct ss_cluster *const *clusters, uint32_t count, const struct ss_pattern_call *call,
                   double *seconds, struct ss_error *error) {
   struct ss_engine engine;
-  if (!ss_engine_open_each(&engine, clusters, count, (struct ss_engine_size){call->ranks, 0, rings_of(call)}, error))
+  if (!ss_engine_open_each(&engine, clusters, count, (struct ss_engine_size){call->ranks, 0, rings_of(call), 1},
+                           error))
     return false;
   const bool ok = ss_pattern_play(call, clusters[0]->gpus_per_node, &engine.player, error);
   for (uint32_t i = 0; ok && i < count; i++) seconds[i] = ss_engine_tally(&engine, i).time;
