@@ -76,9 +76,14 @@ const struct ss_object_spec ss_own_form_fields = {
 
 /* --- points ----------------------------------------------------------------------------------------------------- */
 
+/* Where nobody says M, no formula finds it. */
+static void set_bytes(struct form *f, double bytes) {
+  f->variable[1] = (struct ss_variable){isnan(bytes) ? "M_is_not_said" : "M", bytes};
+}
+
 static bool add_symbols(struct form *f, struct ss_error *error) {
   f->variable[0] = (struct ss_variable){"P", NAN};
-  f->variable[1] = (struct ss_variable){"M", f->bytes};
+  set_bytes(f, f->bytes);
   f->variable[2] = (struct ss_variable){"alpha", f->latency};
   f->variable[3] = (struct ss_variable){"beta", 1 / f->bandwidth};
   f->variables = 4;
@@ -127,7 +132,7 @@ static bool play_one(struct form *f, struct ss_node node, struct ss_error *error
                             : !ss_object_read(&play_spec, node, &play, error))
     return false;
   ss_data_locate(play.file, f->file, path, sizeof path);
-  f->variable[1].value = isnan(play.bytes) ? f->bytes : play.bytes;
+  set_bytes(f, isnan(play.bytes) ? f->bytes : play.bytes);
   if (!ss_foreign_open(path, f->variable, f->variables, &schedule, error)) return false;
   const bool ok = ss_foreign_play(schedule, f->latency, 1 / f->bandwidth, &seconds, error);
   ss_foreign_close(schedule);
@@ -172,7 +177,7 @@ static bool judge_row(struct form *f, const struct ss_csv *csv, const size_t at[
   for (int i = 0; i < 3; i++)
     if (!ss_units_parse(ss_csv_text(csv, at[i]), dimensions[i], &value[i], error)) return ss_csv_fail(csv, error);
   f->variable[0].value = value[0];
-  f->variable[1].value = value[1];
+  set_bytes(f, value[1]);
   return judge(f, f->out->count - 1, f->times, value[2], f->within, error);
 }
 

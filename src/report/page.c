@@ -72,7 +72,9 @@ static void write_warnings(const cJSON *warnings, FILE *s) {
   const int count = cJSON_GetArraySize(warnings);
   int i = 0;
   for (const cJSON *w = count > 0 ? warnings->child : NULL; w; w = w->next, i++) {
-    if (i == WARNINGS_OPEN) fprintf(s, "<details><summary>%d more warnings</summary>\n", count - WARNINGS_OPEN);
+    if (i == WARNINGS_OPEN)
+      fprintf(s, "<details><summary>%d more warning%s</summary>\n", count - WARNINGS_OPEN,
+              count == WARNINGS_OPEN + 1 ? "" : "s");
     ss_html_between("<p class=\"note\">", w->valuestring, "</p>\n", s);
   }
   if (i > WARNINGS_OPEN) fputs("</details>\n", s);

@@ -9,6 +9,8 @@ import math
 import os
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as xml
@@ -490,6 +492,11 @@ def tex_takes_labels_for_letters(folder):
     assert "\\input" not in text and "\\write" not in text
     told = re.sub(r"^%.*$", "", text, flags=re.M).replace(r"\{", "").replace(r"\}", "")
     assert told.count("{") == told.count("}"), "braces that do not close"
+    if shutil.which("pdflatex"):
+        subprocess.run(["gnuplot", "-e", "set terminal tikz createstyle"], cwd=folder, check=True, capture_output=True, timeout=tap.HANG)
+        (folder / "doc.tex").write_text("\\documentclass{article}\\usepackage{gnuplot-lua-tikz}\\begin{document}\\input{f.tex}\\end{document}")
+        done = subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "doc.tex"], cwd=folder, capture_output=True, text=True, timeout=tap.HANG)
+        assert done.returncode == 0 and (folder / "doc.pdf").read_bytes().startswith(b"%PDF"), done.stdout[-600:]
     fake = folder / "bin" / "gnuplot"
     fake.parent.mkdir()
     fake.write_text("#!/bin/sh\necho 'line 2: unknown or ambiguous terminal type; type just set terminal for a list' >&2\nexit 1\n")

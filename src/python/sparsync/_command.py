@@ -110,7 +110,7 @@ def _scenario(folder, scenario, fields):
         (folder / "scenario.json").write_text(json.dumps(scenario))
         words.append(folder / "scenario.json")
     for path, value in fields.items():
-        if isinstance(value, bool) and path in ("lossy", "model_parallel", "per_rank", "per_iteration"):
+        if isinstance(value, bool) and path in ("lossy", "model_parallel", "per_rank", "per_iteration", "no_sliders"):
             words += ["--" + path.replace("_", "-")] if value else []
         elif path == "schemes" and isinstance(value, str):
             words += ["--scheme", value]
