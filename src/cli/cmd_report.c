@@ -88,9 +88,19 @@ static void close_session(struct session *s) {
   ss_judged_study_close(&s->judged);
 }
 
+/* Of more points the other networks would take gigabytes. */
+enum { POINTS_SLID = 1000 };
+
 static bool play_scaled(struct session *s, const struct ss_call *call, struct ss_error *error) {
-  return ((const struct report *)call)->fixed ||
-         ss_study_scaled(s->judged.study, &s->judged.results, &call->request.run, &s->scaled, error);
+  char text[120];
+  if (((const struct report *)call)->fixed) return true;
+  if (s->judged.results.count <= POINTS_SLID)
+    return ss_study_scaled(s->judged.study, &s->judged.results, &call->request.run, &s->scaled, error);
+  snprintf(text, sizeof text,
+           "%zu results: the page has sliders for at most %d (fewer --scheme, --ranks or --tensor)",
+           s->judged.results.count, POINTS_SLID);
+  keep(s, text);
+  return true;
 }
 
 static bool run_session(struct session *s, struct ss_call *call, struct ss_error *error) {

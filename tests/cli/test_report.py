@@ -307,6 +307,15 @@ def what_is_warned_of_stands_on_the_page(folder):
         assert "window: with" not in page.words["p"] and page.told == "", page.told
 
 
+@test
+def many_results_have_no_sliders(folder):
+    """A network more for each of 24 would be large: the page says what would do."""
+    latencies = [f"{i + 1}us" for i in range(1001)]
+    page = page_of(small_world(folder, "1us", {"name": "allgather"}, sweep={"cluster.latency": latencies}), "--no-verify", "--certain", folder=folder,
+                   slides=True, environment=without_gnuplot(folder))
+    assert not isinstance(page.data["cells"][0]["rows"][0]["times"], list) and "at most 1000" in page.words["p"] and "at most 1000" in page.told
+
+
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
