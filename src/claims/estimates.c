@@ -16,6 +16,7 @@ struct open_input {
   double most;         /* it makes no sense above */
   bool whole;          /* a count, of at least 1 */
   double beside_0;     /* tried in place of twice 0 */
+  bool odd;            /* 1 becomes 3 and 5: a median of an even number is a mean of two */
 };
 
 static const char any_skew[] = SS_CLAIM_FACTOR "skew";
@@ -23,7 +24,8 @@ static const struct open_input open_inputs[] = {
     {"learn", "lr", "learning rate", .usual = 0, .most = INFINITY},
     {"hash", "probes", "hashes of Algorithm 1", .usual = NAN, .most = SS_HASH_PROBES, .whole = true},
     {"train", any_skew, "skew of drawn rows (exponents; hot sets' rows, inversely)", .usual = 1, .most = INFINITY},
-    {NULL, "schemes.*.hashes", "hashes of S2's sketch", .usual = 1, .most = SS_SKETCH_HASHES, .whole = true},
+    {NULL, "schemes.*.hashes", "hashes of S2's sketch", .usual = 1, .most = SS_SKETCH_HASHES, .whole = true,
+     .odd = true},
     {NULL, "trace.synth.zipf", "exponent of Zipf's law", .usual = 1, .most = 20, .beside_0 = 1},
     {NULL, "trace.synth.hot", "share of lookups in the hot set", .usual = NAN, .most = 1},
     {NULL, "trace.synth.hot_rows", "size of the hot set", .usual = NAN, .most = UINT32_MAX, .whole = true},
@@ -104,6 +106,7 @@ static size_t find_places(const struct open_input *open, struct ss_node request,
 
 /* Half or twice the number, as far as that makes sense. */
 static double times(const struct open_input *open, double value, double factor) {
+  if (open->odd && value == 1) return factor > 1 ? 5 : 3;
   double other = value == 0 && factor > 1 ? open->beside_0 : fmin(value * factor, open->most);
   return open->whole ? fmax(floor(other), 1) : other;
 }

@@ -323,7 +323,7 @@ def open_inputs_are_tried_in_every_class(folder):
     hashing = {"kernel": "hierarchical", "nnz": 5000, "parts": 4, "slots_per_row": 1, "probes": 3}
     gradient = {**rows, "trace": {"gradient": {"elements": 4096, "sigma": 0.5}}, "schemes": [{"name": "spardl", "density": 0.1}]}
     zen, spardl, serial = {"of": "zen"}, {"of": "spardl"}, {"path": "serial"}
-    cases = (({"learn": learn}, {"of": "s2"}, {"lr": (1, .5, 2), "schemes.0.hashes": (1, 1, 2)}),
+    cases = (({"learn": learn}, {"of": "s2"}, {"lr": (1, .5, 2), "schemes.0.hashes": (1, 3, 5)}),
              ({"run": rows}, zen, {"trace.synth.zipf": (0, 0, 1), "trace.synth.hot": (.6, .3, 1), "trace.synth.hot_rows": (50, 25, 100)}),
              ({"run": gradient}, spardl, {"trace.gradient.rho": (.5, .25, 1), "trace.gradient.sigma": (.5, .25, 1)}), ({"hash": hashing}, serial, {"probes": (3, 1, 6)}))
     for request, pick, tried in cases:
