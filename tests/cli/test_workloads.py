@@ -386,5 +386,20 @@ def host_paths_bring_the_printed_order(folder):
     assert all(order[0] != "parallax" for order in baselines(folder, "rtx2080", **path, shared=4).values()), "one path for four would have fitted both"
 
 
+@test
+def gloo_as_transport_of_parallax(folder):
+    """S2 §4: Parallax \"can only use Gloo\": rings, as the scenario plays all-reduces anyway, and copies through host memory, which 10
+    Gbit/s hide but for their ends: longer, by less than a hundredth."""
+    scenario = SCENARIOS["s2-fig3"]
+    cluster = json.loads((ROOT / "models/clusters" / f"{scenario['cluster']}.json").read_text())
+    gloo = {**SYSTEMS["parallax"], "name": "gloo", "staging": "host", "dense": {"name": "allreduce", "algorithm": "ring"}}
+    file = tap.write_json(folder, {**scenario, "systems": ["parallax", gloo], "iterations": 8,
+                                   "cluster": {**cluster, "host": {"latency": "10us", "bandwidth": "10GB/s", "shared": 4}}}, "gloo.json")
+    points = json.loads(ask("train", file, "--certain", "--format", "json", "--quiet").stdout)["training"]
+    times = {(p["workload"], p["system"]): p["iteration_s"] for p in points}
+    ratios = {w: times[w, "gloo"] / times[w, "parallax"] for w, system in times if system == "gloo"}
+    assert len(ratios) == 3 and all(1 < ratio < 1.01 for ratio in ratios.values()), ratios
+
+
 sys.exit(tap.run())
 # SPDX-License-Identifier: Apache-2.0
