@@ -404,6 +404,8 @@ def quick_figures_are_drawn_with_their_labels(folder):
         if name not in ("zen-fig13", "zen-fig17b"):  # seconds of simulation, and bars like embrace-fig8's
             call("plot", name, "-o", folder / f"{name}.svg", "--width", "wide")
             drawn.append(texts_of(folder / f"{name}.svg"))
+        if name == "zen-fig17b":  # all six models of the paper
+            assert {"LSTM", "DeepFM", "NMT", "Llama3.2-3B", "OPT-2.7B", "Gemma2-2B"} <= set(drawn[0]), drawn[0]
         for texts in drawn:
             for panel in document["panels"]:
                 for axis in ("x", "y"):
