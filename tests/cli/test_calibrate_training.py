@@ -158,7 +158,9 @@ def what_is_left_out_is_told_from_the_others(folder):
     assert lines["each number"]["count"] == 22 == len(told["times"])
     for of, most in (("each number", 0.08), ("systems", 0.08), ("rank counts", 0.08), ("workloads", 0.5)):  # of two: half is left out, and what it alone tells falls to its prior
         assert lines[of]["worst_error"] < most < 0.6 < lines[of]["unfitted_median_error"], (of, lines[of])
-    assert {"allgather", "ps", "8 ranks", "slow"} <= lines.keys()
+    # with what a ratio is of
+    assert {of: lines[of]["count"] for of in ("allgather", "allreduce", "ps", "2 ranks", "4 ranks", "8 ranks", "slow", "quick")} == {
+        "allgather": 8, "allreduce": 10, "ps": 6, "2 ranks": 8, "4 ranks": 6, "8 ranks": 10, "slow": 11, "quick": 11}
     table_ = ask("calibrate", "training", times, *FIT, "--validate", "--quiet").stdout
     assert "22 times, each of them" in table_ and "unfitted median" in table_
     # one step without each number, which the accuracy comes from, and a fit without it say the same

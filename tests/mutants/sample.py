@@ -26,6 +26,7 @@ import run  # noqa: E402
 
 ROOT = run.ROOT
 sys.path.append(str(ROOT / "build-mutator"))
+run.TIMEOUT = 300  # s; what takes longer than any test, for want of an end, is caught
 RULES = ["universal.rules", "c_like.rules", "c.rules"]
 CLI = {"base": "bad_input commands", "tensor": "scheme_values second", "trace": "trace_cli import pooling extrapolate trace_fit",
        "kernels": "commands", "machine": "placed collective jitter ranges bad_input second", "sim": "collective second placed",

@@ -244,6 +244,7 @@ static const struct bad_header {
      "3 rows of 3"},
     {"\"T.rows\":{", "\"V.rows\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]},\"T.rows\":{", "no tensor"},
     {"\"T.rows\":{", "\"T.rows\":{\"color\":1,", "color"},
+    {"\"T.rows\":{", "\"T.bags\":{\"dtype\":\"I64\",\"shape\":[0],\"data_offsets\":[0,0]},\"T.rows\":{", "beside it"},
     {"36]}}", "36]}} x", "small"},
     {"36]}}", "36]}", "small"},
 };
@@ -355,6 +356,8 @@ TEST(test_header_length) {
   const uint64_t beyond = file.size - 8 + 1;
   memcpy(file.data, &beyond, 8);
   expect_refusal(file, "cut off");
+  expect_refusal(make_small("[1]", good_offsets, good_rows), "the header is not a JSON object");
+  expect_refusal(make_file("{\"__metadata__\":7}", good_rows, 0), "not an object of strings");
 }
 
 TEST(test_no_file) {
@@ -499,6 +502,17 @@ TEST(test_bad_content) {
   content.tensor = tensors;
   tensors[0].rows = 99;
   expect_unbuilt(&content, "not a row id from 0 to 98");
+  tensors[0].rows = 0;
+  expect_unbuilt(&content, "has 0 rows");
+  tensors[0] = two_tensors[0];
+  tensors[0].row_width = 0;
+  expect_unbuilt(&content, "a row_width of 0");
+  tensors[0] = two_tensors[0];
+  content.pad_id = -2;
+  expect_unbuilt(&content, "pad_id -2 is not a row id");
+  content.pad_id = UINT32_MAX + INT64_C(1);
+  expect_unbuilt(&content, "is not a row id");
+  content.pad_id = 7;
   tensors[0].name = tensors[1].name;
   expect_unbuilt(&content, "two tensors");
 }
