@@ -141,6 +141,22 @@ static bool keep_offered(struct ss_train_study *s, struct ss_error *error) {
 
 /* --- where ------------------------------------------------------------------------------------------------ */
 
+/* Copies through memory of which nobody says how fast they are cost nothing. */
+static void tell_copies(struct ss_train_study *s, const struct ss_notice *notice) {
+  const struct ss_cluster *cluster = &s->training.durations.cluster;
+  char text[400];
+  for (size_t i = 0; i < s->training.systems && !(cluster->host.bandwidth > 0); i++) {
+    struct ss_system *system = &s->training.system[i];
+    if (!system->staging) continue;
+    system->staging = SS_STAGED_NOTHING;
+    snprintf(text, sizeof text,
+             "%.99s copies messages through the memory of machines, which costs nothing here: say how fast in the "
+             "\"host\" of cluster %.99s",
+             system->name, cluster->name);
+    ss_notice_tell(notice, text);
+  }
+}
+
 static bool read_layout(struct ss_train_study *s, const struct ss_notice *notice, struct ss_error *error) {
   struct ss_durations *d = &s->training.durations;
   bool set;
@@ -149,6 +165,7 @@ static bool read_layout(struct ss_train_study *s, const struct ss_notice *notice
     return false;
   snprintf(s->cluster, sizeof s->cluster, "%s", d->cluster.name);
   snprintf(s->device, sizeof s->device, "%s", d->device.name);
+  tell_copies(s, notice);
   return true;
 }
 

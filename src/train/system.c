@@ -157,7 +157,7 @@ static bool read_select(struct ss_node node, struct ss_system *s, struct ss_erro
   return true;
 }
 
-static const char *const stagings[] = {"device", "host", NULL};
+static const char *const stagings[] = {"device", "tables", "host", NULL};
 static const char *const kernel_streams[] = {"own", "shared", NULL};
 static const struct ss_field_spec a_cargo = {NULL, NULL, SS_IS_CHOICE(cargoes)};
 static const struct ss_field_spec a_channel = {NULL, NULL, SS_IS_LIST(&a_cargo, 1, SS_CARGOES)};
@@ -206,8 +206,9 @@ static const struct ss_field_spec fields[] = {
      SS_STORED(struct ss_system, concurrency.interference)},
     {"kernels", "of schemes: on a stream of their own, or in turns with computing (shared)",
      SS_IS_CHOICE(kernel_streams), .usual = "own", SS_STORED(struct ss_system, concurrency.shared_kernels)},
-    {"staging", "host: messages are copied through the memory of machines (the cluster's \"host\")",
-     SS_IS_CHOICE(stagings), .usual = "device", SS_STORED(struct ss_system, staged)},
+    {"staging",
+     "messages that are copied through the memory of machines (the cluster's \"host\"): tables', or all (host)",
+     SS_IS_CHOICE(stagings), .usual = "device", SS_STORED(struct ss_system, staging)},
     {"software", NULL, SS_IS_OBJECT(&software_spec), SS_STORED(struct ss_system, concurrency.software)},
     {"baseline", "speed-ups are over the fastest system that says so", SS_IS_FLAG, .usual = "false",
      SS_STORED(struct ss_system, baseline)},

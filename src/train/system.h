@@ -45,6 +45,9 @@ struct ss_buckets {
   uint32_t lists;          /* 0: there are none */
 };
 
+/* Which messages are copied through the memory of machines. */
+enum ss_staging { SS_STAGED_NOTHING, SS_STAGED_TABLES, SS_STAGED_ALL };
+
 struct ss_system {
   struct ss_arena arena; /* of `listed` */
   char name[96];
@@ -59,7 +62,7 @@ struct ss_system {
   uint64_t partition;       /* B, of `priority`; 0: whole tensors */
   struct ss_selection select;
   struct ss_concurrency concurrency;
-  bool staged; /* messages are copied through the memory of machines */
+  enum ss_staging staging;
   bool baseline;
   struct ss_offer offer; /* by "": nobody */
 };

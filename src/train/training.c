@@ -68,10 +68,11 @@ static bool want(struct ss_training *training, struct ss_training_point *p, stru
   const bool table = w->module[*task->member].embedding;
   struct ss_carried carried = {.setting = table ? s->sparse : s->dense,
                                .ranks = p->ranks,
-                               .staged = staged,
+                               .staged = staged &&
+                                         (s->staging == SS_STAGED_ALL || (s->staging == SS_STAGED_TABLES && table)),
                                .goodput = given(p->assumed.value[SS_UNKNOWN_GOODPUT], 1),
-                               .host = staged ? given(p->assumed.value[SS_UNKNOWN_HOST_BANDWIDTH], 0) : 0,
                                .dtype = w->dtype};
+  if (carried.staged) carried.host = given(p->assumed.value[SS_UNKNOWN_HOST_BANDWIDTH], 0);
   if (task->dense) {
     carried.bytes = task->bytes;
     if (!table) carried.select = s->select;
@@ -98,11 +99,6 @@ static bool can_run(const struct ss_training *training, const struct ss_training
     return ss_fail(error, SS_BAD_INPUT,
                    "%s has %s: the model \"%s\" plays one task at a time (\"fair\" plays several)", p->system->name,
                    c->channels > 1 ? "several channels" : "shared kernels", training->durations.cluster.model);
-  if (p->system->staged && !(training->durations.cluster.host.bandwidth > 0))
-    return ss_fail(error, SS_BAD_INPUT,
-                   "%s copies messages through the memory of machines (\"staging\"): say how fast in the cluster's "
-                   "\"host\"",
-                   p->system->name);
   const struct ss_layout layout = ss_layout_of(&training->durations.cluster, p->ranks);
   if (p->ranks == 1) return true;
   return (ss_setting_check(&p->system->sparse, layout, error) &&
@@ -154,8 +150,8 @@ static bool add_point(struct ss_training *training, const struct ss_fed_workload
   p->all_dense =
       ss_setting_all_dense(&system->sparse, ss_layout_of(&training->durations.cluster, ranks)) && has_tables(fed);
   training->points++; /* from here on it is freed with the others */
-  return set_options(training, p, error) && list_tasks(training, p, system->staged, &p->timetable, error) &&
-         (!training->helps || !system->staged || list_tasks(training, p, false, &p->bare, error));
+  return set_options(training, p, error) && list_tasks(training, p, true, &p->timetable, error) &&
+         (!training->helps || !system->staging || list_tasks(training, p, false, &p->bare, error));
 }
 
 bool ss_training_prepare(struct ss_training *t, struct ss_error *error) {

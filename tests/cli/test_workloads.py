@@ -360,7 +360,7 @@ def baselines(folder, gpu, **host):
     """EmbRace's baselines, the fastest first, by model and ranks, where servers' messages go through the memory of machines."""
     scenario = SCENARIOS[f"embrace-fig7-{gpu}"]
     cluster = json.loads((ROOT / "models/clusters" / f"{scenario['cluster']}.json").read_text())
-    systems = [{**SYSTEMS[name], **({"staging": "host"} if host and name in ("parallax", "byteps") else {})} for name in BASELINES]
+    systems = [{**SYSTEMS[name], "staging": "host" if host and name in ("parallax", "byteps") else "device"} for name in BASELINES]
     models = [f"embrace-{name}-{gpu}" for name in ("gnmt-8", "transformer")]
     file = tap.write_json(folder, {**scenario, "workloads": models, "systems": systems, "cluster": {**cluster, **({"host": host} if host else {})}}, "host.json")
     found = {}

@@ -264,6 +264,7 @@ MUTANTS = [
     Mutant("rings of the dense baseline are given up too soon", "src/study/dense.c", "return 2 * (ranks - 1.0) * (alpha", "return 8 * (ranks - 1.0) * (alpha", cli="plan"),
     Mutant("the last card of a folded node tells nothing", "src/machine/fair_fold.c",
            "repeat(n, map->in, map->nodes * map->nics", "repeat(n, map->in, map->nodes * map->nics - 1", unit="fair"),
+    Mutant("dense gradients are copied where tables are", "src/train/training.c", "SS_STAGED_TABLES && table", "SS_STAGED_TABLES", cli="train"),
     # --- closed forms on nodes
     Mutant("a window does not overlap start-ups", "src/cost/placed.c", "fmax(startups / window,", "fmax(startups,", cli="placed"),
     Mutant("running sums are exact", "src/cost/placed.c", "*out = more != x->all.bytes;", "*out = false && more != x->all.bytes;",
