@@ -26,6 +26,8 @@ static void print_loss(const cJSON *row, FILE *stream) {
     fprintf(stream, ": %.1f%% of the gradients' energy is applied%s", 100 * energy,
             lossless ? " (the scenario selects)" : "");
   if (scheme && !lossless && !isfinite(energy)) fprintf(stream, " (by how much, only a proven run knows)");
+  if (cJSON_IsTrue(ss_json_get(row, "rival_model_parallel")))
+    fprintf(stream, "; %s needs the table cut over ranks (model parallelism)", ss_decision_name(row, "rival"));
   if (cJSON_IsTrue(ss_json_get(row, "model_parallel")))
     fprintf(stream, "; needs the table cut over ranks (model parallelism)");
   fputc('.', stream);

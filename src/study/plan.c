@@ -227,8 +227,12 @@ static bool add_row(struct planning *p, const struct ss_result *all, size_t n, s
   *row = best < n ? (struct choice){all, &all[best], all[best].lossless,
                                     ss_scheme_model_parallel(all[best].setting.scheme)}
                   : (struct choice){all, NULL, each.lossless, each.model_parallel};
-  return cJSON_AddItemToArray(p->rows, row_json(row, n, &d, turn_of(p, row->best))) ||
-         ss_fail_memory(error, "planning");
+  cJSON *o = row_json(row, n, &d, turn_of(p, row->best));
+  const size_t rival = d.rival ? (size_t)(d.rival - list) : n;
+  if (d.rival)
+    ss_json_add(o, SS_B("rival_model_parallel",
+                        rival < n ? ss_scheme_model_parallel(all[rival].setting.scheme) : each.model_parallel));
+  return cJSON_AddItemToArray(p->rows, o) || ss_fail_memory(error, "planning");
 }
 
 /* Few know their library's window: who plans by it should hear where it decides. */

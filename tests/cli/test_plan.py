@@ -246,7 +246,7 @@ def several_tensors(folder):
     rows = plan(file, "--model-parallel", "--set", f"schemes={json.dumps(cut)}")
     same([(r["label"], r["model_parallel"]) for r in rows], [("alltoall", True), ("allreduce", False), (None, True)], "what needs the table cut")
     text = call("plan", file, "--model-parallel", "--set", f"schemes={json.dumps(cut)}")[0]
-    assert re.search(r"all tensors: each with its own.*Lossless; needs the table cut over ranks", text), text
+    assert re.search(r"all tensors: each with its own.*Lossless.*; needs the table cut over ranks", text), text
     whole = folder / "whole.safetensors"
     call("trace", "merge", folder / "two.safetensors", folder / "two.safetensors", "-o", whole)
     agrees(plan(file, "--trace", whole, "--ranks", "2,4"), points(file, "--trace", whole, "--ranks", "2,4"), "merged")
@@ -258,6 +258,16 @@ def synthetic(folder):
          folder / "z.safetensors")
     file = scenario(folder, trace=str(folder / "z.safetensors"), ranks=8)
     agrees(plan(file), points(file, "--set", f"schemes={json.dumps(candidates())}"), "synthetic")
+
+
+@test
+def a_rival_that_needs_the_table_cut_is_said_to(_):
+    question = ["--trace", BIBLE, "--ranks", "16", "--model-parallel", "--scheme", "allgather,alltoall", "--cluster", "rtx3090-100g-ib", "--bandwidth", "70Gbps"]
+    row, = plan(*question)
+    same((row["label"], row["rival"], row["model_parallel"], row["rival_model_parallel"]), ("allgather", "alltoall", False, True), "rival")
+    assert "Lossless; alltoall needs the table cut over ranks (model parallelism)." in call("plan", *question)[0]
+    row, = plan(*question[:-2])
+    same((row["label"], row["rival"], row["model_parallel"], row["rival_model_parallel"]), ("alltoall", "allgather", True, False), "the other way round")
 
 
 @test
