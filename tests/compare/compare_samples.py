@@ -32,13 +32,14 @@ def cluster(draw):
     if made['model'] == 'fair' and draw.random() < 0.4:
         made['fabric'] = [{'nodes': draw.choice([2, 4, 8, 16]), 'oversubscription': draw.choice([1, 1.5, 2, 3, 4])}]
     if made['model'] == 'alpha-beta':
-        made['window'] = 1
+        del made['window']
     return made
 
 
 def case(draw, ranks):
     """A scenario of one scheme."""
-    name, *options = draw.choice(SCHEMES).split(':')
+    machine = cluster(draw)
+    name, *options = draw.choice([s for s in SCHEMES if machine['gpus_per_node'] > 1 or 'hierarchy' not in s]).split(':')
     scheme = {'name': name}
     for option in options:
         key, value = option.split('=')
@@ -47,7 +48,7 @@ def case(draw, ranks):
              'ranks': ranks, 'iterations': 1, 'lookups': draw.choice([256, 1024, 2048, 4096]),
              'zipf': draw.choice([0, 0.6, 1, 1.2]), 'ids': draw.choice(['shuffled', 'shuffled', 'popularity']),
              'seed': draw.randrange(1 << 20)}
-    return {'name': 'case', 'trace': {'synth': synth}, 'cluster': cluster(draw), 'ranks': ranks, 'certain': True,
+    return {'name': 'case', 'trace': {'synth': synth}, 'cluster': machine, 'ranks': ranks, 'certain': True,
             'device': draw.choice(['none', 'none', 'a100']), 'schemes': [scheme], 'verify': False}
 
 
