@@ -176,12 +176,15 @@ static bool from_trace(const struct maker *m, uint32_t rank) {
   uint64_t range = ss_trace_tensor(m->origin->trace, m->origin->tensor)->rows, count;
   ss_arena_reset(m->temporary);
   uint32_t *rows = looked_up(m, rank, &count);
-  uint32_t *distinct = ss_arena_alloc(m->arena, count, sizeof *distinct);
+  uint32_t *distinct = ss_arena_alloc(m->temporary, count, sizeof *distinct);
   if (!rows || !distinct || !ss_coalesce_reserve(m->scratch, count, range)) return false;
   if (!admit(m, rows, range, &count)) return false;
   m->lookups[rank] = count * m->factor;
-  m->row[rank] = distinct;
   m->count[rank] = ss_coalesce(rows, count, range, distinct, m->scratch);
+  uint32_t *kept = ss_arena_alloc(m->arena, m->count[rank], sizeof *kept);
+  if (!kept) return false;
+  if (m->count[rank] > 0) memcpy(kept, distinct, m->count[rank] * sizeof *kept);
+  m->row[rank] = kept;
   if (m->value && !add_values(m, rank)) return false;
   if (m->bagged && !add_bags(m, rank, rows, count)) return false;
   if (!ss_rows_to_elements(&m->row[rank], &m->count[rank], m->factor, m->arena)) return false;

@@ -132,14 +132,14 @@ static double messages_of(const struct ss_point *point, const struct ss_costs *c
   return startups * (even && !shared ? 1 : point->ranks) * (double)(point->end - point->first);
 }
 
-/* Says how long it may take, of the longest. */
+/* Says how long it may take, of the longest; nobody knows how large samples will be. */
 static void tell_work(const struct run *run, const struct ss_notice *notice) {
   double all = 0, most = 0, seconds = 0;
   const struct ss_point *longest = NULL;
   for (size_t g = 0; g < run->groups.count; g++) {
     const struct ss_point *point = run->all.points[run->groups.group[g].point[0]];
     double share = 1;
-    const double messages = messages_of(point, run->all.costs, &share);
+    const double messages = point->approximate > 0 ? 0 : messages_of(point, run->all.costs, &share);
     all += messages;
     seconds += messages * share / messages_a_second;
     if (messages > most) most = messages, longest = point;

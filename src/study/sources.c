@@ -56,12 +56,16 @@ static const struct ss_field_spec synth_fields[] = {
     {.name = NULL}};
 static const struct ss_object_spec synth_spec = {.says = "lookups that follow Zipf's law", .field = synth_fields};
 
+/* B of lookups of a synthetic trace that are drawn once. */
+enum { HELD = 1 << 28 };
+
 static bool read_synth(struct ss_node node, void *source, struct ss_error *error) {
   struct ss_source *out = source;
   struct ss_synth s;
   ss_synth_defaults(&s);
   if (!ss_object_read(&synth_spec, node, &s, error) || !ss_like_apply(node, &s, error)) return false;
   s.drawn = out->drawn;
+  s.held = HELD;
   out->seed = s.seed;
   return ss_trace_synth(&s, &out->trace, error) || ss_fail_prefix(error, "%s: trace.synth", ss_doc_name(node.doc));
 }

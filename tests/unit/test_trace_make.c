@@ -215,6 +215,35 @@ TEST(test_synth_by_counter) {
 
 /* Shuffling is a permutation, on ranges just above and below powers of two and of four: uniform draws reach every
  * row, and counts of rows equal those by popularity. */
+/* A trace that holds nothing is read like one that holds all, and so is a view of it. */
+TEST(test_synth_made_on_the_way) {
+  struct ss_synth synth;
+  struct ss_error error;
+  SS_AUTO_TRACE struct ss_trace *held = NULL, *made = NULL, *wide = NULL, *wide_made = NULL;
+  ss_synth_defaults(&synth);
+  synth.rows = 500;
+  synth.ranks = 3;
+  synth.iterations = 6;
+  synth.lookups = 100;
+  synth.shared = 0.2;
+  synth.distinct = 2;
+  assert_true(ss_trace_synth(&synth, &held, &error));
+  synth.held = 1;
+  assert_true(ss_trace_synth(&synth, &made, &error));
+  assert_null(ss_trace_rows_mapped(made, 0, 0, 0));
+  assert_true(ss_trace_widen(held, 3, 9, &wide, &error));
+  assert_true(ss_trace_widen(made, 3, 9, &wide_made, &error));
+  for (uint64_t t = 0; t < 6; t++)
+    for (uint32_t r = 0; r < 9; r++) {
+      uint32_t a[100], b[100];
+      const bool narrow = r < 3;
+      if (!narrow && t >= ss_trace_iterations(wide)) continue;
+      ss_trace_rows(narrow ? held : wide, 0, t, r, a);
+      ss_trace_rows(narrow ? made : wide_made, 0, t, r, b);
+      assert_memory_equal(a, b, sizeof a);
+    }
+}
+
 TEST(test_shuffle) {
   static const uint64_t sizes[] = {1, 2, 3, 4, 5, 15, 16, 17, 63, 64, 65, 129};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {

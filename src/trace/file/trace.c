@@ -158,7 +158,13 @@ void ss_trace_rows(const struct ss_trace *trace, size_t tensor, uint64_t iterati
   const struct ss_tensor_data *t = &trace->tensor[tensor];
   const uint64_t count = ss_trace_count(trace, tensor, iteration, rank);
   const uint64_t first = t->offsets[segment(trace, iteration, rank)];
+  const struct ss_trace *own = trace->captured ? trace->captured : trace;
   if (count == 0) return;
+  if (own->made) {
+    const uint64_t at = segment(trace, iteration, rank);
+    own->made->rows(own->made->law, at / own->ranks, (uint32_t)(at % own->ranks), out);
+    return;
+  }
   if (t->rows32) {
     memcpy(out, t->rows32 + first, count * sizeof *out);
     return;
@@ -232,7 +238,8 @@ uint64_t ss_trace_hash(const struct ss_trace *trace) {
   for (size_t i = 0; i < trace->tensors; i++) {
     const struct ss_tensor_data *t = &trace->tensor[i];
     hash = XXH64(t->offsets, (trace->segments + 1) * sizeof *t->offsets, hash);
-    hash = XXH64(t->rows32, t->total * sizeof *t->rows32, hash);
+    if (trace->made) hash = XXH64(trace->source, strlen(trace->source), hash);
+    else hash = XXH64(t->rows32, t->total * sizeof *t->rows32, hash);
     if (!t->bags.first) continue;
     hash = XXH64(t->bags.first, (trace->segments + 1) * sizeof *t->bags.first, hash);
     hash = XXH64(t->bags.offsets, (t->bag_total + 1) * sizeof *t->bags.offsets, hash);

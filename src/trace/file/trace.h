@@ -146,6 +146,12 @@ struct ss_row_source {
   const struct ss_watcher *watcher; /* told of each tensor, and of rows within it; NULL: nobody */
 };
 
+/* Lookups of a trace of one tensor that are made each time they are read, by any thread, and held nowhere. */
+struct ss_rows_made {
+  void (*rows)(const void *law, uint64_t iteration, uint32_t rank, uint32_t *out);
+  const void *law;
+};
+
 /* What ss_trace_build and the writer take; the strings and arrays stay the caller's until the call returns.
  * For tensor i, segment (t, r) is rows[i][offsets[i][t*ranks+r] .. offsets[i][t*ranks+r+1]). */
 struct ss_trace_content {
@@ -157,6 +163,7 @@ struct ss_trace_content {
   const uint64_t *const *offsets;
   const uint32_t *const *rows;
   const struct ss_row_source *row_source; /* for ss_trace_write, instead of rows; NULL: none */
+  const struct ss_rows_made *made; /* for ss_trace_adopt, instead of rows; NULL: none. Such a trace is not written */
   size_t dense_count;
   const struct ss_dense *dense;
   const uint64_t *tokens;         /* [iterations*ranks] or NULL */

@@ -41,6 +41,7 @@ struct ss_trace {
   struct ss_dense *dense;
   uint64_t *tokens; /* [segments of what is captured] or NULL */
   int64_t pad_id;
+  const struct ss_rows_made *made;        /* NULL: the tensors have rows */
   const struct ss_row_source *row_source; /* of a trace that is only written: its tensors have no rows here */
 };
 

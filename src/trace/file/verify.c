@@ -140,7 +140,8 @@ static bool fail_id(const struct ss_trace *trace, const struct ss_tensor_data *t
 bool ss_trace_check_tensor(const struct ss_trace *trace, size_t tensor, struct ss_error *error) {
   const struct ss_tensor_data *t = &trace->tensor[tensor];
   if (!check_offsets(trace, t, error) || !check_bags(trace, t, error)) return false;
-  if (t->total == 0 || trace->row_source) return true; /* what a source gives is checked as it is written */
+  if (t->total == 0 || trace->row_source || trace->made)
+    return true; /* what a source gives is checked as it is written */
   /* Seen as unsigned, a negative id is large; in a tensor of more than 2^31 rows, still at least 2^31. */
   const uint64_t limit = t->rows_signed && t->tensor.rows > INT32_MAX ? (uint64_t)INT32_MAX + 1 : t->tensor.rows;
   return largest(t) < limit || fail_id(trace, t, error);

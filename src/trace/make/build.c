@@ -72,6 +72,7 @@ static bool fill(struct ss_trace *trace, const struct ss_trace_content *content,
   trace->ranks = content->ranks;
   trace->gpus_per_node = content->gpus_per_node;
   trace->pad_id = content->pad_id;
+  trace->made = content->made;
   trace->row_source = content->rows ? NULL : content->row_source;
   trace->tensors = content->tensors;
   trace->dense_count = content->dense_count;

@@ -57,6 +57,12 @@ static uint32_t place(const struct ss_synth *synth, const uint32_t *table, uint6
   return (uint32_t)row;
 }
 
+/* What one rank looks up in one iteration. */
+struct segment {
+  uint64_t iteration;
+  uint32_t rank;
+};
+
 /* How rows are drawn: those of the hot set, and by one of the two the others. */
 struct draws {
   struct ss_zipf hot, zipf;
@@ -88,8 +94,30 @@ static uint32_t another(const struct ss_synth *synth, const struct draws *draws,
   return row;
 }
 
+static void draw(const struct ss_synth *synth, const struct draws *draws, struct segment at, uint64_t known,
+                 uint32_t *out) {
+  const uint64_t key = ss_mix(ss_mix(ss_mix(synth->seed, STREAM_LOOKUPS), at.iteration), at.rank);
+  const uint64_t all = ss_mix(ss_mix(synth->seed, STREAM_SHARED), at.iteration);
+  for (uint64_t n = known; n < synth->lookups; n++) {
+    const uint64_t before = n % synth->distinct;
+    const bool shared = synth->shared > 0 && ss_unit(ss_mix(all, n)) < synth->shared;
+    out[n] = another(synth, draws, ss_mix(shared ? all + 1 : key, n), out + n - before, before);
+  }
+}
+
+/* Of a trace that is made on the way. */
+struct law {
+  struct ss_rows_made made;
+  struct ss_synth synth;
+  struct draws draws;
+};
+
+static void draw_again(const void *of, uint64_t iteration, uint32_t rank, uint32_t *out) {
+  const struct law *law = of;
+  draw(&law->synth, &law->draws, (struct segment){iteration, rank}, 0, out);
+}
+
 static void fill(const struct ss_synth *synth, const struct draws *draws, uint32_t *rows) {
-  const uint64_t stream = ss_mix(synth->seed, STREAM_LOOKUPS), common = ss_mix(synth->seed, STREAM_SHARED);
   const int64_t segments = (int64_t)(synth->iterations * synth->ranks);
   struct ss_drawn_law *drawn = ss_drawn_open(synth->drawn, synth);
   uint64_t spared = 0;
@@ -97,14 +125,9 @@ static void fill(const struct ss_synth *synth, const struct draws *draws, uint32
   for (int64_t segment = 0; segment < segments; segment++) {
     const uint64_t iteration = (uint64_t)segment / synth->ranks;
     const uint32_t rank = (uint32_t)((uint64_t)segment % synth->ranks);
-    const uint64_t key = ss_mix(ss_mix(stream, iteration), rank), all = ss_mix(common, iteration);
     uint32_t *out = rows + (uint64_t)segment * synth->lookups;
     const uint64_t known = ss_drawn_take(drawn, iteration, rank, out, synth->lookups);
-    for (uint64_t draw = known; draw < synth->lookups; draw++) {
-      const uint64_t before = draw % synth->distinct;
-      const bool shared = synth->shared > 0 && ss_unit(ss_mix(all, draw)) < synth->shared;
-      out[draw] = another(synth, draws, ss_mix(shared ? all + 1 : key, draw), out + draw - before, before);
-    }
+    draw(synth, draws, (struct segment){iteration, rank}, known, out);
     ss_drawn_put(drawn, iteration, rank, out, synth->lookups);
     spared += known;
   }
@@ -206,17 +229,20 @@ static bool make_bags(const struct ss_synth *synth, uint64_t segments, struct ss
 static bool make(const struct ss_synth *synth, const struct draws *draws, struct ss_arena *data,
                  struct ss_trace **out, struct ss_error *error) {
   const uint64_t segments = synth->iterations * synth->ranks;
+  const uint64_t bytes = ss_estimate_mul(segments * synth->lookups, sizeof(uint32_t));
+  const bool held = synth->held == 0 || bytes <= synth->held || synth->reuse;
   char source[500];
-  if (!ss_estimate_fits(ss_estimate_mul(segments * synth->lookups, sizeof(uint32_t)),
-                        "fewer iterations, ranks or lookups take less", error, "a synthetic trace"))
+  if (held && !ss_estimate_fits(bytes, "fewer iterations, ranks or lookups take less", error, "a synthetic trace"))
     return false;
   uint64_t *offsets = ss_arena_alloc(data, segments + 1, sizeof *offsets);
-  uint32_t *rows = ss_arena_alloc(data, segments * synth->lookups, sizeof *rows);
+  uint32_t *rows = held ? ss_arena_alloc(data, segments * synth->lookups, sizeof *rows) : NULL;
+  struct law *law = ss_arena_alloc(data, 1, sizeof *law);
   SS_AUTO_FREE uint64_t *tokens = ss_alloc(segments, sizeof *tokens);
-  if (!offsets || !rows || !tokens) return ss_fail_memory(error, "making a synthetic trace");
+  if (!offsets || (held && !rows) || !law || !tokens) return ss_fail_memory(error, "making a synthetic trace");
   for (uint64_t i = 0; i <= segments; i++) offsets[i] = i * synth->lookups;
   for (uint64_t i = 0; i < segments; i++) tokens[i] = synth->lookups;
-  fill(synth, draws, rows);
+  *law = (struct law){{draw_again, law}, *synth, *draws};
+  if (held) fill(synth, draws, rows);
   struct ss_bags bags = {NULL, NULL};
   if (synth->distinct > 1 && !make_bags(synth, segments, data, &bags))
     return ss_fail_memory(error, "making a synthetic trace");
@@ -229,7 +255,8 @@ static bool make(const struct ss_synth *synth, const struct draws *draws, struct
                                            .tensors = 1,
                                            .tensor = &tensor,
                                            .offsets = (const uint64_t *const[]){offsets},
-                                           .rows = (const uint32_t *const[]){rows},
+                                           .rows = held ? (const uint32_t *const[]){rows} : NULL,
+                                           .made = held ? NULL : &law->made,
                                            .tokens = tokens,
                                            .bags = &bags,
                                            .pad_id = -1};

@@ -34,6 +34,8 @@ struct ss_synth {
   double shared;                /* share of the lookups, 0 to 1, that are the same on all ranks of an iteration */
   double scatter;               /* by popularity: share of the rows, 0 to 1, that lie anywhere all the same */
   uint64_t seed;
+  uint64_t held; /* B of lookups that a trace holds; where they are more it draws them each time they are read (but
+                    for a histogram), and cannot be written; 0: all are held */
   struct ss_drawn *drawn; /* keeps what is drawn, and has what was drawn before (trace/make/drawn.h); NULL: nothing */
 };
 
