@@ -469,6 +469,43 @@ TEST(test_write_and_build) {
   rmdir(folder);
 }
 
+/* Three iterations of two ranks. */
+TEST(test_window) {
+  static const struct {
+    uint64_t first, end;
+    uint32_t ranks;
+    const char *says;
+  } wrong[] = {{3, 0, 0, "iterations 3:3 are not within its 0:3"},
+               {2, 2, 0, "2:2"},
+               {2, 1, 0, "2:1"},
+               {0, 4, 0, "0:4"},
+               {0, 3, 3, "has 2 ranks, not 3"}};
+  const struct ss_trace_content content = two();
+  struct ss_trace *trace;
+  struct ss_error error;
+  assert_true(ss_trace_build("built", &content, &trace, &error));
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    uint64_t end = wrong[i].end;
+    uint32_t ranks = wrong[i].ranks;
+    assert_false(ss_trace_window(trace, wrong[i].first, &end, &ranks, &error));
+    if (!strstr(error.text, wrong[i].says)) fail_msg("said \"%s\", not \"%s\"", error.text, wrong[i].says);
+  }
+  uint64_t end = 0;
+  uint32_t ranks = 0;
+  assert_true(ss_trace_window(trace, 2, &end, &ranks, &error));
+  assert_int_equal(end, 3);
+  assert_int_equal(ranks, 2);
+  size_t found;
+  const char *const twice[] = {two_tensors[1].name, two_tensors[0].name, two_tensors[1].name};
+  assert_false(ss_trace_keep(trace, twice, 3, &error));
+  assert_non_null(strstr(error.text, "is named twice"));
+  assert_true(ss_trace_find(trace, two_tensors[1].name, &found, &error));
+  assert_int_equal(found, 1);
+  assert_false(ss_trace_save(NULL, trace, &error));
+  assert_false(ss_trace_open(NULL, &trace, &error));
+  ss_trace_close(trace);
+}
+
 static void expect_unbuilt(const struct ss_trace_content *content, const char *message) {
   struct ss_trace *trace;
   struct ss_error error;
