@@ -52,6 +52,8 @@ static bool fits(const struct session *s, const struct ss_point *point, struct s
 
 static bool make_point(struct session *s, const struct ss_point *point, struct ss_exec_point *p,
                        struct ss_error *error) {
+  if (ss_setting_says(&point->setting, "algorithm", "switch"))
+    return ss_fail(error, SS_BAD_INPUT, "%s cannot be executed: MPI has no switch that adds", point->setting.label);
   const struct ss_request *request = &s->call->request;
   struct ss_input shape;
   uint32_t n = point->ranks + point->servers;

@@ -14,7 +14,7 @@ struct axes {
 };
 
 static struct ss_layout layout_of(const struct ss_grid_point *p) {
-  return (struct ss_layout){.ranks = p->ranks, .nodes = p->ranks, .per_node = 1};
+  return (struct ss_layout){.ranks = p->ranks, .nodes = p->ranks, .per_node = 1, .switch_sums = true};
 }
 
 uint64_t ss_common_multiple(uint64_t a, uint64_t b) {

@@ -59,6 +59,7 @@ struct ss_cluster {
   bool has_intra, has_exchange;
   bool nic_per_node; /* "nic": "per-node"; under "alpha-beta" a node's ranks take turns on one card */
   bool intra_shared; /* a node's ranks share one bus */
+  bool switch_sums;  /* switches between nodes add what passes (SHARP, SwitchML): one algorithm of allreduce */
   uint32_t gpus_per_node;
   uint32_t nics;         /* cards of a node that ranks share; 0: as "nic" has it */
   uint32_t window;       /* messages that a port has under way, in exchanges; 0 is 1, UINT32_MAX no limit */

@@ -323,6 +323,8 @@ static const struct ss_field_spec cluster_fields[] = {
      SS_STORED(struct ss_cluster, nic_per_node)},
     {"nics", "network interfaces of a node: rank l of a node uses number floor(l * nics / gpus_per_node)",
      SS_IS_COUNT(1, 1 << 20)},
+    {"switch_sums", "switches between nodes add up what passes (SHARP, SwitchML), for allreduce:algorithm=switch",
+     SS_IS_FLAG, .usual = "false", SS_STORED(struct ss_cluster, switch_sums)},
     {"fabric", "levels from the bottom, each of which joins groups of nodes by an uplink",
      SS_IS_LIST(&a_level, 0, SS_FABRIC_MAX)},
     {"exchange", NULL, SS_IS_OBJECT(&exchange_spec)},

@@ -7,6 +7,8 @@
  * tree          binomial reduce to rank 0, binomial broadcast
  * trees         two trees over nodes, as NCCL has them (Sanders, Speck and Traeff 2009), of each card a pair, through
  *               which `chunks` pass one behind the other
+ * switch        the switch adds what passes (SwitchML, Sapio et al. 2021; SHARP): what each rank sends, it gets the
+ *               sum of at the same time
  *
  * Where a cluster's library is NCCL and nothing of this is said, it is what that chooses, in its protocol.
  *
@@ -17,15 +19,16 @@
 #include "sim/collectives/patterns.h"
 #include "sim/collectives/tuner.h"
 
-enum algorithm { RING, RABENSEIFNER, TREE, TREES };
-static const char *const algorithms[] = {"ring", "rabenseifner", "tree", "trees", NULL};
+enum algorithm { RING, RABENSEIFNER, TREE, TREES, SWITCH };
+static const char *const algorithms[] = {"ring", "rabenseifner", "tree", "trees", "switch", NULL};
 enum { ALGORITHM, CHUNKS, RINGS, PROTOCOL, OPTIONS };
 static const struct ss_option options[OPTIONS + 1] = {
     [ALGORITHM] = {"algorithm", SS_OPTION_CHOICE, algorithms, 0, 0, RING, "how the dense tensor is reduced", "all"},
     [CHUNKS] =
         {"chunks", SS_OPTION_COUNT, NULL, 1, 1024, 1,
          "messages that each part of the ring travels in, or a tree's share: one is added while the next is on "
-         "its way"},
+         "its way",
+         NULL},
     [RINGS] = SS_OPTION_RINGS,
     [PROTOCOL] = SS_OPTION_PROTOCOL,
 };
@@ -170,6 +173,49 @@ static bool whole_tensor(struct ss_run *run, const struct ss_dense_sum *sum, boo
   return true;
 }
 
+/* --- sums in a switch ---------------------------------------------------------------------------------------- */
+
+/* What came of all that ranks sent. The switch hands each the sum, which takes no time of theirs. */
+static bool add_up(struct ss_run *run, struct ss_chunk *sum, struct ss_error *error) {
+  struct ss_play *play = run->play;
+  struct ss_chunk *came = ss_arena_alloc(play->arena, run->ranks, sizeof *came);
+  if (!came) return ss_fail_memory(error, "adding in a switch");
+  SS_ASIDE;
+  for (uint32_t r = 0; r < run->ranks; r++) {
+    const struct ss_chunk *got = ss_play_due(play, r, r, 0);
+    came[r] = got ? *got : (struct ss_chunk){.low = run->low, .high = run->high, .width = run->input->width};
+  }
+  if (run->dense_lists)
+    return ss_chunk_sum(&(struct ss_operands){came, run->ranks, run->low, run->high}, play->arena, &play->scratch,
+                        sum, error);
+  *sum = came[0];
+  for (uint32_t r = 1; r < run->ranks; r++)
+    if (!ss_chunk_add_dense(sum, &came[r], play->arena, sum, error)) return false;
+  return true;
+}
+
+/* Each rank's port sends the tensor once and gets as much at the same time, as if each sent it to the next. */
+static bool by_switch(struct ss_run *run, struct ss_error *error) {
+  struct ss_play *play = run->play;
+  const struct ss_dense_sum units = sum_of(run, 1);
+  struct ss_chunk *whole = ss_arena_alloc(play->arena, run->ranks, sizeof *whole), sum;
+  if (!whole) return ss_fail_memory(error, "holding a dense tensor");
+  for (uint32_t r = 0; r < run->ranks; r++) {
+    whole[r] = ss_dense_units(&units, 0, 1);
+    whole[r].origin = r;
+    if (play->payloads && !ss_run_dense_part(run, r, play->arena, &whole[r], error)) return false;
+    ss_play_put(play, r, r, (r + 1) % run->ranks, &run->dense, &whole[r]);
+  }
+  if (!ss_play_messages(play, run->ranks, true, &run->dense, error)) return false;
+  if (!play->payloads) return true;
+  if (!add_up(run, &sum, error)) return false;
+  for (uint32_t r = 0; ss_run_reports(run) && r < run->ranks; r++) {
+    if (run->dense_lists) ss_run_sparse(run, r, &sum, 0, NULL);
+    else ss_run_dense(run, &sum, 1);
+  }
+  return true;
+}
+
 /* What an MPI library moves within memory before it begins. */
 static bool move_within(struct ss_run *run, enum algorithm algorithm, struct ss_error *error) {
   const struct ss_algorithm *pattern = ss_algorithm_of(SS_ALLREDUCE, algorithms[algorithm]);
@@ -182,6 +228,7 @@ static bool move_within(struct ss_run *run, enum algorithm algorithm, struct ss_
 
 static bool run_allreduce(struct ss_run *run, struct ss_error *error) {
   const enum algorithm algorithm = (enum algorithm)run->setting->value[ALGORITHM];
+  if (algorithm == SWITCH) return by_switch(run, error);
   if (!move_within(run, algorithm, error)) return false;
   if (algorithm == RING) return ss_run_rings(run, true, ring, run, error);
   if (algorithm == TREES) return ss_run_rings(run, false, trees, run, error);
@@ -198,6 +245,13 @@ static void adapt(const struct ss_setting *setting, struct ss_layout layout, str
 }
 
 static bool check_library(const struct ss_setting *setting, struct ss_layout layout, struct ss_error *error) {
+  if (setting->value[ALGORITHM] == SWITCH && !layout.switch_sums)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "no switch of this cluster adds: say cluster.switch_sums, or another algorithm");
+  if (setting->value[ALGORITHM] == SWITCH && layout.per_node > 1 && layout.ranks > 1)
+    return ss_fail(
+        error, SS_BAD_INPUT,
+        "switches add what nodes send: with several GPUs a node say hierarchy \"shard\" or \"leader\", too");
   if (setting->hierarchy && setting->value[ALGORITHM] == TREES)
     return ss_fail(error, SS_BAD_INPUT, "\"trees\" know of nodes: leave \"hierarchy\" out, or say \"tree\"");
   if (setting->value[PROTOCOL] == 0) return true;
@@ -236,6 +290,7 @@ static void tune(struct ss_setting *setting, const struct ss_cluster *cluster, u
 }
 
 static const struct ss_offered offered[] = {
+    {.option = "algorithm", .choice = "switch"},
     {.offer = {"DDP", "DistributedDataParallel of dense gradients; its backend picks the algorithm",
                "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html"}},
     {.hierarchy = SS_SHARD,

@@ -100,13 +100,13 @@ struct ss_ring {
 #define SS_OPTION_RINGS                                                                                              \
   {                                                                                                                  \
     "rings", SS_OPTION_COUNT, NULL, 1, 1024, 0,                                                                      \
-        "rings side by side, each by a card of its own (as many as a node has cards; of MPI 1)"                      \
+        "rings side by side, each by a card of its own (as many as a node has cards; of MPI 1)", NULL                \
   }
 /* How the messages of NCCL's calls travel (machine/library.h): choice 1 + enum ss_protocol; what the simulation plays
  * them on is then ss_setting_cluster. */
 extern const char *const ss_protocol_choices[];
 #define SS_OPTION_PROTOCOL                                                                                           \
-  { "protocol", SS_OPTION_CHOICE, ss_protocol_choices, 1, 0, 0, "NCCL's, where it is the cluster's library" }
+  { "protocol", SS_OPTION_CHOICE, ss_protocol_choices, 1, 0, 0, "NCCL's, where it is the cluster's library", NULL }
 /* How many there are: as said, or (0) as many as a node has cards, where there are several nodes and no MPI. */
 uint32_t ss_rings_of(uint64_t said, struct ss_layout layout);
 /* Refuses those that have no card; `ring`: the algorithm is a ring at all. */

@@ -277,7 +277,8 @@ bool ss_setting_by_elements(const struct ss_setting *setting) {
 static struct ss_layout inside(const struct ss_setting *setting, struct ss_layout layout) {
   return setting->hierarchy == SS_FLAT
              ? layout
-             : (struct ss_layout){.ranks = layout.nodes, .nodes = layout.nodes, .per_node = 1};
+             : (struct ss_layout){
+                   .ranks = layout.nodes, .nodes = layout.nodes, .per_node = 1, .switch_sums = layout.switch_sums};
 }
 
 uint32_t ss_setting_servers(const struct ss_setting *setting, struct ss_layout layout) {

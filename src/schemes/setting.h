@@ -99,9 +99,10 @@ void ss_setting_choose(struct ss_setting *setting, const char *option, const cha
 /* Ranks on nodes: rank r lives on node floor(r / per_node). */
 struct ss_layout {
   uint32_t ranks, nodes, per_node;
-  uint32_t cards; /* of a node; 0: not known, and nobody sends by several */
-  bool nccl;      /* calls are NCCL's, which has protocols */
-  bool mpi;       /* calls are an MPI library's, or hosts': by default they go by one ring (ss_cluster_mpi) */
+  uint32_t cards;   /* of a node; 0: not known, and nobody sends by several */
+  bool nccl;        /* calls are NCCL's, which has protocols */
+  bool mpi;         /* calls are an MPI library's, or hosts': by default they go by one ring (ss_cluster_mpi) */
+  bool switch_sums; /* switches between nodes add up what passes */
 };
 
 /* What a scheme needs and promises. */

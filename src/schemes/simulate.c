@@ -9,7 +9,8 @@ struct ss_layout ss_layout_of(const struct ss_cluster *cluster, uint32_t ranks) 
                             cluster->gpus_per_node,
                             ss_cluster_fair(cluster) ? ss_cluster_nics(cluster) : 0,
                             ss_tuner_chooses(cluster, SS_ALLREDUCE),
-                            ss_cluster_mpi(cluster)};
+                            ss_cluster_mpi(cluster),
+                            cluster->switch_sums};
 }
 
 void ss_setting_tune(struct ss_setting *setting, const struct ss_cluster *cluster, uint32_t ranks, uint64_t bytes) {

@@ -54,7 +54,7 @@ def variants():
         options = {name: choices for name, choices in (re.match(r"(\w+): (\S+)", option).groups() for option in scheme["options"])}
         varied = [option for option in ("algorithm", "format") if option in options]
         # two trees are NCCL's alone, which has no other way where it is the library
-        yield from ((scheme["name"], option, [c for c in options[option].split("|") if c != "trees"]) for option in varied)
+        yield from ((scheme["name"], option, [c for c in options[option].split("|") if c not in ("trees", "switch")]) for option in varied)
         if not varied:
             yield scheme["name"], None, (None,)
         if "colocated" in options:
@@ -189,6 +189,27 @@ def nobody_names_schemes(folder):
     own = [c for c in candidates(HIERARCHIES, 12) if c["name"] != "allreduce" or "hierarchy" in c] + ["allreduce"]
     agrees(plan(nodes, "--ranks", 12, "--set", f"cluster.library={json.dumps(library)}"),
            points(nodes, "--ranks", 12, "--set", f"cluster.library={json.dumps(library)}", "--set", f"schemes={json.dumps(own)}"), "nccl")
+
+
+@test
+def switches_that_add(folder):
+    """What each rank sends it gets the sum of at the same time: one start-up and the tensor, exactly, and plan finds it."""
+    flat = scenario(folder, cluster={**FLAT, "switch_sums": True}, device="none")
+    for point in points(flat, "--scheme", "allreduce:algorithm=switch", "--ranks", "2..8"):
+        dense = point["bytes_sent_max"]
+        assert abs(point["time_s"] - (10e-6 + dense / 1e9)) < 1e-12 and point["exact"] is True, point
+        assert point["bytes_total"] == point["ranks"] * dense and dense == point["bytes_received_max"], point
+    ring, = points(flat, "--scheme", "allreduce", "--ranks", 8)
+    assert abs(ring["bytes_sent_max"] / (2 * 7 / 8 * dense) - 1) < 1e-3, ring  # its parts are not all as long
+    full = scenario(folder, "full.json", trace={"uniform": {"rows": 4096, "density": 1}}, cluster={**FLAT, "switch_sums": True}, ranks=8, iterations=1)
+    best, = plan(full)
+    same((best["scheme"], best["options"]["algorithm"]), ("allreduce", "switch"), "of a full tensor")
+    for more, says in (({"cluster": FLAT}, "no switch of this cluster adds"), ({"cluster": {**NODES, "switch_sums": True}}, "switches add what nodes send")):
+        wrong = scenario(folder, "wrong.json", **more, schemes=[{"name": "allreduce", "algorithm": "switch"}])
+        assert says in call("run", wrong, status=2)[1]
+    behind = scenario(folder, "behind.json", cluster={**NODES, "switch_sums": True}, ranks=12, hierarchy="leader",
+                      schemes=[{"name": "allreduce", "algorithm": "switch"}])
+    assert points(behind)[0]["exact"] is True
 
 
 @test

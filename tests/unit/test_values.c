@@ -108,9 +108,9 @@ TEST(every_scheme_keeps_its_word) {
 }
 
 TEST(so_they_do_among_nodes) {
-  static const struct ss_layout layouts[] = {{4, 2, 2, 0, false, false}, {8, 2, 4, 0, false, false},
-                                             {8, 4, 2, 0, false, false}, {3, 1, 8, 0, false, false},
-                                             {7, 3, 3, 0, false, false}, {16, 4, 4, 0, false, false}};
+  static const struct ss_layout layouts[] = {{4, 2, 2, 0, false, false, false}, {8, 2, 4, 0, false, false, false},
+                                             {8, 4, 2, 0, false, false, false}, {3, 1, 8, 0, false, false, false},
+                                             {7, 3, 3, 0, false, false, false}, {16, 4, 4, 0, false, false, false}};
   struct dice dice = {.seed = 8};
   for (const struct ss_scheme *const *s = ss_schemes(); *s; s++)
     for (size_t i = 0; ss_scheme_valued(*s) && i < COUNT(layouts) && layouts[i].ranks <= ALL_RANKS; i++)
