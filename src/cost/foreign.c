@@ -50,10 +50,10 @@ struct symbols {
 
 /* A number, a size, or a formula. */
 static bool read_bytes(struct ss_node node, const struct symbols *symbols, double *out, struct ss_error *error) {
-  const char *text;
-  if (ss_node_is_text(node) && !ss_node_text(node, &text, error)) return false;
-  if (!ss_node_is_text(node) || ss_units_parse(text, SS_BYTES, out, NULL))
-    return ss_node_nonnegative(node, SS_BYTES, out, error);
+  if (!ss_node_is_text(node)) return ss_node_nonnegative(node, SS_BYTES, out, error);
+  const char *text = "";
+  if (!ss_node_text(node, &text, error)) return false;
+  if (ss_units_parse(text, SS_BYTES, out, NULL)) return ss_node_nonnegative(node, SS_BYTES, out, error);
   struct ss_error why;
   if (!ss_expression_evaluate(text, symbols->variable, symbols->count, out, &why))
     return ss_node_fail(node, error, "%s", why.text);
@@ -187,56 +187,83 @@ static bool add_need(struct reader *r, char *of, char *needs, struct ss_error *e
   return true;
 }
 
-/* "l3: send 10b to 1 tag 4", without label and tag, "recv 10b from 1", "calc 100", "l3 requires l1". */
-static bool read_operation(struct reader *r, char *line, struct ss_error *error) {
-  char label[TEXT_MAX] = "", way[8], other[TEXT_MAX];
-  char *at = strchr(line, ':');
+static bool amount(const char *digits, double *out) {
+  return ss_units_parse(digits, SS_NUMBER, out, NULL) && *out >= 0;
+}
+
+static bool whole(const char *digits, uint32_t *out) {
+  double value = 0;
+  if (!amount(digits, &value) || value > UINT32_MAX) return false;
+  *out = (uint32_t)value;
+  return true;
+}
+
+#define DIGITS "%39[0-9]"
+#define AMOUNT "%39[0-9.eE+-]"
+
+/* What follows a message: "tag 4", or nothing. */
+static bool read_tag(const char *text, uint32_t *out) {
+  char tag[40];
   int used = 0;
-  struct operation o = {.rank = r->rank};
-  if (at) {
+  if (sscanf(text, " tag " DIGITS " %n", tag, &used) == 1 && text[used] == '\0') return whole(tag, out);
+  return text[strspn(text, " \t\r")] == '\0';
+}
+
+static bool read_requires(struct reader *r, const char *line, struct ss_error *error) {
+  char of[TEXT_MAX], needs[TEXT_MAX];
+  int used = 0;
+  if (sscanf(line, " %200[A-Za-z0-9_] requires %200[A-Za-z0-9_] %n", of, needs, &used) != 2 || used == 0 ||
+      line[used])
+    return bad_line(r, "expected send, recv, calc or requires, as LogGOPSim reads them", error);
+  return add_need(r, of, needs, error);
+}
+
+/* "l3: send 10b to 1 tag 4", without label and tag, "recv 10b from 1", "calc 100", "l3 requires l1". */
+static bool read_operation(struct reader *r, const char *line, struct ss_error *error) {
+  char label[TEXT_MAX] = "", size[40], verb[8], way[8], peer[40];
+  int used = 0;
+  struct operation o = {.kind = CALCULATE, .rank = r->rank};
+  if (strchr(line, ':')) {
     if (sscanf(line, " %200[A-Za-z0-9_] :%n", label, &used) != 1 || used == 0)
       return bad_line(r, "expected LABEL: OPERATION", error);
     line += used;
   }
   used = 0;
-  if (sscanf(line, " calc %lf %n", &o.seconds, &used) == 1 && line[used] == '\0' && o.seconds >= 0) {
-    o.kind = CALCULATE;
+  if (sscanf(line, " calc " AMOUNT " %n", size, &used) == 1 && line[used] == '\0' && amount(size, &o.seconds)) {
     o.seconds *= 1e-9;
     return add_operation(r, o, label, error);
   }
-  if (sscanf(line, " send %lfb %7s %u%n", &o.bytes, way, &o.peer, &used) == 3 && strcmp(way, "to") == 0)
-    o.kind = SEND;
-  else if (sscanf(line, " recv %lfb %7s %u%n", &o.bytes, way, &o.peer, &used) == 3 && strcmp(way, "from") == 0)
-    o.kind = RECEIVE;
-  else {
-    used = 0;
-    if (at || sscanf(line, " %200[A-Za-z0-9_] requires %200[A-Za-z0-9_] %n", label, other, &used) != 2 || line[used])
-      return bad_line(r, "expected send, recv, calc or requires, as LogGOPSim reads them", error);
-    return add_need(r, label, other, error);
-  }
-  line += used;
   used = 0;
-  if (sscanf(line, " tag %u %n", &o.tag, &used) != 1) used = (int)strspn(line, " \t\r");
-  if (line[used] != '\0') return bad_line(r, "nothing but a tag may follow the message", error);
-  return (o.bytes >= 0 && o.bytes < 1e18) ? add_operation(r, o, label, error) : bad_line(r, "no such size", error);
+  if (sscanf(line, " %7s " AMOUNT "b %7s " DIGITS "%n", verb, size, way, peer, &used) != 4 || used == 0)
+    return *label ? bad_line(r, "expected send, recv or calc, as LogGOPSim reads them", error)
+                  : read_requires(r, line, error);
+  o.kind = strcmp(verb, "send") == 0 ? SEND : RECEIVE;
+  if (strcmp(verb, o.kind == SEND ? "send" : "recv") != 0 || strcmp(way, o.kind == SEND ? "to" : "from") != 0)
+    return bad_line(r, "expected \"send ... to\" or \"recv ... from\"", error);
+  if (!whole(peer, &o.peer)) return bad_line(r, "no such peer", error);
+  if (!read_tag(line + used, &o.tag)) return bad_line(r, "nothing but a tag may follow the message", error);
+  return amount(size, &o.bytes) && o.bytes < 1e18 ? add_operation(r, o, label, error)
+                                                  : bad_line(r, "no such size", error);
 }
 
 static bool read_line(struct reader *r, char *line, struct ss_error *error) {
   struct ss_foreign *s = r->schedule;
+  char digits[40];
   int used = 0;
-  unsigned number;
+  uint32_t number = 0;
   char *comment = strstr(line, "//");
   r->line++;
   if (comment) *comment = '\0';
   if (line[strspn(line, " \t\r")] == '\0') return true;
   if (!r->counted) {
-    if (sscanf(line, " num_ranks %u %n", &s->ranks, &used) != 1 || line[used] || s->ranks < 1 || s->ranks > RANKS_MAX)
+    if (sscanf(line, " num_ranks " DIGITS " %n", digits, &used) != 1 || line[used] || !whole(digits, &s->ranks) ||
+        s->ranks < 1 || s->ranks > RANKS_MAX)
       return bad_line(r, "expected num_ranks", error);
     return r->counted = true;
   }
   if (!r->open) {
-    if (sscanf(line, " rank %u { %n", &number, &used) != 1 || used == 0 || line[used] || number != r->next ||
-        number >= s->ranks)
+    if (sscanf(line, " rank " DIGITS " { %n", digits, &used) != 1 || used == 0 || line[used] ||
+        !whole(digits, &number) || number != r->next || number >= s->ranks)
       return bad_line(r, "expected the next rank, \"rank N {\"", error);
     r->rank = r->next++;
     return r->open = true;
