@@ -88,6 +88,8 @@ def settings():
                     continue  # of bags' sums by row, on full nodes
                 if name == "protocol":
                     continue  # of clusters whose library is NCCL
+                if (name, value) == ("algorithm", "switch"):
+                    continue  # of clusters whose switches add
                 yield scheme, {"name": scheme["name"], **own, name: {"true": True, "false": False}.get(value, value)}
 
 
