@@ -154,8 +154,9 @@ bool ss_simulate_sampled(const struct ss_setting *setting, const struct ss_world
   struct samples x = {.setting = setting, .world = world, .input = input};
 
   bool ok = open_samples(&x, out, error), done = false;
-  double share = (double)FIRST_ROUNDS / input->ranks, apart = INFINITY;
-  for (uint32_t n = 0; ok && !done; n++, share *= 2) {
+  double apart = INFINITY;
+  for (uint32_t n = 0; ok && !done; n++) {
+    const double share = ldexp(FIRST_ROUNDS, (int)n) / input->ranks;
     struct sample *high = &x.at[n % 2], *low = &x.at[(n + 1) % 2];
     if (n > 0 && world->state) ss_state_rewind(world->state, &x.before);
     if (!(ok = play(&x, share < 1 ? share : 0, high, error))) break;

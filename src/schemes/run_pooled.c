@@ -445,7 +445,7 @@ bool ss_pooled_relay(const struct ss_pooled *bags, bool backward, struct ss_rece
                      struct ss_error *error) {
   struct ss_run *run = bags->run;
   struct relay r = {.bags = bags, .backward = backward, .nodes = ss_run_nodes(run), .inside = receipts};
-  r.each = run->ranks / r.nodes;
+  r.each = run->ranks < run->per_node ? run->ranks : run->per_node; /* nodes are full */
   const bool ok = open_relay(&r, error) && (backward ? relay_backward : relay_forward)(&r, error);
   for (uint32_t i = 0; ok && i < run->ranks; i++) ss_play_drop(run->play, i, r.held[i]);
   ss_receipts_close(&r.cross);

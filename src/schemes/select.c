@@ -207,7 +207,7 @@ static bool select_sampled(const struct selecting *x, uint32_t r, struct ss_chun
   const struct ss_selector *s = x->selector;
   const uint64_t stride = (uint64_t)fmax(1, floor(1 / s->selection.sample + 0.5));
   const double share = (double)s->k / (double)x->input->rows;
-  const uint64_t wanted = (uint64_t)fmax(1, ceil(share * (double)(x->input->rows / stride)));
+  const uint64_t sampled = x->input->rows / stride, wanted = (uint64_t)fmax(1, ceil(share * (double)sampled));
   struct ss_chunk sample, top, above;
   if (!take_sample(x, r, stride, &sample, error) || !ss_topk(&sample, wanted, x->arena, &top, error)) return false;
   const uint64_t threshold = top.count < wanted ? 1 : ss_smallest(&top); /* too few that are not zero: all such */

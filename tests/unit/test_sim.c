@@ -526,9 +526,9 @@ static const struct {
     {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"pieces\": []}}}", "1 to 4 pieces"},
     {"{\"name\": \"d\", \"kernels\": {" SUMS
      "\"top_k\": {\"per_byte\": 1, \"pieces\": [{\"t0\": 1, \"per_byte\": 1}]}}}",
-     "of its own"},
+     "does nothing beside \"per_byte\""},
     {"{\"name\": \"d\", \"kernels\": {" SUMS "\"top_k\": {\"t0\": 1, \"pieces\": [{\"t0\": 1, \"per_byte\": 1}]}}}",
-     "costs of its own"},
+     "does nothing beside \"t0\""},
     {"{\"name\": \"d\", \"kernels\": {" SUMS PIECES("") "}}", "up_to"},
     {"{\"name\": \"d\", \"kernels\": {" SUMS PIECES("\"up_to\": 0, ") "}}", "up_to"},
     {"{\"name\": \"d\", \"kernels\": {" SUMS
