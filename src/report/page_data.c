@@ -58,9 +58,9 @@ static cJSON *places_json(const cJSON *record, const cJSON *const *varies, size_
   for (size_t k = 0; k < count; k++) {
     const cJSON *value = ss_place_of(record, varies[k]->string);
     SS_AUTO_FREE char *text = value ? ss_written(write_place, value) : NULL;
+    const double number = value && cJSON_IsNumber(value) ? cJSON_GetNumberValue(value) : NAN;
     cJSON_AddItemToArray(list,
-                         ss_json_object(SS_T("field", varies[k]->string), SS_T("text", text),
-                                        SS_N("value", value && cJSON_IsNumber(value) ? value->valuedouble : NAN)));
+                         ss_json_object(SS_T("field", varies[k]->string), SS_T("text", text), SS_N("value", number)));
   }
   return list;
 }

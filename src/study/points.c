@@ -493,10 +493,30 @@ static bool add_point(struct ss_study *s, const struct ss_point *point, struct s
   return true;
 }
 
+static bool add_tensors(struct ss_study *s, const struct cell *p, struct ss_point *point, struct ss_node scheme,
+                        struct ss_error *error) {
+  const struct ss_trace *trace = p->source->trace;
+  if (point->origin.joint) return add_point(s, point, scheme, error);
+  for (uint32_t i = 0; i < point->siblings; i++) {
+    point->origin.tensor = p->tensor ? p->tensor[i] : i;
+    if (trace) point->tensor_name = ss_trace_tensor(trace, point->origin.tensor)->name;
+    if (!add_point(s, point, scheme, error)) return false;
+  }
+  return true;
+}
+
+static void set_uncertainty(const struct cell *p, struct ss_point *point) {
+  const bool allreduce = strcmp(point->setting.scheme->name, "allreduce") == 0;
+  point->dense_uncertainty =
+      p->certain ? ss_certain : ss_uncertainty_of(&point->cluster, &point->device, point->ranks, SS_ALLREDUCE);
+  point->uncertainty = p->certain || allreduce
+                           ? point->dense_uncertainty
+                           : ss_uncertainty_of(&point->cluster, &point->device, point->ranks, SS_COLLECTIVES);
+}
+
 /* One scheme at one rank count: a point for each tensor, or one for all. `scheme`: where the document says it. */
 static bool add_points(struct ss_study *s, const struct cell *p, const struct ss_setting *setting,
                        struct ss_node scheme, uint32_t ranks, struct ss_error *error) {
-  const struct ss_trace *trace = p->source->trace;
   const struct ss_layout layout = ss_layout_of(&p->point.cluster, ranks);
   struct ss_point point = p->point;
   point.setting = *setting;
@@ -506,12 +526,7 @@ static bool add_points(struct ss_study *s, const struct cell *p, const struct ss
   if (s->chosen_for_user && !applies(&point.setting, p, layout, s->request.plan || s->request.candidates))
     return true;
   point.servers = ss_setting_servers(&point.setting, layout);
-  const bool allreduce = strcmp(point.setting.scheme->name, "allreduce") == 0;
-  point.dense_uncertainty =
-      p->certain ? ss_certain : ss_uncertainty_of(&point.cluster, &point.device, ranks, SS_ALLREDUCE);
-  point.uncertainty = p->certain || allreduce
-                          ? point.dense_uncertainty
-                          : ss_uncertainty_of(&point.cluster, &point.device, ranks, SS_COLLECTIVES);
+  set_uncertainty(p, &point);
   if (!ss_setting_check(&point.setting, layout, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
   if (point.approximate > 0 && !ss_sampling_check(&point.setting, error))
     return s->chosen_for_user || ss_node_fail(scheme, error, "%s", error->text);
@@ -519,19 +534,12 @@ static bool add_points(struct ss_study *s, const struct cell *p, const struct ss
   if (!draws_fit(s, &point, error) || !values_at_hand(&point, p, scheme, error) ||
       !bags_at_hand(&point, p, layout, scheme, error))
     return false;
-  if (!trace && !p->source->is_gradient) {
+  if (!p->source->trace && !p->source->is_gradient) {
     const uint64_t parts = ss_setting_parts(&point.setting, layout);
     if (!ss_uniform_divides(&p->source->uniform, parts, ranks, error))
       return ss_fail_prefix(error, "%s: %s", ss_doc_name(s->doc), point.setting.label);
   }
-  if (!join_tables(s, p, layout, scheme, &point, error)) return false;
-  if (point.origin.joint) return add_point(s, &point, scheme, error);
-  for (uint32_t i = 0; i < point.siblings; i++) {
-    point.origin.tensor = p->tensor ? p->tensor[i] : i;
-    if (trace) point.tensor_name = ss_trace_tensor(trace, point.origin.tensor)->name;
-    if (!add_point(s, &point, scheme, error)) return false;
-  }
-  return true;
+  return join_tables(s, p, layout, scheme, &point, error) && add_tensors(s, p, &point, scheme, error);
 }
 
 static bool default_schemes(struct ss_study *s, struct ss_error *error) {

@@ -38,7 +38,7 @@ bool ss_parts_hash(const struct ss_hashing *h, const struct ss_chunk *own, uint3
   out->domains = (struct ss_domains){.parts = h->count, .size = h->sizes};
   uint64_t rows = 0;
   for (uint32_t r = 0; r < owners; r++) rows += own[r].count;
-  out->searched = h->searched && rows / owners < h->count;
+  out->searched = h->searched && rows < (uint64_t)owners * h->count;
   if (!ss_take(arena, out->cut, owners) ||
       !ss_take(arena, out->offset, (out->searched ? 1 : (size_t)owners) * ((size_t)h->count + 1)))
     return ss_fail_memory(error, "cutting a tensor into parts");

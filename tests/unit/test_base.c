@@ -279,7 +279,8 @@ TEST(decimal_units_move_the_point) {
     snprintf(text, sizeof text, "%u.%03u%s", i / 1000, i % 1000, units[i % COUNT(units)].unit);
     snprintf(moved, sizeof moved, "%ue%d", i, units[i % COUNT(units)].tens - 3);
     if (!ss_units_parse(text, units[i % COUNT(units)].dimension, &value, NULL)) fail_msg("%s is refused", text);
-    if (memcmp(&value, &(double){strtod(moved, NULL)}, sizeof value) != 0) fail_msg("%s reads as %.17g", text, value);
+    const double due = strtod(moved, NULL);
+    if (value < due || value > due) fail_msg("%s reads as %.17g", text, value);
   }
 }
 
