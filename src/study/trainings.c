@@ -141,22 +141,6 @@ static bool keep_offered(struct ss_train_study *s, struct ss_error *error) {
 
 /* --- where ------------------------------------------------------------------------------------------------ */
 
-/* Copies through memory of which nobody says how fast they are cost nothing. */
-static void tell_copies(struct ss_train_study *s, const struct ss_notice *notice) {
-  const struct ss_cluster *cluster = &s->training.durations.cluster;
-  char text[400];
-  for (size_t i = 0; i < s->training.systems && !(cluster->host.bandwidth > 0); i++) {
-    struct ss_system *system = &s->training.system[i];
-    if (!system->staging) continue;
-    system->staging = SS_STAGED_NOTHING;
-    snprintf(text, sizeof text,
-             "%.99s copies messages through the memory of machines, which costs nothing here: say how fast in the "
-             "\"host\" of cluster %.99s",
-             system->name, cluster->name);
-    ss_notice_tell(notice, text);
-  }
-}
-
 static bool read_layout(struct ss_train_study *s, const struct ss_notice *notice, struct ss_error *error) {
   struct ss_durations *d = &s->training.durations;
   bool set;
@@ -165,7 +149,6 @@ static bool read_layout(struct ss_train_study *s, const struct ss_notice *notice
     return false;
   snprintf(s->cluster, sizeof s->cluster, "%s", d->cluster.name);
   snprintf(s->device, sizeof s->device, "%s", d->device.name);
-  tell_copies(s, notice);
   return true;
 }
 
@@ -462,6 +445,28 @@ static bool split(struct ss_doc *doc, const char *key, struct ss_error *error) {
   return ss_doc_set_item(doc, key, ss_json_words(node.at->valuestring), error);
 }
 
+/* Copies through memory of which nobody says how fast they are cost nothing; fills in a notice of it, or "". */
+static void leave_copies_out(struct ss_train_study *s, char *text, size_t size) {
+  const struct ss_cluster *cluster = &s->training.durations.cluster;
+  const char *first = NULL;
+  size_t others = 0;
+  char more[40] = "";
+  text[0] = '\0';
+  for (size_t i = 0; i < s->training.systems && !(cluster->host.bandwidth > 0); i++) {
+    struct ss_system *system = &s->training.system[i];
+    if (!system->staging) continue;
+    system->staging = SS_STAGED_NOTHING;
+    if (first) others++;
+    else first = system->name;
+  }
+  if (!first) return;
+  if (others > 0) snprintf(more, sizeof more, " (and %zu more)", others);
+  snprintf(text, size,
+           "%.99s%s copies messages through the memory of machines, which costs nothing here: say how fast in the "
+           "\"host\" of cluster %.99s",
+           first, more, cluster->name);
+}
+
 bool ss_train_study_open(const struct ss_request *request, const struct ss_train_study *like,
                          struct ss_train_study *out, struct ss_error *error) {
   *out = (struct ss_train_study){.base = request->base ? request->base : request->file,
@@ -481,7 +486,11 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
       !scale(out, error) || !feed(out, like, error))
     return false;
   out->training.durations.certain |= request->certain;
-  return ss_training_prepare(&out->training, error) && software_is_used(out, error);
+  char copies[400];
+  leave_copies_out(out, copies, sizeof copies);
+  if (!ss_training_prepare(&out->training, error) || !software_is_used(out, error)) return false;
+  if (copies[0]) ss_notice_tell(request->notice, copies);
+  return true;
 }
 
 /* --- running ---------------------------------------------------------------------------------------------- */

@@ -262,7 +262,7 @@ def memory_must_make_sense(folder):
     path = folder / "m.json"
     for memory, says in (({}, "sum_per_byte"), ({"sum_per_byte": -1}, "sum_per_byte"), ({"sum_per_byte": 1e-10, "pages": 1}, "page_per_byte"),
                          ({"pieces": []}, "1 to 4 pieces"), ({"pieces": [{"sum_per_byte": 1e-10}] * 2}, "up_to"), (3, "object"),
-                         ({"pieces": [{"sum_per_byte": 1e-10, "up_to": 4}]}, "all larger vectors"), ({"pieces": [{"sum_per_byte": 1e-10}], "page_per_byte": 0}, "leave this out"),
+                         ({"pieces": [{"sum_per_byte": 1e-10, "up_to": 4}]}, "all larger vectors"), ({"pieces": [{"sum_per_byte": 1e-10}], "page_per_byte": 0}, "leave one of the two out"),
                          ({"pieces": [{"sum_per_byte": 1, "up_to": 4}, {"sum_per_byte": 1, "up_to": 4}, {"sum_per_byte": 1}]}, "not above the piece before")):
         path.write_text(json.dumps({"name": "m", "latency": 0, "bandwidth": 1e9, "memory": memory}))
         assert says in call("allreduce", "--cluster", path, status=2).stderr, memory
