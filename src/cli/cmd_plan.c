@@ -91,7 +91,6 @@ static const struct ss_option_spec options[] = {
     SS_OPTION_SCHEME,
     SS_OPTION_RANKS,
     SS_OPTION_NO_VERIFY,
-    SS_OPTION_APPROXIMATE,
     SS_OPTIONS_OUTPUT,
     SS_OPTION_JOBS,
     {.name = NULL}};

@@ -143,8 +143,6 @@ enum { SS_PATIENCE = 30 /* s, to stand in the defaults of commands that have the
 #define SS_OPTION_NO_VERIFY                                                                                          \
   SS_OPTION("--no-verify", SS_FIELD, .field = "verify", .json = "false",                                             \
             .help = "skip the proof (faster, less memory)")
-#define SS_OPTION_APPROXIMATE                                                                                        \
-  SS_ASKS("--approximate", "SHARE", "of many ranks play samples of rounds, until the time is within SHARE (1%)")
 #define SS_OPTIONS_ADMITTED                                                                                          \
   SS_OPTION("--lossy", SS_FLAG(struct ss_call, request.lossy),                                                       \
             .help = "admit schemes that do not end with the exact sum"),                                             \

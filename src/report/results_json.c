@@ -77,7 +77,7 @@ static bool add_columns(struct ss_results_writer *w, cJSON *result, struct ss_er
 
 /* The more, the more fields it names. */
 static int names_of(const struct ss_result *r) {
-  return 4 * !isnan(r->sampled) + 2 * (r->extrapolated_from > 0) + ss_result_ranged(r);
+  return 2 * (r->extrapolated_from > 0) + ss_result_ranged(r);
 }
 
 /* The same columns for every scenario; behind them what a sweep names. */

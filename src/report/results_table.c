@@ -467,15 +467,6 @@ const char ss_range_note[] = "where time lies in 90 of 100 draws of what is not 
                              "model, ranks that were not captured";
 static const char half_note[] = "time of the captured ranks, as half of them predict it, over what it is";
 
-static const char within_note[] =
-    "samples of what ranks send were played: by so much of the time that of all may be off";
-
-static bool sampled(const struct ss_results *results) {
-  for (size_t i = 0; i < results->count; i++)
-    if (!isnan(results->result[i].sampled)) return true;
-  return false;
-}
-
 static bool have_ranges(const struct ss_results *results) {
   for (size_t i = 0; i < results->count; i++)
     if (isfinite(results->result[i].time_low)) return true;
@@ -519,7 +510,6 @@ bool ss_results_notes(const struct ss_results *results, ss_note_writer *note, FI
          "of even links",
          stream);
   if (have_ranges(results)) note("(90%)", ss_range_note, stream);
-  if (sampled(results)) note("within", within_note, stream);
   if (extrapolate(results)) note("by half", half_note, stream);
   if (count_kernels(results))
     note("kernels",
@@ -633,7 +623,6 @@ static bool brief_end(struct ss_results_writer *w, const struct ss_results *resu
   const struct ss_column columns[] = {{"?<at", "place", NULL},
                                       {"<scheme", "label", NULL},
                                       {SS_RANGED(records, "time", "time_low_s"), "time", NULL},
-                                      {"?within", "approximate_error", "%.2f%%"},
                                       {"?by half", "half", "%.3fx"},
                                       {SS_RANGED(records, "vs dense", "dense_ratio_low"), "vs_dense", NULL},
                                       {"bytes", "busiest", "B"},
@@ -654,7 +643,6 @@ static bool brief_end(struct ss_results_writer *w, const struct ss_results *resu
   for (const cJSON *r = records->child; r; r = r->next)
     if (!cJSON_IsTrue(ss_json_get(r, "exact"))) break;
     else if (!r->next) fputs("; every rank's result was proven to be the brute-force sum", w->stream);
-  if (sampled(results)) fprintf(w->stream, "\nwithin: %s", within_note);
   if (extrapolate(results)) fprintf(w->stream, "\nby half: %s", half_note);
   fputs("\n--wide: closed forms beside the times, imbalance, and what every column means\n", w->stream);
   return true;

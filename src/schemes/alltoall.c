@@ -159,8 +159,8 @@ static bool play_exchange(struct alltoall *a, struct ss_receipts *receipts, stru
   x.several = one_each(a) ? NULL : &several;
   find_uniform(a, &x, error);
   memset(a->held, 0, run->ranks * sizeof *a->held);
-  if ((run->play->payloads && !ss_receipts_await(run->play, receipts, a->backward ? pieces : run->ranks,
-                                                 a->backward ? run->ranks : pieces, error)) ||
+  if ((run->play->payloads &&
+       !ss_receipts_open(receipts, a->backward ? pieces : run->ranks, a->backward ? run->ranks : pieces, error)) ||
       !ss_pairwise(run->play, &x, error))
     return false;
   for (uint32_t r = 0; r < run->ranks; r++) ss_play_drop(run->play, r, a->held[r]); /* used, or added to the table */

@@ -193,7 +193,7 @@ static bool run_team(void *context, uint32_t shard, struct ss_play *play, struct
   const struct hierarchy *h = context;
   const struct ss_run *run = h->run;
   const uint64_t rows = run->high - run->low;
-  struct ss_chunk *own = ss_arena_alloc(play->arena, h->nodes + 1, sizeof *own);
+  struct ss_chunk *own = ss_arena_alloc(play->arena, h->nodes, sizeof *own);
   struct ss_chunk *result = ss_arena_zero(play->arena, h->nodes, sizeof *result);
   if (!own || !result) return ss_fail_memory(error, "running a scheme among nodes");
   struct ss_run team = {.play = play,
@@ -213,9 +213,7 @@ static bool run_team(void *context, uint32_t shard, struct ss_play *play, struct
                         .state = &run->state->shard[shard],
                         .result = result,
                         .verdict = run->verdict};
-  if (!gather_own(h, &team, own, error) || (play->share > 0 && !ss_run_join_own(own, h->nodes, play->arena, error)) ||
-      !ss_state_begin(team.state, h->nodes, error))
-    return false;
+  if (!gather_own(h, &team, own, error) || !ss_state_begin(team.state, h->nodes, error)) return false;
   const bool sends = h->nodes > 1 || ss_scheme_valued(run->setting->scheme);
   const bool listed = !h->sparse && sends && !ss_setting_sends_dense(run->setting); /* else the owner has its sum */
   for (uint32_t k = 0; listed && k < h->nodes; k++) ss_play_renew(play, k, NULL, &own[k]);

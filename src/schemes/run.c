@@ -24,17 +24,6 @@ struct ss_chunk ss_run_slice(const struct ss_run *run, uint32_t rank, uint32_t p
   return slice;
 }
 
-bool ss_run_join_own(struct ss_chunk *own, uint32_t ranks, struct ss_arena *arena, struct ss_error *error) {
-  SS_AUTO(ss_sum_scratch_free) struct ss_sum_scratch scratch = {0};
-  struct ss_chunk *all = &own[ranks];
-  *all = own[0];
-  if (!all->rows) return true;
-  if (!ss_sum_rows(&(struct ss_operands){own, ranks, own->low, own->high}, arena, &scratch, all, error)) return false;
-  all->width = all->stride = own->width;
-  all->origin = ranks;
-  return true;
-}
-
 /* --- what ranks end with -------------------------------------------------------------------------------- */
 
 void ss_run_inexact(struct ss_run *run, const char *format, ...) {

@@ -22,8 +22,7 @@ struct ss_run {
   uint64_t low, high;     /* the rows to be summed: all, or a shard of them */
   uint32_t shard, shards; /* which, of how many */
   struct ss_wire dense, coo;  /* how dense and sparse payloads travel */
-  const struct ss_chunk *own; /* [ranks] what each rank contributes, coalesced unless the setting says otherwise; and,
-                                 where a sample of rounds is played, the rows of all together */
+  const struct ss_chunk *own; /* [ranks] what each rank contributes, coalesced unless the setting says otherwise */
   bool dense_lists;           /* dense payloads carry their non-zero rows inside, instead of proof units */
   struct ss_state *state;     /* what is kept from iteration to iteration; state->own and ->each are the scheme's */
   struct ss_proof *proof;     /* NULL: not verified */
@@ -60,10 +59,6 @@ struct ss_chunk ss_run_slice(const struct ss_run *run, uint32_t rank, uint32_t p
  * unit, and in a real run its rows among zeros; or the list of its rows. */
 bool ss_run_dense_part(struct ss_run *run, uint32_t rank, struct ss_arena *arena, struct ss_chunk *part,
                        struct ss_error *error) SS_MUST_CHECK;
-
-/* own[ranks]: the rows of own[0..ranks-1] together, if they are known. */
-bool ss_run_join_own(struct ss_chunk *own, uint32_t ranks, struct ss_arena *arena,
-                     struct ss_error *error) SS_MUST_CHECK;
 
 /* Words of a bitmap of the run's rows. */
 static inline uint64_t ss_run_words(const struct ss_run *run) {

@@ -437,8 +437,8 @@ static bool open_relay(struct relay *r, struct ss_error *error) {
   return group_ranks(r, error) &&
          ss_pieces_make(run->input, r->nodes, SS_BY_ROWS, run->play->arena, &r->pieces, error) &&
          ss_pooled_open(run, &r->pieces, false, &r->node, error) &&
-         ss_receipts_await(run->play, &r->cross, run->ranks, r->nodes, error) &&
-         ss_receipts_await(run->play, r->inside, run->ranks, run->ranks, error);
+         ss_receipts_open(&r->cross, run->ranks, r->nodes, error) &&
+         ss_receipts_open(r->inside, run->ranks, run->ranks, error);
 }
 
 bool ss_pooled_relay(const struct ss_pooled *bags, bool backward, struct ss_receipts *receipts,

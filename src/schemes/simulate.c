@@ -110,7 +110,7 @@ bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, 
                 struct ss_arena *arena, const struct ss_chunk **own, struct ss_error *error) {
   const bool uncoalesced = !ss_setting_coalesces(setting);
   const bool pools = ss_setting_traits(setting, (struct ss_layout){.ranks = 1, .nodes = 1, .per_node = 1}).pools;
-  struct ss_chunk *chunk = ss_arena_alloc(arena, input->ranks + 1, sizeof *chunk);
+  struct ss_chunk *chunk = ss_arena_alloc(arena, input->ranks, sizeof *chunk);
   bool ok = chunk;
   for (uint32_t r = 0; ok && r < input->ranks; r++) {
     const uint32_t *const *rows = uncoalesced ? input->lookup : input->row;
@@ -133,7 +133,6 @@ bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, 
         pools ? add_bag_values(&input->bagged[r], input->lookups[r], &chunk[r], arena) : add_values(&chunk[r], arena);
   }
   *own = chunk;
-  if (ok && content.joined) return ss_run_join_own(chunk, input->ranks, arena, error);
   return ok ? true : ss_fail_memory(error, "making gradients");
 }
 
@@ -252,7 +251,6 @@ bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct s
   play.listed = run.coo;
   play.listed.format = SS_WIRE_SMALLER;
   play.payloads = stage->payloads;
-  play.share = input->ranks > SS_ALL_PLAYED ? stage->share : 0;
   play.exchange_sizes = setting->exchange_sizes;
   play.ragged = setting->ragged;
   play.call = setting->call;
@@ -267,7 +265,6 @@ bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct s
   else if (input->ranks > 1 || valued) ok = ss_run_scheme(&run, error);
   ok = ok && ss_play_kernels(&play, error);
   tell(&run, out);
-  out->left_out = play.left_out;
   tell_work(&play, stage, out);
   tell_memory(&play, out);
   if (final) *final = (struct ss_final){run.final, verdict.grain};
@@ -363,12 +360,10 @@ bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world,
   const struct ss_layout layout = ss_layout_of(world->cluster, input->ranks);
   SS_AUTO(ss_state_free) struct ss_state alone = {0};
   struct ss_state *state = world->state ? world->state : &alone;
-  const struct ss_own_content content = {.proofs = world->verify || ss_scheme_valued(setting->scheme),
-                                         .joined = world->share > 0};
+  const struct ss_own_content content = {.proofs = world->verify || ss_scheme_valued(setting->scheme)};
   SS_AUTO(ss_engine_close) struct ss_engine engine = {0};
   struct ss_stage stage = {.setting = setting,
                            .input = input,
-                           .share = world->share,
                            .servers = ss_setting_servers(setting, layout),
                            .per_node = layout.per_node,
                            .rings = ss_setting_rings(setting, layout),

@@ -11,7 +11,6 @@ struct ss_world {
   const struct ss_cluster *cluster;
   const struct ss_device *device;
   bool verify;
-  double share;           /* of the rounds of exchanges and rings that are played (sim/play.h); 0: all */
   struct ss_state *state; /* of the iterations before; NULL: this one stands alone */
   /* Several clusters at once, of which `cluster` is the first, and which differ in nothing but their links and
    * network models (the same gpus_per_node, and as many rings for the setting); NULL: only `cluster`. */
@@ -36,7 +35,6 @@ struct ss_outcome {
   double dropped;              /* share of the lookups that found no room; NaN: there is room for all */
   uint64_t k;                  /* entries that a rank selects; 0: none are selected */
   uint64_t peak, server_peak;  /* B that a rank, and a server, holds at most (docs/model.md, "Memory") */
-  uint64_t left_out;           /* messages that are not in the tally */
   uint64_t own, besides; /* B of a rank's peak: the largest gradient, and the most that is held beside the own */
   struct ss_kernel_total work[SS_KERNELS]; /* of the endpoint that computed longest; 0 where none are counted */
   /* only where the caller put arrays there: */
@@ -66,7 +64,6 @@ bool ss_simulate(const struct ss_setting *setting, const struct ss_world *world,
 struct ss_stage {
   const struct ss_setting *setting;
   const struct ss_input *input;
-  double share;                      /* as the world's */
   uint32_t servers, per_node, rings; /* rings: of ss_setting_rings, as the player's network has them; 0 is 1 */
   struct ss_player *player;
   const struct ss_device *device;
@@ -85,7 +82,6 @@ bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct s
 /* What each rank contributes under the setting: chunks, with what `content` asks for. */
 struct ss_own_content {
   bool proofs;        /* proof integers */
-  bool joined;        /* rows of all ranks together, at own[ranks] */
   const bool *values; /* [ranks] the ranks that have values too; NULL: none has */
 };
 bool ss_run_own(const struct ss_setting *setting, const struct ss_input *input, struct ss_own_content content,

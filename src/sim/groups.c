@@ -351,7 +351,6 @@ static bool open_member(struct conductor *c, uint32_t k, const struct ss_group *
   if (getcontext(&m->context) != 0) return ss_fail_memory(error, "playing groups at once");
   if (!ss_play_open(&m->play, &m->player, group->ranks, group->servers, error)) return false;
   m->play.payloads = c->play->payloads;
-  m->play.share = group->ranks > SS_ALL_PLAYED ? c->play->share : 0;
   m->play.exchange_sizes = c->play->exchange_sizes;
   m->play.ragged = c->play->ragged;
   m->play.call = c->play->call;
@@ -378,7 +377,6 @@ static void close_member(struct conductor *c, struct member *m) {
   add_work(c, m);
   if (m->play.stream) ss_play_drop_buffers(&m->play);
   c->play->mismatches += m->play.mismatches;
-  c->play->left_out += m->play.left_out;
   if (m->play.mismatch[0] && !c->play->mismatch[0])
     memcpy(c->play->mismatch, m->play.mismatch, sizeof m->play.mismatch);
   ss_play_close(&m->play);

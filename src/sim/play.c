@@ -1,6 +1,5 @@
 #include "sim/play.h"
 
-#include "base/random.h"
 #include "tensor/topk.h"
 
 const struct ss_portion ss_padded = {NULL, 0, 0};
@@ -241,34 +240,6 @@ bool ss_play_round(struct ss_play *play, struct ss_round *round, struct ss_error
   if (!play_watched(play, round, error)) return false;
   if (notes) note_payloads(play, round, false);
   return true;
-}
-
-/* How many rounds are played. */
-static uint32_t rounds_of(const struct ss_play *play, uint32_t rounds) {
-  return play->share > 0 && play->share < 1 ? (uint32_t)ceil(play->share * rounds) : rounds;
-}
-
-/* In runs of neighbours, as long as there are of them at the most, so that whoever sends to a node's ranks one after
- * the other does so here; one run lies anywhere in each stratum. */
-enum { RUN = 32 };
-
-bool ss_play_takes(struct ss_play *play, uint32_t s, uint32_t rounds, uint32_t messages) {
-  const uint32_t all = rounds_of(play, rounds);
-  if (all == rounds) return true;
-  const uint32_t most = all / RUN > 0 ? all / RUN : 1, root = (uint32_t)sqrt(all), runs = most < root ? most : root;
-  const uint32_t k = (uint32_t)(((uint64_t)s * runs - 1) / rounds);
-  const uint64_t low = ss_share(rounds, runs, k), high = ss_share(rounds, runs, k + 1);
-  const uint64_t length = ss_share(all, runs, k + 1) - ss_share(all, runs, k);
-  const uint64_t first = 1 + low + ss_below(ss_mix(all, k), high - low - length + 1);
-  if (s >= first && s < first + length) return true;
-  play->left_out += messages;
-  return false;
-}
-
-bool ss_play_goes_on(struct ss_play *play, uint32_t s, uint32_t rounds, uint32_t messages) {
-  if (s <= rounds_of(play, rounds)) return true;
-  play->left_out += messages;
-  return false;
 }
 
 void ss_play_put(struct ss_play *play, uint32_t at, uint32_t from, uint32_t to, const struct ss_wire *wire,

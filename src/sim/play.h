@@ -95,8 +95,6 @@ struct ss_play {
   struct ss_player *player;
   uint32_t ranks, servers;
   bool payloads;       /* chunks carry rows and marks or values; false: counts and bytes only */
-  double share;        /* of the rounds of exchanges and rings that are played (ss_play_takes); 0: all */
-  uint64_t left_out;   /* messages of rounds that are not */
   bool exchange_sizes; /* "sizes": "exchanged" */
   enum ss_ragged ragged;
   double call;   /* s that a host waits once sizes came */
@@ -153,12 +151,6 @@ bool ss_play_sends(struct ss_play *play, uint32_t count, const struct ss_wire *w
 /* Message `at` of the next such round brings one chunk, which stays the caller's, between endpoints. */
 void ss_play_put(struct ss_play *play, uint32_t at, uint32_t from, uint32_t to, const struct ss_wire *wire,
                  const struct ss_chunk *chunk);
-enum { SS_ALL_PLAYED = 64 }; /* of so many ranks and fewer there are no samples */
-/* Of rounds that differ in nothing but who meets whom, `s`, 1 to `rounds`: is it played? Of a sample one of each
- * stratum of neighbours is, and another share has others. Else its messages are counted as left out, and taken as
- * got. A chain, whose steps follow from each other, is played up to a step. */
-bool ss_play_takes(struct ss_play *play, uint32_t s, uint32_t rounds, uint32_t messages);
-bool ss_play_goes_on(struct ss_play *play, uint32_t s, uint32_t rounds, uint32_t messages);
 /* A round of messages in shift form, sizes only. */
 bool ss_play_shift(struct ss_play *play, const struct ss_messages *messages, bool dependent, bool exchange,
                    struct ss_error *error) SS_MUST_CHECK;

@@ -1,7 +1,6 @@
 #include "study/compute.h"
 
 #include "cost/placed.h"
-#include "schemes/approximate.h"
 #include "study/extrapolation.h"
 #include "study/ranges.h"
 
@@ -251,7 +250,6 @@ void ss_result_begin(struct ss_result *result, const struct ss_point *point) {
                                .exact = SS_UNKNOWN,
                                .fan = SS_FAN_NONE,
                                .extrapolated_from = point->extrapolation ? point->extrapolation->from : 0,
-                               .sampled = point->approximate > 0 ? 0 : NAN,
                                .captured = NAN,
                                .by_half = NAN,
                                .off = NAN,
@@ -288,16 +286,6 @@ static double dropped_share(const struct ss_point *point, const struct ss_input 
   return input->dropped > 0 ? (double)input->dropped / (kept + (double)input->dropped) : 0;
 }
 
-/* All of it, or a sample; the worst error of all iterations is kept. */
-static bool simulate(const struct ss_point *point, const struct ss_world *world, const struct ss_input *input,
-                     struct ss_worker *w, struct ss_outcome *out, struct ss_error *error) {
-  struct ss_sampling sampling = {.wish = point->approximate};
-  if (!(sampling.wish > 0)) return ss_simulate(&point->setting, world, input, &w->arena, out, error);
-  if (!ss_simulate_sampled(&point->setting, world, input, &sampling, out, error)) return false;
-  w->sampled = fmax(w->sampled, sampling.error);
-  return true;
-}
-
 /* One iteration, on all networks. */
 static bool run_iteration(const struct ss_computing *all, const struct ss_point_group *group, uint64_t t,
                           struct ss_worker *w, struct ss_outcome *out, struct ss_error *error) {
@@ -320,7 +308,8 @@ static bool run_iteration(const struct ss_computing *all, const struct ss_point_
   ss_arena_reset(&w->arena);
   if (!ss_inputs_get(&w->inputs, point, &input_options, &w->arena, &input, error) ||
       !ss_iteration_select(&point->setting, &w->selector, &input, &w->arena, error) ||
-      !ss_measure_add(&w->measures, &input, &point->origin, error) || !simulate(point, &world, &input, w, out, error))
+      !ss_measure_add(&w->measures, &input, &point->origin, error) ||
+      !ss_simulate(&point->setting, &world, &input, &w->arena, out, error))
     return ss_fail_prefix(error, "%s, %u ranks, iteration %llu", point->setting.label, point->ranks,
                           (unsigned long long)t);
   if (out->proven && !out->sound)
@@ -363,7 +352,6 @@ static bool begin_group(const struct ss_computing *all, const struct ss_point_gr
   ss_selector_free(&w->selector);
   w->selector = (struct ss_selector){.selection = point->selection};
   memset(w->counted, 0, sizeof w->counted);
-  w->sampled = 0;
   if (!worker_arrays(all, group, w, error)) return false;
   uint32_t n = group->count, varied = w->networks;
   for (uint32_t i = 0; i < w->networks; i++) w->paces[i] = 1;
@@ -436,7 +424,6 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_point_grou
     p->dense_components = w->dense.time[i].components;
     p->density = mean->density;
     p->gamma = mean->gamma;
-    if (point->approximate > 0) p->sampled = w->sampled;
     add_form(p, all->points[group->point[i]], &form);
   }
   return ss_extrapolation_judge(all, group, w, error);

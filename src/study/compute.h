@@ -52,7 +52,6 @@ struct ss_worker {
   const struct ss_cluster **clusters; /* [networks + variants] */
   struct ss_cluster *drawn;           /* [networks], of which those that are drawn are used */
   struct ss_variants *varied;         /* [points of the group], with the clusters of the variants */
-  double sampled;                     /* the largest error of an iteration of which a sample was played */
   double *paces;                      /* [networks + variants] of kernels */
   struct ss_tally *tallies;           /* [networks + variants] */
   uint64_t counted[SS_RESULT_FIELDS]; /* iterations that have a value, for each field */

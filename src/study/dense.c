@@ -143,9 +143,6 @@ static uint64_t key_of(const struct ss_point *point, const struct ss_input *shap
   return key;
 }
 
-/* All of a baseline is played, of which of more ranks there is none beside samples. */
-enum { MANY = 4096 };
-
 bool ss_dense_find(struct ss_dense_baseline *b, const struct ss_point *point,
                    const struct ss_cluster *const *clusters, uint32_t networks, const struct ss_variants *varied,
                    struct ss_error *error) {
@@ -166,7 +163,7 @@ bool ss_dense_find(struct ss_dense_baseline *b, const struct ss_point *point,
   b->input.count = b->input.lookups = none;
   for (uint32_t n = 0; n < networks; n++) b->time[n] = (struct ss_dense_time){.seconds = point->ranks > 1 ? NAN : 0};
   bool ok = true;
-  const bool played = point->ranks > 1 && !point->origin.joint && !(point->approximate > 0 && point->ranks > MANY);
+  const bool played = point->ranks > 1 && !point->origin.joint;
   for (uint32_t n = 0; ok && played && n < networks; n++)
     if (ss_layout_of(clusters[n], point->ranks).nccl) ok = play_choice(b, point, clusters[n], n, error);
   for (size_t i = 0; ok && played && i < SS_DENSE_WAYS; i++) ok = play(b, point, &ss_dense_ways[i], clusters, error);

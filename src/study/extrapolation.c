@@ -95,7 +95,6 @@ static struct ss_point among_captured(const struct ss_point *point) {
   own.cluster.jitter.draws = 0;
   own.extrapolation = NULL;
   own.verify = false;
-  own.approximate = 0;
   own.uncertainty = ss_certain;
   return own;
 }

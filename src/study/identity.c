@@ -16,7 +16,7 @@ static const struct {
                {"merge", NOTHING},   {"extrapolate", NOTHING}, {"tensors", NOTHING},     {"sizes", NOTHING},
                {"ragged", NOTHING},  {"hierarchy", NOTHING},   {"index_bytes", NOTHING}, {"granularity", NOTHING},
                {"offered", NOTHING}, {"cluster", POINT},       {"certain", POINT},       {"device", PAYLOADS},
-               {"verify", PAYLOADS}, {"select", PAYLOADS},     {"approximate", PAYLOADS}};
+               {"verify", PAYLOADS}, {"select", PAYLOADS}};
 
 static unsigned decides(const char *key) {
   for (size_t i = 0; i < sizeof members / sizeof *members; i++)

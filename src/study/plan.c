@@ -195,7 +195,6 @@ static cJSON *row_json(const struct choice *row, size_t n, const struct ss_decis
               SS_N("candidates", (double)n), SS_N("peak_bytes", best ? best->peak : NAN),
               SS_N("device_memory_bytes", cell->device_memory), SS_J("unfit", unfit_json(cell, n)));
   if (cell->extrapolated_from) ss_json_add(o, SS_N("extrapolated_from", cell->extrapolated_from));
-  if (!isnan(cell->sampled)) ss_json_add(o, SS_N("approximate_error", best ? best->sampled : cell->sampled));
   ss_decision_add_draws(o, d);
   add_form(o, best);
   add_turn(o, turn);

@@ -2,7 +2,6 @@
 #include "study/study_internal.h"
 
 #include "base/data.h"
-#include "schemes/approximate.h"
 #include "schemes/registry.h"
 #include "study/identity.h"
 #include "study/scenario_fields.h"
@@ -221,8 +220,7 @@ static bool read_cell(struct ss_study *s, struct cell *p, struct ss_error *error
   if (!find_trace(s, trace, p, error) || !read_models(s, root, p, error) || !check_traced(root, &said, p, error))
     return false;
   s->name = said.name;
-  p->point.verify = said.verify && !(said.approximate > 0);
-  p->point.approximate = said.approximate;
+  p->point.verify = said.verify;
   p->certain = said.certain;
   p->offered = said.offered;
   p->extrapolates = said.extrapolate;
@@ -528,8 +526,6 @@ static bool add_points(struct ss_study *s, const struct cell *p, const struct ss
   point.servers = ss_setting_servers(&point.setting, layout);
   set_uncertainty(p, &point);
   if (!ss_setting_check(&point.setting, layout, error)) return ss_fail_prefix(error, "%s", ss_doc_name(s->doc));
-  if (point.approximate > 0 && !ss_sampling_check(&point.setting, error))
-    return s->chosen_for_user || ss_node_fail(scheme, error, "%s", error->text);
   tell_alike(s, &point, layout);
   if (!draws_fit(s, &point, error) || !values_at_hand(&point, p, scheme, error) ||
       !bags_at_hand(&point, p, layout, scheme, error))

@@ -62,7 +62,6 @@ const struct ss_result_field ss_result_fields[SS_RESULT_FIELDS] = {
     FIELD("captured_s", captured, EXTRAPOLATED | SS_FIELD_ADDS),
     FIELD("captured_by_half_s", by_half, EXTRAPOLATED | SS_FIELD_ADDS),
     FIELD("error_factor", off, EXTRAPOLATED),
-    FIELD("approximate_error", sampled, SS_FIELD_LATER | SS_FIELD_SAMPLED),
     FIELD("kernel_s", kernel, SS_FIELD_MEAN | SS_FIELD_ADDS),
     FIELD("bound_s", bound, SS_FIELD_MEAN | SS_FIELD_ADDS),
     FIELD("messages", messages, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
@@ -176,9 +175,7 @@ struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t coun
     ss_result_set_value(&all, i, sum);
   }
   all.peak = all.server_peak = 0; /* tensors follow each other */
-  all.sampled = tensors[0].sampled;
   for (uint32_t t = 0; t < count; t++) {
-    all.sampled = fmax(all.sampled, tensors[t].sampled);
     all.peak = fmax(all.peak, tensors[t].peak);
     all.server_peak = fmax(all.server_peak, tensors[t].server_peak);
   }
@@ -302,7 +299,6 @@ static void add_kernels(cJSON *object, const struct ss_result *r) {
 static cJSON *values_json(const struct ss_result *r) {
   cJSON *o = cJSON_CreateObject();
   const unsigned unnamed = (r->extrapolated_from ? 0 : SS_FIELD_JUDGED) | (ss_result_ranged(r) ? 0 : SS_FIELD_RANGE) |
-                           (isnan(r->sampled) ? SS_FIELD_SAMPLED : 0) |
                            (ss_spread_certain(&r->uncertainty.model) ? SS_FIELD_DRAWN : 0);
   for (size_t i = 0; i < SS_RESULT_FIELDS; i++)
     if (!(ss_result_fields[i].is & unnamed)) ss_json_add_number(o, ss_result_fields[i].name, ss_result_value(r, i));

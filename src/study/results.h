@@ -32,11 +32,9 @@ struct ss_result {
   double time_sd;                          /* s: standard deviation of the iterations' times; 0 of one */
   struct ss_fan fan;                       /* s: over draws of uneven links; NaN: none were drawn */
   uint32_t extrapolated_from;              /* ranks that were captured, of the `ranks` that are played; 0: all were */
-  double captured, by_half; /* s: time of those ranks; and as half of them, played as all of them, predict it */
-  double sampled; /* share of the time that samples of what is sent may be off (schemes/approximate.h); NaN: all was
-                     to be played */
-  double off;     /* at least 1: by which factor that prediction is off, in time or the busiest rank's
-                     bytes; NaN, as are the two before: no half of the ranks can play */
+  double captured, by_half;     /* s: time of those ranks; and as half of them, played as all of them, predict it */
+  double off;                   /* at least 1: by which factor that prediction is off, in time or the busiest rank's
+                                   bytes; NaN, as are the two before: no half of the ranks can play */
   double time_low, time_high;   /* s: 90% of the draws lie between (study/ranges.h); NaN: nothing is uncertain */
   double wins;                  /* share of the draws in which no other of its cell takes less */
   double next_low, next_high;   /* of the draws of the time of the fastest other of its cell to its own */
@@ -103,17 +101,16 @@ void ss_results_rank(const struct ss_result *results, size_t n, const struct ss_
 
 /* What a field is. */
 enum {
-  SS_FIELD_MEAN = 1,     /* a mean over iterations */
-  SS_FIELD_ADDS = 2,     /* "*" has the sum over tensors; of other fields it has none */
-  SS_FIELD_COUNTS = 4,   /* whole things were counted: no compiler rounds them another way */
-  SS_FIELD_LATER = 8,    /* files of older programs have none */
-  SS_FIELD_JUDGED = 16,  /* of extrapolated ranks alone: other results do not name it */
-  SS_FIELD_RANGE = 32,   /* where something is uncertain: other results do not name it */
-  SS_FIELD_DRAWN = 64,   /* where numbers of the machine are: likewise */
-  SS_FIELD_BESIDE = 128, /* depends on the others of its cell, too */
-  SS_FIELD_SAMPLED = 256 /* where samples were played: other results do not name it */
+  SS_FIELD_MEAN = 1,    /* a mean over iterations */
+  SS_FIELD_ADDS = 2,    /* "*" has the sum over tensors; of other fields it has none */
+  SS_FIELD_COUNTS = 4,  /* whole things were counted: no compiler rounds them another way */
+  SS_FIELD_LATER = 8,   /* files of older programs have none */
+  SS_FIELD_JUDGED = 16, /* of extrapolated ranks alone: other results do not name it */
+  SS_FIELD_RANGE = 32,  /* where something is uncertain: other results do not name it */
+  SS_FIELD_DRAWN = 64,  /* where numbers of the machine are: likewise */
+  SS_FIELD_BESIDE = 128 /* depends on the others of its cell, too */
 };
-enum { SS_RESULT_FIELDS = 61 };
+enum { SS_RESULT_FIELDS = 60 };
 
 /* In the order of the schema, with the names that JSON has ("time_s", "bytes_sent_max", ...). */
 extern const struct ss_result_field {

@@ -132,14 +132,14 @@ static double messages_of(const struct ss_point *point, const struct ss_costs *c
   return startups * (even && !shared ? 1 : point->ranks) * (double)(point->end - point->first);
 }
 
-/* Says how long it may take, of the longest; nobody knows how large samples will be. */
+/* Says how long it may take, of the longest. */
 static void tell_work(const struct run *run, const struct ss_notice *notice) {
   double all = 0, most = 0, seconds = 0;
   const struct ss_point *longest = NULL;
   for (size_t g = 0; g < run->groups.count; g++) {
     const struct ss_point *point = run->all.points[run->groups.group[g].point[0]];
     double share = 1;
-    const double messages = point->approximate > 0 ? 0 : messages_of(point, run->all.costs, &share);
+    const double messages = messages_of(point, run->all.costs, &share);
     all += messages;
     seconds += messages * share / messages_a_second;
     if (messages > most) most = messages, longest = point;
@@ -163,17 +163,6 @@ static void tell_one_node(const struct run *run) {
     ss_cluster_tell_one_node(&point->cluster, most, run->notice);
     most = 0;
   }
-}
-
-/* Says where a sample would have been no less. */
-static void tell_exact(const struct run *run) {
-  bool asked = false;
-  for (size_t i = 0; i < run->all.count; i++) {
-    if (run->all.results[i].sampled > 0) return;
-    asked = asked || !isnan(run->all.results[i].sampled);
-  }
-  if (asked)
-    ss_notice_tell(run->notice, "all was played: \"approximate\" changed nothing here but that nothing is proven");
 }
 
 /* --- runs ----------------------------------------------------------------------------------------------- */
@@ -363,7 +352,6 @@ static bool compute_all(struct run *run, struct ss_error *error) {
   const bool ok = ss_work_share(options->comm, &work, options->patience, error);
   if (ss_processes_first(options->comm)) ss_watcher_end(options->watcher);
   if (ok && ss_processes_first(options->comm)) tell_one_node(run);
-  if (ok && ss_processes_first(options->comm)) tell_exact(run);
   return ok;
 }
 

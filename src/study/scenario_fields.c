@@ -74,8 +74,6 @@ static const struct ss_field_spec fields[] = {
     {"device", "a name in models/devices, a path, an object, or \"none\"", SS_IS_EITHER(ss_device_forms)},
     SS_SETTING_FIELDS,
     {"verify", "prove that every result is the sum (true)", SS_IS_FLAG, SAID(verify)},
-    {"approximate", "play samples of what many ranks send, until the time is this certain (0: all)", SS_IS_SHARE,
-     .most = 0.5, SAID(approximate)},
     {"certain",
      "numbers of machines are taken as they are: nothing is drawn; extrapolated ranks keep their range (false)",
      SS_IS_FLAG, SAID(certain)},

@@ -10,7 +10,7 @@ struct ss_scenario {
   const char *name;
   bool verify, certain, extrapolate, offered;
   uint64_t merge;
-  double capacity, approximate; /* 0: not said */
+  double capacity; /* 0: not said */
 };
 extern const struct ss_object_spec ss_scenario_fields, ss_training_fields;
 /* The ways to say rank counts and iterations; an item of a list of schemes. */

@@ -44,8 +44,6 @@ struct ss_point {
   struct cJSON *at;                 /* shared by all points of one cell; NULL without a sweep */
   uint32_t siblings; /* tensors of the trace: points of one scheme and cell follow each other; 1 of all together */
   bool verify;
-  double
-      approximate; /* 0: all is played; else the share of the time that is wished as error (schemes/approximate.h) */
   struct ss_uncertainty uncertainty, dense_uncertainty; /* of the scheme, and the baseline; ss_certain: nobody asks */
   struct ss_identities is;
 };

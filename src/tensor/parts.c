@@ -13,7 +13,7 @@ bool ss_parts_even(uint64_t low, uint64_t high, uint32_t count, struct ss_arena 
 
 static bool cut_one(struct ss_parts *p, const struct ss_chunk *own, uint32_t owner, struct ss_arena *arena,
                     struct ss_error *error) {
-  uint64_t *offset = p->searched ? p->offset : p->offset + (size_t)owner * (p->count + 1);
+  uint64_t *offset = p->offset + (size_t)owner * (p->count + 1);
   struct ss_chunk *cut = &p->cut[owner];
   *cut = *own;
   for (uint32_t j = 0; j <= p->count; j++) offset[j] = 0;
@@ -36,11 +36,7 @@ bool ss_parts_hash(const struct ss_hashing *h, const struct ss_chunk *own, uint3
                    struct ss_parts *out, struct ss_error *error) {
   *out = (struct ss_parts){.count = h->count, .low = h->low, .high = h->high, .seed = h->seed, .owners = owners};
   out->domains = (struct ss_domains){.parts = h->count, .size = h->sizes};
-  uint64_t rows = 0;
-  for (uint32_t r = 0; r < owners; r++) rows += own[r].count;
-  out->searched = h->searched && rows < (uint64_t)owners * h->count;
-  if (!ss_take(arena, out->cut, owners) ||
-      !ss_take(arena, out->offset, (out->searched ? 1 : (size_t)owners) * ((size_t)h->count + 1)))
+  if (!ss_take(arena, out->cut, owners) || !ss_take(arena, out->offset, (size_t)owners * ((size_t)h->count + 1)))
     return ss_fail_memory(error, "cutting a tensor into parts");
   for (uint32_t r = 0; r < owners; r++)
     if (!cut_one(out, &own[r], r, arena, error)) return false;
@@ -68,29 +64,10 @@ struct ss_chunk ss_parts_range(const struct ss_parts *p, uint32_t part) {
                            .part = part};
 }
 
-/* Where the rows of parts from `part` on begin in what was cut. */
-static uint64_t search(const struct ss_parts *p, const struct ss_chunk *cut, uint32_t part) {
-  uint64_t low = 0, high = cut->rows ? cut->count : 0;
-  while (low < high) {
-    const uint64_t middle = low + (high - low) / 2;
-    if (ss_hash_part(cut->rows[middle], p->seed, p->count) < part) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
 struct ss_chunk ss_parts_slice(const struct ss_parts *p, const struct ss_chunk *own, uint32_t owner, uint32_t part) {
   struct ss_chunk slice;
   if (p->boundary) {
     slice = ss_chunk_slice(own, p->boundary[part], p->boundary[part + 1]);
-  } else if (p->searched) {
-    const struct ss_chunk *cut = &p->cut[owner];
-    const uint64_t first = search(p, cut, part);
-    uint64_t count = 0;
-    while (cut->rows && first + count < cut->count &&
-           ss_hash_part(cut->rows[first + count], p->seed, p->count) == part)
-      count++;
-    slice = ss_chunk_entries(cut, first, count);
   } else {
     const uint64_t *offset = p->offset + (size_t)owner * (p->count + 1);
     slice = ss_chunk_entries(&p->cut[owner], offset[part], offset[part + 1] - offset[part]);

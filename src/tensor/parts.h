@@ -13,9 +13,7 @@ struct ss_parts {
   uint64_t seed;
   uint32_t owners;      /* ranks whose chunks are cut */
   struct ss_chunk *cut; /* [owners] the entries of each, part after part, ascending in each */
-  uint64_t *offset;     /* [owners * (count + 1)] where the parts begin in `cut`; of one owner alone where owners have
-                           fewer rows than there are parts: then they are searched for */
-  bool searched;
+  uint64_t *offset;     /* [owners * (count + 1)] where the parts begin in `cut` */
   struct ss_domains domains;
 };
 
@@ -27,7 +25,6 @@ struct ss_hashing {
   uint64_t low, high; /* the rows that are cut */
   uint32_t count;     /* parts */
   uint64_t seed;
-  bool searched;         /* parts may be searched for, where most are empty */
   const uint64_t *sizes; /* [count] the rows of [low, high) that each part may hold (ss_hash_sizes) */
 };
 /* Cuts the chunks of `owners` ranks; those without rows stay without. */

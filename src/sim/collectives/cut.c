@@ -37,10 +37,10 @@ static struct ss_kernel_work hashing_work(const struct ss_cut *cut, uint64_t row
 
 /* Counted and timed as what the ranks do. */
 static bool cut_rows(struct ss_cut *cut, const struct ss_hashing *hashing, struct ss_error *error) {
-  const uint32_t owners = cut->play->ranks + (cut->play->share > 0);
-  if (!cut->hierarchical) return ss_parts_hash(hashing, cut->own, owners, cut->play->arena, &cut->parts, error);
+  if (!cut->hierarchical)
+    return ss_parts_hash(hashing, cut->own, cut->play->ranks, cut->play->arena, &cut->parts, error);
   SS_ASIDE;
-  return ss_parts_hash(hashing, cut->own, owners, cut->play->arena, &cut->parts, error);
+  return ss_parts_hash(hashing, cut->own, cut->play->ranks, cut->play->arena, &cut->parts, error);
 }
 
 static bool cut_hashed(struct ss_cut *cut, uint32_t count, struct ss_error *error) {
@@ -49,12 +49,8 @@ static bool cut_hashed(struct ss_cut *cut, uint32_t count, struct ss_error *erro
     if (!lasting(cut, &kept->size, count, error)) return false;
     if (!ss_hash_sizes(cut->low, cut->high, cut->seed, count, kept->size, error)) return false;
   }
-  const struct ss_hashing hashing = {.low = cut->low,
-                                     .high = cut->high,
-                                     .seed = cut->seed,
-                                     .count = count,
-                                     .sizes = kept->size,
-                                     .searched = !cut->play->player->resident};
+  const struct ss_hashing hashing = {
+      .low = cut->low, .high = cut->high, .seed = cut->seed, .count = count, .sizes = kept->size};
   const bool maps = cut->format == SS_PULL_HASH_BITMAP || cut->format == SS_PULL_SMALLEST;
   const bool bytes = cut->play->player->resident && maps;
   if (bytes && !kept->row && !ss_parts_rows(&hashing, cut->lasting, &kept->row, error)) return false;

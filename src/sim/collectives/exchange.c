@@ -123,19 +123,16 @@ static bool count_first(struct ss_play *play, const struct ss_exchange *x, excha
 /* --- exchanges ---------------------------------------------------------------------------------------------- */
 
 static bool pairwise(struct ss_play *play, const struct ss_exchange *x, struct ss_error *error) {
-  bool first = true;
   struct ss_step step = ss_steps_of(SS_DIRECT, play->ranks);
   while (ss_step_next(&step)) {
-    if (!ss_play_takes(play, step.by, play->ranks - 1, step.moves)) continue;
     const struct ss_messages ahead = {.count = step.moves, .shift = ss_step_shift(&step), .each = x->each};
     for (uint32_t r = 0; !x->uniform && r < step.moves; r++) {
       play->from[r] = r;
       play->to[r] = ss_step_move(&step, r).to;
     }
-    if (!(x->uniform ? ss_play_shift(play, &ahead, first, true, error)
-                     : play_round(play, x, step.moves, first, error)))
+    if (!(x->uniform ? ss_play_shift(play, &ahead, step.by == 1, true, error)
+                     : play_round(play, x, step.moves, step.by == 1, error)))
       return false;
-    first = false;
   }
   for (uint32_t r = 0; x->uniform && x->held && r < play->ranks; r++) {
     x->held[r] = (play->ranks - 1) * x->each;
@@ -151,16 +148,13 @@ bool ss_pairwise(struct ss_play *play, struct ss_exchange *x, struct ss_error *e
 
 static bool fan(struct ss_play *play, const struct ss_exchange *x, bool out, struct ss_error *error) {
   const uint32_t servers = play->servers, ranks = play->ranks;
-  bool first = true;
   for (uint32_t t = 0; t < ranks; t++) {
-    if (!ss_play_goes_on(play, t + 1, ranks, servers)) continue;
     for (uint32_t s = 0; s < servers; s++) {
       const uint32_t worker = (s + t) % ranks;
       play->from[s] = out ? ranks + s : worker;
       play->to[s] = out ? worker : ranks + s;
     }
-    if (!play_round(play, x, servers, first && !x->follows, error)) return false;
-    first = false;
+    if (!play_round(play, x, servers, t == 0 && !x->follows, error)) return false;
   }
   return true;
 }

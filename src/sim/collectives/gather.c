@@ -39,7 +39,7 @@ void ss_gather_drop(struct ss_play *play, const struct ss_gather *g) {
 
 /* Blocks of bytes[size] each. */
 static bool play_sized(struct ss_play *play, struct ss_gather *g, ss_allgather *how, struct ss_error *error) {
-  if (play->payloads && !ss_receipts_await(play, &g->receipts, g->size, g->size, error)) return false;
+  if (play->payloads && !ss_receipts_open(&g->receipts, g->size, g->size, error)) return false;
   g->uniform = true;
   for (uint32_t b = 0; b < 2 * g->size; b++) {
     g->bytes[b] = g->bytes[b % g->size];
@@ -138,20 +138,12 @@ static bool play_moves(struct ss_play *play, struct ss_gather *g, const struct s
   return true;
 }
 
-static bool takes(struct ss_play *play, const struct ss_step *step) {
-  if (step->phase == SS_DIRECT) return ss_play_takes(play, step->by, step->size - 1, step->moves);
-  return step->phase != SS_RING || ss_play_goes_on(play, step->by, step->size - 1, step->moves);
-}
-
 /* Without payloads, and when all ranks take part, a step in which everyone sends one block ahead needs no lists. */
 static bool play_phase(struct ss_play *play, struct ss_gather *g, enum ss_phase phase, struct ss_error *error) {
   struct ss_step step = ss_steps_of(phase, g->size);
   const bool direct = phase == SS_DIRECT, shifts = !play->payloads && !g->rank && (direct || phase == SS_RING);
-  bool first = true;
   while (ss_step_next(&step)) {
-    if (!takes(play, &step)) continue;
-    const bool dependent = !direct || first;
-    first = false;
+    const bool dependent = !direct || step.by == 1;
     const struct ss_messages ahead = {.count = step.size,
                                       .shift = ss_step_shift(&step),
                                       .bytes = g->uniform ? NULL : g->bytes + ss_step_move(&step, 0).first,

@@ -7,8 +7,8 @@ bool ss_owners_open(struct ss_play *play, struct ss_owners *o, struct ss_error *
       !ss_take_zero(play->arena, o->unsummed, (size_t)play->ranks + play->servers) ||
       !ss_take_zero(play->arena, o->got, (size_t)play->ranks + play->servers))
     return ss_fail_memory(error, "cutting a tensor into parts");
-  return !play->payloads || (ss_receipts_await(play, &o->pushed, o->parts, play->ranks, error) &&
-                             ss_receipts_await(play, &o->pulled, play->ranks, o->parts, error));
+  return !play->payloads || (ss_receipts_open(&o->pushed, o->parts, play->ranks, error) &&
+                             ss_receipts_open(&o->pulled, play->ranks, o->parts, error));
 }
 
 void ss_owners_close(struct ss_owners *o) {
@@ -77,24 +77,17 @@ static bool sum_sparse(struct ss_owners *o, uint32_t part, struct ss_error *erro
   return ok;
 }
 
-/* Of a sample of rounds the shares of every so manieth rank stand for all, and their union is known. */
-static uint32_t one_in(const struct ss_owners *o) {
-  enum { LOOKED_AT = 64 };
-  return o->play->share > 0 ? 1 + o->play->ranks / LOOKED_AT : 1;
-}
-
 /* Charges the owner for the sum. Its own share counts by the entries that it has; a share that came counts by the
  * entries that its format carried, zeros of blocks too. */
 static void note_sum(struct ss_owners *o, uint32_t part, const struct ss_chunk *sum) {
-  const uint32_t owner = ss_owners_endpoint(o, part), every = one_in(o);
+  const uint32_t owner = ss_owners_endpoint(o, part);
   if (!ss_play_notes(o->play) || o->play->ranks < 2) return;
-  struct ss_kernel_work work = {.calls = 1};
-  for (uint32_t r = part % every; r < o->play->ranks; r += every) {
+  struct ss_kernel_work work = {.calls = 1, .bytes = ss_wire_bytes(o->pull, sum)};
+  for (uint32_t r = 0; r < o->play->ranks; r++) {
     const struct ss_chunk *slice = &o->slices[r];
-    work.elements += every * (r == owner ? slice->count : ss_wire_entries(o->push, slice));
-    work.bytes += every * ss_wire_bytes(o->push, slice);
+    work.elements += r == owner ? slice->count : ss_wire_entries(o->push, slice);
+    work.bytes += ss_wire_bytes(o->push, slice);
   }
-  work.bytes += ss_wire_bytes(o->pull, sum);
   if (adds_dense(o, sum)) { /* one add after the other, each of two operands */
     work.calls = o->play->ranks - 1;
     work.elements = work.calls * (sum->high - sum->low) * sum->width;
@@ -105,16 +98,12 @@ static void note_sum(struct ss_owners *o, uint32_t part, const struct ss_chunk *
 
 static bool sum_part(struct ss_owners *o, uint32_t part, uint64_t *pushed, struct ss_error *error) {
   struct ss_chunk *sum = &o->aggregate[part];
-  const uint32_t every = one_in(o);
-  const bool sampled = o->play->share > 0;
-  for (uint32_t r = part % every; r < o->play->ranks; r += every) {
+  for (uint32_t r = 0; r < o->play->ranks; r++) {
     if (!o->slice(o->context, r, part, &o->slices[r], error)) return false;
     pushed[2 * (size_t)r] += o->slices[r].count;
     if (o->slices[r].count > pushed[2 * (size_t)r + 1]) pushed[2 * (size_t)r + 1] = o->slices[r].count;
   }
-  if (sampled ? !sum->dense && !o->slice(o->context, o->play->ranks, part, sum, error)
-              : !(sum->dense ? sum_dense : sum_sparse)(o, part, error))
-    return false;
+  if (!(sum->dense ? sum_dense(o, part, error) : sum_sparse(o, part, error))) return false;
   ss_owners_set(o, part, sum);
   note_sum(o, part, sum);
   return true;
@@ -203,7 +192,7 @@ static bool pull_gather(struct ss_owners *o, ss_allgather *how, struct ss_error 
   if (!(ss_wire_ragged(o->pull) ? ss_gather_ragged(o->play, &gather, o->counted, how, error)
                                 : ss_gather_play(o->play, &gather, how, error)))
     return false;
-  for (uint32_t r = 0; o->pulled.bits && r < o->play->ranks; r++) {
+  for (uint32_t r = 0; o->play->payloads && r < o->play->ranks; r++) {
     if (!ss_play_resident(o->play, r)) continue;
     ss_receipts_add_run(o->play, &o->pulled, r, r, 1);
     for (uint32_t j = 0; j < o->parts; j++) {

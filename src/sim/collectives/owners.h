@@ -20,7 +20,6 @@ struct ss_owners {
   struct ss_chunk (*range)(const void *context, uint32_t part);
   /* What `rank` has of the part. In another process only origin and part matter. */
   bool (*slice)(void *context, uint32_t rank, uint32_t part, struct ss_chunk *out, struct ss_error *error);
-  /* of a sample of rounds rank P is the union of all */
 
   /* filled in by the functions below */
   struct ss_play *play;

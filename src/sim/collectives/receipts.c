@@ -6,12 +6,6 @@ bool ss_receipts_open(struct ss_receipts *r, uint32_t receivers, uint32_t blocks
   return r->bits ? true : ss_fail_memory(error, "recording receipts");
 }
 
-bool ss_receipts_await(const struct ss_play *play, struct ss_receipts *r, uint32_t receivers, uint32_t blocks,
-                       struct ss_error *error) {
-  *r = (struct ss_receipts){.receivers = receivers, .blocks = blocks};
-  return play->share > 0 || ss_receipts_open(r, receivers, blocks, error);
-}
-
 void ss_receipts_close(struct ss_receipts *r) {
   free(r->bits);
   free(r->other);
@@ -19,11 +13,10 @@ void ss_receipts_close(struct ss_receipts *r) {
 }
 
 bool ss_receipts_has(const struct ss_receipts *r, uint32_t receiver, uint32_t block) {
-  return !r->bits || (r->bits[receiver * r->words + block / 64] >> (block % 64) & 1);
+  return r->bits[receiver * r->words + block / 64] >> (block % 64) & 1;
 }
 
 static void mark(struct ss_play *play, struct ss_receipts *r, uint32_t receiver, uint32_t block) {
-  if (!r->bits) return;
   uint64_t *word = &r->bits[receiver * r->words + block / 64], bit = UINT64_C(1) << (block % 64);
   if (*word & bit) ss_play_mismatch(play, "endpoint %u received block %u twice", receiver, block);
   *word |= bit;
@@ -31,7 +24,7 @@ static void mark(struct ss_play *play, struct ss_receipts *r, uint32_t receiver,
 
 void ss_receipts_add_run(struct ss_play *play, struct ss_receipts *r, uint32_t receiver, uint32_t first,
                          uint32_t count) {
-  for (uint32_t i = 0; r->bits && i < count; i++) {
+  for (uint32_t i = 0; i < count; i++) {
     uint32_t block = first + i;
     mark(play, r, receiver, block < r->blocks ? block : block - r->blocks);
   }
@@ -54,7 +47,6 @@ bool ss_receipts_regular(const struct ss_receipts *r, uint32_t receiver) {
   for (uint64_t i = 0; i < r->others; i++)
     if (r->other[i].receiver == receiver) return false;
   uint32_t held = 0;
-  if (!r->bits) return true;
   for (uint64_t w = 0; w < r->words; w++) held += (uint32_t)__builtin_popcountll(r->bits[receiver * r->words + w]);
   return held == r->blocks;
 }

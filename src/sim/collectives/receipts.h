@@ -15,7 +15,7 @@ struct ss_receipt {
 struct ss_receipts {
   uint32_t receivers, blocks;
   uint64_t words;
-  uint64_t *bits;           /* [receivers * words]; NULL: all is taken as got (ss_play_takes) */
+  uint64_t *bits;           /* [receivers * words] */
   struct ss_receipt *other; /* blocks that arrived other than they were sent */
   uint64_t others, capacity;
 };
@@ -23,9 +23,6 @@ struct ss_receipts {
 /* Nothing received yet. Memory is malloc's: free it. */
 bool ss_receipts_open(struct ss_receipts *receipts, uint32_t receivers, uint32_t blocks,
                       struct ss_error *error) SS_MUST_CHECK;
-/* The same for what the play brings, of which all is taken as got where it plays a sample of rounds. */
-bool ss_receipts_await(const struct ss_play *play, struct ss_receipts *receipts, uint32_t receivers, uint32_t blocks,
-                       struct ss_error *error) SS_MUST_CHECK;
 void ss_receipts_close(struct ss_receipts *receipts);
 
 bool ss_receipts_has(const struct ss_receipts *receipts, uint32_t receiver, uint32_t block);

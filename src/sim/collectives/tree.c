@@ -50,7 +50,7 @@ static bool open_pieces(struct pieces *x, struct ss_error *error) {
   const uint32_t P = x->play->ranks;
   if (!ss_take(x->play->arena, x->piece, P)) return ss_fail_memory(error, "scattering");
   return ss_gather_open(&x->gather, P, x->wire, x->whole.low, x->whole.high, error) &&
-         (!x->play->payloads || ss_receipts_await(x->play, &x->scattered, P, P, error));
+         (!x->play->payloads || ss_receipts_open(&x->scattered, P, P, error));
 }
 
 /* The root's entries in even shares, each to its rank; then everyone has a block for the ring. */
