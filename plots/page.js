@@ -147,7 +147,7 @@ const retime = () => {
     t.rows.forEach((tr, i) => {
       const time = timeOf(t.cell.rows[i]);
       tr.cells[1].textContent = played() ? t.was[i].time : shown(time);
-      tr.classList.toggle('best', played() ? t.was[i].best : best.label === t.cell.rows[i].label);
+      tr.classList.toggle('best', played() ? t.was[i].best : best?.label === t.cell.rows[i].label);
       [...tr.cells].slice(2).forEach(td => td.classList.toggle('stale', !played()));
     });
     t.words.textContent = told(t);

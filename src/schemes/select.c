@@ -205,8 +205,9 @@ static bool take_sample(const struct selecting *x, uint32_t r, uint64_t stride, 
 /* A threshold from a sample, all that is above it, and of those the k largest where they are more. */
 static bool select_sampled(const struct selecting *x, uint32_t r, struct ss_chunk *out, struct ss_error *error) {
   const struct ss_selector *s = x->selector;
-  const uint64_t stride = (uint64_t)fmax(1, floor(1 / s->selection.sample + 0.5));
-  const double share = (double)s->k / (double)x->input->rows;
+  const double all = (double)x->input->rows;
+  const uint64_t stride = (uint64_t)fmax(1, fmin(floor(1 / s->selection.sample + 0.5), all));
+  const double share = (double)s->k / all;
   const uint64_t sampled = x->input->rows / stride, wanted = (uint64_t)fmax(1, ceil(share * (double)sampled));
   struct ss_chunk sample, top, above;
   if (!take_sample(x, r, stride, &sample, error) || !ss_topk(&sample, wanted, x->arena, &top, error)) return false;

@@ -1394,7 +1394,7 @@ class Selection:
         if t < self.select.get("warm_up", 0):
             k = max(1, math.floor(share ** ((t + 1) / (self.select["warm_up"] + 1)) * self.n + 0.5))
         if "sample" in self.select:
-            stride = max(1, math.floor(1 / ratio(self.select["sample"]) + 0.5))
+            stride = max(1, min(math.floor(1 / ratio(self.select["sample"]) + 0.5), self.n))
             start = mix(mix(1, r), t) % stride
             wanted = max(1, math.ceil(k / self.n * (self.n // stride)))
             sampled = top({i: v for i, v in chunk.items() if i % stride == start}, wanted)

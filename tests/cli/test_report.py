@@ -551,6 +551,14 @@ def tables_sort_filter_and_hide(folder):
     assert told == f"allreduce: {first['time (90%)']} \u2013 16 ranks on p3.16xlarge-25g, tensor embedding", told
 
 
+@test
+def nothing_is_fastest_where_no_scheme_is_shown(folder):
+    need_browser()
+    _, *_, last, count = ask(folder, page_of("scenarios/demo.json", folder=folder, slides=True),
+                             "[slide(0, 1), toggle('allreduce'), toggle('allgather'), toggle('ps'), toggle('alltoall'), filter('')]")
+    assert last["tables"] == [[], [], []] and last["marks"] == 0 and last["best"] == [] and count["count"] == "0 of 12 rows", (last, count)
+
+
 # of the sliders: logarithms to base 2 of what latency and bandwidth are multiplied with
 POSITIONS = [(0, 0), (0, 1), (-2, 0), (2, -2), (0, 0.6), (-0.35, 0), (0.55, -1.3), (1.2, 1.7)]
 

@@ -277,6 +277,7 @@ CASES = [
     case("select as DGC does", ["zen", "sparcml-rd", "s2"], trace=LAPLACE,
          select={"topk": "5%", "momentum": 0.9, "sample": "10%", "warm_up": 2}, iterations=6),
     case("select by a threshold of few", ["allgather"], trace=GRADIENT, select={"k": 9, "sample": "3%", "residual": False}, iterations=4),
+    case("select by a threshold of one", ["allgather"], trace=GRADIENT, select={"k": 9, "sample": 1e-25, "residual": False}, iterations=4),
     case("s2 of selected elements", S2S, trace=GRADIENT, select={"topk": "10%"}, iterations=4),
     case("s2 and bitmaps of selected elements of rows", [*S2S, {"name": "zen", "format": "bitmap"}], trace="values", select={"topk": "10%"}, iterations=3),
     case("s2 of selected blocks", S2S, "nodes", trace=LAPLACE, select={"blocks": "25%", "block": 12}, iterations=4),

@@ -67,7 +67,7 @@ struct segment {
 struct draws {
   struct ss_zipf hot, zipf;
   struct ss_reuse_law reuse;
-  uint32_t *place; /* of each row by popularity; NULL: found for each lookup */
+  const uint32_t *place; /* of each row by popularity; NULL: found for each lookup */
 };
 
 static uint32_t lookup(const struct ss_synth *synth, const struct draws *draws, uint64_t key) {
@@ -203,15 +203,16 @@ static void describe(const struct ss_synth *synth, const struct draws *draws, ch
                  synth->ids == SS_IDS_SHUFFLED ? "shuffled" : "by popularity", scatter, synth->seed);
 }
 
-/* Where many lookups fall on few rows, each row's place is found once. Without memory for that it is found anew. */
-static void lay_out(const struct ss_synth *synth, struct draws *draws) {
+/* Where many lookups fall on few rows, each row's place is found once, and kept in the arena. Without memory for that
+ * it is found anew: NULL. */
+static const uint32_t *lay_out(const struct ss_synth *synth, struct ss_arena *arena) {
   enum { LOOKUPS_OF_A_ROW = 4 };
-  if (synth->ids != SS_IDS_SHUFFLED) return;
-  if (synth->rows > synth->iterations * synth->ranks * synth->lookups / LOOKUPS_OF_A_ROW) return;
-  uint32_t *place = ss_alloc(synth->rows, sizeof *place);
+  if (synth->ids != SS_IDS_SHUFFLED) return NULL;
+  if (synth->rows > synth->iterations * synth->ranks * synth->lookups / LOOKUPS_OF_A_ROW) return NULL;
+  uint32_t *place = ss_arena_alloc(arena, synth->rows, sizeof *place);
 #pragma omp parallel for
   for (uint64_t row = 0; row < (place ? synth->rows : 0); row++) place[row] = shuffled(synth->seed, synth->rows, row);
-  draws->place = place;
+  return place;
 }
 
 /* What is of different rows makes a bag: a token with its experts. */
@@ -226,8 +227,8 @@ static bool make_bags(const struct ss_synth *synth, uint64_t segments, struct ss
   return true;
 }
 
-static bool make(const struct ss_synth *synth, const struct draws *draws, struct ss_arena *data,
-                 struct ss_trace **out, struct ss_error *error) {
+static bool make(const struct ss_synth *synth, struct draws *draws, struct ss_arena *data, struct ss_trace **out,
+                 struct ss_error *error) {
   const uint64_t segments = synth->iterations * synth->ranks;
   const uint64_t bytes = ss_estimate_mul(segments * synth->lookups, sizeof(uint32_t));
   const bool held = synth->held == 0 || bytes <= synth->held || synth->reuse;
@@ -241,6 +242,8 @@ static bool make(const struct ss_synth *synth, const struct draws *draws, struct
   if (!offsets || (held && !rows) || !law || !tokens) return ss_fail_memory(error, "making a synthetic trace");
   for (uint64_t i = 0; i <= segments; i++) offsets[i] = i * synth->lookups;
   for (uint64_t i = 0; i < segments; i++) tokens[i] = synth->lookups;
+  SS_AUTO(ss_arena_free) struct ss_arena now = {0};
+  draws->place = lay_out(synth, held ? &now : data);
   *law = (struct law){{draw_again, law}, *synth, *draws};
   if (held) fill(synth, draws, rows);
   struct ss_bags bags = {NULL, NULL};
@@ -271,9 +274,6 @@ bool ss_trace_synth(const struct ss_synth *synth, struct ss_trace **out, struct 
     return false;
   if (!synth->reuse) draws.zipf = ss_zipf_new(synth->zipf, synth->rows);
   if (synth->hot_zipf > 0) draws.hot = ss_zipf_new(synth->hot_zipf, synth->hot_rows);
-  lay_out(synth, &draws);
-  const bool ok = make(synth, &draws, &data, out, error);
-  free(draws.place);
-  return ok;
+  return make(synth, &draws, &data, out, error);
 }
 /* SPDX-License-Identifier: Apache-2.0 */
