@@ -139,7 +139,7 @@ const told = t => {
   const where = 'Latency ' + times(now.latency) + (c.latency_s ? ' (' + scaled(TIMES, c.latency_s * now.latency) + ')' : '') +
     ', bandwidth ' + times(now.bandwidth) + (c.bandwidth ? ' (' + scaled(RATES, 8 * c.bandwidth * now.bandwidth) + ')' : '');
   const then = !next ? '' : best.s > 0 ? '; ' + next.label + ' takes ' + (next.s / best.s).toFixed(2) + ' times as long' : '; then ' + next.label;
-  return where + ': ' + best.label + ' is fastest, ' + shown(best) + then + '.';
+  return where + ', on numbers as given (no ranges): ' + best.label + ' is fastest, ' + shown(best) + then + '.';
 };
 const retime = () => {
   for (const t of cellTables) {
@@ -153,7 +153,7 @@ const retime = () => {
     t.words.textContent = told(t);
     if (t.sorted && t.sorted.column === 1) order(t);
   }
-  for (const e of all('.answer, #answer table')) e.classList.toggle('stale', !played());
+  for (const e of all('.answer, #answer table, .warning')) e.classList.toggle('stale', !played());
   moved.hidden = played();
 };
 

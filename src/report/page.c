@@ -75,7 +75,7 @@ static void write_warnings(const cJSON *warnings, FILE *s) {
     if (i == WARNINGS_OPEN)
       fprintf(s, "<details><summary>%d more warning%s</summary>\n", count - WARNINGS_OPEN,
               count == WARNINGS_OPEN + 1 ? "" : "s");
-    ss_html_between("<p class=\"note\">", w->valuestring, "</p>\n", s);
+    ss_html_between("<p class=\"note warning\">", w->valuestring, "</p>\n", s);
   }
   if (i > WARNINGS_OPEN) fputs("</details>\n", s);
 }
