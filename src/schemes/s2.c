@@ -15,6 +15,7 @@
 #include "schemes/run.h"
 #include "schemes/scheme.h"
 
+#include "tensor/sets.h"
 #include "tensor/sketch.h"
 
 enum bitmap { BITS, BYTES, GATHERED };
@@ -266,20 +267,9 @@ static bool decode(const struct s2 *s, const int64_t *buckets, const unsigned ch
 static bool drop_zeros(const struct ss_chunk *from, struct ss_arena *arena, struct ss_chunk *out,
                        struct ss_error *error) {
   SS_KERNEL_TIMED(SS_KERNEL_PACK);
-  uint32_t *rows = ss_arena_alloc(arena, from->count, sizeof *rows);
-  int64_t *units = ss_arena_alloc(arena, from->count, sizeof *units);
-  if (!rows || !units) return ss_fail_memory(error, "keeping a sketch's error");
   *out = *from;
-  out->rows = rows;
-  out->units = units;
-  out->count = 0;
-  for (uint64_t i = 0; i < from->count; i++) {
-    rows[out->count] = from->rows[i];
-    units[out->count] = from->units[i];
-    out->count += from->units[i] != 0;
-  }
   ss_kernel_ran(SS_KERNEL_PACK, from->count);
-  return true;
+  return ss_chunk_drop_zeros(out, arena, error);
 }
 
 /* What the rank's own sketch makes of its gradient over the decoded elements is applied; it keeps the rest of it. */
