@@ -252,13 +252,14 @@ static bool make(const struct ss_synth *synth, struct draws *draws, struct ss_ar
   describe(synth, draws, source, sizeof source);
 
   const struct ss_tensor tensor = {synth->tensor, synth->rows, synth->row_width, synth->dtype};
+  const uint32_t *const drawn = rows;
   const struct ss_trace_content content = {.source = source,
                                            .iterations = synth->iterations,
                                            .ranks = synth->ranks,
                                            .tensors = 1,
                                            .tensor = &tensor,
                                            .offsets = (const uint64_t *const[]){offsets},
-                                           .rows = held ? (const uint32_t *const[]){rows} : NULL,
+                                           .rows = held ? &drawn : NULL,
                                            .made = held ? NULL : &law->made,
                                            .tokens = tokens,
                                            .bags = &bags,
