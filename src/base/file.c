@@ -73,6 +73,12 @@ void ss_input_release(const char *path) {
   pthread_mutex_unlock(&inputs_lock);
 }
 
+bool ss_same_file(const char *a, const char *b) {
+  struct stat x, y;
+  if (strcmp(a, b) == 0) return true;
+  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 /* --- reading -------------------------------------------------------------------------------------------- */
 
 void ss_cleanup_close(const int *descriptor) {

@@ -1,5 +1,6 @@
 #include "query/calibrate_request.h"
 
+#include "base/file.h"
 #include "calibration/calibrated.h"
 #include "query/cache.h"
 #include "query/query_internal.h"
@@ -221,7 +222,7 @@ bool ss_calibrate_request_observe(const struct ss_calibrate_request *request, co
   if (!found || !supposed) return ss_fail_memory(error, "reading times");
   for (size_t i = 1; i < request->logs.count; i++)
     for (size_t k = 0; k < i; k++)
-      if (strcmp(request->logs.text[i], request->logs.text[k]) == 0)
+      if (ss_same_file(request->logs.text[i], request->logs.text[k]))
         return ss_fail(error, SS_BAD_INPUT, "%s: is named twice", request->logs.text[i]);
   if (!check_tools(request, error)) return false;
   if (request->warning[0]) ss_notice_tell(notice, request->warning);

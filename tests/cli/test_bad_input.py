@@ -341,6 +341,8 @@ Bad("cost: a union that shrinks", [*GAMMA, "1,1.5,1.4"], "gamma", "1.4 for 3 ran
 Bad("cost: fewer lookups than rows", ["cost", "alltoall", "--M", "1MB", "--density", "10%", "--lookups", "9%"], "lookups", "0.09", "0.1")
 FORMS["no-time.json"] = json.dumps({"name": "flat", "latency": 0, "bandwidth": 1e308})
 Bad("collective: an endless time", ["collective", "allreduce", "--cluster", "h100-8x8-400g", "--latency", "1e300s"], "out of all proportion")
+Bad("collective: a rate of which a byte takes for ever", ["collective", "allreduce", "--ranks", "16", "--bandwidth", "1e-310B/s"],
+    "--bandwidth", "1e-310 B/s is out of range")
 Bad("collective: no time", ["collective", "allgather", "--cluster", "./no-time.json"], "out of all proportion")
 Bad("cost: an endless time", ["cost", "alltoall", "--M", "1e300", "--density", "10%"], "alltoall-both.json", "out of all proportion")
 Bad("crossover: fewer lookups than rows", ["crossover", "alltoall", "zen", "--over", "M", "--density", "10%", "--lookups", "9%"], "lookups", "0.09")
