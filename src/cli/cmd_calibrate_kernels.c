@@ -64,14 +64,14 @@ static double work_of(const struct arguments *a, uint64_t rows) {
   return 2 * a->cache + (double)(rows * ELEMENT);
 }
 
-/* One input, of rows of one element and, on a CPU, of wide ones. */
+/* One input, of rows of one element and of wide ones. */
 static bool measure_input(struct ss_timing timing, uint64_t rows, struct bench *b, struct ss_error *error) {
   timing.rows = b->rows = rows;
   timing.width = 1;
   if (!ss_time_kernels(&timing, SS_ALL_KERNELS, b->input[b->inputs], error)) return false;
   timing.rows = rows / WIDTH;
   timing.width = WIDTH;
-  if (!is_gpu(b) && !ss_time_kernels(&timing, SS_WIDE_KERNELS, b->wide[b->inputs], error)) return false;
+  if (!ss_time_kernels(&timing, SS_WIDE_KERNELS, b->wide[b->inputs], error)) return false;
   b->inputs++;
   return true;
 }

@@ -3,8 +3,8 @@
  * A device takes an input into its memory, runs any of the kernels on it, as often as wanted and with no memory taken
  * on the way, and hands out what a kernel made: the same on every device, bit by bit, but for hierarchical hashing,
  * which keeps its promise only for sets (the rows of a partition come in the order of the memory, and which thread
- * came first there is chance). Rows are of one element; on a CPU the kernels that take rows with their values
- * (SS_WIDE_KERNELS, kernels/timing.h) also have wider ones. */
+ * came first there is chance). The kernels that take rows with their values (SS_WIDE_KERNELS, kernels/timing.h) take
+ * rows of any width, all others rows of one element. */
 #pragma once
 
 #include "tensor/chunk.h"
@@ -28,7 +28,7 @@ struct ss_kernel_bytes {
 struct ss_kernel_input {
   uint64_t rows; /* of the tensor, below 2^31 */
   uint32_t operands;
-  struct ss_chunk part[SS_KERNEL_OPERANDS]; /* distinct rows, and values */
+  struct ss_chunk part[SS_KERNEL_OPERANDS]; /* distinct rows, all of one width, and values, row by row */
   const float *dense[2];                    /* [rows] */
   uint64_t keep;                            /* entries that top-k keeps */
   const uint32_t *lookups;                  /* [lookup_count] in any order */
@@ -56,7 +56,7 @@ bool ss_kernel_input_derive(struct ss_kernel_input *input, struct ss_arena *aren
 struct ss_kernel_output {
   uint64_t count;          /* rows, values, numbers */
   const uint32_t *rows;    /* [count] */
-  const float *values;     /* [count] */
+  const float *values;     /* [count], of wide rows [count * width] */
   const uint64_t *offsets; /* [parts + 1] */
   struct ss_kernel_bytes wire;
   const int64_t *buckets; /* [hashes * buckets] */

@@ -1,6 +1,6 @@
 /* How long a device's tensor kernels take: for device files (machine/device.h).
  *
- * Inputs are made up: `rows` rows of one element, of which each operand lists a share. Before each call twice the
+ * Inputs are made up: `rows` rows, of which each operand lists a share. Before each call twice the
  * cache is written over, so that a kernel finds nothing of its input there. */
 #pragma once
 
@@ -17,7 +17,7 @@ struct ss_timing {
   const struct ss_kernel_device *device;
   uint64_t rows;
   double density; /* (0, 1] */
-  uint32_t width; /* elements a row: 1, or, of SS_WIDE_KERNELS on a CPU, more */
+  uint32_t width; /* elements a row: 1, or, of SS_WIDE_KERNELS, more */
   uint32_t repeats;
   uint64_t cache; /* B */
 };

@@ -43,18 +43,18 @@ static void raise_sample(float *values, uint64_t n) {
   for (uint64_t i = 0; i < SS_TOPK_SAMPLE; i++) values[ss_topk_sampled(n, SS_TOPK_SAMPLE, i)] = 9 + (float)(i % 100);
 }
 
-static struct ss_chunk any_part(struct dice *d, struct ss_arena *arena, uint64_t rows) {
+static struct ss_chunk any_part(struct dice *d, struct ss_arena *arena, uint64_t rows, uint32_t width) {
   const enum density density = dice_below(d, DENSITIES);
   uint32_t *list = ss_arena_alloc(arena, rows, sizeof *list);
   uint64_t count = 0;
   for (uint64_t row = 0; row < rows; row++)
     if (lists(d, density, row)) list[count++] = (uint32_t)row;
   return (struct ss_chunk){.rows = list,
-                           .values = floats(d, arena, count, false),
+                           .values = floats(d, arena, count * width, false),
                            .count = count,
                            .high = rows,
-                           .width = 1,
-                           .stride = 1,
+                           .width = width,
+                           .stride = width,
                            .distinct = true};
 }
 
@@ -76,6 +76,17 @@ static uint64_t any_rows(struct dice *d) {
   return 1 + dice_below(d, dice_one_in(d, 2) ? 2000 : 100000);
 }
 
+/* Of one element; of a few; of more than a block of threads, or of elements, has. Wide rows are fewer. */
+static uint32_t any_width(struct dice *d, struct ss_kernel_input *in) {
+  static const uint32_t special[] = {2, 31, 32, 33, 255, 256, 257, 1000, 2047, 2048, 2049, 5000};
+  if (dice_one_in(d, 3)) return 1;
+  const uint32_t width =
+      dice_one_in(d, 3) ? special[dice_below(d, COUNT(special))] : dice_between(d, 1, dice_one_in(d, 2) ? 9 : 700);
+  const uint64_t most = UINT64_C(100000) / width + 1;
+  if (in->rows > most) in->rows = dice_between(d, 1, (uint32_t)most);
+  return width;
+}
+
 static void any_hashing(struct dice *d, struct ss_kernel_input *in) {
   const uint64_t count = in->part[0].count;
   in->parts = dice_between(d, 1, dice_one_in(d, 4) ? 700 : 20);
@@ -90,7 +101,8 @@ static struct ss_kernel_input any_input(struct dice *d, struct ss_arena *arena) 
   static const uint32_t blocks[] = {1, 2, 7, 256, 1000, 2048};
   struct ss_kernel_input in = {.rows = any_rows(d), .operands = dice_between(d, 1, SS_KERNEL_OPERANDS)};
   struct ss_error error;
-  for (uint32_t i = 0; i < in.operands; i++) in.part[i] = any_part(d, arena, in.rows);
+  const uint32_t width = any_width(d, &in);
+  for (uint32_t i = 0; i < in.operands; i++) in.part[i] = any_part(d, arena, in.rows, width);
   float *selected = floats(d, arena, in.rows, true);
   if (in.rows > 4 * SS_TOPK_SAMPLE && dice_one_in(d, 2)) raise_sample(selected, in.rows);
   in.dense[0] = selected;
@@ -138,7 +150,7 @@ static void same_output(const struct ss_kernel_input *in, enum ss_kernel_kind ke
   if (got->count != wanted->count || got->wire.size != wanted->wire.size)
     fail_msg("seed %llu: %s: %llu, not %llu", (unsigned long long)seed, ss_kernel_name(kernel),
              (unsigned long long)got->count, (unsigned long long)wanted->count);
-  const uint64_t n = got->count;
+  const uint64_t n = got->count, width = kernel == SS_KERNEL_DENSE_ADD ? 1 : in->part[0].width;
   same(got->offsets, wanted->offsets, (in->parts + UINT64_C(1)) * sizeof *got->offsets, "offsets", kernel, seed);
   if (kernel == SS_KERNEL_HIERARCHICAL_HASHING) {
     uint32_t *a = parts_in_order(got, in->parts), *b = parts_in_order(wanted, in->parts);
@@ -147,7 +159,7 @@ static void same_output(const struct ss_kernel_input *in, enum ss_kernel_kind ke
   } else {
     same(got->rows, wanted->rows, n * sizeof *got->rows, "rows", kernel, seed);
   }
-  same(got->values, wanted->values, n * sizeof *got->values, "values", kernel, seed);
+  same(got->values, wanted->values, n * width * sizeof *got->values, "values", kernel, seed);
   same(got->wire.at, wanted->wire.at, got->wire.size, "bytes", kernel, seed);
   same(got->buckets, wanted->buckets, in->hashes * in->buckets * sizeof *got->buckets, "buckets", kernel, seed);
   same(got->decoded, wanted->decoded, n * sizeof *got->decoded, "numbers", kernel, seed);
@@ -193,7 +205,6 @@ void compare_with_cpu(const struct ss_kernel_device *device, uint64_t seeds, voi
 static struct ss_kernel_input small_input(struct ss_arena *arena) {
   struct dice d = {.seed = 1};
   struct ss_kernel_input in = any_input(&d, arena);
-  in.part[0] = any_part(&d, arena, in.rows);
   while (in.part[0].count < 100) {
     in = any_input(&d, arena);
   }
@@ -220,6 +231,12 @@ static void refuse_sizes(const struct ss_kernel_device *device, struct ss_kernel
   refused(device, &other, 0, SS_BAD_INPUT, "rows");
   other = in, other.block = 4096;
   refused(device, &other, 0, SS_BAD_INPUT, "blocks of 4096");
+  other = in, other.operands = 2, other.part[1] = in.part[0], other.part[1].width = other.part[1].stride = 5000;
+  refused(device, &other, 0, SS_BAD_INPUT, "rows of 5000 elements, 5000 apart");
+  other = in, other.part[0].stride++;
+  refused(device, &other, 0, SS_BAD_INPUT, "apart");
+  other = in, other.part[0].count = UINT64_C(1) << 20, other.part[0].width = other.part[0].stride = 1 << 11;
+  refused(device, &other, 0, SS_BAD_INPUT, "2147483648 elements");
   other = in, other.parts = 70000;
   refused(device, &other, 0, SS_BAD_INPUT, "70000 parts");
   other = in, other.buckets = UINT64_C(1) << 62, other.hashes = 4;

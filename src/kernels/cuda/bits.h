@@ -198,29 +198,33 @@ GRID_KERNEL(tail_get, struct head)
 /* A bitmap of `size` bits and its values, on the device. `wire` has room for whole words, and one more. */
 struct bitmap {
   const uint32_t *rows;
-  const uint32_t *values; /* the bits of floats */
-  uint32_t count;
+  const uint32_t *values; /* [count * width] the bits of floats */
+  uint32_t count, width;
   uint64_t size;
   const uint32_t *domain, *guide;
   uint32_t *wire;
 };
 
 static uint64_t bitmap_bytes(const struct bitmap *b) {
-  return (b->size + 7) / 8 + 4 * (uint64_t)b->count;
+  return (b->size + 7) / 8 + 4 * (uint64_t)b->count * b->width;
 }
 
 static bool bitmap_encode(struct grid *g, const struct bitmap *b, struct ss_error *error) {
   const uint64_t bytes = (b->size + 7) / 8;
   const struct marks marks = {
       .rows = b->rows, .count = b->count, .domain = b->domain, .guide = b->guide, .words = b->wire};
-  const struct tail tail = {
-      .values = b->values, .count = b->count, .wire = b->wire, .first = bytes / 4, .shift = (uint32_t)(bytes % 4)};
+  const struct tail tail = {.values = b->values,
+                            .count = b->count * b->width,
+                            .wire = b->wire,
+                            .first = bytes / 4,
+                            .shift = (uint32_t)(bytes % 4)};
   return grid_fill(g, b->wire, 0, (bytes / 4 + 1) * 4, error) &&
          grid_fill(g, b->wire + bitmap_bytes(b) / 4, 0, 4, error) && rows_to_bits(g, &marks, error) &&
-         GRID_RUN(g, tail_put, &tail, b->count > 0 ? b->count + (uint64_t)(tail.shift > 0) : 0, NULL, error);
+         GRID_RUN(g, tail_put, &tail, tail.count > 0 ? tail.count + (uint64_t)(tail.shift > 0) : 0, NULL, error);
 }
 
-/* Into rows[count] and values[count], `count` being what the receiver knows; tiles[last] becomes what came. */
+/* Into rows[count] and values[count * width], `count` being what the receiver knows; tiles[last] becomes what came.
+ */
 static bool bitmap_decode(struct grid *g, const struct bitmap *b, uint32_t *tiles, uint32_t *rows, uint32_t *values,
                           struct ss_error *error) {
   const uint64_t bytes = (b->size + 7) / 8;
@@ -229,6 +233,6 @@ static bool bitmap_decode(struct grid *g, const struct bitmap *b, uint32_t *tile
   bits.tiles = tiles;
   bits.rows = rows;
   head.values = values;
-  return bits_to_rows(g, &bits, error) && GRID_RUN(g, tail_get, &head, b->count, NULL, error);
+  return bits_to_rows(g, &bits, error) && GRID_RUN(g, tail_get, &head, (uint64_t)b->count * b->width, NULL, error);
 }
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -37,9 +37,9 @@ struct ss_kernel_run {
   uint32_t *found;  /* how many a selection found */
   uint32_t *status; /* what went wrong, by the kernel that ran last; 0: nothing */
 
-  uint32_t *tiles, *words, *sorted, *heads; /* scratch of bitmaps, of coalescing, and of blocks */
-  uint32_t *bounds, *starts;                /* merge_sum */
-  uint8_t *part_bytes;                      /* hash_partition: [2][count] */
+  uint32_t *tiles, *words, *sorted, *heads, *block_starts; /* scratch of bitmaps, of coalescing, and of blocks */
+  uint32_t *bounds, *starts, *places[MERGE_OPERANDS];      /* merge_sum */
+  uint8_t *part_bytes;                                     /* hash_partition: [2][count] */
   uint16_t *part_shorts;
   uint32_t *begin, *parallel, *in_serial, *memory, *list[2], *listed; /* hierarchical hashing */
   uint64_t *keys;                                                     /* top_k */
@@ -66,20 +66,33 @@ static bool few(uint64_t count, const char *what, struct ss_error *error) {
                                        (unsigned long long)count, what, (unsigned long long)GRID_MOST);
 }
 
+/* Values of a part lie row by row. */
+static bool check_part(const struct ss_kernel_input *in, const struct ss_chunk *part, struct ss_error *error) {
+  const uint32_t width = in->part[0].width;
+  if (width < 1 || part->width != width || part->stride != width)
+    return ss_fail(error, SS_BAD_INPUT,
+                   "rows of %u elements, %u apart, beside rows of %u: a GPU's kernels take rows of one width, one "
+                   "after the other",
+                   part->width, part->stride, width);
+  return few(part->count, "entries", error) && few(part->count * width, "elements", error);
+}
+
 /* Sums and products here are of numbers that were found to be few. */
 static bool check_sizes(const struct ss_kernel_input *in, struct ss_error *error) {
+  const uint64_t width = in->part[0].width;
   uint64_t entries = 0, cells;
   if (!few(in->rows, "rows", error) || !few(in->lookup_count, "lookups", error) ||
       !few(in->parallel_slots, "slots", error) || !few(in->serial_slots, "slots", error) ||
       !few(in->parallel_slots + in->serial_slots, "slots", error))
     return false;
   for (uint32_t i = 0; i < in->operands; i++) {
-    if (!few(in->part[i].count, "entries", error)) return false;
+    if (!check_part(in, &in->part[i], error)) return false;
     entries += in->part[i].count;
   }
   if (!ss_mul_u64(in->hashes, in->buckets, &cells)) cells = UINT64_MAX;
-  return few(entries, "entries", error) && few(cells, "buckets", error) && few(in->blocks.size / 4, "words", error) &&
-         few(in->bitmap.size / 4, "words", error);
+  return few(entries * width, "elements", error) && few(in->rows * width / in->block, "blocks", error) &&
+         few(in->part[0].count * blocks_each(width, in->block), "blocks", error) && few(cells, "buckets", error) &&
+         few(in->blocks.size / 4, "words", error) && few(in->bitmap.size / 4, "words", error);
 }
 
 static bool check_input(const struct ss_kernel_input *in, struct ss_error *error) {
@@ -129,7 +142,7 @@ static bool put_input(struct ss_kernel_run *r, struct ss_error *error) {
   const struct ss_kernel_input *in = r->in;
   for (uint32_t i = 0; i < in->operands; i++)
     if (!TAKE_COPY(r, r->rows[i], in->part[i].rows, in->part[i].count, error) ||
-        !TAKE_COPY(r, r->values[i], in->part[i].values, in->part[i].count, error))
+        !TAKE_COPY(r, r->values[i], in->part[i].values, in->part[i].count * in->part[i].width, error))
       return false;
   for (int i = 0; i < 2; i++)
     if (!TAKE_COPY(r, r->dense[i], in->dense[i], in->rows, error)) return false;
@@ -137,7 +150,7 @@ static bool put_input(struct ss_kernel_run *r, struct ss_error *error) {
          TAKE_COPY(r, r->units, in->units, in->part[0].count, error) &&
          TAKE_COPY(r, r->sketch, in->sketch, in->hashes * in->buckets, error) &&
          TAKE_COPY(r, r->hashed_rows, in->hashed.rows, in->hashed.count, error) &&
-         TAKE_COPY(r, r->hashed_values, in->hashed.values, in->hashed.count, error) &&
+         TAKE_COPY(r, r->hashed_values, in->hashed.values, in->hashed.count * in->part[0].width, error) &&
          put_wire(r, &in->bitmap, &r->bitmap, error) && put_wire(r, &in->hash_bitmap, &r->hash_bitmap, error) &&
          put_wire(r, &in->blocks, &r->blocks, error) && put_domain(r, error);
 }
@@ -149,9 +162,10 @@ static bool take_results(struct ss_kernel_run *r, struct ss_error *error) {
   struct grid *g = &r->grid;
   const uint64_t lists = larger(r->entries, in->lookup_count), words = in->blocks.size / 4;
   const uint64_t most = larger(larger(lists, words), in->rows);
+  const uint64_t values = larger(larger(r->entries * in->part[0].width, words), in->rows);
   const uint64_t maps = larger(in->bitmap.size, in->hash_bitmap.size);
   const uint64_t wire = larger(larger(maps, in->blocks.size), in->packed.size);
-  return GRID_TAKE(g, r->rows_out, most, error) && GRID_TAKE(g, r->values_out, most, error) &&
+  return GRID_TAKE(g, r->rows_out, most, error) && GRID_TAKE(g, r->values_out, values, error) &&
          GRID_TAKE(g, r->wire_out, wire_words(wire), error) &&
          GRID_TAKE(g, r->offsets, (uint64_t)in->parts + 1, error) &&
          GRID_TAKE(g, r->cells, in->hashes * in->buckets, error) &&
@@ -163,11 +177,16 @@ static bool take_scratch(struct ss_kernel_run *r, struct ss_error *error) {
   const struct ss_kernel_input *in = r->in;
   struct grid *g = &r->grid;
   const uint64_t count = in->part[0].count, tiles = merge_tiles(in->rows, 1) + 1;
+  const uint64_t each = blocks_each(in->part[0].width, in->block);
+  for (uint32_t i = 0; i < in->operands && in->part[0].width > 1; i++)
+    if (!GRID_TAKE(g, r->places[i], in->part[i].count, error)) return false;
   return GRID_TAKE(g, r->tiles, bits_tiles(in->rows) + 1, error) && GRID_TAKE(g, r->starts, tiles, error) &&
          GRID_TAKE(g, r->bounds, in->operands * tiles, error) &&
          GRID_TAKE(g, r->words, bits_words(in->rows), error) && GRID_TAKE(g, r->sorted, in->lookup_count, error) &&
-         GRID_TAKE(g, r->heads, count, error) && GRID_TAKE(g, r->part_bytes, 2 * count, error) &&
-         GRID_TAKE(g, r->part_shorts, 2 * count, error) && GRID_TAKE(g, r->histogram, BINS, error) &&
+         GRID_TAKE(g, r->heads, count * each, error) &&
+         GRID_TAKE(g, r->block_starts, in->blocks.size / 4 / (in->block + UINT64_C(1)) + 2, error) &&
+         GRID_TAKE(g, r->part_bytes, 2 * count, error) && GRID_TAKE(g, r->part_shorts, 2 * count, error) &&
+         GRID_TAKE(g, r->histogram, BINS, error) &&
          grid_fill(g, r->histogram, 0, BINS * sizeof *r->histogram, error) &&
          GRID_TAKE(g, r->keys, larger(in->rows, SS_TOPK_SAMPLE), error) && GRID_TAKE(g, r->kth, 1, error) &&
          GRID_TAKE(g, r->bound, 1, error);

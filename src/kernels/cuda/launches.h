@@ -7,9 +7,10 @@
 
 static bool run_merge_sum(struct ss_kernel_run *r, struct ss_error *error) {
   const struct ss_kernel_input *in = r->in;
-  const uint32_t words = r->entries < in->rows / 4 ? MERGE_WORDS : 1; /* of a thread: some thousand entries a tile */
+  const uint32_t words = merge_words(r->entries, in->rows);
   struct merge merge = {.operands = in->operands,
                         .words = words,
+                        .width = in->part[0].width,
                         .tiles = (uint32_t)merge_tiles(in->rows, words),
                         .bounds = r->bounds,
                         .starts = r->starts,
@@ -20,6 +21,7 @@ static bool run_merge_sum(struct ss_kernel_run *r, struct ss_error *error) {
     merge.rows[i] = r->rows[i];
     merge.values[i] = r->values[i];
     merge.count[i] = (uint32_t)in->part[i].count;
+    merge.places[i] = r->places[i];
   }
   return merge_run(&r->grid, &merge, error) &&
          grid_copy(&r->grid, r->found, r->starts + merge.tiles, sizeof *r->found, error);
@@ -95,6 +97,7 @@ static struct bitmap bitmap_of(const struct ss_kernel_run *r, uint32_t *wire) {
   struct bitmap bitmap = {.rows = r->rows[0],
                           .values = (const uint32_t *)(const void *)r->values[0],
                           .count = (uint32_t)r->in->part[0].count,
+                          .width = r->in->part[0].width,
                           .size = r->in->rows};
   bitmap.wire = wire;
   return bitmap;
@@ -104,6 +107,7 @@ static struct bitmap hash_bitmap_of(const struct ss_kernel_run *r, uint32_t *wir
   struct bitmap bitmap = {.rows = r->hashed_rows,
                           .values = r->hashed_values,
                           .count = (uint32_t)r->in->hashed.count,
+                          .width = r->in->part[0].width,
                           .size = r->in->domain_size,
                           .domain = r->domain,
                           .guide = r->guide};
@@ -140,8 +144,10 @@ static bool run_block_encode(struct ss_kernel_run *r, struct ss_error *error) {
   const struct blocks blocks = {.rows = r->rows[0],
                                 .values = (const uint32_t *)(const void *)r->values[0],
                                 .count = r->in->part[0].count,
-                                .all = r->in->rows,
+                                .all = r->in->rows * r->in->part[0].width,
+                                .width = r->in->part[0].width,
                                 .block = r->in->block,
+                                .each = (uint32_t)blocks_each(r->in->part[0].width, r->in->block),
                                 .heads = r->heads,
                                 .found = r->found,
                                 .wire = r->wire_out};
@@ -151,12 +157,15 @@ static bool run_block_encode(struct ss_kernel_run *r, struct ss_error *error) {
 static bool run_block_decode(struct ss_kernel_run *r, struct ss_error *error) {
   const struct unblock unblock = {.wire = r->blocks,
                                   .words = r->in->blocks.size / 4,
-                                  .all = r->in->rows,
+                                  .all = r->in->rows * r->in->part[0].width,
+                                  .width = r->in->part[0].width,
                                   .block = r->in->block,
+                                  .starts = r->block_starts,
                                   .rows = r->rows_out,
                                   .values = r->values_out,
                                   .wrong = r->status};
-  return unblock_run(&r->grid, &unblock, error);
+  return unblock_run(&r->grid, &unblock, error) &&
+         grid_copy(&r->grid, r->found, r->block_starts + unblock_blocks(&unblock), sizeof *r->found, error);
 }
 
 static struct sketch sketch_of(const struct ss_kernel_run *r, uint64_t *cells) {
@@ -183,9 +192,9 @@ static bool run_sketch_decode(struct ss_kernel_run *r, struct ss_error *error) {
 
 /* Rows, then values. */
 static bool run_pack(struct ss_kernel_run *r, struct ss_error *error) {
-  const uint64_t count = r->in->part[0].count;
+  const uint64_t count = r->in->part[0].count, width = r->in->part[0].width;
   return grid_copy(&r->grid, r->wire_out, r->rows[0], count * sizeof *r->rows[0], error) &&
-         grid_copy(&r->grid, r->wire_out + count, r->values[0], count * sizeof *r->values[0], error);
+         grid_copy(&r->grid, r->wire_out + count, r->values[0], count * width * sizeof *r->values[0], error);
 }
 
 /* In the order of enum ss_kernel_kind (C++ has no designated elements). */
@@ -234,7 +243,8 @@ static bool fetch_found(struct ss_kernel_run *r, bool values, struct ss_kernel_o
   if (!read_number(r, r->found, &found, error)) return false;
   out->count = found;
   return FETCH(r, out->rows, r->rows_out, found, error) &&
-         (!values || FETCH(r, out->values, (const float *)(const void *)r->values_out, found, error));
+         (!values || FETCH(r, out->values, (const float *)(const void *)r->values_out,
+                           (uint64_t)found * r->in->part[0].width, error));
 }
 
 static bool fetch_decoded(struct ss_kernel_run *r, uint64_t due, struct ss_kernel_output *out,
@@ -290,26 +300,24 @@ static bool fetch_bytes(struct ss_kernel_run *r, uint64_t size, struct ss_kernel
 /* The last block ends with the tensor. */
 static bool fetch_blocks(struct ss_kernel_run *r, struct ss_kernel_output *out, struct ss_error *error) {
   const struct ss_chunk *from = &r->in->part[0];
-  const uint64_t block = r->in->block;
+  const uint64_t block = r->in->block, all = r->in->rows * from->width;
   uint32_t found;
   if (!read_number(r, r->found, &found, error)) return false;
   uint64_t words = found * (block + 1);
   if (found > 0) {
-    const uint64_t end = (from->rows[from->count - 1] / block + 1) * block;
-    if (end > r->in->rows) words -= end - r->in->rows;
+    const uint64_t last = (from->rows[from->count - 1] + UINT64_C(1)) * from->width - 1;
+    const uint64_t end = (last / block + 1) * block;
+    if (end > all) words -= end - all;
   }
   return fetch_bytes(r, 4 * words, out, error);
 }
 
 static bool fetch_unblocked(struct ss_kernel_run *r, struct ss_kernel_output *out, struct ss_error *error) {
-  const uint64_t words = r->in->blocks.size / 4, each = (uint64_t)r->in->block + 1;
   uint32_t wrong;
   if (!read_number(r, r->status, &wrong, error)) return false;
   if (wrong || r->in->blocks.size % 4)
     return ss_fail(error, SS_UNPROVEN, "received a block that is cut short, out of range or out of order");
-  out->count = words - (words + each - 1) / each;
-  return FETCH(r, out->rows, r->rows_out, out->count, error) &&
-         FETCH(r, out->values, (const float *)(const void *)r->values_out, out->count, error);
+  return fetch_found(r, true, out, error);
 }
 
 static bool fetch(struct ss_kernel_run *r, enum ss_kernel_kind kernel, struct ss_kernel_output *out,

@@ -7,25 +7,33 @@
 
 #include "kernels/cuda/bits.h"
 
-/* Phases: those of the tally, one more in each pass, and in the second one for each operand. */
+/* Phases: those of the tally, one more in each pass, and in the second one for each operand, two where rows are wide.
+ */
 enum { MERGE_OPERANDS = 8, MERGE_TALLY = 4, MERGE_BEFORE = MERGE_TALLY + 1 };
 enum { MERGE_AT_ONCE = 4, MERGE_WORDS = THREAD_WORDS /* of a thread, in a large tile */ };
 
 struct merge {
   uint32_t operands, words; /* words: of a thread, 1 or MERGE_WORDS */
+  uint32_t width;           /* elements of a row */
   uint32_t tiles;           /* merge_tiles(rows, words) */
   const uint32_t *rows[MERGE_OPERANDS];
   const float *values[MERGE_OPERANDS];
   uint32_t count[MERGE_OPERANDS];
-  uint32_t *bounds;   /* [operands][tiles + 1] the first entry of each tile */
-  uint32_t *starts;   /* [tiles + 1] rows of each tile, then where they go */
-  uint32_t *rows_out; /* [room] */
+  uint32_t *places[MERGE_OPERANDS]; /* [count] of wide rows: where each entry goes; scratch */
+  uint32_t *bounds;                 /* [operands][tiles + 1] the first entry of each tile */
+  uint32_t *starts;                 /* [tiles + 1] rows of each tile, then where they go */
+  uint32_t *rows_out;               /* [room] */
   float *sums;
   uint64_t capacity; /* for the sum of the counts, that cannot be too little */
 };
 
 SS_DEVICE static inline uint32_t merge_rows(uint32_t words) {
   return words * GRID_THREADS * WORD;
+}
+
+/* Words of a thread, so that a tile has some thousand entries. */
+static uint32_t merge_words(uint64_t entries, uint64_t rows) {
+  return entries < rows / 4 ? MERGE_WORDS : 1;
 }
 
 static uint64_t merge_tiles(uint64_t rows, uint32_t words) {
@@ -124,21 +132,25 @@ GRID_DEVICE static inline struct entry merge_entry(const struct merge *a, uint32
   return entry;
 }
 
+/* Finds the place of a row, and whether an operand before this one has it. */
+GRID_DEVICE static inline uint32_t merge_place(const struct merge *a, struct merge_shared *s, uint32_t tile,
+                                               uint32_t row, bool *known) {
+  const uint32_t at = row - tile * merge_rows(a->words), bit = UINT32_C(1) << at % WORD;
+  const uint32_t to = a->starts[tile] + s->before[at / WORD] + grid_ones(s->present[at / WORD] & (bit - 1));
+  *known = (grid_or(&s->added[at / WORD], bit) & bit) != 0;
+  if (!*known && to < a->capacity) a->rows_out[to] = row;
+  return to;
+}
+
 /* Finds the place, and the sum that is there; of a row that comes for the first time that is 0, so that the sum of
  * -0 alone is 0. */
 GRID_DEVICE static inline void merge_find(const struct merge *a, struct merge_shared *s, uint32_t tile,
                                           struct entry *entry) {
+  bool known;
   if (entry->row == GRID_NONE(uint32_t)) return;
-  const uint32_t at = entry->row - tile * merge_rows(a->words), bit = UINT32_C(1) << at % WORD;
-  entry->to = a->starts[tile] + s->before[at / WORD] + grid_ones(s->present[at / WORD] & (bit - 1));
-  if (entry->to >= a->capacity) {
-    entry->row = GRID_NONE(uint32_t);
-  } else if (grid_or(&s->added[at / WORD], bit) & bit) {
-    entry->sum = a->sums[entry->to];
-  } else {
-    entry->sum = 0;
-    a->rows_out[entry->to] = entry->row;
-  }
+  entry->to = merge_place(a, s, tile, entry->row, &known);
+  if (entry->to >= a->capacity) entry->row = GRID_NONE(uint32_t);
+  else entry->sum = known ? a->sums[entry->to] : 0;
 }
 
 /* One operand's entries, each to its row's place. Its rows are distinct: no two threads meet at a place. */
@@ -154,11 +166,37 @@ GRID_DEVICE static inline void merge_add(const struct merge *a, struct merge_sha
   }
 }
 
+/* Wide rows take two phases: threads find the entries' places, and then add the entries' elements. */
+#define MERGE_KNOWN (UINT32_C(1) << 31) /* in a place: an operand before this one has the row */
+
+GRID_DEVICE static inline void merge_seek(const struct merge *a, struct merge_shared *s, uint32_t tile,
+                                          uint32_t thread, uint32_t operand) {
+  const struct span span = merge_span(a, tile, operand);
+  for (uint32_t e = span.first + thread; e < span.end; e += GRID_THREADS) {
+    bool known;
+    const uint32_t to = merge_place(a, s, tile, a->rows[operand][e], &known);
+    a->places[operand][e] = known ? to | MERGE_KNOWN : to;
+  }
+}
+
+GRID_DEVICE static inline void merge_add_wide(const struct merge *a, uint32_t tile, uint32_t thread,
+                                              uint32_t operand) {
+  const struct span span = merge_span(a, tile, operand);
+  for (uint32_t i = span.first * a->width + thread; i < span.end * a->width; i += GRID_THREADS) {
+    const uint32_t place = a->places[operand][i / a->width], to = place & ~MERGE_KNOWN;
+    if (to >= a->capacity) continue;
+    float *sum = &a->sums[to * a->width + i % a->width];
+    *sum = (place == to ? 0 : *sum) + a->values[operand][i];
+  }
+}
+
 GRID_DEVICE static inline void merge_write(const struct merge *a, struct merge_shared *s, uint32_t tile,
                                            uint32_t thread, uint32_t phase) {
   if (phase < MERGE_TALLY) merge_tally(a, s, tile, thread, phase);
   else if (phase == MERGE_TALLY) merge_place_words(a, s, thread);
-  else merge_add(a, s, tile, thread, phase - MERGE_BEFORE);
+  else if (a->width == 1) merge_add(a, s, tile, thread, phase - MERGE_BEFORE);
+  else if ((phase - MERGE_BEFORE) % 2 == 0) merge_seek(a, s, tile, thread, (phase - MERGE_BEFORE) / 2);
+  else merge_add_wide(a, tile, thread, (phase - MERGE_BEFORE) / 2);
 }
 BLOCK_KERNEL(merge_write, struct merge, struct merge_shared)
 
@@ -167,7 +205,7 @@ static bool merge_run(struct grid *g, const struct merge *a, struct ss_error *er
          grid_fill(g, a->starts + a->tiles, 0, sizeof *a->starts, error) &&
          BLOCK_RUN(g, merge_count, a, a->tiles, MERGE_TALLY + 1, error) &&
          grid_scan(g, a->starts, (uint64_t)a->tiles + 1, error) &&
-         BLOCK_RUN(g, merge_write, a, a->tiles, MERGE_BEFORE + a->operands, error);
+         BLOCK_RUN(g, merge_write, a, a->tiles, MERGE_BEFORE + a->operands * (a->width == 1 ? 1 : 2), error);
 }
 
 struct dense {
