@@ -1,4 +1,4 @@
-/* The model "fair" (docs/model.md, "Links that are shared"): rounds come in, and what became of them goes out.
+/* The model "fair" (docs/model.md, "The model `fair`"): rounds come in, and what became of them goes out.
  *
  * Messages are kept from the round that lists them to their end. Time goes on only as far as no message that is still
  * to be listed could start: while every port has a message listed that has not started, or as many under way as it

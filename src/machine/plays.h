@@ -1,5 +1,5 @@
 /* Plays under way at once: what several runs of schemes send while others do, on links that all of them share under
- * the model "fair" (docs/model.md, "Plays at once").
+ * the model "fair" (docs/model.md, "Time").
  *
  * Each play has ports in an order of its own, and a window; a port is a link of its class's bandwidth besides, shared
  * as all links are. Time goes on only as far as the caller lets it. */

@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 
-/* Powers of two on any P (docs/model.md, "Recursive ones on any P"): the first 2q members pair up, and one of each
+/* Powers of two on any P (docs/model.md, "Building blocks"): the first 2q members pair up, and one of each
  * pair goes on with the unpaired ones, as core positions 0 to Q - 1. `even`: Open MPI's convention, in which the even
  * member of a pair goes on; else the odd one does. `near`: core positions are counted with their bits in reverse, so
  * that the largest halves are exchanged with neighbours, as in Rabenseifner's sums. */
