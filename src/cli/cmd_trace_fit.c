@@ -228,7 +228,7 @@ const struct ss_command ss_command_trace_fit = {
              "them; rows that nobody has seen yet are part of the fit. The bar (low, high) is where 95% of the "
              "truths should lie, judged by what the same method makes of quarters of the ranks; estimates are marked "
              "~ in the table and stand apart in the JSON. It supposes that the ranks to come are like those that are "
-             "here: docs/model.md has the formulas and how far off it was where the truth is known. In CSV each "
+             "here: docs/ranges.md has the formulas and how far off it was where the truth is known. In CSV each "
              "tensor and rank count has a line.\n",
     .examples = "  sparsync trace fit traces/bible-kjv-16.safetensors --ranks 16..256\n"
                 "  sparsync trace fit traces/wordnet-64.safetensors --from 16 --ranks 64 --format json\n",

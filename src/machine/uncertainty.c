@@ -33,7 +33,7 @@ bool ss_component_uncertain(const struct ss_uncertainty *u, enum ss_component co
 }
 
 /* Stated, not fitted: of numbers by where they come from (enum ss_origin_of_number), of kernels, and of the model
- * (docs/model.md, "Ranges", says why). */
+ * (docs/ranges.md, "Ranges", says why). */
 static const struct ss_spread by_source[] = {
     [SS_SUPPOSED] = {1, 1}, [SS_PRINTED] = {1.14, 1.5}, [SS_MEASURED] = {1.1, 1.3}, [SS_ESTIMATED] = {1.33, 2}};
 static const struct ss_spread measured_kernels = {1.12, 1.5}, estimated_kernels = {1.33, 2},

@@ -1,5 +1,5 @@
 /* How sure a machine's costs are: the components of a time, by which factor each may be off, and the machines of
- * which one component costs more (docs/model.md, "Ranges"). */
+ * which one component costs more (docs/ranges.md, "Ranges"). */
 #pragma once
 
 #include "machine/cluster.h"

@@ -431,7 +431,7 @@ static bool write_inputs(const struct ss_page *page, FILE *s, struct ss_error *e
   SS_AUTO_FREE char *all = page->models ? cJSON_PrintUnformatted(page->models) : NULL;
   begin_section("inputs", "Inputs", s);
   if (all && is_estimate(all))
-    fputs("<p>Some inputs are estimated, as their sources say; ranges draw them (docs/model.md, Ranges).</p>\n", s);
+    fputs("<p>Some inputs are estimated, as their sources say; ranges draw them (docs/ranges.md).</p>\n", s);
   for (const cJSON *m = page->models ? page->models->child : NULL; m; m = m->next)
     if (!write_model(page, m, s, error)) return false;
   if (!write_traces(page->results, s, error)) return false;

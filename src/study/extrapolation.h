@@ -1,5 +1,5 @@
 /* Ranks beyond those captured: later iterations play as further ranks (ss_trace_widen), and the captured ranks,
- * played by half of them, say how far off that is (docs/model.md, "Ranks beyond those captured"). */
+ * played by half of them, say how far off that is (docs/ranges.md, "Ranks beyond those captured"). */
 #pragma once
 
 #include "study/compute.h"

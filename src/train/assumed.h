@@ -1,5 +1,5 @@
 /* What is assumed of a training where nobody measured it: numbers between the wire and the clock, each of which may
- * be said of one workload, system or cluster (docs/model.md, "What a clock holds beside the wire"); and iterations
+ * be said of one workload, system or cluster (docs/ranges.md, "What a clock holds beside the wire"); and iterations
  * played once more with other such numbers, without simulating anything anew. */
 #pragma once
 

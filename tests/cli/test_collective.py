@@ -288,7 +288,7 @@ def jitter_is_left_out_with_a_word(folder):
 
 
 def drawn(dice, spread):
-    """A factor of docs/model.md, "Ranges"."""
+    """A factor of docs/ranges.md, "Ranges"."""
     u, half, most = dice.uniform(-1, 1), *map(math.log, spread)
     x = abs(u)
     return math.exp(math.copysign(half * x / .5 if x < .5 else half + (most - half) * (x - .5) / .4, u))

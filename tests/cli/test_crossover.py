@@ -91,7 +91,7 @@ def alltoall_against_allgather_as_embrace_has_it(folder):
 
 
 def factor(spread, of, draw):
-    """docs/model.md, "Ranges"."""
+    """docs/ranges.md, "Ranges"."""
     u, half, most = 2 * ((mix(mix(1, of), draw) >> 11) * 2.0**-53) - 1, *map(math.log, spread)
     x = abs(u)
     return math.exp(math.copysign(half * x / 0.5 if x < 0.5 else half + (most - half) * (x - 0.5) / 0.4, u))

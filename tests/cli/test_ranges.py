@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Ranges, computed a second time from docs/model.md ("Ranges"): quantiles, wins and ratios out of the components that results
+"""Ranges, computed a second time from docs/ranges.md ("Ranges"): quantiles, wins and ratios out of the components that results
 have, and components held against machines that are drawn and played. Arguments: the program, the source tree. Prints TAP."""
 import functools
 import json

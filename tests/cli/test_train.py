@@ -323,7 +323,7 @@ def dense_tasks_follow_the_closed_form(folder):
 
 
 def factor(spread, of, draw):
-    """docs/model.md, "Ranges"."""
+    """docs/ranges.md, "Ranges"."""
     if spread[1] <= 1:
         return 1
     u, half, most = 2 * ((mix(mix(1, of), draw) >> 11) * 2.0**-53) - 1, *map(math.log, spread)

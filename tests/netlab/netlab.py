@@ -19,7 +19,7 @@ import tempfile
 from spaces import FIRST, IDLE_LEAST, ROOT, Shape, Spaces, busy_now, call, idle_since, missing, run_lab, verdict
 
 GOAL = (0.05, 0.15)  # median, worst
-MODEL_HALF = 1.03  # docs/model.md, "Ranges": what half of the times are off where links are given
+MODEL_HALF = 1.03  # docs/ranges.md, "Ranges": what half of the times are off where links are given
 # Open MPI's yielding ranks ask again and again, and leave no CPU idle: here to yield is to sleep for 100 us, a sixth of
 # a packet's time on a link, so that 16 ranks leave two cores something. Calibration and runs alike have it.
 SLEEPY = """#include <sys/prctl.h>

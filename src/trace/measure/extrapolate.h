@@ -1,5 +1,5 @@
 /* What more ranks would bring: expected rows, densification and bytes beyond the ranks that a trace has, with an
- * error bar (docs/model.md, "Gamma beyond the captured ranks"), by the popularity of rows (popularity.h). */
+ * error bar (docs/ranges.md, "Gamma beyond the captured ranks"), by the popularity of rows (popularity.h). */
 #pragma once
 
 #include "base/watcher.h"

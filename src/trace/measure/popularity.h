@@ -1,4 +1,4 @@
-/* The popularity of rows over ranks, fitted to counts of who has them (docs/model.md, "Gamma beyond the captured
+/* The popularity of rows over ranks, fitted to counts of who has them (docs/ranges.md, "Gamma beyond the captured
  * ranks").
  *
  * Popularities q are a Poisson process on (0, 1) of intensity exp(log_mass) q^(a-1) (1-q)^(b-1), a > -1, b > 0: the
