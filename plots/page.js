@@ -197,7 +197,7 @@ const draw = () => {
   canvas.replaceChildren();
   const drawn = series.filter(l => !hidden.has(l.name));
   for (const panel of panels()) canvas.append(drawPanel(panel, drawn));
-  if (!schemes.open) canvas.append(make('p', {class: 'legend'}, ...drawn.map(l => make('span', {class: 'scheme'}, swatch(l), l.name))));
+  canvas.append(make('p', {class: 'legend'}, ...drawn.map(l => make('span', {class: 'scheme'}, swatch(l), l.name))));
 };
 const drawPanel = (panel, drawn) => {
   const W = Math.min(880, Math.max(280, canvas.clientWidth - 16)), H = 300, L = 62, R = 12, T = 22, B = 34;
@@ -296,7 +296,6 @@ search.oninput = () => { filter = search.value; sieve(); };
 const schemes = make('details', {class: 'schemes'}, make('summary', {}, 'Schemes'), make('div', {class: 'boxes'},
   button('all', () => setAll(true)), button('none', () => setAll(false)), ...boxes));
 schemes.open = boxes.length <= 8;
-schemes.ontoggle = () => draw();
 const play = make('div', {class: 'play', role: 'group', 'aria-label': 'Play with the numbers'}, ...(canSlide ? [bandwidth, latency] : []),
   make('label', {class: 'slide'}, 'Filter ', search, counted),
   button('as given', () => { latencyInput.back(); bandwidthInput.back(); search.value = filter = ''; setAll(true); }), schemes);

@@ -1,5 +1,5 @@
 # What all panels share. Colours: Okabe and Ito's palette, which colour-blind readers can tell apart, then some of Tol's;
-# none is paler on white than 2:1, so its yellow is not there. Every eight styles have another dash, and marks differ too.
+# none is paler on white than 2:1, so its yellow is not there. Every eight styles have another dash, and marks differ too: none is hollow, as what papers print is.
 # The last eight colours are of series without a style of their own. Which series has which: src/figures/plot_palette.c.
 set datafile missing 'NaN'
 set termoption noenhanced
@@ -11,7 +11,7 @@ set key below center horizontal Left reverse samplen 1.6 spacing key_spacing
 array colour[24] = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000', '#997700', \
   '#117733', '#882255', '#44aa99', '#999933', '#332288', '#aa4499', '#6699cc', '#666666', \
   '#e7298a', '#8c564b', '#00868b', '#7a5195', '#b22222', '#3f7f3f', '#2f4f8f', '#a0522d']
-array mark[8] = [7, 5, 9, 13, 11, 4, 6, 8]
+array mark[8] = [7, 5, 9, 13, 11, 15, 2, 1]
 do for [i=1:88] {
   colour_i = colour[1 + (i - 1) % 24]
   mark_i = mark[1 + (i - 1) % 8]

@@ -92,7 +92,8 @@ static bool write_answer(const struct ss_page *page, FILE *s, struct ss_error *e
   fputs("</div>\n", s);
   write_warnings(page->warnings, s);
   const int count = cJSON_GetArraySize(rows);
-  cJSON *shown = ss_records_take(rows, ROWS_MAX);
+  SS_AUTO_JSON cJSON *own = cJSON_Duplicate(rows, true); /* the figures ask the plan, too */
+  cJSON *shown = ss_records_take(own, ROWS_MAX);
   const bool ok = ss_table_html_free(ss_plan_block(shown), "", NULL, SIZE_MAX, s, error);
   cJSON_Delete(shown);
   if (count > ROWS_MAX) fprintf(s, "<p>%d more rows: <code>sparsync plan</code> has them.</p>\n", count - ROWS_MAX);
@@ -106,8 +107,14 @@ static bool write_answer(const struct ss_page *page, FILE *s, struct ss_error *e
 enum { SCHEMES_DRAWN = 12 };
 static const double NEAR = 1.5;
 
-/* Does the scheme of that label come near the fastest of some cell? */
-static bool is_near(const struct ss_results *all, const char *label) {
+/* Does the scheme of that label come near the fastest of some cell, or may it be the fastest, as the answer says? */
+static bool is_near(const struct ss_page *page, const char *label) {
+  const struct ss_results *all = page->results;
+  const cJSON *rows = ss_json_get(page->plan, "plan");
+  for (const cJSON *r = rows ? rows->child : NULL; r; r = r->next) {
+    const char *rival = ss_json_word(r, "rival");
+    if (rival && strcmp(rival, label) == 0) return true;
+  }
   for (size_t i = 0, n; i < all->count; i += n) {
     const struct ss_result *first = &all->result[i], *best, *next;
     n = ss_results_in_cell(first, all->count - i);
@@ -119,7 +126,8 @@ static bool is_near(const struct ss_results *all, const char *label) {
 }
 
 /* What is drawn: of all tensors together, or of the only one. */
-static cJSON *drawn_records(const struct ss_results *all, bool *left_out) {
+static cJSON *drawn_records(const struct ss_page *page, bool *left_out) {
+  const struct ss_results *all = page->results;
   cJSON *list = cJSON_CreateArray();
   bool together = false;
   *left_out = false;
@@ -127,7 +135,7 @@ static cJSON *drawn_records(const struct ss_results *all, bool *left_out) {
   for (size_t i = 0; i < all->count; i++) {
     const struct ss_result *r = &all->result[i];
     if (together && strcmp(r->tensor, "*") != 0) continue;
-    if (is_near(all, r->setting.label)) cJSON_AddItemToArray(list, ss_result_json(r));
+    if (is_near(page, r->setting.label)) cJSON_AddItemToArray(list, ss_result_json(r));
     else *left_out = true;
   }
   return list;
@@ -194,7 +202,7 @@ static bool write_times(const struct ss_page *page, FILE *s, struct ss_error *er
   size_t places = 0;
   const cJSON *varies[SS_PLACES];
   char caption[400];
-  SS_AUTO_JSON cJSON *records = drawn_records(page->results, &left_out);
+  SS_AUTO_JSON cJSON *records = drawn_records(page, &left_out);
   const size_t axes = ss_places_vary(records, varies, true);
   struct ss_plot_options options = {.file = "the page", .left_out = &places};
   if (axes > 0) options.x = varies[0]->string;
@@ -207,7 +215,8 @@ static bool write_times(const struct ss_page *page, FILE *s, struct ss_error *er
           ? "Who is fastest; the number: by how many per cent the next takes longer, as the numbers are given (the "
             "sentences above say where that is less than their error)"
           : "Time of one synchronisation, with the range of 90 of 100 draws where something is not certain",
-      left_out && axes < 2 ? "; schemes that take at most 1.5 times the fastest somewhere" : "",
+      left_out && axes < 2 ? "; schemes that take at most 1.5 times the fastest somewhere, or may be the fastest"
+                           : "",
       places ? "; other places stand in the tables" : "");
   return write_figure(page, &options, records, 1, caption, s, error);
 }
@@ -354,15 +363,19 @@ static bool is_estimate(const char *text) {
   return false;
 }
 
-/* An object as "latency 5us, bandwidth 130GB/s". */
+/* An object as "latency 5us, bandwidth 130GB/s", what lies in it in brackets: "sort (t0 1.2e-06, per_byte 3e-11)". */
 static void write_value(const void *context, FILE *s) {
   const cJSON *value = context;
-  const bool object = cJSON_IsObject(value);
-  for (const cJSON *v = object ? value->child : value; v; v = object ? v->next : NULL) {
-    SS_AUTO_FREE char *json = cJSON_IsString(v) ? NULL : cJSON_PrintUnformatted(v);
-    if (object) fprintf(s, "%s%s ", v == value->child ? "" : ", ", v->string);
-    fputs(json ? json : v->valuestring, s);
+  for (const cJSON *v = value->child; v; v = v->next) {
+    const bool nested = v->child != NULL;
+    if (v->string) fprintf(s, "%s ", v->string);
+    if (nested) fputc('(', s);
+    write_value(v, s);
+    fprintf(s, "%s%s", nested ? ")" : "", v->next ? ", " : "");
   }
+  if (cJSON_IsString(value)) fputs(value->valuestring, s);
+  else if (cJSON_IsNumber(value)) fprintf(s, "%.6g", value->valuedouble);
+  else if (!value->child) fputs(cJSON_IsTrue(value) ? "true" : cJSON_IsFalse(value) ? "false" : "none", s);
 }
 
 /* Is the field, or one within it, swept? */
@@ -450,7 +463,7 @@ static bool write_inputs(const struct ss_page *page, FILE *s, struct ss_error *e
 /* What the script reads, and the script. */
 static bool write_script(const struct ss_page *page, FILE *s, struct ss_error *error) {
   bool left_out;
-  SS_AUTO_JSON cJSON *records = drawn_records(page->results, &left_out), *seen = cJSON_CreateObject();
+  SS_AUTO_JSON cJSON *records = drawn_records(page, &left_out), *seen = cJSON_CreateObject();
   SS_AUTO_JSON cJSON *series = cJSON_CreateArray();
   for (const cJSON *r = records->child; r; r = r->next) {
     const char *label = ss_json_word(r, "label");

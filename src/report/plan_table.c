@@ -87,13 +87,16 @@ struct ss_table *ss_plan_block(cJSON *rows) {
                                       {"?energy", "applied", "%.1f%%"}};
   ss_places_add(rows);
   for (cJSON *r = rows->child; r; r = r->next) {
-    const double time = ss_json_number(r, "time_s"), next = ss_json_number(r, "next_time_s"),
+    /* the one of the sentence above: who may be the fastest, too, else who comes next */
+    const bool open = ss_json_word(r, "rival") != NULL;
+    const double time = ss_json_number(r, "time_s"), next = ss_json_number(r, open ? "rival_time_s" : "next_time_s"),
                  energy = ss_json_number(r, "energy");
     ss_json_add(r, SS_T("chosen", ss_decision_name(r, "label")),
-                SS_T("second", isfinite(next) ? ss_decision_name(r, "next") : NULL),
+                SS_T("second", isfinite(next) ? ss_decision_name(r, open ? "rival" : "next") : NULL),
                 SS_N("applied", energy < 1 ? energy : NAN));
     ss_time_add(r, "time", time, ss_json_number(r, "time_low_s"), ss_json_number(r, "time_high_s"));
-    ss_ratio_add(r, "takes", next / time, ss_json_number(r, "next_ratio_low"), ss_json_number(r, "next_ratio_high"));
+    ss_ratio_add(r, "takes", next / time, ss_json_number(r, open ? "rival_ratio_low" : "next_ratio_low"),
+                 ss_json_number(r, open ? "rival_ratio_high" : "next_ratio_high"));
     ss_ratio_add(r, "vs_dense", ss_vs_dense(ss_json_number(r, "dense_s"), time), ss_json_number(r, "dense_ratio_low"),
                  ss_json_number(r, "dense_ratio_high"));
   }
@@ -142,7 +145,8 @@ static void print_notes(const cJSON *rows, struct ss_iterations_played iteration
   for (const cJSON *r = rows->child; r; r = r->next) ss_counted_add(&counted, ss_json_word(r, "device"));
   fputs("time      ", stream);
   ss_print_time_note(iterations, counted, stream);
-  fputs("\ntakes     how many times as long as the scheme the next takes\n"
+  fputs("\nnext      the scheme that may be the fastest instead, else the second\n"
+        "takes     how many times as long as the scheme that takes\n"
         "vs dense  how many times faster than the dense all-reduce that a library would take there\n",
         stream);
   if (ss_records_have(rows, "time_low_s")) fprintf(stream, "(90%%)     %s\n", ss_range_note);

@@ -324,6 +324,7 @@ void ss_decision_add_draws(cJSON *o, const struct ss_decision *d) {
   ss_json_add(o, SS_N("wins", best->wins), SS_N("next_ratio_low", best->next_ratio.low),
               SS_N("next_ratio_high", best->next_ratio.high), SS_N("dense_ratio_low", best->base_ratio.low),
               SS_N("dense_ratio_high", best->base_ratio.high), SS_T("rival", d->rival ? d->rival->of.label : NULL),
+              SS_N("rival_time_s", d->rival ? d->rival->of.time : NAN),
               SS_N("rival_wins", d->rival ? d->rival->wins : NAN), SS_N("rival_ratio_low", d->rival_ratio.low),
               SS_N("rival_ratio_high", d->rival_ratio.high), SS_T("measure", d->measure));
 }

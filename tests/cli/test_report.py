@@ -232,6 +232,30 @@ def expectations_pass_and_fail(folder):
 
 
 @test
+def who_may_be_fastest_stands_in_table_and_figure(folder):
+    """zen, leader takes nearly twice as long as the best, and may all the same be the fastest."""
+    question = ["scenarios/llm-8x8.json", "--no-verify", "--set", "expect=[]", *sweep(("cluster.window", [1]), ("cluster.nic", ["per-node"]))]
+    row, = json.loads(call("plan", *question, "--format", "json")[0])["plan"]
+    assert row["rival"] and row["rival"] != row["next"] and row["rival_time_s"] > 1.5 * row["time_s"], "this shows nothing"
+    page = page_of(*question, folder=folder)
+    told, (shown,) = answer_of(page)
+    assert any(f"and {row['rival']}, " in line for line in told), told
+    assert shown["next"] == row["rival"] and shown["takes (90%)"].startswith(f"{row['rival_time_s'] / row['time_s']:.2f}x "), shown
+    assert row["rival"] in [label["name"] for label in page.data["labels"] if label["style"] > 0], page.data["labels"]
+
+
+@test
+def values_of_models_are_words(folder):
+    """A calibrated device nests: no JSON, and no cell that runs over the page."""
+    page = page_of("scenarios/demo.json", "--device", "cpu-2-cores", folder=folder)
+    kernels, = [row["value"] for rows in page.rows("field", "value", "source") for row in rows if row["field"] == "kernels"]
+    assert not re.search('[{}"]', kernels) and "dense_add (t0 3.79914e-06, per_byte 3.7961e-11, valid (49152, 2.01327e+08)" in kernels, kernels
+    need_browser()
+    wide = ask(folder, page, "$('table.texts').map(e => e.getBoundingClientRect().width)")
+    assert max(wide) < 1280, wide
+
+
+@test
 def estimates_are_labelled(folder):
     page = page_of("scenarios/demo.json", "--device", "quick", folder=folder)
     assert "kernels as on quick (estimated; --device none leaves them out)" in page.words["dd"]
@@ -511,7 +535,7 @@ window.onload = () => {
   const sort = (n, times) => { for (let i = 0; i < times; i++) $('table.times')[0].tHead.rows[0].cells[n].querySelector('button').click(); return tables()[0]; };
   const filter = text => { send(document.getElementById('filter'), text, 'input'); return {tables: tables(), count: document.getElementById('rows').textContent}; };
   const toggle = label => { $('.scheme').find(e => e.textContent === label).querySelector('input').click();
-    return {tables: tables(), links: $('table.links').map(rows), marks: $('.live-figure [data-label]').filter(e => e.dataset.label === label).length, best: best()}; };
+    return {tables: tables(), links: $('table.links').map(rows), legend: $('.legend .scheme').map(e => e.textContent), marks: $('.live-figure [data-label]').filter(e => e.dataset.label === label).length, best: best()}; };
   const hover = () => { const svg = $('.live-figure svg')[0], mark = $('rect, circle', svg)[0].getBoundingClientRect();
     svg.dispatchEvent(new PointerEvent('pointermove', {clientX: mark.x + mark.width / 2, clientY: mark.y + 1})); return $('.hover')[0].textContent; };
   console.log('measured ' + JSON.stringify(EXPRESSION) + ' end');
@@ -546,6 +570,7 @@ def tables_sort_filter_and_hide(folder):
     assert (filtered["count"], none["count"], unfiltered["count"]) == ("3 of 12 rows", "0 of 12 rows", "12 rows")
     for table in less["tables"] + less["links"]:
         assert [label for label, _ in table] == ["allreduce", "ps", "alltoall"], table
+    assert less["legend"] == ["allreduce", "ps", "alltoall"] and len(again["legend"]) == 4, "the figure's own legend"
     assert less["marks"] == 0 and again["marks"] > 0 and [len(table) for table in again["tables"]] == [4, 4, 4], (less, again)
     first = page.rows("scheme", "time (90%)")[0][0]
     assert told == f"allreduce: {first['time (90%)']} \u2013 16 ranks on p3.16xlarge-25g, tensor embedding", told
@@ -603,7 +628,7 @@ def hostile_texts_stay_texts_where_scripts_run(folder):
     label = EVIL.replace("<!--", "</script>")
     schemes = [{"name": "allgather", "label": label}, "allreduce"]
     page = page_of(*SMALL[:-2], "--ranks", "4,8", "--set", f"schemes={json.dumps(schemes)}", "--set", f"name={EVIL}", folder=folder, slides=True)
-    found = ask(folder, page, """{labels: $('.scheme').map(e => e.textContent), images: $('img').length, scripts: document.scripts.length,
+    found = ask(folder, page, """{labels: $('.boxes .scheme').map(e => e.textContent), images: $('img').length, scripts: document.scripts.length,
       hidden: toggle($('.scheme')[0].textContent), slid: slide(1, 1).words, head: document.querySelector('h1').textContent}""", 390)
     assert found["labels"] == [label, "allreduce"] and found["head"] == EVIL and found["images"] == 0, found
     assert found["scripts"] == 3 and found["hidden"]["marks"] == 0, found  # the two, and the one that asks
