@@ -2,7 +2,7 @@
  *
  * Backward passes run in reverse list order, forward passes in `forward` order; a task is made by the end of an
  * operation and gates later ones. How long tasks last is filled in by the caller, from simulations
- * (train/durations.h) or by hand. docs/training.md, "Schedules". */
+ * (train/durations.h) or by hand. docs/training.md, "The timeline". */
 #pragma once
 
 #include "train/system.h"
