@@ -41,11 +41,12 @@ struct alltoall {
   struct ss_run *run;
   struct ss_pieces pieces;
   bool tokens, pooled, relayed;
-  uint64_t *held;           /* [ranks] B of the exchange that is played, */
-  bool backward;            /* of the exchange that is played: gradients, to owners; else lookups, from them */
-  struct ss_pooled bags;    /* pooled */
-  struct ss_chunk *known;   /* [ranks] the rows each rank looked up; counts only where lists are not needed */
-  struct ss_chunk *scratch; /* [pieces] the chunks of a round */
+  uint64_t *held;            /* [ranks] B of the exchange that is played, */
+  bool backward;             /* of the exchange that is played: gradients, to owners; else lookups, from them */
+  struct ss_pooled bags;     /* pooled */
+  struct ss_chunk *known;    /* [ranks] the rows each rank looked up; counts only where lists are not needed */
+  struct ss_chunk *scratch;  /* [pieces] the chunks of a round */
+  struct ss_chunk *expected; /* [pieces] of which the receivers know these */
 };
 
 static const struct ss_piece *piece(const struct alltoall *a, uint32_t k) {
@@ -122,8 +123,8 @@ static const struct ss_chunk *known_rows(void *context, uint32_t from, uint32_t 
   const struct alltoall *a = context;
   const struct pair pair = pair_of(a, from, to);
   const uint32_t first = a->pieces.of[pair.owner], count = ss_pieces_of(&a->pieces, pair.owner);
-  struct ss_chunk *known = ss_arena_alloc(a->run->play->arena, count, sizeof *known);
-  for (uint32_t i = 0; known && i < count; i++)
+  struct ss_chunk *known = &a->expected[first]; /* a round has one message of each owner */
+  for (uint32_t i = 0; i < count; i++)
     known[i] = a->pooled ? ss_pooled_of(&a->bags, pair.other, first + i)
                          : ss_piece_slice(piece(a, first + i), &a->known[pair.other]);
   return known;
@@ -303,7 +304,7 @@ static bool run_alltoall(struct ss_run *run, struct ss_error *error) {
   if (a.pooled && !ss_pooled_open(run, &a.pieces, value[POOLING] == PADDED, &a.bags, error)) return false;
   a.bags.tokens = a.tokens;
   if (!ss_take(arena, a.known, run->ranks) || !ss_take(arena, a.scratch, a.pieces.count) ||
-      !ss_take(arena, a.held, run->ranks))
+      !ss_take(arena, a.expected, a.pieces.count) || !ss_take(arena, a.held, run->ranks))
     return ss_fail_memory(error, "listing lookups");
   for (uint32_t r = 0; r < run->ranks; r++)
     a.known[r] = (struct ss_chunk){.rows = input->lookup ? input->lookup[r] : NULL,
