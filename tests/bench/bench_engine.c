@@ -8,10 +8,13 @@
  *     fair-equal-P                 sizes all alike, of which one node is played
  *     fair-listed-P                the same sizes in lists, which nobody looks through: all nodes are played
  *     fair-ring-P                  a ring all-reduce
- *   bench_engine --instructions    plays a little of everything and prints what came out (for callgrind)
+ *   bench_engine --floor P         what a message of a pairwise exchange of P ranks costs that is worked out for
+ * nothing: bytes of its state that its begin and its end touch, and the time that takes bench_engine --instructions
+ * plays a little of everything and prints what came out (for callgrind)
  *
  * plain_ns_per_message is the loop's: end = max(out[from], in[to]) + alpha + bytes * beta, over lists of the same
  * messages. */
+#include "machine/fair_time.h"
 #include "sim/engine.h"
 
 #include "base/memory.h"
@@ -247,6 +250,64 @@ static void print_fair(const char *word) {
   }
 }
 
+/* --- the floor ---------------------------------------------------------------------------------------------- */
+
+/* What is kept of a message, of its ends, its flow, and the two cards that it crosses: of every rank one is under
+ * way, and every line of it is read and written when it begins and when it ends. */
+struct state {
+  struct ss_fair_message *message;
+  struct ss_fair_end *end;
+  struct ss_shares_flow *flow;
+  struct ss_shares_bundle *bundle;
+  struct ss_shares_slot *slot;
+  struct ss_shares_link *link;
+};
+
+enum {
+  A_NODE = 8,
+  STATE = sizeof(struct ss_fair_message) + 2 * sizeof(struct ss_fair_end) + sizeof(struct ss_shares_flow) +
+          sizeof(struct ss_shares_bundle) + 2 * (sizeof(struct ss_shares_slot) + sizeof(struct ss_shares_link))
+};
+
+static void touch(void *at, size_t size) {
+  enum { LINE = 64 };
+  volatile unsigned char *byte = at;
+  for (size_t i = 0; i < size; i += LINE) byte[i]++;
+}
+
+static void touch_message(const struct state *s, uint32_t ranks, uint32_t from, uint32_t to) {
+  touch(&s->message[from], sizeof *s->message);
+  touch(&s->end[from], sizeof *s->end);
+  touch(&s->end[to], sizeof *s->end);
+  touch(&s->flow[from], sizeof *s->flow);
+  touch(&s->bundle[from], sizeof *s->bundle);
+  touch(&s->slot[2 * (size_t)from], 2 * sizeof *s->slot);
+  touch(&s->link[from / A_NODE], sizeof *s->link);
+  touch(&s->link[(ranks + to) / A_NODE], sizeof *s->link);
+}
+
+static void print_floor(uint32_t ranks) {
+  enum { EVENTS = 2 };
+  const size_t cards_each_way = (ranks + A_NODE - 1) / A_NODE + 1;
+  struct state s = {
+      need(ss_alloc_zero(ranks, sizeof *s.message)),  need(ss_alloc_zero(ranks, sizeof *s.end)),
+      need(ss_alloc_zero(ranks, sizeof *s.flow)),     need(ss_alloc_zero(ranks, sizeof *s.bundle)),
+      need(ss_alloc_zero(ranks, 2 * sizeof *s.slot)), need(ss_alloc_zero(2 * cards_each_way, sizeof *s.link))};
+  const uint32_t rounds = ranks - 1 < MESSAGES / ranks ? ranks - 1 : MESSAGES / ranks;
+  const double begin = used();
+  for (uint32_t r = 1; r <= rounds; r++)
+    for (uint32_t event = 0; event < EVENTS; event++)
+      for (uint32_t i = 0; i < ranks; i++) touch_message(&s, ranks, i, (i + r) % ranks);
+  printf("{\"ranks\": %" PRIu32 ", \"bytes_per_event\": %d, \"ns_per_message\": %.3f}\n", ranks, STATE,
+         (used() - begin) * 1e9 / ((double)rounds * ranks));
+  free(s.message);
+  free(s.end);
+  free(s.flow);
+  free(s.bundle);
+  free(s.slot);
+  free(s.link);
+}
+
 int main(int count, char **arguments) {
   if (count == 2 && strcmp(arguments[1], "--instructions") == 0) {
     play_mix(&flat);
@@ -257,8 +318,12 @@ int main(int count, char **arguments) {
     print_fair(count == 3 ? arguments[2] : NULL);
     return 0;
   }
+  if (count == 3 && strcmp(arguments[1], "--floor") == 0 && atoi(arguments[2]) > 1) {
+    print_floor((uint32_t)atoi(arguments[2]));
+    return 0;
+  }
   if (count != 1) {
-    fprintf(stderr, "usage: bench_engine [--instructions | --fair [WORD]]\n");
+    fprintf(stderr, "usage: bench_engine [--instructions | --fair [WORD] | --floor RANKS]\n");
     return 2;
   }
   for (uint32_t ranks = 64; ranks <= 16384; ranks *= 4) print_point("engine-shift", shift_time, ranks, true);
