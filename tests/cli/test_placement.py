@@ -249,7 +249,7 @@ def greedy(ranks, weights, cuts=None):
 
 
 def mixed(ranks, tables, weights):
-    """Held bytes of each rank when no shard is of more than an even share (docs/model.md): exact shares of what is cut."""
+    """Held bytes of each rank when no shard is of more than an even share (docs/scenarios.md): exact shares of what is cut."""
     cuts = {}
     for name, rows, width in tables:
         wanted = min(ranks, math.ceil(max(weights[name]) * ranks - 1e-9))
