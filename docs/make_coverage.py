@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Writes "accuracy" of models/measured/priors.json, what errors of all measured machines have in common, and "Ranges" of
-docs/validation.md: how many times that were left out are within their ranges. Arguments: the program, the source tree;
+docs/validation.md, with docs/coverage.csv: how many times that were left out are within their ranges. Arguments: the program, the source tree;
 --keep FOLDER: what the program says of each machine is kept there, and taken from there; --as-shipped: priors.json and its weight
 stay, and are judged.
 
@@ -135,7 +135,9 @@ def shown(times):
 
 
 def table(said, systems, groups):
-    lines = ["| machine | times | a collective left out | nodes | sizes | a fifth of the rows | all |", "|---|--:|---|---|---|---|---|"]
+    """A line a machine, for docs/coverage.csv; those of halves of the machines, for the page; and what they amount to."""
+    machine = []
+    lines = ["| machines | a collective left out | nodes | sizes | a fifth of the rows | all |", "|---|---|---|---|---|---|"]
     everything = {0: {way: [] for way in WAYS}, 1: {way: [] for way in WAYS}}
     within = {0: [0, 0, 0], 1: [0, 0, 0]}
     for i, title in enumerate(said):
@@ -146,12 +148,12 @@ def table(said, systems, groups):
         for way in WAYS:
             everything[i % 2][way] += ways[way]
         within[i % 2] = [n + more for n, more in zip(within[i % 2], (0.4 <= half <= 0.6, 0.85 <= most <= 0.95, 1))]
-        lines.append(f"| {title} | {len(said[title]['nothing']['times'])} | " + " | ".join(shown(ways[way]) for way in WAYS) + f" | {shown(times)} |")
+        machine.append([title, len(said[title]["nothing"]["times"]), *(shown(ways[way]) for way in WAYS), shown(times)])
     for i, what in enumerate(("that the weight was chosen by", "others")):
         times = [time for way in WAYS for time in everything[i][way]]
-        lines.append(f"| *the {within[i][2]} {what}* | | " + " | ".join(shown(everything[i][way]) for way in WAYS) + f" | {shown(times)} |")
+        lines.append(f"| the {within[i][2]} {what} | " + " | ".join(shown(everything[i][way]) for way in WAYS) + f" | {shown(times)} |")
     told = " and ".join(f"{w[0]} and {w[1]} of the {w[2]} {what}" for w, what in zip(within.values(), ("that the weight was chosen by", "others")))
-    return "\n".join(lines) + "\n", f"All ways together, 50% ranges hold 40 to 60%, and 90% ranges 85 to 95%, on {told}."
+    return machine, "\n".join(lines) + "\n", f"All ways together, 50% ranges hold 40 to 60%, and 90% ranges 85 to 95%, on {told}."
 
 
 def by_pair(said):
@@ -193,7 +195,9 @@ def main():
     shipped or path.write_text(re.sub(r"\[[^\]]*\]", lambda m: re.sub(r"\s+", " ", m[0]), json.dumps(priors, indent=2)) + "\n")
     apart, together = by_pair(said)
     page = ROOT / "docs" / "validation.md"
-    lines, told = table(said, systems, groups)
+    rows, lines, told = table(said, systems, groups)
+    with (ROOT / "docs" / "coverage.csv").open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([["machine", "times", *WAYS, "all"], *rows])
     told += (f" Others' errors weigh as much as {groups} groups. Errors of two collectives that were left out are {apart:.2f} times as far apart "
              f"as independent ones are; those of small and of large calls of one have a correlation of {together:.2f}.")
     section = f"{lines}\n{textwrap.fill(told, 125, break_on_hyphens=False)}\n"
