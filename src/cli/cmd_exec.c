@@ -4,6 +4,7 @@
 #ifdef SS_HAVE_MPI
 
 #include "base/estimate.h"
+#include "exec/gpu_buffers.h"
 #include "exec/launch.h"
 #include "report/exec_table.h"
 #include "schemes/simulate.h"
@@ -19,6 +20,7 @@
 struct arguments {
   struct ss_call call;
   uint32_t repeats;
+  bool gpu_buffers;
 };
 
 #ifdef SS_HAVE_MPI
@@ -35,7 +37,9 @@ struct session {
   struct ss_coalesce_scratch scratch;
   struct ss_exec_memory memory; /* of the point being executed, as this: */
   struct ss_selector selector;
+  struct ss_gpu_buffers gpu; /* where messages lie under --gpu-buffers */
   uint32_t repeats;
+  bool gpu_buffers;
 };
 
 /* --- what to do ----------------------------------------------------------------------------------------- */
@@ -112,6 +116,7 @@ static void close_session(struct session *s) {
   ss_coalesce_free(&s->scratch);
   ss_exec_memory_free(&s->memory);
   ss_selector_free(&s->selector);
+  ss_gpu_buffers_close(&s->gpu);
   ss_arena_free(&s->lasting);
   ss_arena_free(&s->iteration);
 }
@@ -148,7 +153,8 @@ static bool play_iteration(struct session *s, struct ss_exec_point *p, uint64_t 
   struct ss_input input;
   struct ss_executed x;
   const struct ss_execution what = {&point->setting,     &point->cluster, &point->device,
-                                    &point->uncertainty, &input,          s->repeats};
+                                    &point->uncertainty, &input,          s->gpu_buffers ? &s->gpu : NULL,
+                                    s->repeats};
   const bool ok = make_input(s, point, point->first + i, &input, error);
   if (!ss_communicator_agree(s->comm, ok, error)) return false;
   if (!ss_execute(s->comm, &what, &s->memory, &s->iteration, &x, error)) return false;
@@ -159,6 +165,7 @@ static bool play_iteration(struct session *s, struct ss_exec_point *p, uint64_t 
   for (int k = 0; k < SS_COMPONENTS; k++) p->components.s[k] += x.components.s[k] / (double)p->count;
   p->network += x.network / (double)p->count;
   p->headers += x.headers;
+  p->copies += x.copies;
   add_traffic(x.executed, point->ranks, p->endpoints, p->executed, &p->executed_max);
   add_traffic(x.simulated, point->ranks, p->endpoints, p->simulated, &p->simulated_max);
   p->equal = p->equal && x.equal;
@@ -167,6 +174,7 @@ static bool play_iteration(struct session *s, struct ss_exec_point *p, uint64_t 
   for (int k = 0; k < SS_KERNELS; k++) {
     p->kernels[k].calls += x.kernels[k].calls;
     p->kernels[k].elements += x.kernels[k].elements;
+    p->kernels[k].on_gpu += x.kernels[k].on_gpu;
     p->kernels[k].measured += x.kernels[k].measured;
     p->kernels[k].predicted += x.kernels[k].predicted;
   }
@@ -206,7 +214,8 @@ static bool write_answer(const struct session *s, struct ss_error *error) {
                                         .count = s->count,
                                         .scenario = ss_study_name(s->scenario),
                                         .ranks = s->comm->size,
-                                        .repeats = s->repeats};
+                                        .repeats = s->repeats,
+                                        .gpu_buffers = s->gpu_buffers};
   return ss_call_write(s->call, &answer, ss_exec_table, ss_exec_json, ss_exec_csv, error);
 }
 
@@ -225,15 +234,16 @@ static bool verdict(const struct session *s, struct ss_error *error) {
 
 static bool run_session(struct session *s, struct ss_error *error) {
   if (!ss_communicator_agree(s->comm, open_session(s, error), error) || !same_points(s, error) ||
-      !play_points(s, error))
+      (s->gpu_buffers && !ss_gpu_buffers_open(s->comm, &s->gpu, error)) || !play_points(s, error))
     return false;
   const bool printed = s->comm->rank != 0 || write_answer(s, error);
   return ss_communicator_agree(s->comm, printed, error) && verdict(s, error);
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {
+  const struct arguments *a = (const struct arguments *)call;
   struct session s = {
-      .comm = call->request.run.comm, .call = call, .repeats = ((const struct arguments *)call)->repeats};
+      .comm = call->request.run.comm, .call = call, .repeats = a->repeats, .gpu_buffers = a->gpu_buffers};
   SS_AUTO_JSON cJSON *usual = cJSON_Parse("{\"cluster\": \"p3.16xlarge-25g\"}");
   if (!call->request.file) call->request.document = usual;
   if (s.comm->size == 1)
@@ -269,6 +279,9 @@ static const struct ss_option_spec options[] = {
     SS_OPTION_SCHEME,
     {"--repeats", SS_COUNT32(struct arguments, repeats, 1, SS_EXEC_REPEATS_MAX), .value = "N",
      .help = "timed runs of each iteration, whose median counts (1)"},
+    {"--gpu-buffers", SS_FLAG(struct arguments, gpu_buffers),
+     .help = "messages in memory of GPUs, for an MPI built with CUDA, and sums by their kernels; ranks of a machine "
+             "take its GPUs in turn"},
     SS_OPTION_CERTAIN,
     SS_OPTIONS_OUTPUT,
     SS_OPTION_MEMORY,

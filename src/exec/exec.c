@@ -86,7 +86,7 @@ static bool prepare(struct execution *x, struct ss_error *error) {
   if (!(valued(x) ? ss_mass_open(&x->mass, x->input->rows, x->own, &x->memory->executed, error)
                   : ss_dense_proof_open(&x->proof, x->input, &x->own[x->comm->rank], error)))
     return false;
-  return ss_mpi_player_open(&x->player, x->comm, x->servers, &x->run, error);
+  return ss_mpi_player_open(&x->player, x->comm, x->what->gpu, x->servers, &x->run, error);
 }
 
 /* The proof must have been asked about all there is: a rank's own copy, or for a table cut over ranks all their
@@ -162,9 +162,11 @@ static bool run_timed(struct execution *x, struct ss_proof *proof, struct ss_out
   if (!ss_mpi_check(ss_wait_barrier(), "waiting for all ranks", error)) return false;
   double aside = 0;
   const double start = MPI_Wtime();
+  if (x->what->gpu) ss_gpu_buffers_begin(x->what->gpu);
   ss_seconds_aside = &aside;
   const bool ran = ss_stage_run(&stage, &x->final, outcome, error);
   ss_seconds_aside = NULL;
+  ss_summer = NULL;
   if (!ran) return false;
   const double mine = MPI_Wtime() - start - aside;
   return ss_mpi_check(ss_wait_allreduce(&mine, seconds, 1, MPI_DOUBLE, MPI_MAX), "timing", error);
@@ -309,20 +311,23 @@ static bool ran_as_simulated(const struct execution *x, char *mismatch, size_t s
 /* Calls and elements of all processes, seconds of the one that has most of them. */
 static int gather_kernels(const struct execution *x, struct ss_executed *out) {
   const uint32_t n = x->what->repeats;
-  uint64_t counts[2 * SS_KERNELS];
+  uint64_t counts[3 * SS_KERNELS];
   double seconds[2 * SS_KERNELS], took[SS_EXEC_REPEATS_MAX];
   for (uint32_t k = 0; k < SS_KERNELS; k++) {
     for (uint32_t i = 0; i < n; i++) took[i] = x->took[i][k];
-    counts[2 * k] = x->ran[k].calls;
-    counts[2 * k + 1] = x->ran[k].elements;
+    counts[3 * k] = x->ran[k].calls;
+    counts[3 * k + 1] = x->ran[k].elements;
+    counts[3 * k + 2] = x->what->gpu ? x->what->gpu->sums[k] : 0;
     seconds[2 * k] = gsl_stats_median(took, 1, n);
     seconds[2 * k + 1] = simulated_work(x, k).seconds;
   }
-  int code = ss_wait_allreduce(MPI_IN_PLACE, counts, 2 * SS_KERNELS, MPI_UINT64_T, MPI_SUM);
+  int code = ss_wait_allreduce(MPI_IN_PLACE, counts, 3 * SS_KERNELS, MPI_UINT64_T, MPI_SUM);
   if (code == MPI_SUCCESS) code = ss_wait_allreduce(MPI_IN_PLACE, seconds, 2 * SS_KERNELS, MPI_DOUBLE, MPI_MAX);
   for (int k = 0; k < SS_KERNELS; k++)
-    out->kernels[k] =
-        (struct ss_executed_kernel){counts[2 * k], counts[2 * k + 1], seconds[2 * k], seconds[2 * k + 1]};
+    out->kernels[k] = (struct ss_executed_kernel){counts[3 * k], counts[3 * k + 1], counts[3 * k + 2], seconds[2 * k],
+                                                  seconds[2 * k + 1]};
+  out->copies = x->what->gpu ? x->what->gpu->copies : 0;
+  if (code == MPI_SUCCESS) code = ss_wait_allreduce(MPI_IN_PLACE, &out->copies, 1, MPI_DOUBLE, MPI_MAX);
   return code;
 }
 

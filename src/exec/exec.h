@@ -17,6 +17,7 @@ struct ss_traffic {
 /* A kernel, as it was run. */
 struct ss_executed_kernel {
   uint64_t calls, elements; /* of all processes */
+  uint64_t on_gpu;          /* calls that GPUs made */
   double measured;          /* s, of the process where it took longest; median of the repeats */
   double predicted;         /* s, likewise, of that process's calls in the simulation */
 };
@@ -27,6 +28,7 @@ struct ss_executed {
   uint64_t headers; /* B sent over all ranks to tell receivers of sizes, ranges and parts */
   double measured;  /* s, of the rank that took longest, without what it set aside (tensor/kernel.h); sizes were
                      * known; median of the repeats */
+  double copies;    /* s, set aside from the last run: between host and GPU, of the rank where they took longest */
   double announced; /* s, likewise, of the run before them, in which headers and pooled numbers told sizes */
   double predicted; /* s, on the cluster and the device */
   double network;   /* s, the same where kernels took no time */
@@ -59,6 +61,7 @@ struct ss_execution {
   const struct ss_device *device;
   const struct ss_uncertainty *uncertainty;
   const struct ss_input *input; /* of comm->size ranks */
+  struct ss_gpu_buffers *gpu;   /* where messages lie, and who sums; NULL: this CPU */
   uint32_t repeats;             /* timed runs, 1 to SS_EXEC_REPEATS_MAX, after one that is not */
 };
 

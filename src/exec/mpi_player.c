@@ -23,6 +23,7 @@ struct ss_mpi_arrival {
   uint64_t *sizes;            /* [count] B */
   uint32_t count;
   unsigned char *bytes;
+  void *at; /* where MPI writes it: `bytes`, or memory of the GPU */
   uint64_t size;
 };
 
@@ -277,7 +278,9 @@ static bool send_all(struct ss_mpi_player *p, const struct ss_round *round, stru
     struct message m = {0};
     if (!lives_here(&p->player, from)) continue;
     if (!prepare(p, round, i, &m, error)) return false;
-    if (!post_send(p, m.bytes, m.size, to, PAYLOAD_TAG, error)) return false;
+    const void *at = m.bytes;
+    if (p->gpu && !ss_gpu_buffers_send(p->gpu, m.bytes, m.size, &at, error)) return false;
+    if (!post_send(p, at, m.size, to, PAYLOAD_TAG, error)) return false;
     p->sent[from] += m.size;
   }
   return true;
@@ -376,7 +379,9 @@ static bool receive(struct ss_mpi_player *p, const struct ss_round *round, uint3
   a->bytes = portion && portion->stream ? place_piece(p, portion, ss_message_to(&round->messages, i))
                                         : ss_arena_alloc(a->wire ? p->arena : &p->buffers, a->size, 1);
   if (!a->bytes) return ss_fail_memory(error, "receiving a message");
-  return ss_mpi_check(MPI_Irecv(a->bytes, (int)a->size, MPI_BYTE, home(p, from), PAYLOAD_TAG, MPI_COMM_WORLD,
+  a->at = a->bytes;
+  if (p->gpu && !ss_gpu_buffers_place(p->gpu, a->size, &a->at, error)) return false;
+  return ss_mpi_check(MPI_Irecv(a->at, (int)a->size, MPI_BYTE, home(p, from), PAYLOAD_TAG, MPI_COMM_WORLD,
                                 &p->requests[p->requested++]),
                       "receiving", error);
 }
@@ -425,6 +430,7 @@ static bool take_all(struct ss_mpi_player *p, struct ss_round *round, struct ss_
       return ss_fail(error, SS_UNPROVEN, "received %d bytes where %llu were announced", count,
                      (unsigned long long)a->size);
     p->received[ss_message_to(&round->messages, a->message)] += (uint64_t)count;
+    if (p->gpu && !ss_gpu_buffers_fetch(p->gpu, a->bytes, a->at, a->size, error)) return false;
     if (a->wire && !decode(p, round, a, error)) return false;
   }
   return true;
@@ -449,6 +455,7 @@ static bool play(struct ss_player *player, struct ss_round *round, struct ss_err
   if (round->messages.count == 0) return true;
   if (!allocate(p, round->messages.count, error)) return false;
   ss_arena_reset(&p->buffers);
+  if (p->gpu) ss_gpu_buffers_release(p->gpu);
   p->requested = p->arriving = 0;
   /* All sends are posted before anything is waited for, so no cycle of senders can block. */
   if (!send_all(p, round, error) || !receive_all(p, round, error)) return false;
@@ -466,10 +473,11 @@ static bool pool(struct ss_player *player, uint64_t *numbers, uint64_t count, en
   return remember(p, numbers, count * sizeof *numbers, error);
 }
 
-bool ss_mpi_player_open(struct ss_mpi_player *p, const struct ss_communicator *comm, uint32_t servers,
-                        struct ss_arena *arena, struct ss_error *error) {
+bool ss_mpi_player_open(struct ss_mpi_player *p, const struct ss_communicator *comm, struct ss_gpu_buffers *gpu,
+                        uint32_t servers, struct ss_arena *arena, struct ss_error *error) {
   *p = (struct ss_mpi_player){.player = {.play = play, .resident = lives_here, .pool = pool},
                               .comm = comm,
+                              .gpu = gpu,
                               .arena = arena,
                               .endpoints = comm->size + servers};
   p->sent = ss_alloc_zero(p->endpoints, sizeof *p->sent);

@@ -10,7 +10,7 @@
  * counted nowhere. */
 #pragma once
 
-#include "exec/communicator.h"
+#include "exec/gpu_buffers.h"
 #include "sim/play.h"
 
 #include <mpi.h>
@@ -28,8 +28,9 @@ struct ss_encoded_store {
 struct ss_mpi_player {
   struct ss_player player; /* first: a player is the MPI player it stands in */
   const struct ss_communicator *comm;
-  struct ss_arena *arena; /* the iteration's: what is received must outlive its round */
-  uint32_t endpoints;     /* ranks, then servers */
+  struct ss_gpu_buffers *gpu; /* where payloads lie for MPI; NULL: in the host's memory */
+  struct ss_arena *arena;     /* the iteration's: what is received must outlive its round */
+  uint32_t endpoints;         /* ranks, then servers */
   uint64_t *sent,
       *received;    /* [endpoints] B of payload given to MPI_Isend and got by a receive; 0 for those elsewhere */
   uint64_t headers; /* B of headers that this process sent */
@@ -52,9 +53,9 @@ struct ss_mpi_player {
   uint32_t capacity, requested, arriving; /* capacity counts messages; each takes up to three requests */
 };
 
-/* `comm` and `arena` must outlive the player. */
-bool ss_mpi_player_open(struct ss_mpi_player *player, const struct ss_communicator *comm, uint32_t servers,
-                        struct ss_arena *arena, struct ss_error *error) SS_MUST_CHECK;
+/* `comm`, `gpu`, which may be NULL, and `arena` must outlive the player. */
+bool ss_mpi_player_open(struct ss_mpi_player *player, const struct ss_communicator *comm, struct ss_gpu_buffers *gpu,
+                        uint32_t servers, struct ss_arena *arena, struct ss_error *error) SS_MUST_CHECK;
 /* From here on the same rounds are played once more, by ranks that know all sizes, ranges and pooled numbers from the
  * first time: no headers travel. Payload bytes are counted anew. */
 void ss_mpi_player_again(struct ss_mpi_player *player);

@@ -6,6 +6,23 @@
 
 #include <gsl/gsl_statistics_double.h>
 
+/* What was where, and what was left out of times. */
+static void explain_gpus(const struct ss_exec_answer *a, FILE *stream) {
+  uint64_t sums = 0, on_gpu = 0;
+  double copies = 0;
+  for (size_t i = 0; i < a->count; i++) {
+    const struct ss_exec_point *p = &a->points[i];
+    sums += p->kernels[SS_KERNEL_MERGE_SUM].calls + p->kernels[SS_KERNEL_DENSE_ADD].calls;
+    for (int k = 0; k < SS_KERNELS; k++) on_gpu += p->kernels[k].on_gpu;
+    copies = fmax(copies, p->copies / (double)p->count);
+  }
+  (void)fprintf(stream,
+                "messages lay in memory of GPUs, which made %" PRIu64 " of %" PRIu64 " sums; all else ran on CPUs. "
+                "Copies between\nhost and GPU, up to %s an iteration, are left out, but not what others waited for "
+                "them\n",
+                on_gpu, sums, ss_shown(SS_TIME, copies));
+}
+
 /* The answer first, then what the numbers mean. */
 static void explain(const struct ss_exec_answer *a, FILE *stream) {
   const struct ss_exec_point *p = &a->points[0];
@@ -31,6 +48,7 @@ static void explain(const struct ss_exec_answer *a, FILE *stream) {
   if (!ss_spread_certain(&p->point->uncertainty.model))
     (void)fprintf(stream, "(90%%): where the prediction lies in 90 of 100 draws of what is not certain; within: and "
                           "so does what was measured\n");
+  if (a->gpu_buffers) explain_gpus(a, stream);
   if (a->ranks == 1) (void)fprintf(stream, "one rank sends nothing: start more, mpirun -n 4 sparsync exec ...\n");
   (void)fprintf(stream, "\n");
 }
@@ -45,7 +63,7 @@ static cJSON *endpoint_json(const struct ss_exec_point *p, uint32_t e) {
                         SS_N("simulated_bytes_received", (double)p->simulated[e].received));
 }
 
-static void add_measures(cJSON *item, const struct ss_exec_point *p) {
+static void add_measures(cJSON *item, const struct ss_exec_point *p, bool gpu_buffers) {
   const double n = (double)p->count;
   ss_json_add(
       item, SS_N("iterations", n), SS_N("measured_s", gsl_stats_median_from_sorted_data(p->measured, 1, p->count)),
@@ -58,6 +76,7 @@ static void add_measures(cJSON *item, const struct ss_exec_point *p) {
       SS_N("simulated_bytes_received_max", (double)p->simulated_max.received / n),
       SS_N("header_bytes", (double)p->headers / n), SS_B("equal", p->equal), SS_B("kernels_equal", p->kernels_equal),
       SS_B("exact", p->exact), SS_T("mismatch", p->exact && p->kernels_equal ? NULL : p->mismatch));
+  if (gpu_buffers) ss_json_add(item, SS_N("copies_s", p->copies / n));
 }
 
 /* Where the prediction lies, and whether what was measured does, too. */
@@ -77,7 +96,7 @@ static void add_range(cJSON *item, const struct ss_exec_point *p) {
 }
 
 /* The kernels that ran, means over iterations. */
-static void add_kernels(cJSON *item, const struct ss_exec_point *p) {
+static void add_kernels(cJSON *item, const struct ss_exec_point *p, bool gpu_buffers) {
   const double n = (double)p->count;
   cJSON *kernels = cJSON_AddObjectToObject(item, "kernels");
   for (int k = 0; k < SS_KERNELS; k++) {
@@ -86,19 +105,20 @@ static void add_kernels(cJSON *item, const struct ss_exec_point *p) {
     ss_json_add(kernel, SS_N("calls", (double)p->kernels[k].calls / n),
                 SS_N("elements", (double)p->kernels[k].elements / n), SS_N("measured_s", p->kernels[k].measured / n),
                 SS_N("predicted_s", p->kernels[k].predicted / n));
+    if (gpu_buffers) ss_json_add(kernel, SS_N("on_gpu", (double)p->kernels[k].on_gpu / n));
   }
 }
 
-static cJSON *point_json(const struct ss_exec_point *p, uint32_t repeats) {
+static cJSON *point_json(const struct ss_exec_point *p, const struct ss_exec_answer *a) {
   const struct ss_point *point = p->point;
   cJSON *item = ss_json_object(SS_J("at", point->at ? cJSON_Duplicate(point->at, true) : cJSON_CreateObject()),
                                SS_T("scheme", point->setting.scheme->name), SS_T("label", point->setting.label),
                                SS_N("ranks", point->ranks), SS_T("tensor", point->tensor_name),
                                SS_T("cluster", point->cluster_name), SS_T("device", point->device_name),
-                               SS_T("trace", point->trace_name), SS_N("repeats", repeats));
-  add_measures(item, p);
+                               SS_T("trace", point->trace_name), SS_N("repeats", a->repeats));
+  add_measures(item, p, a->gpu_buffers);
   add_range(item, p);
-  add_kernels(item, p);
+  add_kernels(item, p, a->gpu_buffers);
   cJSON *endpoints = cJSON_AddArrayToObject(item, "endpoints");
   for (uint32_t e = 0; e < p->endpoints; e++) cJSON_AddItemToArray(endpoints, endpoint_json(p, e));
   return item;
@@ -108,7 +128,7 @@ static cJSON *point_json(const struct ss_exec_point *p, uint32_t repeats) {
 static cJSON *answer_json(const struct ss_exec_answer *a) {
   cJSON *root = ss_json_object(SS_T("sparsync", SS_VERSION), SS_T("scenario", a->scenario));
   cJSON *list = cJSON_AddArrayToObject(root, "points");
-  for (size_t i = 0; i < a->count; i++) cJSON_AddItemToArray(list, point_json(&a->points[i], a->repeats));
+  for (size_t i = 0; i < a->count; i++) cJSON_AddItemToArray(list, point_json(&a->points[i], a));
   return root;
 }
 

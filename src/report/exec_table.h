@@ -19,6 +19,7 @@ struct ss_exec_point {
   struct ss_traffic *executed, *simulated;       /* [endpoints] B, over all iterations */
   struct ss_traffic executed_max, simulated_max; /* B, largest of the ranks' each iteration, over all iterations */
   uint64_t headers;
+  double copies; /* s, between host and GPU, over all iterations */
   bool exact, equal, kernels_equal;
   struct ss_executed_kernel kernels[SS_KERNELS]; /* over all iterations */
   char mismatch[160];
@@ -31,6 +32,7 @@ struct ss_exec_answer {
   size_t count;
   const char *scenario;
   uint32_t ranks, repeats;
+  bool gpu_buffers;
 };
 
 ss_printer ss_exec_table, ss_exec_json, ss_exec_csv;

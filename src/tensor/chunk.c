@@ -1,6 +1,7 @@
 #include "tensor/chunk.h"
 
 #include "tensor/kernel.h"
+#include "tensor/summer.h"
 
 #include <string.h>
 
@@ -77,7 +78,8 @@ bool ss_chunk_add_dense(const struct ss_chunk *a, const struct ss_chunk *b, stru
     uint64_t n = (a->high - a->low) * a->width;
     float *values = ss_arena_alloc(arena, n, sizeof *values);
     if (!values) return ss_fail_memory(error, "adding dense gradients");
-    for (uint64_t i = 0; i < n; i++) values[i] = a->values[i] + b->values[i];
+    if (ss_summer && !ss_summer->dense(ss_summer, a->values, b->values, n, values, error)) return false;
+    for (uint64_t i = 0; !ss_summer && i < n; i++) values[i] = a->values[i] + b->values[i];
     sum.values = values;
   } else {
     sum.values = NULL;

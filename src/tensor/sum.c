@@ -6,10 +6,13 @@
  * operand touches are skipped by looking at the operands' next rows. */
 #include "tensor/chunk.h"
 #include "tensor/kernel.h"
+#include "tensor/summer.h"
 
 #include <string.h>
 
 enum { BLOCK = 1 << 16, STRIPS = 16, LONG = 1 << 20 };
+
+_Thread_local struct ss_summer *ss_summer;
 
 /* Working arrays of one strip. */
 struct accumulator {
@@ -303,6 +306,9 @@ static bool sum(const struct ss_operands *of, enum ss_chunk_kind kind, struct ss
   s.words = s.span / 64 + 1;
   if (s.span == 0) s.span = 1; /* an empty range: nothing comes */
   if (s.n > 1) ss_kernel_ran(SS_KERNEL_MERGE_SUM, entries);
+  if (ss_summer && s.n > 1 && entries > 0 && (s.floats || kind == SS_CHUNK_VALUES) &&
+      ss_summer->takes(ss_summer, of, kind))
+    return ss_summer->sparse(ss_summer, of, kind, arena, out, error);
   ss_arena_reset(&scratch->arena);
   if (!cut(&s, strip, strips, !two, &scratch->arena, &most) || !reserve_result(&s, most, arena))
     return ss_fail_memory(error, "summing sparse gradients");

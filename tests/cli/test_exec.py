@@ -602,6 +602,65 @@ def what_the_wire_cannot_carry(folder):
     refused(2, "--trace", folder / "half.safetensors", "--scheme", "allgather", says="single-precision")
 
 
+STAND_IN = PROGRAMS / "gpu_stand_in"
+
+
+def on_gpus(ranks, path, status=0, **environment):
+    """exec --gpu-buffers by the program whose GPU is loops, and whose MPI takes payloads from that memory alone."""
+    command = [*mpi.with_mpirun(ranks), STAND_IN, "exec", path, "--gpu-buffers", "--format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=tap.HANG, env={**ENVIRONMENT, **environment})
+    assert done.returncode == status, f"status {done.returncode}, not {status}: {done.stderr[-2000:]}"
+    return json.loads(done.stdout)["points"] if status == 0 else done.stderr
+
+
+def sums_on_gpus(point):
+    """Every sum but those of lookups as they are, of boundaries (oktopk) and of sketches (s2); no other kernel."""
+    assert point["copies_s"] > 0, point
+    for name, kernel in point["kernels"].items():
+        theirs = name == "merge_sum" or name == "dense_add" and point["scheme"] not in ("oktopk", "s2")
+        assert kernel["on_gpu"] == (kernel["calls"] if theirs else 0) or theirs and "False" in point["label"], point
+    return sum(kernel["on_gpu"] for kernel in point["kernels"].values())
+
+
+@test
+def messages_in_memory_of_gpus(folder):
+    """What comes is exact, and each payload was in the GPU's memory; sums are made there."""
+    settings = a_third(all_options(3), 1)
+    points = on_gpus(3, scenario(folder, settings))
+    check_points(points, settings, 3)
+    assert sum(map(sums_on_gpus, points)) > 0
+    settings = a_third(all_values(3), 1)
+    points = on_gpus(3, scenario(folder, settings, "values.json", trace={"gradient": NORMAL}, iterations=2))
+    check_points(points, settings, 3)
+    assert sum(map(sums_on_gpus, points)) > 0
+
+
+@test
+def gpus_add_more_operands_than_their_kernels_take(folder):
+    settings = labelled([{"name": "allgather"}, {"name": "ps", "servers": 1}])
+    points = on_gpus(10, scenario(folder, settings, trace={"uniform": {"rows": 400, "row_width": 3, "density": "20%"}}, iterations=1))
+    check_points(points, settings, 10, 1)
+    assert all(sums_on_gpus(point) > 0 for point in points)
+
+
+@test
+def gpus_add_no_rows_that_come_twice(folder):
+    """Their kernels take distinct rows: who finds the place of a row that comes twice adds to what another writes."""
+    point, = on_gpus(3, scenario(folder, labelled([{"name": "allgather", "coalesce": False}]), trace=str(BIBLE), iterations=1))
+    check_point(point, 3, 1)
+    assert point["kernels"]["merge_sum"]["calls"] > 0 == point["kernels"]["merge_sum"]["on_gpu"], point
+
+
+@test
+def gpu_buffers_that_cannot_be(folder):
+    path = scenario(folder, ["allreduce"])
+    told = on_gpus(2, path, 3, SPARSYNC_MPI_WITHOUT_CUDA="1")
+    assert "does not take pointers to a GPU's memory" in told and "rank" not in told.split("--gpu-buffers")[0], told
+    told = execute(2, path, "--gpu-buffers", status=2)[1] if "built without CUDA" in subprocess.run(
+        [PROGRAM, "calibrate", "kernels", "--device", "cuda"], capture_output=True, text=True, check=False).stderr else None
+    assert told is None or "--gpu-buffers: this sparsync was built without CUDA" in told, told
+
+
 @test
 def patterns_of_broadcasts_and_reductions_carry_what_they_say(folder):
     """patterns.c's program plays their rounds with data."""

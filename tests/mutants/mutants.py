@@ -454,6 +454,9 @@ MUTANTS = [
            "unblock_number(a, block - back) == begin + 1", unit="cuda_loop"),
     Mutant("gpu: a block of two wide rows comes twice", "src/kernels/cuda/blocks.h", "number <= blocks_last(a, entry - 1)",
            "number < blocks_last(a, entry - 1)", unit="cuda_loop"),
+    Mutant("gpu buffers: messages leave from the host", "src/exec/mpi_player.c", "if (p->gpu && !ss_gpu_buffers_send(",
+           "if (false && !ss_gpu_buffers_send(", cli="exec"),
+    Mutant("gpu buffers: of many operands the last few are summed", "src/exec/gpu_buffers.c", "    sum.operands = 1;", "    sum.operands = 0;", cli="exec"),
     Mutant("gpu: a wide row's sum begins with what lay there", "src/kernels/cuda/merge.h", "(place == to ? 0 : *sum)", "(*sum)", unit="cuda_loop"),
     # --- hierarchies
     Mutant("shards: every team works on the first range", "src/schemes/hierarchy.c",

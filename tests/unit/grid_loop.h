@@ -172,6 +172,16 @@ SS_MUST_CHECK static bool grid_copy(struct grid *g, void *to, const void *from, 
   return grid_move(to, from, bytes);
 }
 
+SS_MUST_CHECK static bool grid_wait(struct grid *g, struct ss_error *error) {
+  (void)g, (void)error;
+  return true;
+}
+
+SS_MUST_CHECK static bool grid_choose(uint32_t which, struct ss_error *error) {
+  (void)which, (void)error;
+  return true;
+}
+
 SS_MUST_CHECK static bool grid_fill(struct grid *g, void *at, int byte, uint64_t bytes, struct ss_error *error) {
   (void)g, (void)error;
   if (bytes > 0) memset(at, byte, bytes);

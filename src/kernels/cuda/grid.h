@@ -19,7 +19,8 @@
  * n-1, is written one after the other, and how many there are goes to *count on the device. GRID_SELECT(body, struct
  * its_arguments, type) GRID_RUN_SELECT(grid, body, &arguments, n, out, count, error)
  *
- * Everything is enqueued; only grid_get and grid_put wait. All return false with an error that says what failed. */
+ * Everything is enqueued; only grid_get, grid_put and grid_wait wait. All return false with an error that says what
+ * failed. */
 #pragma once
 
 #include "base/both.h"
@@ -55,6 +56,10 @@ static bool grid_put(struct grid *g, void *to, const void *from_host, uint64_t b
                      struct ss_error *error) SS_MUST_CHECK;
 static bool grid_get(struct grid *g, void *to_host, const void *from, uint64_t bytes,
                      struct ss_error *error) SS_MUST_CHECK;
+/* Until all that was enqueued is done. */
+static bool grid_wait(struct grid *g, struct ss_error *error) SS_MUST_CHECK;
+/* Which device grid_open takes: the which-th, counted round and round; not called: the first. */
+static bool grid_choose(uint32_t which, struct ss_error *error) SS_MUST_CHECK;
 /* Every byte of `at` becomes `byte`. */
 static bool grid_fill(struct grid *g, void *at, int byte, uint64_t bytes, struct ss_error *error) SS_MUST_CHECK;
 static bool grid_copy(struct grid *g, void *to, const void *from, uint64_t bytes,

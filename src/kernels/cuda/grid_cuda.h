@@ -88,6 +88,10 @@ static bool grid_get(struct grid *g, void *to_host, const void *from, uint64_t b
                         grid_check(cudaStreamSynchronize(g->stream), "copying from the GPU", error));
 }
 
+static bool grid_wait(struct grid *g, struct ss_error *error) {
+  return grid_check(cudaStreamSynchronize(g->stream), "waiting for the GPU", error);
+}
+
 static bool grid_fill(struct grid *g, void *at, int byte, uint64_t bytes, struct ss_error *error) {
   return bytes == 0 || grid_check(cudaMemsetAsync(at, byte, bytes, g->stream), "filling memory", error);
 }

@@ -1,4 +1,5 @@
-/* The kernels on a GPU: the one that CUDA takes first (CUDA_VISIBLE_DEVICES chooses). */
+/* The kernels on a GPU: the one that CUDA takes first (CUDA_VISIBLE_DEVICES chooses), or that a rank chooses. */
+#include "kernels/cuda/buffers.h"
 #include "kernels/cuda/launches.h"
 
 static bool grid_open(struct grid *g, struct ss_error *error) {
@@ -9,6 +10,12 @@ static bool grid_open(struct grid *g, struct ss_error *error) {
     return false;
   g->processors = (unsigned)processors;
   return grid_check(cudaStreamCreate(&g->stream), "opening a stream", error);
+}
+
+static bool grid_choose(uint32_t which, struct ss_error *error) {
+  int count = 0;
+  return grid_check(cudaGetDeviceCount(&count), "looking for an NVIDIA GPU and its driver", error) &&
+         grid_check(cudaSetDevice(count > 0 ? (int)(which % (uint32_t)count) : 0), "choosing a GPU", error);
 }
 
 /* What fails here failed before, and was told then. */
@@ -123,5 +130,7 @@ extern "C" {
 extern const struct ss_kernel_device ss_kernels_cuda;
 const struct ss_kernel_device ss_kernels_cuda = {"cuda",      describe, open_run,  run_kernel,
                                                  time_kernel, fetch,    copy_rate, close_run};
+extern const struct ss_gpu_device ss_gpu_cuda;
+const struct ss_gpu_device ss_gpu_cuda = GPU_DEVICE;
 }
 /* SPDX-License-Identifier: Apache-2.0 */
