@@ -213,6 +213,24 @@ def switches_that_add(folder):
 
 
 @test
+def replica_groups_are_two_questions(folder):
+    """TorchRec's 2D parallelism on the shipped cluster as docs/model.md has it: exchanges inside nodes, then rings of replicas, by their form."""
+    cluster = json.loads((ROOT / "models/clusters/h100-8x8-400g.json").read_text())
+    same((cluster["latency"], cluster["bandwidth"], cluster["gpus_per_node"], cluster["nic"]), ("4.9us", "400Gbps", 8, "per-rank"), "the links")
+    file = scenario(folder, trace=str(ROOT / "traces" / "wordnet-64.safetensors"), cluster="h100-8x8-400g", iterations="0:2", device="none",
+                    schemes=["alltoall", {"name": "alltoall", "partition": "row", "label": "rows"}])
+    (columns, rows), (in_a_node, rows_in_a_node) = ([p["time_s"] for p in points(file, "--ranks", ranks)] for ranks in (64, 8))
+    share, nodes = 53948 * 512 * 4 / 8, 8
+    replicas = 2 * (nodes - 1) * (4.9e-6 + share / nodes / 50e9)
+    slower, faster = (in_a_node + replicas) / columns, rows / (rows_in_a_node + replicas)
+    assert slower > 1 < faster
+    page, say = " ".join((ROOT / "docs/model.md").read_text().split()), lambda seconds: f"{1e6 * seconds:.0f}"
+    for text in (f"columns in {say(columns)} us and rows in {say(rows)} us, the 8 of a node in {say(in_a_node)} and {say(rows_in_a_node)} us",
+                 f"add up {share / 1e6:.1f} MB in {say(replicas)} us: {slower:.1f} times slower by columns, {faster:.1f} times faster by rows"):
+        assert text in page, text
+
+
+@test
 def model_parallel(folder):
     file = scenario(folder, ranks=16)
     without, with_it = plan(file)[0], plan(file, "--model-parallel")[0]
