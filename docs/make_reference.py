@@ -16,7 +16,8 @@ HEAD = """# Reference: what papers print of costs, and what is exact
 
 Written by `docs/make_reference.py` from `sparsync list schemes` and `models/costs/*.json`; a test holds it against both.
 [model.md](model.md#schemes) defines the schemes, their options and the [symbols](model.md#symbols), and tells
-[how forms are evaluated](model.md#closed-forms). `sparsync list schemes` lists the options with their values, defaults first.
+[how forms are evaluated](model.md#closed-forms). `sparsync list schemes` lists the options with their values, defaults
+first.
 
 Here are the forms that a paper prints, or that have an erratum. `sparsync list costs` names all COUNT; `sparsync cost SCHEME
 --format json` has the formula of each and what it assumes.
