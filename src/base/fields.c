@@ -12,26 +12,43 @@ static bool is_one(const struct ss_field_spec *f) {
   return f->name != NULL;
 }
 
-/* The first of the names that the object has; false: none. */
-static bool first_of(struct ss_node node, const char *names, char *out, size_t size) {
-  for (const char *at = names; at && *at; at += strcspn(at, " "), at += strspn(at, " ")) {
-    snprintf(out, size, "%.*s", (int)strcspn(at, " "), at);
-    const struct ss_node found = ss_node_get(node, out);
-    if (ss_node_present(found) && !cJSON_IsFalse(found.at)) return true;
-  }
-  return false;
+/* What the object has of a field under either of its names; a flag that is false and null are not there. */
+static struct ss_node said(const struct ss_field_spec *f, struct ss_node node) {
+  struct ss_node found = ss_node_get(node, f->name);
+  if (!ss_node_present(found) && f->alias) found = ss_node_get(node, f->alias);
+  return cJSON_IsFalse(found.at) || cJSON_IsNull(found.at) ? (struct ss_node){0} : found;
+}
+
+/* The fields of such names, one after the other. */
+static const struct ss_field_spec *next_of(const struct ss_object_spec *spec, const char **names) {
+  const char *at = *names ? *names + strspn(*names, " ") : "";
+  const size_t length = strcspn(at, " ");
+  const struct ss_field_spec *f = length > 0 ? spec->field : NULL;
+  while (f && is_one(f) && (strncmp(f->name, at, length) != 0 || f->name[length])) f++;
+  *names = at + length;
+  assert(!f || is_one(f));
+  return f;
+}
+
+/* The first of the names that the object has; NULL: none. */
+static const struct ss_field_spec *first_of(const struct ss_object_spec *spec, struct ss_node node,
+                                            const char *names) {
+  const struct ss_field_spec *f;
+  while ((f = next_of(spec, &names)) && !ss_node_present(said(f, node))) continue;
+  return f;
 }
 
 /* What is there must do something beside the rest. */
 static bool have_say(const struct ss_object_spec *spec, struct ss_node node, struct ss_error *error) {
-  char other[40], shown[80];
+  char shown[80];
   for (const struct ss_field_spec *f = spec->field; is_one(f); f++) {
-    if ((!f->against && !f->with) || !first_of(node, f->name, other, sizeof other)) continue;
-    const struct ss_node here = ss_node_get(node, f->name);
-    if (first_of(node, f->against, other, sizeof other))
+    const struct ss_node here = said(f, node);
+    if (!ss_node_present(here)) continue;
+    const struct ss_field_spec *other = first_of(spec, node, f->against);
+    if (other)
       return ss_node_fail(here, error, "does nothing beside %s: leave one of the two out",
-                          ss_doc_field(node.doc, other, shown, sizeof shown));
-    if (f->with && !first_of(node, f->with, other, sizeof other))
+                          ss_doc_field(node.doc, said(other, node).at->string, shown, sizeof shown));
+    if (f->with && !first_of(spec, node, f->with))
       return ss_node_fail(here, error, "does nothing without %s",
                           ss_doc_field(node.doc, f->with, shown, sizeof shown));
   }
@@ -397,22 +414,33 @@ static void add_rules(cJSON *out, const char *rules) {
   cJSON_Delete(parsed);
 }
 
+/* Adds that the field is there, or is not; a flag that is false is not. */
+static void add_presence(cJSON *to, const struct ss_field_spec *f, bool there) {
+  cJSON *properties = cJSON_GetObjectItemCaseSensitive(to, "properties");
+  if (!properties) properties = cJSON_AddObjectToObject(to, "properties");
+  if (f->kind == SS_SPEC_FLAG) cJSON_AddBoolToObject(cJSON_AddObjectToObject(properties, f->name), "const", there);
+  else if (!there) cJSON_AddFalseToObject(properties, f->name);
+  if (there) cJSON_AddItemToObject(to, "required", cJSON_CreateStringArray(&f->name, 1));
+}
+
 /* A field that is there needs what it goes with, and none of those that it does not go with. */
 static void add_company(cJSON *out, const struct ss_object_spec *spec) {
-  cJSON *needs = cJSON_CreateObject(), *against = cJSON_CreateObject();
-  for (const struct ss_field_spec *f = spec->field; f && is_one(f); f++) {
-    if (f->with) cJSON_AddItemToObject(needs, f->name, cJSON_CreateStringArray(&f->with, 1));
-    if (!f->against) continue;
-    char names[120], *state = NULL;
-    cJSON *none = cJSON_AddObjectToObject(cJSON_AddObjectToObject(against, f->name), "properties");
-    snprintf(names, sizeof names, "%s", f->against);
-    for (char *name = strtok_r(names, " ", &state); name; name = strtok_r(NULL, " ", &state))
-      cJSON_AddFalseToObject(none, name);
+  cJSON *rules = cJSON_CreateObject();
+  for (const struct ss_field_spec *f = spec->field, *other; f && is_one(f); f++) {
+    if (!f->with && !f->against) continue;
+    cJSON *rule = cJSON_AddObjectToObject(rules, f->name);
+    if (f->kind == SS_SPEC_FLAG) {
+      cJSON *ways = cJSON_AddArrayToObject(rule, "anyOf"), *off = cJSON_CreateObject();
+      add_presence(off, f, false);
+      cJSON_AddItemToArray(ways, off);
+      rule = cJSON_CreateObject();
+      cJSON_AddItemToArray(ways, rule);
+    }
+    for (const char *names = f->with; (other = next_of(spec, &names));) add_presence(rule, other, true);
+    for (const char *names = f->against; (other = next_of(spec, &names));) add_presence(rule, other, false);
   }
-  if (needs->child) cJSON_AddItemToObject(out, "dependentRequired", needs);
-  else cJSON_Delete(needs);
-  if (against->child) cJSON_AddItemToObject(out, "dependentSchemas", against);
-  else cJSON_Delete(against);
+  if (rules->child) cJSON_AddItemToObject(out, "dependentSchemas", rules);
+  else cJSON_Delete(rules);
 }
 
 static void fill(cJSON *out, const struct ss_object_spec *spec, const struct writing *w) {

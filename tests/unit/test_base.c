@@ -1197,6 +1197,61 @@ TEST(fields_are_stored_where_the_table_says) {
   assert_same(s.time, 1e-3);
 }
 
+static const struct ss_field_spec company_fields[] = {{"a", NULL, SS_IS_FLAG, .with = "c"},
+                                                      {"b", NULL, SS_IS_FLAG, .against = "a c"},
+                                                      {"c", NULL, SS_IS_COUNT(1, 9), .alias = "k"},
+                                                      {"d", NULL, SS_IS_COUNT(1, 9), .with = "b", .against = "c"},
+                                                      {.name = NULL}};
+static const struct ss_object_spec company_spec = {.title = "Company", .field = company_fields};
+
+/* As much of JSON Schema as company takes. */
+static bool schema_takes(const cJSON *schema, const cJSON *object) {
+  const cJSON *rule, *name, *way;
+  if (cJSON_IsFalse(schema)) return false;
+  cJSON_ArrayForEach(name, cJSON_GetObjectItem(schema, "required")) if (!cJSON_GetObjectItem(
+                                                                            object, name->valuestring)) return false;
+  cJSON_ArrayForEach(rule, cJSON_GetObjectItem(schema, "properties")) {
+    const cJSON *member = cJSON_GetObjectItem(object, rule->string), *is = cJSON_GetObjectItem(rule, "const");
+    if (member && (cJSON_IsFalse(rule) || (is && is->type != member->type))) return false;
+  }
+  cJSON_ArrayForEach(rule,
+                     cJSON_GetObjectItem(schema, "dependentSchemas")) if (cJSON_GetObjectItem(object, rule->string) &&
+                                                                          !schema_takes(rule, object)) return false;
+  const cJSON *any = cJSON_GetObjectItem(schema, "anyOf");
+  cJSON_ArrayForEach(way, any) if (schema_takes(way, object)) return true;
+  return !any;
+}
+
+/* Flags are absent (0), false (1) or true (2), counts absent or there; c is under its other name where it is 2. */
+static cJSON *company_of(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  cJSON *out = cJSON_CreateObject();
+  if (a) cJSON_AddBoolToObject(out, "a", a == 2);
+  if (b) cJSON_AddBoolToObject(out, "b", b == 2);
+  if (c) cJSON_AddNumberToObject(out, c == 2 ? "k" : "c", 3);
+  if (d) cJSON_AddNumberToObject(out, "d", 3);
+  return out;
+}
+
+static bool company_takes(const cJSON *object) {
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  char *text = cJSON_PrintUnformatted(object);
+  assert_true(ss_doc_parse("c.json", text, strlen(text), &doc, NULL));
+  free(text);
+  return ss_object_check_keys(&company_spec, ss_doc_root(doc), NULL);
+}
+
+/* Every choice of fields: reader and schema against what the table says. */
+TEST(fields_stand_in_the_company_that_the_table_says) {
+  SS_AUTO_JSON cJSON *schema = ss_object_schema(&company_spec);
+  for (uint32_t i = 0; i < 3 * 3 * 3 * 2; i++) {
+    const uint32_t a = i % 3, b = i / 3 % 3, c = i / 9 % 3, d = i / 27;
+    SS_AUTO_JSON cJSON *object = company_of(a, b, c, d);
+    const bool ok = !(a == 2 && !c) && !(b == 2 && (a == 2 || c)) && !(d && (b != 2 || c));
+    if (company_takes(object) != ok) fail_msg("reader: %u %u %u %u", a, b, c, d);
+    if (c != 2 && schema_takes(schema, object) != ok) fail_msg("schema: %u %u %u %u", a, b, c, d);
+  }
+}
+
 TEST(fields_that_do_not_fit_are_named) {
   static const char *const cases[][2] = {
       {"{\"kind\": \"a\"}", "s.json: the key \"name\" is missing"},
