@@ -153,6 +153,9 @@ bool ss_run_running(struct ss_run *run, const struct ss_wire *wire, bool ring, s
  * none. */
 uint64_t ss_run_k(const struct ss_run *run);
 
+/* *held becomes its sum with `more`, both what the rank holds itself; dense where one of the two lies so. */
+bool ss_run_add_held(struct ss_run *run, uint32_t rank, struct ss_chunk *held, const struct ss_chunk *more,
+                     struct ss_error *error) SS_MUST_CHECK;
 /* What the rank has to give: its gradient and what it kept. */
 bool ss_run_copy(struct ss_run *run, uint32_t rank, struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
 /* The rank's copy and its `k` largest entries (ties to the lower index). */

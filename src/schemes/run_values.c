@@ -1,6 +1,5 @@
 #include "schemes/run.h"
 
-#include "tensor/sets.h"
 #include "tensor/topk.h"
 
 uint64_t ss_run_k(const struct ss_run *run) {
@@ -13,10 +12,20 @@ uint64_t ss_run_k(const struct ss_run *run) {
   return k > 0 ? k : 1;
 }
 
+bool ss_run_add_held(struct ss_run *run, uint32_t rank, struct ss_chunk *held, const struct ss_chunk *more,
+                     struct ss_error *error) {
+  const struct ss_chunk both[2] = {*held, *more};
+  if (!ss_play_sum_held(run->play, rank, &(struct ss_operands){both, 2, held->low, held->high}, held, error))
+    return false;
+  held->origin = both[0].origin;
+  held->part = both[0].part;
+  return true;
+}
+
 bool ss_run_copy(struct ss_run *run, uint32_t rank, struct ss_chunk *out, struct ss_error *error) {
   const struct ss_chunk *residual = &run->state->residual[rank];
   *out = run->own[rank];
-  if (residual->count > 0 && !ss_play_add(run->play, rank, &ss_memory_wire, out, residual, error)) return false;
+  if (residual->count > 0 && !ss_run_add_held(run, rank, out, residual, error)) return false;
   ss_play_renew(run->play, rank, NULL, out);
   return true;
 }
@@ -41,6 +50,7 @@ bool ss_run_select_all(struct ss_run *run, struct ss_chunk **out, struct ss_erro
 }
 
 bool ss_run_keep(struct ss_run *run, uint32_t rank, const struct ss_chunk *residual, struct ss_error *error) {
+  SS_ASIDE; /* a rank would have made it where it stays */
   struct ss_arena *arena = &run->state->arena[run->state->iteration % 2];
   uint32_t *rows = ss_arena_alloc(arena, residual->count, sizeof *rows);
   int64_t *units = ss_arena_alloc(arena, residual->count, sizeof *units);
@@ -57,17 +67,14 @@ bool ss_run_keep(struct ss_run *run, uint32_t rank, const struct ss_chunk *resid
 
 bool ss_run_keep_without(struct ss_run *run, uint32_t rank, const struct ss_chunk *copy, const struct ss_chunk *sent,
                          struct ss_error *error) {
-  struct ss_arena *arena = &run->state->arena[run->state->iteration % 2];
-  if (!ss_chunk_without(copy, sent, arena, &run->state->kept[rank], error)) return false;
-  ss_play_note_filter(run->play, rank, copy, &run->state->kept[rank]);
-  return true;
+  struct ss_state *state = run->state;
+  return ss_play_rest(run->play, rank, copy, sent, &state->arena[state->iteration % 2], &state->kept[rank], error);
 }
 
 bool ss_run_keep_unapplied(struct ss_run *run, uint32_t rank, const struct ss_chunk *copy,
                            const struct ss_chunk *selected, const struct ss_chunk *result, struct ss_error *error) {
   struct ss_chunk applied;
-  if (!ss_chunk_select(selected, result, run->play->arena, &applied, error)) return false;
-  ss_play_note_filter(run->play, rank, selected, &applied);
-  return ss_run_keep_without(run, rank, copy, &applied, error);
+  return ss_play_select(run->play, rank, selected, result, &applied, error) &&
+         ss_run_keep_without(run, rank, copy, &applied, error);
 }
 /* SPDX-License-Identifier: Apache-2.0 */

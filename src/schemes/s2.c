@@ -291,7 +291,8 @@ static bool keep_error(const struct s2 *s, uint32_t rank, const struct ss_chunk 
   for (uint64_t i = 0; i < n; i++) units[i] = -llrint(estimate[i]);
   kept.units = units;
   ss_play_note(run->play, rank, SS_KERNEL_SKETCH_DECODE, sketch_work(s, n));
-  if (!ss_play_add(run->play, rank, &ss_memory_wire, &rest, &kept, error)) return false;
+  if (!ss_run_add_held(run, rank, &rest, &kept, error)) return false;
+  if (ss_chunk_is_full(&rest)) return ss_run_keep(run, rank, &rest, error);
   if (!drop_zeros(&rest, arena, &kept, error)) return false;
   ss_play_note_filter(run->play, rank, &rest, &kept);
   return ss_run_keep(run, rank, &kept, error);

@@ -149,12 +149,9 @@ static void count_work(const struct selecting *x, uint32_t r, enum ss_kernel_kin
 static void count_selection(const struct selecting *x, uint32_t r, const struct ss_operands *of) {
   const struct ss_chunk *copy = &x->copy[r];
   const uint64_t bytes = ss_wire_bytes(&ss_memory_wire, copy);
-  struct ss_kernel_work sum = {.calls = 1, .bytes = bytes};
-  for (uint32_t i = 0; i < of->count; i++) {
-    sum.elements += of->chunk[i].count;
-    sum.bytes += ss_wire_bytes(&ss_memory_wire, &of->chunk[i]);
-  }
-  if (sum.elements > of->chunk[0].count) count_work(x, r, SS_KERNEL_MERGE_SUM, sum);
+  enum ss_kernel_kind kernel;
+  const struct ss_kernel_work sum = ss_sum_held_work(of, copy, &kernel);
+  if (of->chunk[1].count + of->chunk[2].count > 0) count_work(x, r, kernel, sum);
   if (!(x->selector->selection.sample > 0))
     count_work(x, r, SS_KERNEL_TOP_K, ss_top_k_work(copy->count, x->selected[r].count));
   const uint64_t kept = x->selector->selection.momentum > 0 ? 2 : 1; /* what stays is nearly all */
@@ -175,10 +172,10 @@ static bool correct(const struct selecting *x, uint32_t r, struct ss_chunk *own,
   for (uint64_t i = 0; i < n; i++) units[i] = llrint(s->selection.momentum * (double)parts[1].units[i]);
   parts[1].units = units;
   const struct ss_operands both = {parts, 2, 0, x->input->rows};
-  if (!ss_sum_values(&both, x->arena, &s->scratch, own, error)) return false;
-  const uint64_t bytes = ss_wire_bytes(&ss_memory_wire, &parts[0]) + ss_wire_bytes(&ss_memory_wire, &parts[1]);
-  count_work(x, r, SS_KERNEL_MERGE_SUM,
-             (struct ss_kernel_work){1, parts[0].count + n, bytes + ss_wire_bytes(&ss_memory_wire, own)});
+  enum ss_kernel_kind kernel;
+  if (!ss_sum_held(&both, x->arena, &s->scratch, own, error)) return false;
+  const struct ss_kernel_work work = ss_sum_held_work(&both, own, &kernel);
+  count_work(x, r, kernel, work);
   return true;
 }
 
@@ -244,15 +241,15 @@ static bool select_of(const struct selecting *x, uint32_t r, struct ss_error *er
   const struct ss_operands all = {parts, 3, 0, in->rows};
   struct ss_chunk *copy = &x->copy[r], *selected = &x->selected[r];
   *copy = parts[0];
-  if (parts[1].count + parts[2].count > 0 && !ss_sum_values(&all, x->arena, &s->scratch, copy, error)) return false;
+  if (parts[1].count + parts[2].count > 0 && !ss_sum_held(&all, x->arena, &s->scratch, copy, error)) return false;
   if (began) s->scheme->residual[r].count = 0;
   if (!pick(x, r, error)) return false;
   count_selection(x, r, &all);
   if (!s->selection.residual) return true;
   if (s->selection.momentum > 0 &&
-      !ss_chunk_without(&own, selected, &s->velocity.arena[s->state.iteration % 2], &s->velocity.kept[r], error))
+      !ss_chunk_rest(&own, selected, &s->velocity.arena[s->state.iteration % 2], &s->velocity.kept[r], error))
     return false;
-  return ss_chunk_without(copy, selected, &s->state.arena[s->state.iteration % 2], &s->state.kept[r], error);
+  return ss_chunk_rest(copy, selected, &s->state.arena[s->state.iteration % 2], &s->state.kept[r], error);
 }
 
 static bool weigh(const struct selecting *x, struct ss_error *error) {

@@ -106,9 +106,8 @@ static bool select_largest(const struct seat *seat, struct ss_chunk *chunk, uint
                            struct ss_error *error) {
   struct ss_chunk kept;
   if (!ss_play_top_k(seat->play, seat->position, chunk, keep, &kept, error) ||
-      !ss_chunk_without(chunk, &kept, seat->play->arena, left, error))
+      !ss_play_rest(seat->play, seat->position, chunk, &kept, seat->play->arena, left, error))
     return false;
-  ss_play_note_filter(seat->play, seat->position, chunk, left);
   *chunk = kept;
   return true;
 }
@@ -346,12 +345,8 @@ static bool gather_blocks(void *context, uint32_t team, struct ss_play *play, st
 /* The sum of pieces of what the rank had, computed by itself. */
 static bool sum_of_pieces(struct spardl *s, uint32_t r, const struct ss_chunk *piece, uint32_t count,
                           struct ss_chunk *sum, struct ss_error *error) {
-  struct ss_run *run = s->run;
-  const struct ss_operands of = {piece, count, run->low, run->high};
-  if (!ss_sum_values(&of, run->play->arena, &run->play->scratch, sum, error)) return false;
-  sum->width = sum->stride = 1; /* also of none */
-  ss_play_note_sum(run->play, r, &ss_memory_wire, &of, sum);
-  return true;
+  const struct ss_operands of = {piece, count, s->run->low, s->run->high};
+  return ss_play_sum_held(s->run->play, r, &of, sum, error);
 }
 
 /* The copy where nothing was applied; where something was, what the rank dropped on the way. */
@@ -359,13 +354,11 @@ static bool keep_global(struct spardl *s, uint32_t r, struct ss_error *error) {
   struct ss_run *run = s->run;
   struct ss_chunk parts[2], sum;
   if (!sum_of_pieces(s, r, s->dropped[r].piece, s->dropped[r].count, &sum, error) ||
-      !ss_chunk_without(&s->copy[r], &s->result[r], run->play->arena, &parts[0], error))
+      !ss_play_rest(run->play, r, &s->copy[r], &s->result[r], run->play->arena, &parts[0], error))
     return false;
-  ss_play_note_filter(run->play, r, &s->copy[r], &parts[0]);
   if (sum.count == 0) return ss_run_keep(run, r, &parts[0], error);
-  if (!ss_chunk_select(&sum, &s->result[r], run->play->arena, &parts[1], error)) return false;
-  ss_play_note_filter(run->play, r, &sum, &parts[1]);
-  return sum_of_pieces(s, r, parts, 2, &sum, error) && ss_run_keep(run, r, &sum, error);
+  return ss_play_select(run->play, r, &sum, &s->result[r], &parts[1], error) &&
+         sum_of_pieces(s, r, parts, 2, &sum, error) && ss_run_keep(run, r, &sum, error);
 }
 
 /* What the rank keeps as its residual (§3.3). */

@@ -1,5 +1,6 @@
 #include "sim/play.h"
 
+#include "tensor/sets.h"
 #include "tensor/topk.h"
 
 const struct ss_portion ss_padded = {NULL, 0, 0};
@@ -186,6 +187,26 @@ void ss_play_note_filter(struct ss_play *play, uint32_t rank, const struct ss_ch
   ss_play_note(play, rank, SS_KERNEL_PACK, (struct ss_kernel_work){1, from->count, bytes});
 }
 
+bool ss_play_select(struct ss_play *play, uint32_t rank, const struct ss_chunk *from, const struct ss_chunk *other,
+                    struct ss_chunk *out, struct ss_error *error) {
+  if (!ss_chunk_is_full(from)) {
+    if (!ss_chunk_select(from, other, play->arena, out, error)) return false;
+    ss_play_note_filter(play, rank, from, out);
+    return true;
+  }
+  if (!ss_chunk_gather(from, other, play->arena, out, error)) return false;
+  const uint64_t bytes = 2 * ss_wire_bytes(&ss_memory_wire, out);
+  ss_play_note(play, rank, SS_KERNEL_PACK, (struct ss_kernel_work){1, out->count, bytes});
+  return true;
+}
+
+bool ss_play_rest(struct ss_play *play, uint32_t rank, const struct ss_chunk *from, const struct ss_chunk *other,
+                  struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) {
+  if (!ss_chunk_rest(from, other, arena, out, error)) return false;
+  ss_play_note_filter(play, rank, from, out);
+  return true;
+}
+
 struct ss_kernel_work ss_top_k_work(uint64_t from, uint64_t kept) {
   enum { INDEX = 4, VALUE = 4 };
   return (struct ss_kernel_work){1, ss_top_k_elements(from, kept), from * VALUE + kept * INDEX};
@@ -212,6 +233,27 @@ bool ss_play_add(struct ss_play *play, uint32_t rank, const struct ss_wire *wire
   held->part = was.part;
   held->width = held->stride = was.width;
   if (wire) ss_play_note_sum(play, rank, wire, &of, held);
+  return true;
+}
+
+struct ss_kernel_work ss_sum_held_work(const struct ss_operands *of, const struct ss_chunk *sum,
+                                       enum ss_kernel_kind *kernel) {
+  struct ss_kernel_work work = sum_work(&ss_memory_wire, of, sum);
+  *kernel = SS_KERNEL_MERGE_SUM;
+  if (!ss_operands_lie_dense(of)) return work;
+  *kernel = SS_KERNEL_DENSE_ADD;
+  work.elements = of->high - of->low;
+  return work;
+}
+
+bool ss_play_sum_held(struct ss_play *play, uint32_t rank, const struct ss_operands *of, struct ss_chunk *out,
+                      struct ss_error *error) {
+  enum ss_kernel_kind kernel;
+  if (!ss_sum_held(of, play->arena, &play->scratch, out, error)) return false;
+  out->width = out->stride = 1; /* also of none */
+  if (!ss_play_notes(play) || of->count < 2) return true;
+  const struct ss_kernel_work work = ss_sum_held_work(of, out, &kernel);
+  ss_play_note(play, rank, kernel, work);
   return true;
 }
 

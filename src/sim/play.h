@@ -209,6 +209,17 @@ extern const struct ss_wire ss_memory_wire;
  * *held becomes its sum with `got` over its own range, all else about it stays. */
 bool ss_play_add(struct ss_play *play, uint32_t rank, const struct ss_wire *wire, struct ss_chunk *held,
                  const struct ss_chunk *got, struct ss_error *error) SS_MUST_CHECK;
+/* The sum of values that lie in the rank's memory, as a list or dense (tensor/sets.h). */
+bool ss_play_sum_held(struct ss_play *play, uint32_t rank, const struct ss_operands *of, struct ss_chunk *out,
+                      struct ss_error *error) SS_MUST_CHECK;
+/* What `from`, which the rank holds, has of the rows of `other`; and what is left of it without them, `arena`'s. */
+bool ss_play_select(struct ss_play *play, uint32_t rank, const struct ss_chunk *from, const struct ss_chunk *other,
+                    struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
+bool ss_play_rest(struct ss_play *play, uint32_t rank, const struct ss_chunk *from, const struct ss_chunk *other,
+                  struct ss_arena *arena, struct ss_chunk *out, struct ss_error *error) SS_MUST_CHECK;
+/* What a sum of what is held takes, and of which kernel. */
+struct ss_kernel_work ss_sum_held_work(const struct ss_operands *of, const struct ss_chunk *sum,
+                                       enum ss_kernel_kind *kernel);
 /* The `k` largest entries of `from` (tensor/topk.h). */
 bool ss_play_top_k(struct ss_play *play, uint32_t rank, const struct ss_chunk *from, uint64_t k, struct ss_chunk *out,
                    struct ss_error *error) SS_MUST_CHECK;

@@ -157,6 +157,115 @@ bool ss_chunk_without(const struct ss_chunk *from, const struct ss_chunk *other,
   return sift(from, other, false, from->count, arena, out) || ss_fail_memory(error, "taking rows away");
 }
 
+/* --- values that lie dense ------------------------------------------------------------------------------------ */
+
+bool ss_operands_lie_dense(const struct ss_operands *of) {
+  for (uint32_t i = 0; i < of->count; i++)
+    if (ss_chunk_lies_dense(&of->chunk[i])) return true;
+  return false;
+}
+
+/* Who holds an element a row needs no list of rows: writing one is this program's. */
+static bool list_rows(uint64_t low, uint64_t high, struct ss_arena *arena, const uint32_t **out) {
+  SS_ASIDE;
+  uint32_t *rows = ss_arena_alloc(arena, high - low, sizeof *rows);
+  *out = rows;
+  for (uint64_t i = 0; rows && i < high - low; i++) rows[i] = (uint32_t)(low + i);
+  return rows;
+}
+
+/* Adds its entries to the elements from row `low` on. */
+static void add_to(const struct ss_chunk *c, uint64_t low, int64_t *restrict units) {
+  if (ss_chunk_is_full(c))
+    for (uint64_t i = 0; i < c->count; i++) units[c->low - low + i] += c->units[i];
+  else
+    for (uint64_t i = 0; i < c->count; i++) units[c->rows[i] - low] += c->units[i];
+}
+
+/* The first two operands that have every row of the range. */
+static void find_full(const struct ss_operands *of, const struct ss_chunk *all[2]) {
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < of->count && found < 2; i++)
+    if (ss_chunk_is_full(&of->chunk[i]) && of->chunk[i].count == of->high - of->low) all[found++] = &of->chunk[i];
+}
+
+static bool sum_dense(const struct ss_operands *of, struct ss_arena *arena, struct ss_chunk *out,
+                      struct ss_error *error) {
+  const uint64_t low = of->low, n = of->high - of->low;
+  const struct ss_chunk *all[2] = {NULL, NULL};
+  SS_KERNEL_TIMED_IF(of->count > 1, SS_KERNEL_DENSE_ADD);
+  if (of->count > 1) ss_kernel_ran(SS_KERNEL_DENSE_ADD, n);
+  find_full(of, all);
+  int64_t *units = ss_arena_alloc(arena, n, sizeof *units);
+  const uint32_t *rows = all[0] ? all[0]->rows : NULL;
+  if (!units || (!rows && !list_rows(low, of->high, arena, &rows)))
+    return ss_fail_memory(error, "adding dense gradients");
+  if (!all[0]) memset(units, 0, n * sizeof *units);
+  else if (!all[1]) memcpy(units, all[0]->units, n * sizeof *units);
+  else
+    for (uint64_t i = 0; i < n; i++) units[i] = all[0]->units[i] + all[1]->units[i];
+  for (uint32_t i = 0; i < of->count; i++)
+    if (&of->chunk[i] != all[0] && &of->chunk[i] != all[1]) add_to(&of->chunk[i], low, units);
+  *out = ss_chunk_of_values(rows, units, n, low, of->high);
+  return true;
+}
+
+bool ss_sum_held(const struct ss_operands *of, struct ss_arena *arena, struct ss_sum_scratch *scratch,
+                 struct ss_chunk *out, struct ss_error *error) {
+  return ss_operands_lie_dense(of) ? sum_dense(of, arena, out, error) : ss_sum_values(of, arena, scratch, out, error);
+}
+
+/* What is left of it lies dense, too. */
+static bool rest_lies_dense(const struct ss_chunk *from, const struct ss_chunk *other) {
+  struct ss_chunk rest = *from;
+  uint64_t first;
+  if (!ss_chunk_lies_dense(from)) return false;
+  rest.count -= ss_chunk_is_full(from) ? (other->count > 0 ? ss_chunk_find(other, from->low, from->high, &first) : 0)
+                                       : ss_rows_common(from->rows, from->count, other->rows, other->count);
+  return ss_chunk_lies_dense(&rest);
+}
+
+bool ss_chunk_rest(const struct ss_chunk *from, const struct ss_chunk *other, struct ss_arena *arena,
+                   struct ss_chunk *out, struct ss_error *error) {
+  const uint64_t low = from->low, n = from->high - from->low;
+  if (!rest_lies_dense(from, other)) return ss_chunk_without(from, other, arena, out, error);
+  SS_KERNEL_TIMED(SS_KERNEL_PACK);
+  ss_kernel_ran(SS_KERNEL_PACK, from->count);
+  int64_t *units = ss_arena_alloc(arena, n, sizeof *units);
+  *out = *from;
+  if (!units || !list_rows(low, from->high, arena, &out->rows)) return ss_fail_memory(error, "taking rows away");
+  if (ss_chunk_is_full(from)) {
+    memcpy(units, from->units, n * sizeof *units);
+  } else {
+    memset(units, 0, n * sizeof *units);
+    add_to(from, low, units);
+  }
+  for (uint64_t i = 0; i < other->count; i++)
+    if (other->rows[i] >= low && other->rows[i] < from->high) units[other->rows[i] - low] = 0;
+  out->units = units;
+  out->count = n;
+  out->distinct = true;
+  return true;
+}
+
+bool ss_chunk_gather(const struct ss_chunk *from, const struct ss_chunk *other, struct ss_arena *arena,
+                     struct ss_chunk *out, struct ss_error *error) {
+  SS_KERNEL_TIMED(SS_KERNEL_PACK);
+  ss_kernel_ran(SS_KERNEL_PACK, other->count);
+  uint32_t *rows = ss_arena_alloc(arena, other->count, sizeof *rows);
+  int64_t *units = ss_arena_alloc(arena, other->count, sizeof *units);
+  if (!rows || !units) return ss_fail_memory(error, "gathering values");
+  for (uint64_t i = 0; i < other->count; i++) {
+    rows[i] = other->rows[i];
+    units[i] = from->units[rows[i] - from->low];
+  }
+  *out = *from;
+  out->rows = rows;
+  out->units = units;
+  out->count = other->count;
+  return true;
+}
+
 /* An entry of which every element is zero. */
 static bool is_zero(const struct ss_chunk *chunk, uint64_t entry) {
   if (chunk->kind == SS_CHUNK_VALUES) return chunk->units[entry] == 0;

@@ -572,8 +572,13 @@ def what_ranks_compute_before_is_counted(folder):
     [point] = points("run", write(folder, "s.json", {**gradient, "select": {"topk": "1/16"}}))
     top_k = point["kernels"]["top_k"]
     assert (top_k["calls"], top_k["elements"], top_k["bytes"]) == (1, 256, 4 * 4096 + 4 * 256), top_k
-    # the sum after the all-gather is of 4 x 256 entries; the residual's, every second time
-    assert point["kernels"]["merge_sum"]["elements"] == 4 * 256 + (4096 + 3840) / 2, point["kernels"]
+    assert point["kernels"]["merge_sum"]["elements"] == 4 * 256, point["kernels"]  # after the all-gather
+    residual = {"calls": 0.5, "elements": 4096 / 2, "bytes": 3 * 4 * 4096 / 2}
+    for schemes, k in (("allgather", {"select": {"topk": "1/16"}}), ({"name": "topka", "density": "1/16"}, {})):
+        [point] = points("run", write(folder, "s.json", {**gradient, "schemes": [schemes], **k}))
+        assert residual.items() <= point["kernels"]["dense_add"].items(), point["kernels"]
+    # what stays is copied, and zeros put where something was sent; the message is 256 indices and values, read and written
+    assert [point["kernels"]["pack"][name] for name in ("calls", "elements", "bytes")] == [2, 4096 + 256, 2 * 4 * 4096 + 2 * 8 * 256], point["kernels"]
     [plain] = points("run", write(folder, "s.json", gradient))
     assert "top_k" not in plain["kernels"] and "coalesce" not in plain["kernels"]  # a gradient has no lookups
     for scheme, coalesces in (("allgather", True), ({"name": "allgather", "coalesce": False}, False), ("allreduce", False)):

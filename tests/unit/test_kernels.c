@@ -881,6 +881,97 @@ TEST(sets_equal_those_of_a_plain_loop) {
   }
 }
 
+/* --- values that lie dense ------------------------------------------------------------------------------- */
+
+enum { RANGE = 40 };
+
+/* From a few of the rows [low, high) to all of them. */
+static struct ss_chunk some_of(struct dice *d, struct ss_arena *arena, uint64_t low, uint64_t high) {
+  uint32_t *rows = ss_arena_alloc(arena, RANGE, sizeof *rows);
+  int64_t *units = ss_arena_alloc(arena, RANGE, sizeof *units);
+  const uint64_t most = dice_below(d, 5);
+  uint64_t n = 0;
+  for (uint64_t row = low; row < high; row++) {
+    if (dice_below(d, 4) >= most) continue;
+    rows[n] = (uint32_t)row;
+    units[n++] = (int64_t)dice_below(d, 9) - 4;
+  }
+  return ss_chunk_of_values(rows, units, n, low, high);
+}
+
+static void add_by_row(const struct ss_chunk *c, uint64_t low, int64_t values[RANGE], bool there[RANGE]) {
+  for (uint64_t i = 0; i < c->count; i++) {
+    values[c->rows[i] - low] += c->units[i];
+    there[c->rows[i] - low] = true;
+  }
+}
+
+/* The chunk has those values, all rows where more than half are there, else these alone. */
+static void check_held(const struct ss_chunk *got, uint64_t low, uint64_t n, const int64_t *values, const bool *there,
+                       bool dense) {
+  uint64_t at = 0;
+  for (uint64_t i = 0; i < n; i++) {
+    if (!dense && !there[i]) continue;
+    assert_true(at < got->count);
+    assert_int_equal(got->rows[at], low + i);
+    assert_int_equal(got->units[at++], values[i]);
+  }
+  assert_int_equal(at, got->count);
+}
+
+static uint64_t count_of(const bool *there, uint64_t n) {
+  uint64_t count = 0;
+  for (uint64_t i = 0; i < n; i++) count += there[i];
+  return count;
+}
+
+/* Sums, rests and gathers against arrays of elements; what runs is counted as what it is. */
+static void held_once(struct dice *d, struct ss_arena *arena, struct ss_sum_scratch *scratch) {
+  const uint32_t low = dice_below(d, 50), n = dice_between(d, 1, RANGE);
+  struct ss_kernel_work ran[SS_KERNELS] = {{0}};
+  struct ss_chunk part[3], got;
+  struct ss_error error;
+  int64_t values[RANGE] = {0};
+  bool there[RANGE] = {false}, dense = false;
+  uint64_t listed = 0;
+  for (uint32_t i = 0; i < 3; i++) {
+    const uint64_t from = i < 2 ? 0 : dice_below(d, n);
+    part[i] = some_of(d, arena, low + from, low + n);
+    dense = dense || 2 * part[i].count > n - from;
+    listed += part[i].count;
+    add_by_row(&part[i], low, values, there);
+  }
+  ss_kernel_counts = ran;
+  assert_true(ss_sum_held(&(struct ss_operands){part, 3, low, low + n}, arena, scratch, &got, &error));
+  check_held(&got, low, n, values, there, dense);
+  assert_int_equal(ran[SS_KERNEL_DENSE_ADD].elements, dense ? n : 0);
+  assert_int_equal(ran[SS_KERNEL_MERGE_SUM].elements, dense ? 0 : listed);
+
+  const struct ss_chunk sum = got, *sent = &part[0];
+  for (uint64_t i = 0; dense && i < n; i++) there[i] = true;
+  for (uint64_t i = 0; i < sent->count; i++) values[sent->rows[i] - low] = 0, there[sent->rows[i] - low] = false;
+  assert_true(ss_chunk_rest(&sum, sent, arena, &got, &error));
+  check_held(&got, low, n, values, there, 2 * count_of(there, n) > n);
+  assert_int_equal(ran[SS_KERNEL_PACK].elements, sum.count);
+  if (ss_chunk_is_full(&sum)) {
+    assert_true(ss_chunk_gather(&sum, sent, arena, &got, &error));
+    assert_int_equal(got.count, sent->count);
+    for (uint64_t i = 0; i < got.count; i++) assert_int_equal(got.units[i], sum.units[sent->rows[i] - low]);
+    assert_int_equal(ran[SS_KERNEL_PACK].elements, sum.count + sent->count);
+  }
+  ss_kernel_counts = NULL;
+}
+
+TEST(held_values_are_those_of_arrays) {
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
+  AUTO(ss_sum_scratch_free) struct ss_sum_scratch scratch = {0};
+  struct dice d = {.seed = 39};
+  for (uint64_t i = 0; i < CASES(4000); i++) {
+    held_once(&d, &arena, &scratch);
+    ss_arena_reset(&arena);
+  }
+}
+
 /* What is timed lists each row in each operand with the density, on its own: of 4 operands with a tenth each the sum
  * has 1 - 0.9^4 of the rows. A sum reads 8 bytes a row and operand, and writes 8 a row. Within 5 sigma. */
 TEST(timed_operands_differ) {
