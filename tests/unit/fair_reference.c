@@ -431,9 +431,8 @@ bool reference_is_over(uint32_t kernel) {
 
 /* --- the least that it takes -------------------------------------------------------------------------------- */
 
-static double bound_of(const struct world *w) {
-  double bound = 0, out[REFERENCE_ENDS] = {0}, in[REFERENCE_ENDS] = {0};
-  for (uint32_t l = 0; l < w->wires; l++) bound = fmax(bound, w->wire[l].bytes / w->wire[l].capacity);
+/* What the messages that ports send one at a time take, by end. */
+static void add_ports(const struct world *w, double out[REFERENCE_ENDS], double in[REFERENCE_ENDS]) {
   for (uint32_t i = 0; i < w->ops; i++) {
     const struct op *op = &w->op[i];
     double rate = op->cap;
@@ -441,9 +440,35 @@ static double bound_of(const struct world *w) {
     for (uint32_t k = 0; k < op->links; k++) rate = fmin(rate, w->wire[op->path[k]].capacity);
     out[op->from] += op->alpha + op->bytes / rate;
     in[op->to] += op->alpha + op->bytes / rate;
-    bound = fmax(bound, fmax(out[op->from], in[op->to]));
   }
+}
+
+static double bound_of(const struct world *w) {
+  double bound = 0, out[REFERENCE_ENDS] = {0}, in[REFERENCE_ENDS] = {0};
+  for (uint32_t l = 0; l < w->wires; l++) bound = fmax(bound, w->wire[l].bytes / w->wire[l].capacity);
+  add_ports(w, out, in);
+  for (uint32_t e = 0; e < REFERENCE_ENDS; e++) bound = fmax(bound, fmax(out[e], in[e]));
   return bound;
+}
+
+double reference_least(const struct ss_link_use *use) {
+  static const enum sort sorts[SS_LINK_KINDS] = {PORT, PORT, NIC, NIC, TRUNK, TRUNK, BUS, HOST, HOST};
+  static const bool inward[SS_LINK_KINDS] = {
+      [SS_INGRESS] = true, [SS_NIC_IN] = true, [SS_DOWNLINK] = true, [SS_HOST_IN] = true};
+  const struct world *w = &world;
+  const uint32_t end = use->index + (use->server ? w->ranks : 0);
+  const enum sort sort = sorts[use->kind];
+  double least = 0, ports[2][REFERENCE_ENDS] = {{0}};
+  for (uint32_t l = 0; l < w->wires; l++) {
+    const struct wire *wire = &w->wire[l];
+    const bool found = sort == PORT    ? wire->a == end
+                       : sort == TRUNK ? wire->a + 1 == use->number && wire->b == use->index
+                                       : wire->a == use->index && (sort == BUS || wire->b == use->number);
+    if (found && wire->sort == sort && wire->in == inward[use->kind])
+      least = fmax(least, wire->bytes / wire->capacity);
+  }
+  add_ports(w, ports[0], ports[1]);
+  return sort == PORT ? fmax(least, ports[inward[use->kind]][end]) : least;
 }
 
 void reference_open(const struct ss_cluster *const *clusters, uint32_t count, uint32_t ranks, bool joined) {

@@ -24,6 +24,9 @@ void reference_share(const double *capacity, uint32_t links, struct reference_fl
 void reference_play(const struct ss_cluster *cluster, uint32_t ranks, uint32_t servers,
                     const struct ss_network_round *rounds, uint32_t count, struct reference_times *out);
 
+/* The least that a link or port of the last play needs; 0: nothing went over such a one. */
+double reference_least(const struct ss_link_use *use);
+
 /* --- plays at once ------------------------------------------------------------------------------------------- */
 
 struct reference_begun {

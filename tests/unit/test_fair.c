@@ -171,6 +171,9 @@ static void compare(uint64_t seed, struct ss_arena *arena) {
   if (!close_to(got.time, wanted.time, 1e-9) || !close_to(got.bound, wanted.bound, 1e-9))
     fail_msg("seed %llu: %.17g s and at least %.17g, not %.17g and %.17g", (unsigned long long)seed, got.time,
              got.bound, wanted.time, wanted.bound);
+  if (got.bound > 0 && !close_to(reference_least(&got.bound_link), got.bound, 1e-9))
+    fail_msg("seed %llu: the link that is named needs %.17g s, not %.17g", (unsigned long long)seed,
+             reference_least(&got.bound_link), got.bound);
   if (got.bound > got.time * (1 + 1e-9))
     fail_msg("seed %llu: %.17g s is less than the bound %.17g", (unsigned long long)seed, got.time, got.bound);
   ss_network_fair.close(network);
