@@ -419,6 +419,12 @@ def sums_are_charged_by_name(folder):
         assert kernels[scheme][kernel]["estimated"] == (kernel == "pack")
     for p in points:
         assert abs(p["kernel_s"] / sum(k["s"] for k in p["kernels"].values()) - 1) < 1e-9, p
+    # of a dense add in pieces by its largest calls, an element's time among the 12 bytes that an add of it moves
+    pieces = [{"up_to": 4096, "t0": 1, "per_byte": 1}, {"t0": 0.25, "per_byte": 1e-3, "per_element": 6e-3}]
+    (folder / "d.json").write_text(json.dumps({"name": "d", "kernels": {**CHARGED, "dense_add": {"pieces": pieces}}}))
+    kernels = {p["scheme"]: p["kernels"] for p in json.loads(ask("run", folder / "s.json", "--format", "json").stdout)["points"]}
+    for scheme, kernel, seconds in (("allgather", "pack", 0.25 + 2 * 8 * 20 * 1.5e-3), ("allreduce", "dense_add", 3 * (1 + 3 * 256))):
+        assert abs(kernels[scheme][kernel]["s"] / seconds - 1) < 1e-9, kernels[scheme]
 
 
 @test
