@@ -30,10 +30,11 @@ static const struct ss_option options[OPTIONS + 1] = {
     [TEAMS] = {"teams", SS_OPTION_COUNT, NULL, 1, 1u << 20, 1,
                "groups that reduce apart, then gather (divides the ranks)", "2.."},
     [SAG] = {"sag", SS_OPTION_CHOICE, sags, 0, 0, AUTO,
-             "Spar-All-Gather: recursive for a power of two of teams, or bruck"},
-    [RESIDUALS] = {"residuals", SS_OPTION_CHOICE, modes, 0, 0, GLOBAL, "what ranks keep of what was not applied"},
+             "Spar-All-Gather: recursive for a power of two of teams, or bruck", NULL},
+    [RESIDUALS] = {"residuals", SS_OPTION_CHOICE, modes, 0, 0, GLOBAL, "what ranks keep of what was not applied",
+                   NULL},
     [TIMING] = {"timing", SS_OPTION_CHOICE, timings, 0, 0, BEFORE_SEND,
-                "when blocks are selected in Spar-Reduce-Scatter"},
+                "when blocks are selected in Spar-Reduce-Scatter", NULL},
 };
 
 /* What a rank dropped, in pieces. */
