@@ -16,7 +16,8 @@ static bool is_one(const struct ss_field_spec *f) {
 static struct ss_node said(const struct ss_field_spec *f, struct ss_node node) {
   struct ss_node found = ss_node_get(node, f->name);
   if (!ss_node_present(found) && f->alias) found = ss_node_get(node, f->alias);
-  return cJSON_IsFalse(found.at) || cJSON_IsNull(found.at) ? (struct ss_node){0} : found;
+  if (cJSON_IsFalse(found.at) || cJSON_IsNull(found.at)) found.at = NULL;
+  return found;
 }
 
 /* The fields of such names, one after the other. */
