@@ -155,7 +155,7 @@ def plot(what, path=None, **options):
 
 
 def report(scenario=None, path="report.html", /, set=None, **fields):
-    """Writes the page of a scenario, one file, and returns its path (docs/results.md, "The page")."""
+    """Writes the page of a scenario, one file, and returns its path (`sparsync report --help`)."""
     with _folder() as name:
         folder = pathlib.Path(name)
         _call("report", *_scenario(folder, scenario, {**fields, **(set or {})}), "-o", path)
