@@ -534,6 +534,7 @@ def broken_osu_logs(folder):
     refused(folder, osu_log("osu_latency", 0).replace("Latency Test", "Multi-threaded Latency Test"), "osu_latency")
     refused(folder, osu_log("osu_bw", 0), "--latency")
     refused(folder, good.replace("\n1024 ", "\n1024 x"), "second column", "--ranks", 4)
+    refused(folder, good.replace("\n1024 ", "\n1024\n1025 "), "second column", "--ranks", 4)
     falling = "".join(f"{size} {9000 / size}\n" for size in (100, 200, 300, 400, 500, 600, 700, 800))
     refused(folder, "# OSU MPI Latency Test v5.9\n# Size Latency (us)\n" + falling, "do not grow")
 

@@ -579,6 +579,9 @@ def what_ranks_compute_before_is_counted(folder):
         assert residual.items() <= point["kernels"]["dense_add"].items(), point["kernels"]
     # what stays is copied, and zeros put where something was sent; the message is 256 indices and values, read and written
     assert [point["kernels"]["pack"][name] for name in ("calls", "elements", "bytes")] == [2, 4096 + 256, 2 * 4 * 4096 + 2 * 8 * 256], point["kernels"]
+    for scheme in ("topkdsa", "oktopk"):  # who pulled one part joins nothing
+        [point] = points("run", write(folder, "s.json", {**gradient, "ranks": 1, "iterations": 1, "schemes": [scheme]}))
+        assert "merge_sum" not in point["kernels"], point["kernels"]
     [plain] = points("run", write(folder, "s.json", gradient))
     assert "top_k" not in plain["kernels"] and "coalesce" not in plain["kernels"]  # a gradient has no lookups
     for scheme, coalesces in (("allgather", True), ({"name": "allgather", "coalesce": False}, False), ("allreduce", False)):

@@ -249,6 +249,20 @@ def a_tuner_says_what_was_played(folder):
 
 
 @test
+def a_tuners_links_have_one_piece(folder):
+    """What bends with the size is told by protocols: pings that bend split the links of others, not of NCCL with its tuner."""
+    tuned(folder, 1)
+    lines, draw = (folder / "t.csv").read_text(), random.Random(3)
+    for size in (2 ** k for k in range(4, 29)):
+        seconds = 6e-6 + size / 5e8 if size <= 32768 else 60e-6 + size / 19e9
+        lines += f"NCCL,2,1,ping_pong,{size},{seconds * math.exp(draw.gauss(0, NOISE))}\n"
+    (folder / "t.csv").write_text(lines)
+    for named in (["--library", "nccl=2.21,cpu=amd,ll128=false"], []):
+        cluster = json.loads(call(folder / "t.csv", "--nics", "2", *named, "--leave-out", "nothing").stdout)
+        assert ("segments" in cluster) == (not named), cluster
+
+
+@test
 def tables_say_their_library_and_system(folder):
     """NCCL's alltoall is posted at once, MPI's goes pair by pair; and a cluster has its system's name."""
     for library, algorithm in (("NCCL", "linear"), ("nccl 2.21", "linear"), ("ompi", "pairwise")):
