@@ -4,6 +4,7 @@ source tree. Prints TAP."""
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 
@@ -122,6 +123,26 @@ def tensors_follow_each_other_on_the_links_of_a_draw(folder):
     assert "draw_s" not in both
     for name, share in zip(FAN, (0.05, 0.5, 0.95)):
         assert abs(both[name] - quantile(times, share)) < 1e-12, name
+
+
+@test
+def the_fastest_by_its_median_is_named(folder):
+    """On links of a fifth to a third of the bandwidth start-ups weigh less, so whoever sends least in more messages is named in the
+    sentence of the draws, with its fan; on links whose latency is drawn it is who is fastest anyway."""
+    unit, names = {"us": 1e-6, "ms": 1e-3, "s": 1}, set()
+    for what, factors in (("bandwidth", [[0, 0.2], [1, 0.3]]), ("latency", [[0, 1], [1, 9]])):
+        cluster = {"name": "c", "latency": "50us", "bandwidth": "25Gbps", "gpus_per_node": 2, "intra": {"latency": "2us", "bandwidth": "50GB/s"},
+                   "jitter": {"per": "message", "draws": 5, what: factors}}
+        path = scenario(folder, None, trace=str(ROOT / "traces" / "bible-kjv-16.safetensors"), ranks=16, iterations="0:2", cluster=cluster,
+                        schemes=["allreduce", "allgather", "alltoall", "zen"])
+        found, told = points(path, "--certain"), call("run", path, "--certain")[0]
+        best, drawn = (min(found, key=lambda p: p[key]) for key in ("time_s", "time_p50_s"))
+        said = re.search(r"On uneven links (\S+) takes ([\d.]+) (\S+), from ([\d.]+) (\S+) to ([\d.]+) (\S+) in 90% of the draws(, and is fastest)?", told)
+        assert said[1] == drawn["label"] and (said[8] is not None) == (drawn is not best), (said, best["label"])
+        for at, key in ((2, "time_p50_s"), (4, "time_p5_s"), (6, "time_p95_s")):
+            assert abs(float(said[at]) * unit[said[at + 1]] / drawn[key] - 1) < 0.006, (said, key)
+        names.add(drawn is best)
+    assert names == {True, False}
 
 
 @test

@@ -10,6 +10,7 @@ import pathlib
 import re
 import shlex
 import shutil
+import statistics
 import subprocess
 import sys
 
@@ -141,15 +142,17 @@ def extremes(folder):
 
 @test
 def bars_are_those_of_student(folder):
-    """95 of 100, of five errors of gamma (four backtests and the misfit), by a printed table of Student's t; the union's are
-    those and the rows' together."""
+    """95 of 100, of five errors of gamma (four backtests and the misfit), by a printed table of Student's t; of a rank's rows by the
+    trace's quarters of the ranks; the union's are both together."""
     tensor = fit(WORDNET, "--from", 16, "--ranks", 64)
     found = tensor["points"][0]["extrapolated"]
     errors = [math.log1p(e) for e in (tensor["model"]["misfit"], *(b["gamma"] for b in tensor["backtests"]))]
     assert len(errors) == 5
     gamma = 2.570582 * math.sqrt(sum(e * e for e in errors) / 5)  # from 16 to 64 ranks as from 4 to 16
-    rows = math.log(found["nnz"]["high"] / found["nnz"]["value"])
-    for name, width in (("gamma", gamma), ("union_rows", math.hypot(gamma, rows))):
+    _, segments = read_segments(WORDNET)
+    nnz = [statistics.fmean(len(iteration[r]) for iteration in segments for r in range(*ranks)) for ranks in ((0, 16), (0, 4), (4, 8), (8, 12), (12, 16))]
+    rows = 3.182446 * math.sqrt(sum(math.log(n / nnz[0]) ** 2 for n in nnz[1:]) / 3)
+    for name, width in (("gamma", gamma), ("nnz", rows), ("union_rows", math.hypot(gamma, rows))):
         for end, sign in (("low", -1), ("high", 1)):
             got = math.log(found[name][end] / found[name]["value"])
             assert abs(got - sign * width) < 1e-5 * width, f"{name}.{end}: {got}, not {sign * width}"
