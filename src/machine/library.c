@@ -132,14 +132,22 @@ static const struct ss_field_spec beliefs_fields[] = {
     {"net", "of a step between nodes", NEEDED(&way_spec), STORED(net)},
     {"post", "what posting a message between nodes takes of every step of a ring, at least", PART(&post_spec)},
     {"post_simple", "in Simple so many times that", SS_IS_SHARE, .required = true, STORED(post_simple)},
+    {"ll_inside", "LL's steps inside one of several nodes take so many times what is said (1)", SS_IS_SHARE,
+     STORED(ll_inside)},
+    {"between_less", "steps of an all-reduce's rings between N nodes are 2N less these (0)", SS_IS_COUNT(0, 2),
+     STORED(between_less)},
     {"ll_most", "what LL carries at most: between nodes as with Volta on Intel, as with Ampere on AMD",
      NEEDED(&gpu_nodes_spec), STORED(ll_most)},
     {"tree_most", "what a tree's channel carries at most", NEEDED(&gpu_nodes_spec), STORED(tree_most)},
-    {"ring_ll128_most", "the same of LL128 in rings", NEEDED(&gpu_nodes_spec), STORED(ring_ll128_most)},
+    {"tree_together", "tree_most is of all channels together", SS_IS_FLAG, STORED(tree_together)},
+    {"ring_ll128_most", "what a channel carries at most of LL128 in rings", NEEDED(&gpu_nodes_spec),
+     STORED(ring_ll128_most)},
     {"tree_ll128_most", "and in trees", NEEDED(&gpu_nodes_spec), STORED(tree_ll128_most)},
     {"shares", "of the channels' bandwidth", PART(&share_spec)},
     {"correction", "factors of trees' bandwidths from 64 B on, by powers of two", PART(&correction_spec)},
     {"plateau", "factor of the latency of rings in Simple between nodes", NEEDED(&gpu_ratios_spec), STORED(plateau)},
+    {"plateau_rank", "bytes of a rank from which it holds (by channels)", SS_IS_COUNT(1, 1 << 30),
+     STORED(plateau_rank)},
     {"speeds", "bandwidths that a channel may have", PART(&speed_spec)},
     {"chunk", "bytes that travel through a channel's tree at once", PART(&chunk_spec)},
     {"chunk_shrinks", "trees in Simple take fewer where there are few chunks", SS_IS_FLAG, .required = true,
@@ -364,7 +372,8 @@ double ss_library_rate(const struct ss_cluster *cluster, enum ss_way way, enum s
                      c.count * b->ring_ll128_most[l->gpu].of[n]);
     return all;
   }
-  const double tree = smaller(all * b->share.tree, c.count * b->tree_most[l->gpu].of[n]);
+  const double most = (b->tree_together ? 1 : c.count) * b->tree_most[l->gpu].of[n];
+  const double tree = smaller(all * b->share.tree, most);
   if (protocol == SS_LL) return smaller(tree * b->share.tree_ll, ll);
   if (protocol == SS_LL128)
     return smaller(tree * (nodes == 1 ? b->share.tree_ll128_inside : b->share.tree_ll128),

@@ -56,13 +56,17 @@ enum { SS_CORRECTIONS = 23, SS_SPEEDS = 24 };
 struct ss_beliefs {
   struct ss_by_way base, nvlink, pci, net; /* of a call; of a step inside a node, and between nodes */
   double post[SS_CPUS], post_simple;       /* of a step, at least; of Simple so many times that */
-  struct ss_by_nodes ll_most[SS_GPUS];     /* of all channels; of one: */
+  double ll_inside;                    /* of LL inside one of several nodes so many times nvlink or pci; 0: once */
+  uint64_t between_less;               /* steps of an all-reduce's rings between N nodes: 2N less these */
+  struct ss_by_nodes ll_most[SS_GPUS]; /* of all channels; of one: */
   struct ss_by_nodes tree_most[SS_GPUS], ring_ll128_most[SS_GPUS], tree_ll128_most[SS_GPUS];
+  bool tree_together; /* tree_most is of all channels, too */
   struct {
     double ring_ll, ring_ll_one_way, ring_ll128, ring_ll128_one_rank, tree, tree_ll, tree_ll128, tree_ll128_inside;
   } share;                                         /* of the channels' rate */
   double correction[SS_PROTOCOLS][SS_CORRECTIONS]; /* of trees' rates, by log2 of bytes / 64 */
   double plateau[SS_GPUS];
+  uint64_t plateau_rank;          /* B of a rank from which it is; 0: 64 a rank and channel */
   double speeds[2][2][SS_SPEEDS]; /* [Hopper][between nodes]: a channel's rates that are tried, descending */
   double nvlinks[SS_GPUS];        /* of all links of a GPU together */
   uint64_t chunk[SS_PROTOCOLS];   /* B that travel through a channel's tree at once; */

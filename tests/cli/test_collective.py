@@ -372,7 +372,7 @@ def wrong_usage(folder):
         assert says in done.stderr and not done.stdout, (arguments, done.stderr)
 
 
-# NCCL's tuner once more, from its source (src/graph/tuning.cc of v2.18.5-1 and v2.21.5-1), in microseconds and GB/s: nothing here
+# NCCL's tuner once more, from its source (src/graph/tuning.cc of v2.7.8-1, v2.18.5-1, v2.21.5-1), in microseconds and GB/s: nothing here
 # is read from models/libraries. By protocol: LL, LL128, Simple; by nodes: 1, 2, more.
 PROTOCOLS, GPUS = ("ll", "ll128", "simple"), ("volta", "ampere", "hopper")
 BASE = {"trees": (6.8, 14, 0), "ring": (6.6, 14, 8.4)}
@@ -384,6 +384,31 @@ TREE_MOST = ((26.5, 18.5, 10), (24, 23.6, 17.8), (38.7, 41.4, 36))
 TREE_LL128_MOST = ((20, 20, 20), (20, 20, 20), (36.7, 36.7, 29))
 CORRECTION = ("1 1 1 1 .9 .8 .7 .7 .7 .7 .6 .5 .4 .4 .5 .6 .7 .8 .9 1 1 1 1", "1 1 1 1 1 .9 .8 .8 .8 .7 .6 .6 .6 .6 .6 .6 .8 .9 .9 .9 .9 1 1",
               ".9 .9 .9 .9 .9 .9 .9 .8 .7 .6 .6 .5 .5 .5 .5 .6 .7 .8 .7 .7 .8 .9 .9")
+OLD_CORRECTION = ("1 1 1 1 .9 .8 .7 .7 .7 .7 .6 .5 .4 .4 .5 .6 .7 .8 .9 1 1 1", "1 1 1 1 1 .9 .8 .8 .8 .7 .6 .6 .6 .5 .6 .6 .7 .7 .8 .9 .9 1",
+                  ".9 .9 .9 .9 .9 .9 .9 .8 .7 .6 .6 .5 .5 .5 .5 .5 .5 .6 .6 .7 .8 .9")
+
+
+def believed_by_old(m, collective, way, p, size):
+    """2.7.8, of GPUs that are not of compute capability 8.0; LL128 of all-reduces alone, as its other calls have other bounds."""
+    N, P, all_reduce, total = m["nodes"], m["nodes"] * m["per_node"], collective == "allreduce", m["channels"] * m["rate"]
+    steps, crossing = (2 if all_reduce else 1) * (P - 1), (2 if all_reduce else 1) * (N - 1)
+    base = {"trees": (4.4, 4.4, 0), "ring": (3.6, 10, 8.4)}[way][p]
+    step = {"nvlink": {"trees": (.52, 1.2, 28), "ring": (.47, 1.9, 3.4)}, "pci": {"trees": (1, 1.9, 28), "ring": (1, 2.5, 5.7)}}[m["inside"]][way][p]
+    net = {"trees": (5, 8.5, 50), "ring": (2.7, 4, 9.6)}[way][p]
+    if N > 1 and p == 0:
+        step *= 1.8
+    if way == "trees":
+        rate = min(total * .9, 80 if N > 2 else 110)
+        rate = (rate / 3.8, min(rate * (7 / 9 if N == 1 else .915), 16.7 * m["channels"] * 7 / 9), rate)[p] / 2
+        at = int(math.log2(size >> 6)) if size >= 64 else 0
+        rate *= float(OLD_CORRECTION[p].split()[at]) if at < 22 else 1
+        latency = base + 2 * ((P // N - 1) * step + int(math.log2(N)) * net)
+    else:
+        rate = (total / (4 if N > 1 or all_reduce else 3), min(total * (.7 if m["per_node"] < 2 else .92), 16.7 * m["channels"]), total)[p] * P / steps
+        latency = base + (steps - crossing) * step + crossing * net
+        if p == 2 and N > 1 and all_reduce and size >= P / 16 * 65536:
+            latency *= 1.9
+    return (latency + size / (1000 * rate)) / 1e6
 
 
 def bus(m, way, p, all_reduce):
@@ -397,6 +422,8 @@ def bus(m, way, p, all_reduce):
 
 
 def believed(m, collective, way, p, size):
+    if m["version"] == "2.7.8":
+        return believed_by_old(m, collective, way, p, size)
     N, P, all_reduce = m["nodes"], m["nodes"] * m["per_node"], collective == "allreduce"
     inside, between = ((STEP[k][way][p] if STEP[k][way][p] is not None else TREES_IN_SIMPLE[m["version"]][k]) for k in (m["inside"], "net"))
     rate, latency, steps = bus(m, way, p, all_reduce), BASE[way][p], (2 if all_reduce else 1) * (P - 1)
@@ -416,15 +443,17 @@ def believed(m, collective, way, p, size):
 
 def nccl_chooses_as_its_source_says(folder):
     dice, seen = random.Random(11), set()
-    for _ in range(60):
-        m = {"version": dice.choice(("2.18", "2.21")), "gpu": dice.choice(GPUS), "cpu": dice.choice(("intel", "amd")), "nodes": dice.randint(2, 9),
+    for _ in range(80):
+        m = {"version": dice.choice(("2.7.8", "2.18", "2.21")), "gpu": dice.choice(GPUS), "cpu": dice.choice(("intel", "amd")), "nodes": dice.randint(2, 9),
              "per_node": dice.randint(1, 8), "channels": dice.choice((1, 2, 4, 8, 16)), "rate": dice.choice((1.2, 3, 12, 24, 48)),
              "inside": dice.choice(("nvlink", "pci")), "ll128": dice.random() < .5}
         if m["per_node"] == 8 and dice.random() < .5:  # in one node channels follow from the GPU's links: 6 x 20, 12 x 20, 12 x 30 GB/s
             m.update(nodes=1, inside="nvlink", channels=6 if m["gpu"] == "volta" else 12, rate=30 if m["gpu"] == "hopper" else 20)
+            if m["version"] == "2.7.8":  # 3 x 42, halved
+                m.update(gpu="volta", channels=6, rate=21)
         library = {"name": "nccl", **{k: m[k] for k in ("version", "gpu", "cpu", "inside", "ll128", "channels")}, "channel_bandwidth": m["rate"] * 1e9}
         (folder / "n.json").write_text(json.dumps({"latency": 1e-5, "bandwidth": 1e10, "gpus_per_node": m["per_node"], "library": library}))
-        for collective in ("allreduce", "allgather", "reduce_scatter"):
+        for collective in ("allreduce", "allgather", "reduce_scatter")[: 1 if m["version"] == "2.7.8" and m["ll128"] else 3]:
             times = json.loads(call(collective, "--cluster", folder / "n.json", "--ranks", m["nodes"] * m["per_node"], "--sizes", "32:1GiB",
                                     "--format", "json").stdout)["times"] if m["nodes"] * m["per_node"] > 1 else []
             for t in times:

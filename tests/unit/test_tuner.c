@@ -174,7 +174,9 @@ TEST(test_unknown_versions_are_told) {
                {"2.21.5", ""},
                {"2.20", "of nccl 2.20 nothing is known: it chooses as nccl-2.18 does"},
                {"2.27.3-1", "of nccl 2.27.3-1 nothing is known: it chooses as nccl-2.21 does"},
-               {"2.4", "of nccl 2.4 nothing is known: it chooses as nccl-2.18 does"}};
+               {"2.7.8", ""},
+               {"2.17", "of nccl 2.17 nothing is known: it chooses as nccl-2.7 does"},
+               {"2.4", "of nccl 2.4 nothing is known: it chooses as nccl-2.7 does"}};
   for (uint32_t i = 0; i < COUNT(cases); i++) {
     const struct ss_cluster c =
         read_cluster("{\"latency\": 0, \"bandwidth\": 1, \"library\": {\"name\": \"nccl\", \"version\": \"%s\"}}",

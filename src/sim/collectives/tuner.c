@@ -8,27 +8,34 @@ static double larger(double a, double b) {
   return a > b ? a : b;
 }
 
+static double step_inside(const struct ss_library *l, enum ss_way way, enum ss_protocol protocol, double nodes) {
+  const struct ss_beliefs *b = &l->beliefs;
+  const double step = (l->pci ? &b->pci : &b->nvlink)->of[way].of[protocol];
+  return nodes > 1 && protocol == SS_LL && b->ll_inside > 0 ? b->ll_inside * step : step;
+}
+
 /* A ring's steps between nodes and inside them; of an all-reduce twice as many. */
 static double ring_latency(const struct ss_cluster *c, bool allreduce, double ranks, double nodes,
                            enum ss_protocol protocol) {
   const struct ss_library *l = &c->library;
   const struct ss_beliefs *b = &l->beliefs;
   const double steps = (allreduce ? 2 : 1) * (ranks - 1);
-  const double between = nodes < 2 ? 0 : allreduce ? 2 * nodes : nodes - 1;
+  const double between = nodes < 2 ? 0 : allreduce ? 2 * nodes - (double)b->between_less : nodes - 1;
   const double post = nodes < 2 ? 0 : b->post[l->cpu] * (protocol == SS_SIMPLE ? b->post_simple : 1);
-  const double inside = (l->pci ? &b->pci : &b->nvlink)->of[SS_WAY_RING].of[protocol];
+  const double inside = step_inside(l, SS_WAY_RING, protocol, nodes);
   return (steps - between) * larger(inside, post) + between * b->net.of[SS_WAY_RING].of[protocol];
 }
 
 static double tree_latency(const struct ss_cluster *c, uint32_t ranks, uint32_t nodes, enum ss_protocol protocol) {
   const struct ss_beliefs *b = &c->library.beliefs;
-  const double inside = (c->library.pci ? &b->pci : &b->nvlink)->of[SS_WAY_TREE].of[protocol];
+  const double inside = step_inside(&c->library, SS_WAY_TREE, protocol, nodes);
   const uint32_t whole = ranks / nodes;
   return 2 * ((whole - 1.0) * inside + log2_below(nodes) * b->net.of[SS_WAY_TREE].of[protocol]);
 }
 
 /* From this many bytes of a rank and channel on, rings in Simple between nodes are slower. */
 static bool on_plateau(const struct ss_cluster *c, uint32_t ranks, uint32_t nodes, uint64_t bytes) {
+  if (c->library.beliefs.plateau_rank) return nodes > 1 && bytes >= c->library.beliefs.plateau_rank * ranks;
   /* the channels of search, twice (ncclTopoPostset) */
   return nodes > 1 && bytes / ((uint64_t)2 * ss_library_channels(c, nodes).count * ranks) >= 64;
 }
