@@ -243,14 +243,13 @@ static bool exchange_lookups(struct alltoall *a, struct ss_error *error) {
 
 /* --- gradients ------------------------------------------------------------------------------------------ */
 
-/* The owner of piece k sums what it got of it. Pieces of the same rows share one sum. */
-static bool add_piece(struct alltoall *a, struct ss_receipts *receipts, uint32_t k, struct ss_chunk *shared,
-                      struct ss_error *error) {
+/* The owner of piece k sums what it got of it, in block[ranks]. Pieces of the same rows share one sum. */
+static bool add_piece(struct alltoall *a, struct ss_receipts *receipts, uint32_t k, struct ss_chunk *block,
+                      struct ss_chunk *shared, struct ss_error *error) {
   struct ss_run *run = a->run;
   const struct ss_piece *p = piece(a, k);
   const uint32_t P = run->ranks;
-  struct ss_chunk *block = ss_arena_alloc(run->play->arena, P, sizeof *block), sum;
-  if (!block) return ss_fail_memory(error, "summing gradients");
+  struct ss_chunk sum;
   if (!p->by_column) *shared = (struct ss_chunk){0};
   for (uint32_t i = 0; i < P; i++) block[i] = ss_piece_slice(p, &run->own[i]);
   /* Experts take tokens one by one and add nothing up: of these the sum is made for the proof alone. */
@@ -269,13 +268,14 @@ static bool add_piece(struct alltoall *a, struct ss_receipts *receipts, uint32_t
 static bool add_up(struct alltoall *a, struct ss_receipts *receipts, struct ss_error *error) {
   struct ss_run *run = a->run;
   struct ss_chunk *shared = ss_arena_zero(run->play->arena, a->pieces.tables, sizeof *shared), sum;
-  if (!shared) return ss_fail_memory(error, "summing gradients");
+  struct ss_chunk *block = ss_arena_alloc(run->play->arena, run->ranks, sizeof *block);
+  if (!shared || !block) return ss_fail_memory(error, "summing gradients");
   for (uint32_t k = 0; k < a->pieces.count; k++) {
     const struct ss_piece *p = piece(a, k);
     if (!ss_run_resident(run, p->owner)) continue;
     ss_receipts_add_run(run->play, receipts, k, p->owner, 1);
     if (p->width == 0) continue;
-    if (!a->pooled && !add_piece(a, receipts, k, &shared[p->table], error)) return false;
+    if (!a->pooled && !add_piece(a, receipts, k, block, &shared[p->table], error)) return false;
     if (!a->pooled) continue;
     const struct ss_aside aside = a->tokens ? ss_aside_begin() : (struct ss_aside){0};
     const bool ok = ss_pooled_add_up(&a->bags, receipts, k, &sum, error);

@@ -272,9 +272,11 @@ bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct s
   return ok;
 }
 
+/* A dense tensor travels as long, and takes as long to add up, whatever lies in it: kernels need no payloads then. */
 static bool needs_payloads(const struct ss_setting *setting, const struct ss_world *world, struct ss_layout layout) {
-  return world->verify || ss_scheme_valued(setting->scheme) || sums_rows(setting) ||
-         ss_setting_traits(setting, layout).lists || (world->device && world->device->counted);
+  const bool counts = world->device && world->device->counted && setting->scheme->content != SS_SENDS_DENSE;
+  return world->player || world->verify || ss_scheme_valued(setting->scheme) || sums_rows(setting) ||
+         ss_setting_traits(setting, layout).lists || counts;
 }
 
 /* Lossless schemes are held against the brute-force sum, those of values against what ranks had. */

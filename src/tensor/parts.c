@@ -11,12 +11,12 @@ bool ss_parts_even(uint64_t low, uint64_t high, uint32_t count, struct ss_arena 
   return true;
 }
 
-static bool cut_one(struct ss_parts *p, const struct ss_chunk *own, uint32_t owner, struct ss_arena *arena,
-                    struct ss_error *error) {
-  uint64_t *offset = p->offset + (size_t)owner * (p->count + 1);
+/* `begins`: room for where the parts do. */
+static bool cut_one(struct ss_parts *p, const struct ss_chunk *own, uint32_t owner, uint64_t *begins,
+                    struct ss_arena *arena, struct ss_error *error) {
   struct ss_chunk *cut = &p->cut[owner];
   *cut = *own;
-  for (uint32_t j = 0; j <= p->count; j++) offset[j] = 0;
+  memset(begins, 0, ((size_t)p->count + 1) * sizeof *begins);
   if (!own->rows || own->count == 0) return true;
   uint32_t *rows = ss_arena_alloc(arena, own->count, sizeof *rows);
   uint64_t *marks = own->marks ? ss_arena_alloc(arena, own->count, sizeof *marks) : NULL;
@@ -29,17 +29,22 @@ static bool cut_one(struct ss_parts *p, const struct ss_chunk *own, uint32_t own
   if (values) cut->stride = own->width;
   return ss_hash_partition(
       &(struct ss_hash_input){own->rows, own->marks, own->count, own->values, own->width, own->stride}, p->seed,
-      p->count, &(struct ss_hash_output){rows, marks, offset, values}, error);
+      p->count, &(struct ss_hash_output){rows, marks, begins, values}, error);
 }
 
 bool ss_parts_hash(const struct ss_hashing *h, const struct ss_chunk *own, uint32_t owners, struct ss_arena *arena,
                    struct ss_parts *out, struct ss_error *error) {
   *out = (struct ss_parts){.count = h->count, .low = h->low, .high = h->high, .seed = h->seed, .owners = owners};
   out->domains = (struct ss_domains){.parts = h->count, .size = h->sizes};
-  if (!ss_take(arena, out->cut, owners) || !ss_take(arena, out->offset, (size_t)owners * ((size_t)h->count + 1)))
+  const size_t ends = (size_t)h->count + 1;
+  SS_AUTO_FREE uint64_t *begins = ss_alloc(ends, sizeof *begins);
+  if (!begins || !ss_take(arena, out->cut, owners) || !ss_take(arena, out->offset, owners * ends))
     return ss_fail_memory(error, "cutting a tensor into parts");
-  for (uint32_t r = 0; r < owners; r++)
-    if (!cut_one(out, &own[r], r, arena, error)) return false;
+  for (uint32_t r = 0; r < owners; r++) {
+    assert(own[r].count <= UINT32_MAX); /* rows are 32-bit numbers */
+    if (!cut_one(out, &own[r], r, begins, arena, error)) return false;
+    for (size_t j = 0; j < ends; j++) out->offset[r * ends + j] = (uint32_t)begins[j];
+  }
   return true;
 }
 
@@ -69,7 +74,7 @@ struct ss_chunk ss_parts_slice(const struct ss_parts *p, const struct ss_chunk *
   if (p->boundary) {
     slice = ss_chunk_slice(own, p->boundary[part], p->boundary[part + 1]);
   } else {
-    const uint64_t *offset = p->offset + (size_t)owner * (p->count + 1);
+    const uint32_t *offset = p->offset + (size_t)owner * (p->count + 1);
     slice = ss_chunk_entries(&p->cut[owner], offset[part], offset[part + 1] - offset[part]);
   }
   slice.part = part;

@@ -13,7 +13,7 @@ struct ss_parts {
   uint64_t seed;
   uint32_t owners;      /* ranks whose chunks are cut */
   struct ss_chunk *cut; /* [owners] the entries of each, part after part, ascending in each */
-  uint64_t *offset;     /* [owners * (count + 1)] where the parts begin in `cut` */
+  uint32_t *offset;     /* [owners * (count + 1)] where the parts begin in `cut` */
   struct ss_domains domains;
 };
 

@@ -34,9 +34,9 @@ FAIR = {
 # The same with a whole run, on nodes of 8 ranks with one card: the most s of processor time at so many ranks, memory a
 # rank, how often the floor, and the most that the power may be by which time grows with the ranks: messages grow by 2.
 VERY_MANY = {
-    "zen": ({4096: 12}, 140e3, 80, 2.2),
-    "alltoall": ({}, 150e3, 53, 2.2),
-    "allreduce": ({}, 90e3, 50, 2.2),
+    "zen": ({4096: 12}, 75e3, 80, 2.2),
+    "alltoall": ({}, 55e3, 53, 2.2),
+    "allreduce": ({}, 50e3, 50, 2.2),
 }
 CARDS = {"name": "cards", "latency": "25us", "bandwidth": "25Gbps", "gpus_per_node": 8, "nic": "per-node",
          "intra": {"latency": "3us", "bandwidth": "100GB/s"}}
