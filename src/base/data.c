@@ -163,9 +163,11 @@ static bool fail_unknown(const char *kind, const char *name, struct ss_error *er
   size_t count;
   if (!ss_data_list(kind, &names, &count, error)) return false;
   folder_of(kind, folder, sizeof folder);
-  return ss_fail(error, SS_BAD_INPUT, "no file %s/%s.json%s (there are: %s; or give a path)", folder, name,
-                 ss_suggest(name, (const char *const *)names, NULL).text,
-                 ss_words_join((const char *const *)names, ", ", all, sizeof all));
+  const struct ss_suggestion near = ss_suggest(name, (const char *const *)names, NULL);
+  const int n = snprintf(all, sizeof all, "there are: ");
+  ss_words_join((const char *const *)names, ", ", all + n, sizeof all - (size_t)n);
+  if (strlen(all) + 1 == sizeof all) snprintf(all, sizeof all, "sparsync list %s shows what there is", kind);
+  return ss_fail(error, SS_BAD_INPUT, "no file %s/%s.json%s (%s; or give a path)", folder, name, near.text, all);
 }
 
 bool ss_data_find(const char *kind, const char *name, char *path, size_t size, struct ss_error *error) {

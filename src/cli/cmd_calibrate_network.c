@@ -24,11 +24,6 @@ struct arguments {
 static const char *const leave_out[] = {"collectives", "nodes", "sizes", "rows", "nothing", NULL};
 static const char *const formats[] = {"table", "markdown", "json", "csv", NULL};
 
-static void tell_notice(void *context, const char *text) {
-  const struct ss_call *call = context;
-  if (!call->quiet) (void)fprintf(stderr, "%s\n", text);
-}
-
 /* --- what comes out --------------------------------------------------------------------------------------- */
 
 static bool write_device(const struct arguments *a, const struct ss_calibrated *c, struct ss_error *error) {
@@ -201,12 +196,12 @@ static const struct ss_option_spec options[] = {
     {.name = NULL}};
 
 static bool fit_logs(struct arguments *a, struct ss_error *error) {
-  const struct ss_notice notice = {tell_notice, &a->call};
+  const struct ss_notice *notice = a->call.quiet ? NULL : a->call.request.notice;
   SS_AUTO(ss_observations_free) struct ss_observations all = {0};
   if (a->repeats)
     return ss_fail(error, SS_BAD_INPUT, "--repeats is for messages that are timed under mpirun, not for logs");
   return ss_output_has_folder(a->figure, error) && ss_output_has_folder(a->device, error) &&
-         ss_calibrate_request_observe(&a->wanted, &notice, &all, error) &&
+         ss_calibrate_request_observe(&a->wanted, notice, &all, error) &&
          (a->wanted.validate ? validate(a, &all, error) : calibrate(a, &all, error));
 }
 

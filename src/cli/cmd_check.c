@@ -6,7 +6,9 @@
 #include "query/own_form.h"
 #include "report/checks.h"
 
-enum { JUNIT = SS_MARKDOWN + 1 };
+#include <unistd.h>
+
+enum { JUNIT = SS_MARKDOWN + 1, FILE_BYTES = 1 << 24 };
 static const char *const formats[] = {"table", "json", "csv", "markdown", "junit", NULL};
 
 struct session {
@@ -33,15 +35,21 @@ static bool judge(const struct session *s, struct ss_checked *out, struct ss_err
   return ok;
 }
 
+static bool judge_own(struct ss_checked *out, struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  return ss_doc_read(out->file, FILE_BYTES, &doc, error) &&
+         ss_own_form_judge(doc, &out->points, &out->expectations, error);
+}
+
 /* A JSON file that has "schemes" or "trace" is a scenario, one with a "formula" a form of the user's own; names of
  * closed forms are neither. */
 enum what { FORM, OWN_FORM, SCENARIO };
 static enum what what_is(const char *file) {
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   char path[PATH_MAX];
-  if (!ss_data_scenario(file, path, sizeof path, NULL) || !ss_doc_read(path, 16 << 20, &doc, NULL)) return FORM;
+  if (!ss_data_scenario(file, path, sizeof path, NULL) || !ss_doc_read(path, FILE_BYTES, &doc, NULL)) return FORM;
   const struct ss_node root = ss_doc_root(doc);
-  if (ss_node_present(ss_node_get(root, "formula"))) return OWN_FORM;
+  if (ss_own_form_is(doc)) return OWN_FORM;
   return ss_node_present(ss_node_get(root, "schemes")) || ss_node_present(ss_node_get(root, "trace")) ? SCENARIO
                                                                                                       : FORM;
 }
@@ -63,15 +71,20 @@ static bool check_scenarios(struct session *s, struct ss_error *error) {
     if (what == SCENARIO && s->all.count == 0 && !ss_costs_open(NULL, 0, &s->all, error)) return false;
     struct ss_checked *checked = add_file(s, file, error);
     if (!checked) return false;
-    const bool judged = what == SCENARIO
-                            ? judge(s, checked, &checked->error)
-                            : ss_own_form_judge(file, &checked->points, &checked->expectations, &checked->error);
+    const bool judged = what == SCENARIO ? judge(s, checked, &checked->error) : judge_own(checked, &checked->error);
     (void)judged; /* its error says why not */
   }
   return true;
 }
 
 /* --- closed forms --------------------------------------------------------------------------------------- */
+
+/* Why the operand cannot be a form: a file that is there is what is wrong with it, else the name is. */
+static void explain(const char *file, struct ss_error *why) {
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  if (access(file, R_OK) == 0 && !ss_doc_read(file, FILE_BYTES, &doc, why))
+    (void)ss_fail(why, SS_BAD_INPUT, "%s: check takes scenarios and forms, which are JSON", why->text);
+}
 
 /* Operands that are no scenarios are forms; what is wrong with one that cannot be read is noted. */
 static bool check_forms(struct session *s, struct ss_error *error) {
@@ -89,6 +102,7 @@ static bool check_forms(struct session *s, struct ss_error *error) {
     }
     struct ss_checked *checked = add_file(s, file, error);
     if (!checked) return false;
+    explain(file, &why);
     checked->error = why;
   }
   if (s->call->operands && count == 0) return true;

@@ -180,6 +180,7 @@ static bool print_table(const char *kind, const cJSON *list, enum ss_format form
       ss_table_cell(table, "  %s", o->valuestring);
     }
   }
+  ss_table_fold(table);
   return ss_table_print_free(table, format == SS_CSV, stream, error);
 }
 
@@ -196,8 +197,26 @@ static bool print(const void *context, FILE *stream, struct ss_error *error) {
                               : print_table(l->things, list, l->format, stream, error);
 }
 
+/* Leaves the one of that name alone. */
+static bool keep_one(cJSON *items, const char *kind, const char *name, struct ss_error *error) {
+  SS_AUTO_FREE const char **names = ss_alloc_zero((size_t)cJSON_GetArraySize(items) + 1, sizeof *names);
+  cJSON *found = NULL;
+  size_t n = 0;
+  if (!names) return ss_fail_memory(error, "listing");
+  for (cJSON *i = items->child; i; i = i->next) {
+    names[n] = ss_json_word(i, "name");
+    if (strcmp(names[n++], name) == 0) found = i;
+  }
+  if (!found)
+    return ss_fail(error, SS_BAD_INPUT, "there is no \"%.100s\" among the %s%s", name, kind,
+                   ss_suggest(name, names, "sparsync list shows them").text);
+  while (items->child != found) cJSON_DeleteItemFromArray(items, 0);
+  while (found->next) cJSON_DeleteItemFromArray(items, 1);
+  return true;
+}
+
 static bool run(struct ss_call *call, struct ss_error *error) {
-  const char *kind = call->operands == 1 ? call->operand[0] : NULL;
+  const char *kind = call->operands == 1 || call->operands == 2 ? call->operand[0] : NULL;
   char all[200];
   bool known = false;
   if (call->operands == 2 && strcmp(call->operand[0], "schema") == 0)
@@ -213,6 +232,7 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   else if (strcmp(kind, "schemas") == 0) list_schemas(items);
   else if (strcmp(kind, "claims") == 0) ok = list_claims(items, error);
   else ok = list_models(items, kind, error);
+  ok = ok && (call->operands == 1 || keep_one(items, kind, call->operand[1], error));
   return ok && ss_output_write(call->output, print, &(struct listing){kind, root, call->format}, error);
 }
 
@@ -222,9 +242,10 @@ const struct ss_command ss_command_list = {
     .name = "list",
     .summary = "what there is: schemes, closed forms, model files, figures, claims, scenarios, schemas",
     .usage = "usage: sparsync list schemes|costs|clusters|devices|libraries|workloads|systems|figures|claims|\n"
-             "                     scenarios|schemas [OPTION...]\n"
+             "                     scenarios|schemas [NAME] [OPTION...]\n"
              "       sparsync list schema NAME [-o FILE]\n\n"
-             "What there is to choose from; \"list schemes\" shows their options too. \"list schema\" prints the "
+             "What there is to choose from, or of that what is called NAME; \"list schemes\" shows their options "
+             "too. \"list schema\" prints the "
              "JSON Schema of a document that the program reads or writes.\n",
     .examples = "  sparsync list schemes\n"
                 "  sparsync list figures\n"

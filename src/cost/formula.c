@@ -181,15 +181,25 @@ static void copy_message(muParserHandle_t parser, char *text, size_t size) {
   pthread_mutex_unlock(&lock);
 }
 
+/* What muParser objects to, once, and where; a word that stands for nothing by its name. */
+static bool fail_parsing(muParserHandle_t parser, const char *formula, struct ss_error *error) {
+  const int at = mupGetErrorPos(parser);
+  const char *word = at >= 0 && (size_t)at < strlen(formula) ? formula + at : "";
+  const int length = (int)strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+  char message[200];
+  copy_message(parser, message, sizeof message);
+  if (strncmp(message, "Unexpected token", 16) == 0 && length > 0)
+    return ss_fail(error, SS_BAD_INPUT, "formula: unknown symbol \"%.*s\" (character %d) in \"%.600s\"",
+                   length < 60 ? length : 60, word, at, formula);
+  for (char *end = strstr(message, "position"); end && end > message; end--) /* " found at position 23." goes */
+    if (strncmp(end, " found at position", 18) == 0 || strncmp(end, " at position", 12) == 0) *end = '\0';
+  return ss_fail(error, SS_BAD_INPUT, "formula: %s (character %d) in \"%.600s\"", message, at, formula);
+}
+
 /* The value of the formula that the parser was given. */
 static bool evaluate(muParserHandle_t parser, const char *formula, double *out, struct ss_error *error) {
-  char message[200];
   const double value = mupError(parser) ? NAN : mupEval(parser);
-  if (mupError(parser)) {
-    copy_message(parser, message, sizeof message);
-    return ss_fail(error, SS_BAD_INPUT, "formula: %s (character %d) in \"%.600s\"", message, mupGetErrorPos(parser),
-                   formula);
-  }
+  if (mupError(parser)) return fail_parsing(parser, formula, error);
   if (!isfinite(value)) return ss_fail(error, SS_BAD_INPUT, "formula \"%.600s\" is not finite here", formula);
   *out = value;
   return true;

@@ -2,6 +2,7 @@
 #include "query/answers.h"
 
 #include "base/data.h"
+#include "query/own_form.h"
 #include "query/query_internal.h"
 #include "share/share.h"
 #include "study/placing.h"
@@ -88,7 +89,51 @@ void ss_judged_study_close(struct ss_judged_study *judged) {
   *judged = (struct ss_judged_study){0};
 }
 
+static bool edit_object(const struct ss_request *request, struct ss_doc *doc, struct ss_error *error) {
+  if (!ss_node_is_object(ss_doc_root(doc)))
+    return ss_fail(error, SS_BAD_INPUT, "%s: expected an object", ss_doc_name(doc));
+  for (const cJSON *e = request->edits ? request->edits->child : NULL; e; e = e->next)
+    if (!ss_doc_set_item(doc, e->string, cJSON_Duplicate(e, true), error)) return false;
+  ss_doc_call_fields(doc, request->options);
+  return true;
+}
+
+bool ss_request_object(const struct ss_request *request, const char *name, struct ss_doc **out,
+                       struct ss_error *error) {
+  cJSON *root = request->document ? cJSON_Duplicate(request->document, true)
+                : request->file   ? cJSON_CreateString(request->file)
+                                  : cJSON_CreateObject();
+  if (!ss_doc_adopt(request->name ? request->name : name, root, out, error)) return false;
+  if (edit_object(request, *out, error)) return true;
+  ss_doc_free(*out);
+  *out = NULL;
+  return false;
+}
+
+/* A form of the user's own, by its path or as a document; *out stays NULL: it is none. */
+static void open_own_form(const struct ss_request *request, struct ss_doc **out) {
+  struct ss_error ignored;
+  *out = NULL;
+  const bool by_path = request->file && !request->document;
+  const bool read =
+      by_path ? ss_doc_read(request->file, FILE_BYTES, out, &ignored) && edit_object(request, *out, &ignored)
+              : ss_request_object(request, "check", out, &ignored);
+  if (*out && (!read || !ss_own_form_is(*out))) ss_doc_free(*out), *out = NULL;
+}
+
+static bool check_own_form(struct ss_request *request, struct ss_doc *doc, struct ss_error *error) {
+  SS_AUTO(ss_verdicts_free) struct ss_verdicts verdicts = {0};
+  size_t points;
+  if (!ss_own_form_judge(doc, &points, &verdicts, error)) return false;
+  request->answer = ss_expectations_json(ss_doc_name(doc), &verdicts);
+  return ss_json_put(request->answer, "points", cJSON_Duplicate(verdicts.results, true)) ||
+         ss_fail_memory(error, "checking");
+}
+
 static bool answer_check(struct ss_request *request, struct ss_error *error) {
+  SS_AUTO_DOC struct ss_doc *own = NULL;
+  open_own_form(request, &own);
+  if (own) return check_own_form(request, own, error);
   SS_AUTO(ss_judged_study_close) struct ss_judged_study judged = {0};
   if (!ss_judged_study_make(request, &judged, error)) return false;
   SS_AUTO_JSON cJSON *root = ss_results_json(&judged.results, ss_study_name(judged.study));
@@ -119,27 +164,6 @@ static bool answer_file(struct ss_request *request, struct ss_error *error) {
   if (!ss_doc_read(request->file, FILE_BYTES, &doc, error)) return false;
   request->answer = cJSON_Duplicate(ss_doc_root(doc).at, true);
   return true;
-}
-
-static bool edit_object(const struct ss_request *request, struct ss_doc *doc, struct ss_error *error) {
-  if (!ss_node_is_object(ss_doc_root(doc)))
-    return ss_fail(error, SS_BAD_INPUT, "%s: expected an object", ss_doc_name(doc));
-  for (const cJSON *e = request->edits ? request->edits->child : NULL; e; e = e->next)
-    if (!ss_doc_set_item(doc, e->string, cJSON_Duplicate(e, true), error)) return false;
-  ss_doc_call_fields(doc, request->options);
-  return true;
-}
-
-bool ss_request_object(const struct ss_request *request, const char *name, struct ss_doc **out,
-                       struct ss_error *error) {
-  cJSON *root = request->document ? cJSON_Duplicate(request->document, true)
-                : request->file   ? cJSON_CreateString(request->file)
-                                  : cJSON_CreateObject();
-  if (!ss_doc_adopt(request->name ? request->name : name, root, out, error)) return false;
-  if (edit_object(request, *out, error)) return true;
-  ss_doc_free(*out);
-  *out = NULL;
-  return false;
 }
 
 static bool answer_object(struct ss_request *request, const struct ss_request_kind *kind, struct ss_error *error) {

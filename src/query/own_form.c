@@ -3,9 +3,10 @@
 #include "base/csv.h"
 #include "base/data.h"
 #include "base/file.h"
+#include "base/suggest.h"
 #include "cost/foreign.h"
 
-enum { SYMBOLS_MAX = 32, SCHEDULES_MAX = 1024, FILE_BYTES = 1 << 24 };
+enum { SYMBOLS_MAX = 32, SCHEDULES_MAX = 1024 };
 
 /* Rounding alone. */
 static const double EXACT = 1e-9;
@@ -98,20 +99,33 @@ static bool add_symbols(struct form *f, struct ss_error *error) {
   return true;
 }
 
+/* The formula cannot be evaluated: where, and what it may name. */
+static bool fail_symbols(const struct form *f, struct ss_error *error) {
+  const char *names[5 + SYMBOLS_MAX] = {NULL};
+  char all[400];
+  size_t n = 0;
+  for (size_t i = 0; i < f->variables; i++)
+    if (i != 1 || !isnan(f->variable[i].value)) names[n++] = f->variable[i].name;
+  ss_fail_prefix(error, "%s", f->file);
+  return ss_fail(error, SS_BAD_INPUT, "%s; it may name %s%s", error ? error->text : "",
+                 ss_words_join(names, " and ", all, sizeof all),
+                 isnan(f->variable[1].value) ? " (\"M\" is not said)" : "");
+}
+
 /* Holds the time against the formula, as the variables stand. */
 static bool judge(struct form *f, size_t verdict, const char *source, double seconds, double within,
                   struct ss_error *error) {
   double promised;
-  if (!ss_expression_evaluate(f->formula, f->variable, f->variables, &promised, error))
-    return ss_fail_prefix(error, "%s", f->file);
+  if (!ss_expression_evaluate(f->formula, f->variable, f->variables, &promised, error)) return fail_symbols(f, error);
   struct ss_verdict *v = &f->out->verdict[verdict];
   const size_t index = f->points++;
   v->points++;
-  if (fabs(seconds - promised) <= within * fabs(promised)) return true;
   cJSON *record = ss_json_object(SS_N("ranks", f->variable[0].value), SS_T("cluster", source), SS_T("tensor", ""),
-                                 SS_J("at", ss_json_object(SS_N("M", f->variable[1].value))));
-  f->out->failed += v->misses == 0;
+                                 SS_J("at", ss_json_object(SS_N("M", f->variable[1].value))), SS_N("time_s", seconds),
+                                 SS_N("formula_s", promised));
   if (!cJSON_AddItemToArray(f->out->results, record)) return ss_fail_memory(error, "checking");
+  if (fabs(seconds - promised) <= within * fabs(promised)) return true;
+  f->out->failed += v->misses == 0;
   return ss_verdict_add_miss(v, (struct ss_miss){record, index, "seconds", seconds, promised}) ||
          ss_fail_memory(error, "checking");
 }
@@ -209,13 +223,15 @@ static bool read_times(struct form *f, struct ss_error *error) {
   return ok;
 }
 
-bool ss_own_form_judge(const char *file, size_t *points, struct ss_verdicts *out, struct ss_error *error) {
-  SS_AUTO_DOC struct ss_doc *doc = NULL;
+bool ss_own_form_is(struct ss_doc *doc) {
+  return ss_node_present(ss_node_get(ss_doc_root(doc), "formula"));
+}
+
+bool ss_own_form_judge(struct ss_doc *doc, size_t *points, struct ss_verdicts *out, struct ss_error *error) {
+  const char *file = ss_doc_name(doc);
   struct form f = {.file = file, .latency = NAN, .bandwidth = NAN, .bytes = NAN, .out = out};
   *out = (struct ss_verdicts){.results = cJSON_CreateArray()};
-  if (!ss_doc_read(file, FILE_BYTES, &doc, error) ||
-      !ss_object_read(&ss_own_form_fields, ss_doc_root(doc), &f, error) || !add_symbols(&f, error))
-    return false;
+  if (!ss_object_read(&ss_own_form_fields, ss_doc_root(doc), &f, error) || !add_symbols(&f, error)) return false;
   if (!ss_node_present(f.schedules) && !f.times)
     return ss_fail(error, SS_BAD_INPUT, "%s: nothing to hold the formula against: say \"schedules\" or \"measured\"",
                    file);

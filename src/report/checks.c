@@ -82,6 +82,30 @@ void ss_parting_print(const struct ss_checks *checks, size_t index, FILE *stream
   if (!r->proven) fputs(" (the result is not what it should be)", stream);
 }
 
+/* --- own forms ---------------------------------------------------------------------------------------------- */
+
+enum { NUMBERS_SHOWN = 20 };
+
+/* What each schedule and measured time takes, and what the formula says. */
+static bool numbers_table(const struct ss_checked *c, FILE *stream, struct ss_error *error) {
+  struct ss_table *table = ss_table_of("<of", "ranks", "M", "takes", "formula", "off by");
+  size_t left = NUMBERS_SHOWN;
+  const cJSON *r = c->expectations.results->child;
+  for (; r && left > 0; r = r->next, left--) {
+    const double takes = ss_json_number(r, "time_s"), formula = ss_json_number(r, "formula_s"),
+                 bytes = ss_json_number(ss_json_get(r, "at"), "M");
+    ss_table_cell(table, "%s", ss_json_word(r, "cluster"));
+    ss_table_cell(table, "%.0f", ss_json_number(r, "ranks"));
+    ss_table_cell(table, "%s", isnan(bytes) ? "-" : ss_shown(SS_BYTES, bytes));
+    ss_table_cell(table, "%s", ss_shown(SS_TIME, takes));
+    ss_table_cell(table, "%s", ss_shown(SS_TIME, formula));
+    ss_table_cell(table, "%+.2g%%", 100 * (takes / formula - 1));
+  }
+  if (!ss_table_print_free(table, false, stream, error)) return false;
+  if (r) fprintf(stream, "%zu more: --format json has them\n", c->points - NUMBERS_SHOWN);
+  return true;
+}
+
 /* --- all together ------------------------------------------------------------------------------------------- */
 
 bool ss_checks_table(const void *report, FILE *stream, struct ss_error *error) {
@@ -92,6 +116,7 @@ bool ss_checks_table(const void *report, FILE *stream, struct ss_error *error) {
     fprintf(stream, "%s: ", c->file);
     ss_expectations_words(&c->expectations, c->points, stream);
     fputc('\n', stream);
+    if (cJSON_IsArray(c->expectations.results) && !numbers_table(c, stream, error)) return false;
   }
   return r->forms.grid.count == 0 || forms_table(&r->forms, stream, error);
 }
@@ -114,6 +139,16 @@ static cJSON *report_json(const struct ss_checks_report *r) {
   for (size_t i = 0; i < r->files; i++)
     if (r->file[i].error.text[0]) add_error(errors, &r->file[i]);
     else add_expectations(expectations, &r->file[i]);
+  cJSON *numbers = NULL; /* of own forms */
+  for (size_t i = 0; i < r->files; i++)
+    if (cJSON_IsArray(r->file[i].expectations.results)) {
+      if (!numbers) numbers = cJSON_AddArrayToObject(root, "numbers");
+      for (const cJSON *n = r->file[i].expectations.results->child; n; n = n->next) {
+        cJSON *own = cJSON_Duplicate(n, true);
+        ss_json_add(own, SS_T("file", r->file[i].file));
+        cJSON_AddItemToArray(numbers, own);
+      }
+    }
   return root;
 }
 

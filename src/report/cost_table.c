@@ -78,7 +78,10 @@ bool ss_cost_table(const void *answer, FILE *stream, struct ss_error *error) {
                                       {"<formula", "shown", NULL}};
   const bool ranged = ss_records_have(forms, "flat_low_s");
   for (cJSON *f = forms ? forms->child : NULL; f; f = f->next) add_words(f);
-  const bool ok = ss_records_print(columns, forms, false, stream, error);
+  struct ss_table *table = ss_records_table(columns, forms);
+  if (table) ss_table_fold(table);
+  cJSON_Delete(forms);
+  const bool ok = ss_table_print_free(table, false, stream, error);
   print_notes(answer, stream);
   if (ranged)
     fputs("(90%): where it lies in 90 of 100 draws of links and the model that are not certain (--certain leaves "

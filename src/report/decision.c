@@ -25,14 +25,24 @@ static int of_100(const struct cJSON *record, const char *share) {
   return ss_of_100(ss_json_number(record, share));
 }
 
+/* From that share of the draws on, and below 95 of 100, which decide, it is called likely, as the IPCC does (Guidance
+ * Note on uncertainties, 2010, Table 1: likely is 66 to 100 of 100). */
+static const double LIKELY = 0.66;
+
 static void print_tie(const struct cJSON *record, const char *rival, FILE *stream) {
   const char *measure = ss_json_word(record, "measure");
-  fprintf(stream, "%s, ", ss_decision_name(record, "label"));
+  const bool likely = ss_json_number(record, "wins") >= LIKELY;
+  const double low = ss_json_number(record, "rival_ratio_low"), high = ss_json_number(record, "rival_ratio_high");
+  fprintf(stream, "%s", ss_decision_name(record, "label"));
+  if (likely) fprintf(stream, " is likely fastest, in %d of 100 draws", of_100(record, "wins"));
+  fputs(", ", stream);
   ss_decision_print_time(record, stream);
-  fprintf(stream,
-          ", and %s, %.2f to %.2f times as long, cannot be told apart: they are fastest in %d and %d of 100 draws",
-          rival, ss_json_number(record, "rival_ratio_low"), ss_json_number(record, "rival_ratio_high"),
-          of_100(record, "wins"), of_100(record, "rival_wins"));
+  if (likely)
+    fprintf(stream, "; %s, %.2f to %.2f times as long, is in %d", rival, low, high, of_100(record, "rival_wins"));
+  else
+    fprintf(stream,
+            ", and %s, %.2f to %.2f times as long, cannot be told apart: they are fastest in %d and %d of 100 draws",
+            rival, low, high, of_100(record, "wins"), of_100(record, "rival_wins"));
   if (measure) fprintf(stream, "; measuring %s would tell most", measure);
   else fputs("; only a run of both would tell, no number of the machine", stream);
 }

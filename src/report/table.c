@@ -131,12 +131,35 @@ static size_t column_behind(const struct piece *piece, size_t column) {
   return column + 1 == piece->keys ? piece->from : column + 1;
 }
 
+/* Prose, which is wider than its column: words in lines, one below the other. */
+static void put_prose(const char *text, size_t width, size_t indent, FILE *stream) {
+  size_t used = 0;
+  indent += strspn(text, " "); /* what follows stands below its first word */
+  for (const char *next; *text; text = next) {
+    const size_t blank = strspn(text, " "), n = strcspn(text + blank, " ");
+    next = text + blank + n;
+    SS_AUTO_FREE char *word = strndup(text, blank + n);
+    if (!word) return;
+    const size_t wide = text_width(word);
+    const bool breaks = used > 0 && used + wide > width;
+    if (breaks) fputc('\n', stream), put_repeated(' ', indent, stream);
+    put_text(breaks ? word + blank : word, stream);
+    used = breaks ? wide - blank : used + wide;
+  }
+}
+
 static void put_row(const struct ss_table *table, size_t row, const size_t *widths, const struct piece *piece,
                     FILE *stream) {
-  size_t owed = 0; /* spaces are written only before something, so that none trail */
-  for (size_t column = 0; column < piece->to; column = column_behind(piece, column)) {
+  size_t owed = 0, at = 0; /* spaces are written only before something, so that none trail */
+  for (size_t column = 0; column < piece->to; at += widths[column] + 2, column = column_behind(piece, column)) {
     const char *text = cell_at(table, row, column);
-    const size_t width = text_width(text), padding = widths[column] - width;
+    const size_t width = text_width(text), padding = widths[column] < width ? 0 : widths[column] - width;
+    if (width > widths[column]) {
+      put_repeated(' ', owed, stream);
+      put_prose(text, widths[column], at, stream);
+      owed = 0;
+      continue;
+    }
     if (!table->left[column]) owed += padding;
     if (width > 0) {
       put_repeated(' ', owed, stream);
@@ -238,9 +261,24 @@ static void fill_piece(const struct ss_table *table, const size_t *widths, size_
   }
 }
 
+/* Prose in the last column, more than half a line of it, takes what room the others leave, or those that say what a
+ * row is of. */
+static void narrow_prose(const struct ss_table *table, size_t *widths, size_t width) {
+  enum { LEAST = 40 };
+  const size_t last = table->columns - 1, keys = key_columns(table, widths, width);
+  size_t others = 0, room;
+  if (width == SIZE_MAX || last == 0 || !table->left[last] || widths[last] <= width / 2) return;
+  for (size_t i = 0; i < last; i++) others += widths[i] + 2;
+  if (others + LEAST > width)
+    for (others = 0, room = 0; room < keys; room++) others += widths[room] + 2;
+  room = others + LEAST < width ? width - others : LEAST;
+  if (room < widths[last]) widths[last] = room;
+}
+
 /* Whole where there is room, else in pieces one below the other. */
-static void put_pieces(const struct ss_table *table, const size_t *widths, FILE *stream) {
+static void put_pieces(const struct ss_table *table, size_t *widths, FILE *stream) {
   const size_t rows = row_count(table), width = width_of(table, stream);
+  narrow_prose(table, widths, width);
   struct piece piece = {.keys = key_columns(table, widths, width)};
   for (piece.from = piece.keys, piece.to = 0; piece.to < table->columns; piece.from = piece.to) {
     if (piece.to > 0) fputc('\n', stream);

@@ -258,6 +258,7 @@ void ss_result_begin(struct ss_result *result, const struct ss_point *point) {
                                .wins = NAN,
                                .next_low = NAN,
                                .next_high = NAN,
+                               .dense_s = NAN,
                                .dense_low = NAN,
                                .dense_high = NAN,
                                .uncertainty = point->uncertainty,
@@ -415,13 +416,17 @@ bool ss_group_compute(const struct ss_computing *all, const struct ss_point_grou
   const struct ss_measure *mean = ss_measure_mean(&w->measures);
   struct form form;
   open_form(&form, point, all->costs, mean);
-  if (!ss_dense_find(&w->dense, point, w->clusters, group->count, w->varied, error)) return false;
+  /* experts' tokens cannot be summed instead */
+  const bool dispatch = ss_setting_says(&point->setting, "exchange", "tokens");
+  if (!dispatch && !ss_dense_find(&w->dense, point, w->clusters, group->count, w->varied, error)) return false;
   for (uint32_t i = 0; i < group->count; i++) {
     struct ss_result *p = &all->results[group->point[i]];
     if (!rank_draws(p, &w->arrays, error)) return false;
-    p->dense_s = w->dense.time[i].seconds;
-    p->dense = w->dense.time[i].name;
-    p->dense_components = w->dense.time[i].components;
+    if (!dispatch) {
+      p->dense_s = w->dense.time[i].seconds;
+      p->dense = w->dense.time[i].name;
+      p->dense_components = w->dense.time[i].components;
+    }
     p->density = mean->density;
     p->gamma = mean->gamma;
     add_form(p, all->points[group->point[i]], &form);

@@ -24,6 +24,9 @@ bool ss_ranks_parse(const char *text, uint32_t *out, size_t capacity, size_t *co
   for (char *word; (word = strsep(&rest, ","));) {
     char *dots = strstr(word, "..");
     uint64_t low, high;
+    if (dots && (dots == word || dots[2] == '\0'))
+      return ss_fail(error, SS_BAD_INPUT, "ranks: \"%.40s\" has no %s: say both ends (4..64: 4, 8, 16, 32, 64)", word,
+                     dots == word ? "beginning" : "end");
     if (dots) *dots = '\0';
     if (!ss_count_parse(word, "ranks", 1, SS_RANKS_MAX, &low, error)) return false;
     high = low;
@@ -549,6 +552,21 @@ static bool default_schemes(struct ss_study *s, struct ss_error *error) {
   return all ? ss_doc_set_item(s->doc, "schemes", all, error) : ss_fail_memory(error, "listing schemes");
 }
 
+static bool same_setting(const struct ss_setting *a, const struct ss_setting *b) {
+  return a->scheme == b->scheme && memcmp(a->value, b->value, sizeof a->value) == 0 &&
+         memcmp(a->real, b->real, sizeof a->real) == 0 && a->index_bytes == b->index_bytes &&
+         a->element == b->element && a->exchange_sizes == b->exchange_sizes && a->ragged == b->ragged &&
+         a->hierarchy == b->hierarchy;
+}
+
+/* Two labels of one thing would tie as if they were two. */
+static void tell_alias(const struct ss_study *s, const struct ss_setting *a, const struct ss_setting *b) {
+  char text[300];
+  snprintf(text, sizeof text, "\"%s\" and \"%s\" are one scheme with the same options: the second says nothing new",
+           a->label, b->label);
+  ss_notice_tell(s->request.notice, text);
+}
+
 static bool unique_labels(const struct ss_study *s, size_t from, struct ss_error *error) {
   for (size_t i = from; i < s->count; i++)
     for (size_t k = from; k < i; k++) {
@@ -557,6 +575,9 @@ static bool unique_labels(const struct ss_study *s, size_t from, struct ss_error
           strcmp(a->setting.label, b->setting.label) == 0)
         return ss_fail(error, SS_BAD_INPUT, "%s: two schemes are called \"%s\": give one a \"label\"",
                        ss_doc_name(s->doc), a->setting.label);
+      if (a->ranks == b->ranks && a->origin.tensor == b->origin.tensor && !s->chosen_for_user &&
+          same_setting(&a->setting, &b->setting))
+        tell_alias(s, &b->setting, &a->setting);
     }
   return true;
 }

@@ -205,6 +205,43 @@ def list_costs_says_formulas(folder):
 def unknown_names_get_suggestions(folder):
     assert 'did you mean "run"' in call("urn", status=2)[1]
     assert "did you mean" in call("list", "scheme", status=2)[1]
+    assert 'did you mean "zen"' in call("list", "schemes", "zenn", status=2)[1]
+    error = call("check", "nothing-near", status=2)[1]
+    assert "(sparsync list costs shows what there is; or give a path)" in error, error
+    assert "did not" not in error and "are JSON" in call("check", ROOT / "README.md", status=2)[1]
+    assert 'ranks: "4.." has no end: say both ends' in call("run", "demo", "--ranks", "4..", status=2)[1]
+    assert 'ranks: "..4" has no beginning' in call("run", "demo", "--ranks", "..4", status=2)[1]
+
+
+@test
+def what_is_listed_fits_a_line(folder):
+    """Prose below its own head, where a line is too short for it; nothing is lost."""
+    for things in ("schemes", "costs", "systems", "figures", "claims", "clusters"):
+        listed = call("list", things)[0]
+        assert max(map(len, listed.split("\n"))) <= (121 if things == "claims" else 120), things
+        words = " ".join(listed.split())
+        rows = json.loads(call("list", things, "--format", "json")[0])[things]
+        for row in rows if things in ("schemes", "costs") else []:
+            assert " ".join(row["summary"].split()) in words, row
+    costs = call("cost", "s2", "--M", "1GB", "--density", "1%")[0].split("\n\nflat")[0]
+    assert max(map(len, costs.split("\n"))) <= 120 and "ceil(rows/8))/P*beta)" in costs, costs
+    one = json.loads(call("list", "schemes", "zen", "--format", "json")[0])["schemes"]
+    assert [item["name"] for item in one] == ["zen"]
+
+
+@test
+def a_dispatch_of_tokens_is_no_sum(folder):
+    """No all-reduce stands in for it: nothing is said of one."""
+    question = ["run", "moe-route", "--certain", "--no-verify", "--quiet"]
+    assert "dense" not in call(*question)[0]
+    assert all(p["dense_s"] is None and p["dense"] is None for p in points(*question))
+
+
+@test
+def one_scheme_by_two_labels_is_told(folder):
+    question = ["run", "--trace", ROOT / "traces" / "bible-kjv-16.safetensors", "--iterations", ":1", "--cluster", "rtx2080ti-1gbe", "--no-verify", "--quiet"]
+    assert '"allgather" and "allgather:index_bytes=4" are one scheme' in call(*question, "--scheme", "allgather,allgather:index_bytes=4,ps")[1]
+    assert "are one scheme" not in call(*question, "--scheme", "allgather,allgather:index_bytes=8,ps")[1]
 
 
 # --- run: what is run -------------------------------------------------------------------------------------------------
@@ -358,6 +395,9 @@ def tables_are_told_as_markdown(folder):
         cells = [re.sub(r"\\(.)", r"\1", cell.strip()) for row in rows for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
         plain = [line for line in told.splitlines() if line and not line.startswith("|")]
         assert not re.search(r"(?<!\\)[_*`<\[]", "".join(rows)), told
+        if arguments[0] in ("list", "cost"):  # prose is broken into lines
+            assert all(word in text for cell in cells for word in cell.split()) and len(rows) > 20, text
+            continue
         if "--wide" in arguments:  # folded as text
             assert all(cell in text for cell in cells) and len(re.findall("^-[- ]+$", text, re.M)) == 2, text
             continue

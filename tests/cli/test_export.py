@@ -532,6 +532,9 @@ def rounds_are_held_against_a_formula(folder):
     form = {"formula": "3*alpha + (P-1)/P*M*beta", "M": "80kB", "schedules": ["halving.json", {"file": "halving.json", "M": 8}]}
     assert [v["ok"] for v in judged(folder, form)] == [True]
     assert judged(folder, {**form, "formula": "3*alpha + M*beta"}, 1)[0]["misses"][0]["at"] == {"M": 80000}
+    done = subprocess.run([PROGRAM, "check", folder / "form.json"], capture_output=True, text=True, timeout=tap.HANG, env=ENVIRONMENT)
+    table = done.stdout.split("\n")
+    assert re.split(" {2,}", table[1]) == ["of", "ranks", "M", "takes", "formula", "off by"] and len(table) == 6, table
     star = {"ranks": 4, "rounds": [[[0, 1, 1000], [0, 2, "2kB"], [0, 3, "w"], [1, 2, 0]], [[3, 0, 0]]]}
     tap.write_json(folder, star, "star.json")
     # 1 has its message after 6 us, 2 after 13, 3 after 21; then 3 answers. The empty one waits for 2's port, till 13

@@ -140,6 +140,14 @@ def placements_checks_exports_and_imports_are_the_commands(folder):
     done = subprocess.run([PROGRAM, "check", folder / "s.json", "--format", "json"], capture_output=True, text=True)
     near([{**row, "file": ""} for row in judged], [{**row, "file": ""} for row in json.loads(done.stdout)["expectations"]])
 
+    (folder / "t.csv").write_text("ranks,bytes,seconds\n4,1MB,0.00101\n8,2MB,0.0031\n")
+    form = {"formula": "M*beta", "latency": "1us", "bandwidth": "1GB/s", "measured": {"file": str(folder / "t.csv"), "within": "3%"}}
+    (folder / "form.json").write_text(json.dumps(form))
+    for judged in (sparsync.check(form), sparsync.check(folder / "form.json"), sparsync.check(**form)):
+        assert [(row["ok"], row["points"], len(row["misses"])) for row in judged] == [(False, 2, 1)], judged
+        assert [(p["ranks"], p["time_s"], p["formula_s"]) for p in judged.document["points"]] == [(4, 0.00101, 0.001), (8, 0.0031, 0.002)]
+    fails('unknown symbol "zebra"', sparsync.check, form, formula="M*zebra")
+
     one = {"ranks": 4, "schemes": "allgather"}
     assert sparsync.export(SMALL, folder / "ring.goal", **one) is None
     (folder / "one.json").write_text(json.dumps({**SMALL, "ranks": 4, "schemes": ["allgather"]}))

@@ -168,7 +168,7 @@ def place(scenario=None, /, **fields):
 
 
 def check(scenario=None, /, **fields):
-    """Holds a scenario against its own "expect". A row an expectation: expectation, ok, points, misses; `document` has
+    """Holds a scenario against its own "expect", or a form of your own ("formula") against schedules and times. A row an expectation: expectation, ok, points, misses; `document` has
     "ok", whether all hold, and "points", as run() gives them. What fails is no error."""
     return _rows("check", "expectations", scenario, _split(fields))
 
