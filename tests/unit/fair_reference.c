@@ -451,10 +451,21 @@ static double bound_of(const struct world *w) {
   return bound;
 }
 
+static const enum sort sorts[SS_LINK_KINDS] = {PORT, PORT, NIC, NIC, TRUNK, TRUNK, BUS, HOST, HOST};
+static const bool inward[SS_LINK_KINDS] = {
+    [SS_INGRESS] = true, [SS_NIC_IN] = true, [SS_DOWNLINK] = true, [SS_HOST_IN] = true};
+
+void reference_carried(enum ss_link_kind kind, double *most, double *all) {
+  *most = *all = 0;
+  for (uint32_t l = 0; l < world.wires; l++) {
+    const struct wire *wire = &world.wire[l];
+    if (wire->sort != sorts[kind] || wire->in != inward[kind]) continue;
+    *most = fmax(*most, wire->bytes);
+    *all += wire->bytes;
+  }
+}
+
 double reference_least(const struct ss_link_use *use) {
-  static const enum sort sorts[SS_LINK_KINDS] = {PORT, PORT, NIC, NIC, TRUNK, TRUNK, BUS, HOST, HOST};
-  static const bool inward[SS_LINK_KINDS] = {
-      [SS_INGRESS] = true, [SS_NIC_IN] = true, [SS_DOWNLINK] = true, [SS_HOST_IN] = true};
   const struct world *w = &world;
   const uint32_t end = use->index + (use->server ? w->ranks : 0);
   const enum sort sort = sorts[use->kind];

@@ -26,6 +26,8 @@ void reference_play(const struct ss_cluster *cluster, uint32_t ranks, uint32_t s
 
 /* The least that a link or port of the last play needs; 0: nothing went over such a one. */
 double reference_least(const struct ss_link_use *use);
+/* Bytes that the one link of a kind carried that carried most, and all of them together; of ports nothing is said. */
+void reference_carried(enum ss_link_kind kind, double *most, double *all);
 
 /* --- plays at once ------------------------------------------------------------------------------------------- */
 

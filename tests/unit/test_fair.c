@@ -171,6 +171,14 @@ static void compare(uint64_t seed, struct ss_arena *arena) {
   if (!close_to(got.time, wanted.time, 1e-9) || !close_to(got.bound, wanted.bound, 1e-9))
     fail_msg("seed %llu: %.17g s and at least %.17g, not %.17g and %.17g", (unsigned long long)seed, got.time,
              got.bound, wanted.time, wanted.bound);
+  for (enum ss_link_kind k = SS_NIC_OUT; k < SS_LINK_KINDS; k++) {
+    double most, all;
+    reference_carried(k, &most, &all);
+    const struct ss_link_usage *u = &got.usage[k];
+    if (!close_to(u->bytes_max, most, 1e-9) || !close_to(u->bytes_mean * u->links, all, 1e-9))
+      fail_msg("seed %llu: %s carried %.17g of %.17g B, not %.17g of %.17g", (unsigned long long)seed,
+               ss_link_kind_names[k], u->bytes_max, u->bytes_mean * u->links, most, all);
+  }
   if (got.bound > 0 && !close_to(reference_least(&got.bound_link), got.bound, 1e-9))
     fail_msg("seed %llu: the link that is named needs %.17g s, not %.17g", (unsigned long long)seed,
              reference_least(&got.bound_link), got.bound);
