@@ -114,6 +114,17 @@ def scenarios_name_what_ships(folder):
         assert isinstance(scenario["device"], dict) or scenario["device"] in devices, name
 
 
+@test
+def clusters_say_their_library_window_and_device(folder):
+    """Or, in their sources, why none is named and what the window then follows from."""
+    for name, cluster in load("models/clusters").items():
+        source = cluster["source"]
+        library = cluster.get("library", {}).get("name")
+        assert library not in (None, "none") or source["library"].startswith("none named: "), f"{name}: its library"
+        assert "window" in cluster and (library or "window" in source), f"{name}: its window"
+        assert ("device" in cluster and "device" in source) or ("memory" in cluster and "memory" in source), f"{name}: its device"
+
+
 # --- sources --------------------------------------------------------------------------------------------------------------
 
 PAPERS = ("EmbRace ", "ZEN ", "S2 ", "SparDL ", "samples (ZEN", "images (S", "batch ", "128 sentences (ZEN", "64 sentences (ZEN")
