@@ -240,6 +240,19 @@ def gradients_end_as_a_scheme_leaves_them(_):
     assert list(sync.step([[0] * 6, [0] * 6]).values) == [-1, 2]  # what was refused changed nothing
 
 
+def what_a_sketch_errs_is_applied_in_the_end(_):
+    """Of 40 elements, of which ten are sent at a step by sketches of 16 times as many buckets: after a gradient and many steps without
+    one, all that ranks had has been applied, once."""
+    draw, total = random.Random(1), [0.0] * 40
+    gradients = [[draw.uniform(-8, 8) for _ in total] for _ in range(2)]
+    sync = sparsync.Sync({"name": "s2", "lambda": 16, "residuals": "sketch"}, 40, 1, 2, select=0.25)
+    for step in range(60):
+        found = sync.step([g if step == 0 else [0.0] * 40 for g in gradients])
+        for element, value in zip(found.elements, found.values):
+            total[element] += value
+    assert all(abs(a + b - c) < 1e-6 for a, b, c in zip(*gradients, total)), total
+
+
 def errors_have_the_words_of_the_program(_):
     reason = fails('no scheme is called "zenn"', sparsync.run, SMALL, schemes=["zenn"])
     assert (reason.status, reason.field) == ("bad input", "schemes[0]"), reason.field
@@ -420,7 +433,7 @@ def pip_installs_the_package(folder):
 
 
 TESTS = [answers_are_those_of_the_command, captures_are_judged_as_by_the_command, placements_checks_exports_and_imports_are_the_commands, calibrated_clusters_and_rows_are_plain_data, traces_of_lists_and_arrays,
-         gradients_end_as_a_scheme_leaves_them, errors_have_the_words_of_the_program, notices_are_warnings_and_settings_are_taken,
+         gradients_end_as_a_scheme_leaves_them, what_a_sketch_errs_is_applied_in_the_end, errors_have_the_words_of_the_program, notices_are_warnings_and_settings_are_taken,
          progress_is_told_and_what_it_raises_ends_the_request, control_c_ends_a_request, frames_where_pandas_is, frames_are_short_and_have_no_objects,
          notebooks_show_tables_and_one_line_of_an_error, what_the_command_alone_has_is_asked_of_it,
          notebook_runs_and_shows_what_it_says, pip_installs_the_package]

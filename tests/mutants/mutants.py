@@ -1321,5 +1321,15 @@ MUTANTS = [
     Mutant("schemas take flags as they take others", "src/base/fields.c", "if (f->kind == SS_SPEC_FLAG) {", "if (false) {", unit="base"),
     Mutant("a byte takes for ever", "src/query/supposed.c", "links.bandwidth > 0 && !isfinite(1 / links.bandwidth)", "false", cli="bad_input"),
     Mutant("one file by two paths is two", "src/base/file.c", "x.st_dev == y.st_dev && x.st_ino == y.st_ino", "false", cli="calibrate"),
+    Mutant("of what a scheme kept one entry is taken twice", "src/schemes/select.c",
+           "if (began) s->scheme->residual[r].count = 0;", "if (began) s->scheme->residual[r].count = 1;", cli="python"),
+    Mutant("a tuner's links bend", "src/calibration/pieces.c", "if (m->library.kind == SS_NCCL) most[SS_COST_INTER] = 1;", "", cli="validate"),
+    Mutant("one part is joined", "src/schemes/run_owners.c", "owners->parts < 2 || ", "", cli="commands"),
+    Mutant("a row of OSU has one column", "src/calibration/log.c", "count < 2 || !is_number(word[1], &value)",
+           "!is_number(word[1], &value)", cli="calibrate"),
+    Mutant("of uneven links the last is named", "src/report/results_table.c",
+           "(!best || results[i].fan.p50 < best->fan.p50)", "(!best || results[i].fan.p50 > best->fan.p50)", cli="jitter"),
+    Mutant("half-widths of rows have all degrees of freedom", "src/trace/measure/extrapolate.c",
+           "return half_width(squares, count - 1);", "return half_width(squares, count);", cli="trace_fit"),
 ]
 # SPDX-License-Identifier: Apache-2.0
