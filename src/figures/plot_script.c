@@ -175,7 +175,8 @@ static bool write_panel(const struct ss_drawing *d, size_t number, double width,
   for (size_t i = 0; i < d->panel->rows; i++) ranges = ranges || isfinite(d->panel->row[i].low);
   fputs("reset\n", s);
   if (!put_template("style.gp", s, error)) return false;
-  fprintf(s, "data = '$panel%zu'\nranges = %d\nprinted = %d\n", number, ranges, d->printed);
+  fprintf(s, "data = '$panel%zu'\nranges = %d\nprinted = %d\nlogarithmic = %d\n", number, ranges, d->printed,
+          d->panel->y.scale != SS_SCALE_LINEAR);
   const double most = isnan(d->panel->z.high) ? ss_panel_largest(d->panel, 'z') : d->panel->z.high;
   fprintf(s, "tip = %.6f\n", 5 / width);
   fprintf(s, "most = %.17g\nroom = %d\nthin = %zu\n", most * d->z.factor,
