@@ -617,6 +617,24 @@ static void print_offers(const struct ss_results *results, FILE *stream) {
   if (list) ss_offers_print(list, stream);
 }
 
+/* Clusters of which nobody says where latency or bandwidth come from, each once: they count as certain. */
+static void print_unsourced(const struct ss_results *results, FILE *stream) {
+  for (size_t i = 0; i < results->count; i++) {
+    const struct ss_result *r = &results->result[i], *q = results->result;
+    const struct ss_cluster_source *source = &r->machine->source;
+    const bool told = source->latency != SS_SUPPOSED && source->bandwidth != SS_SUPPOSED;
+    while (strcmp(q->cluster, r->cluster) != 0) q++;
+    if (told || q < r || r->ranks == 1) continue;
+    fprintf(stream,
+            "%s: %s here without a \"source\" and count as certain ({\"source\": {\"latency\": \"estimated\", ...}} draws "
+            "them)\n",
+            r->cluster,
+            source->latency != SS_SUPPOSED     ? "bandwidth stands"
+            : source->bandwidth != SS_SUPPOSED ? "latency stands"
+                                               : "latency and bandwidth stand");
+  }
+}
+
 static bool brief_end(struct ss_results_writer *w, const struct ss_results *results, struct ss_error *error) {
   if (results->count == 0) return true;
   SS_AUTO_JSON cJSON *records = ss_results_records(results->result, results->count);
@@ -639,6 +657,7 @@ static bool brief_end(struct ss_results_writer *w, const struct ss_results *resu
   print_dense(results, w->stream);
   fputc('\n', w->stream);
   if (have_ranges(results)) fprintf(w->stream, "(90%%): %s (--certain leaves them out)\n", ss_range_note);
+  if (have_ranges(results)) print_unsourced(results, w->stream);
   fputs("bytes: of the rank that sends or receives most", w->stream);
   for (const cJSON *r = records->child; r; r = r->next)
     if (!cJSON_IsTrue(ss_json_get(r, "exact"))) break;
