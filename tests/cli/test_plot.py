@@ -443,6 +443,17 @@ def keys_stand_below_the_middle(folder):
 
 
 @test
+def bars_on_a_logarithm_are_their_ends(folder):
+    """There is no zero for them to stand on."""
+    need_gnuplot()
+    (folder / "r.json").write_text(json.dumps([{"label": n, "ranks": 4, "time_s": t} for n, t in (("a", 1e-3), ("b", 1e-1))]))
+    for more, dots in (([], 0), (["--log", "y"], 2)):
+        call("plot", folder / "r.json", "--kind", "bars", "--x", "label", "--series", "ranks", *more, "-o", folder / "f.svg")
+        drawn = re.findall("href='#gpPt[0-9]+' transform='translate", (folder / "f.svg").read_text())
+        assert len(drawn) == dots, (more, drawn)
+
+
+@test
 def endings_choose_the_format(folder):
     need_gnuplot()
     for ending, begin in (("svg", b"<?xml"), ("pdf", b"%PDF"), ("png", b"\x89PNG"), ("tex", b"\\begin{tikzpicture}")):

@@ -533,6 +533,17 @@ def one_scheme_under_two_names_is_one(folder):
 
 
 @test
+def numbers_without_a_source_are_told(folder):
+    question = ["run", "--trace", "traces/bible-kjv-16.safetensors", "--iterations", ":1", "--ranks", "16", "--scheme", "allgather", "--no-verify", "--quiet"]
+    model = json.loads((ROOT / "models" / "clusters" / "rtx3090-10gbe.json").read_text())
+    for source, told in ((model["source"], None), ({"latency": "estimated"}, "own: bandwidth stands here"), (None, "own: latency and bandwidth stand here")):
+        (folder / "own.json").write_text(json.dumps({**{k: v for k, v in model.items() if k != "source"}, "name": "own", **({"source": source} if source else {})}))
+        out = call(*question, "--cluster", folder / "own.json")[0]
+        assert told in out if told else 'without a "source"' not in out, out
+    assert 'without a "source"' not in call(*question, "--cluster", folder / "own.json", "--certain")[0]
+
+
+@test
 def words_fit_the_draws(folder):
     """Nine of ten draws are no coin's toss: below 66 two cannot be told apart, below 95 one is likely, then it is."""
     found = {}
