@@ -163,6 +163,11 @@ static bool fail_unknown(const char *kind, const char *name, struct ss_error *er
   size_t count;
   if (!ss_data_list(kind, &names, &count, error)) return false;
   folder_of(kind, folder, sizeof folder);
+  struct stat status;
+  if (stat(name, &status) == 0 && S_ISREG(status.st_mode))
+    return ss_fail(error, SS_BAD_INPUT, "%.300s is a file, but no .json%s", name,
+                   strcmp(kind, "clusters") == 0 ? ": of measured times `sparsync calibrate network` makes a cluster"
+                                                 : "");
   const struct ss_suggestion near = ss_suggest(name, (const char *const *)names, NULL);
   const int n = snprintf(all, sizeof all, "there are: ");
   ss_words_join((const char *const *)names, ", ", all + n, sizeof all - (size_t)n);

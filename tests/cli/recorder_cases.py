@@ -306,6 +306,15 @@ def refusals():
         refused(says, lambda: Recorder(odd, optimizer))  # noqa: B023
     refused("without torch.compile", lambda: Recorder(nn.Sequential(torch.compile(model)), optimizer))
     refused("torch.optim.Optimizer", lambda: Recorder(model, model))
+    recorded = Model()
+    first = Recorder(recorded, torch.optim.SGD(recorded.parameters(), lr=0.1), prefix=os.path.join(OUT, "first"))
+    refused('"the model" has a Recorder already', lambda: Recorder(recorded, optimizer))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        first._left()  # what the end of the program calls
+    assert [str(w.message) for w in said] == ["Recorder: the optimizer that it was given never took a step: is it the one that trains? "
+                                              "Nothing is written"]
+    first.done = True
     for options in ({"iterations": 5, "quiet": 5}, {"quiet": 0}, {"warmup": 2}):
         refused("expected more iterations", lambda: Recorder(model, optimizer, **options))  # noqa: B023
 

@@ -6,6 +6,7 @@ import socket
 import statistics
 import time
 import typing
+import warnings
 
 import torch
 import torch.distributed as dist
@@ -142,17 +143,19 @@ def measure_collectives(group=None, sizes=SIZES, path=None, seconds=12.0):
     nodes, per_node = nodes_of(names)
     version = ".".join(map(str, torch.cuda.nccl.version())) if backend == "nccl" else torch.__version__
     shared = {"library": f"{backend} {version}", "nodes": nodes, "gpus_per_node": per_node}
-    rows = []
+    rows, cut = [], []
     for name in (name for name in calls if name not in missing):
         algorithm = GLOO[name] if backend == "gloo" else ""
         timed = _time_sizes(name, calls[name], sizes, seconds / (len(calls) - len(missing)), group, device, longest)
         rows += [{**shared, "algorithm": algorithm, **row} for row in timed]
         if timed[-1]["bytes"] < sizes[-1]:
-            left_out.append(f"{name}: sizes above {timed[-1]['bytes']} B would take longer than its share of {seconds:g} s")
+            (cut if 4 * timed[-1]["bytes"] < sizes[-1] else left_out).append(f"{name}: sizes above {timed[-1]['bytes']} B would take longer than its share of {seconds:g} s")
+    if cut and dist.get_rank(group) == 0:
+        warnings.warn(f"measure_collectives: {'; '.join(cut)}. Times of larger ones are then guessed: seconds=... measures longer")
     if path and dist.get_rank(group) == 0:
         with open(path, "w", newline="") as file:
             table = csv.DictWriter(file, COLUMNS)
             table.writeheader()
             table.writerows(rows)
-    return Collectives(rows, left_out)
+    return Collectives(rows, left_out + cut)
 # SPDX-License-Identifier: Apache-2.0

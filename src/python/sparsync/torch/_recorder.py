@@ -34,6 +34,7 @@ import tempfile
 import time
 import uuid
 import warnings
+import weakref
 
 import torch
 import torch.distributed as dist
@@ -302,6 +303,9 @@ def number(x):
     return float(f"{x:.6g}")
 
 
+RECORDED = weakref.WeakSet()  # models under a Recorder
+
+
 def wrapped(model):
     """The DistributedDataParallel that the model is, or has; or None."""
     found = [m for m in model.modules() if isinstance(m, nn.parallel.DistributedDataParallel)]
@@ -321,6 +325,8 @@ def refuse_others(model, world, ddp):
             why = f"is TorchRec's {type(module).__name__}: only nn.Embedding and nn.EmbeddingBag can be recorded"
         elif "torch.OptimizedModule" in kinds or getattr(module, "_compiled_call_impl", None):
             why = "is compiled, and would not call what records: record it without torch.compile"
+        elif module in RECORDED:
+            why = "has a Recorder already: close() that one first"
         if why:
             raise ValueError(f'Recorder: "{name or "the model"}" {why}')
     if world > 1 and not ddp:
@@ -406,6 +412,7 @@ class Recorder:
             one.register_step_pre_hook(self._update_begins)
             one.register_step_post_hook(self._update_ends)
         atexit.register(self._left)
+        RECORDED.add(self.model)
         self._begin(-warmup)
 
     def _gather(self, what):
@@ -452,7 +459,9 @@ class Recorder:
         return dense
 
     def _left(self):
-        if not self.done:
+        if not self.done and not self.kept and not self.capture.steps and self.now.step == -self.warmup:
+            warnings.warn("Recorder: the optimizer that it was given never took a step: is it the one that trains? Nothing is written")
+        elif not self.done:
             warnings.warn(f"Recorder: the training ended after {self.now.step + self.warmup} of {self.limit + self.warmup} "
                           "steps without close(): rows alone are written")
             self.capture.close()
@@ -702,6 +711,7 @@ class Recorder:
         if self.done:
             return
         self.done = True
+        RECORDED.discard(self.model)
         for hook in self.always + self.hooks:
             hook.remove()
         if self.world > 1:
