@@ -553,10 +553,11 @@ static bool default_schemes(struct ss_study *s, struct ss_error *error) {
 }
 
 static bool same_setting(const struct ss_setting *a, const struct ss_setting *b) {
+  for (size_t i = 0; i < SS_OPTIONS_MAX; i++)
+    if (a->real[i] < b->real[i] || a->real[i] > b->real[i]) return false;
   return a->scheme == b->scheme && memcmp(a->value, b->value, sizeof a->value) == 0 &&
-         memcmp(a->real, b->real, sizeof a->real) == 0 && a->index_bytes == b->index_bytes &&
-         a->element == b->element && a->exchange_sizes == b->exchange_sizes && a->ragged == b->ragged &&
-         a->hierarchy == b->hierarchy;
+         a->index_bytes == b->index_bytes && a->element == b->element && a->exchange_sizes == b->exchange_sizes &&
+         a->ragged == b->ragged && a->hierarchy == b->hierarchy;
 }
 
 /* Two labels of one thing would tie as if they were two. */
