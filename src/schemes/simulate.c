@@ -272,10 +272,12 @@ bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct s
   return ok;
 }
 
-/* A dense tensor travels as long, and takes as long to add up, whatever lies in it: kernels need no payloads then. */
+/* A dense tensor travels as long, and takes as long to add up, whatever lies in it: kernels need no payloads then,
+ * unless somebody records what was played: as many rows are drawn for that as before. */
 static bool needs_payloads(const struct ss_setting *setting, const struct ss_world *world, struct ss_layout layout) {
-  const bool counts = world->device && world->device->counted && setting->scheme->content != SS_SENDS_DENSE;
-  return world->player || world->verify || ss_scheme_valued(setting->scheme) || sums_rows(setting) ||
+  const bool counts =
+      world->device && world->device->counted && (world->player || setting->scheme->content != SS_SENDS_DENSE);
+  return world->verify || ss_scheme_valued(setting->scheme) || sums_rows(setting) ||
          ss_setting_traits(setting, layout).lists || counts;
 }
 
