@@ -207,17 +207,19 @@ bool ss_data_scenario(const char *name, char *path, size_t size, struct ss_error
 
 void ss_data_locate(const char *name, const char *base, char *path, size_t size) {
   static const char *const steps[] = {"", "../"};
+  char there[PATH_MAX];
+  struct ss_error none;
   snprintf(path, size, "%s", name);
   if (access(path, F_OK) == 0 || name[0] == '/' || !base) return;
   const char *slash = strrchr(base, '/');
   for (size_t i = 0; i < 2; i++) {
-    char there[PATH_MAX];
     const int folder = slash ? (int)(slash - base + 1) : 0;
     if (snprintf(there, sizeof there, "%.*s%s%s", folder, base, steps[i], name) >= (int)sizeof there) continue;
     if (access(there, F_OK) != 0) continue;
     snprintf(path, size, "%s", there);
     return;
   }
+  if (ss_data_path(name, there, sizeof there, &none) && access(there, F_OK) == 0) snprintf(path, size, "%s", there);
 }
 
 static bool read_model(const char *found, const char *base, struct ss_doc **out, struct ss_error *error) {

@@ -17,8 +17,8 @@ bool ss_data_find(const char *kind, const char *name, char *path, size_t size, s
  * ROOT/scenarios; a path to nothing stays as it is. */
 bool ss_data_scenario(const char *name, char *path, size_t size, struct ss_error *error) SS_MUST_CHECK;
 
-/* A path as a scenario means it: from here, or else from the folder of the file `base` (NULL: none), or the one
- * above. */
+/* A path as a scenario means it: from here, or else from the folder of the file `base` (NULL: none), the one
+ * above, or ROOT. */
 void ss_data_locate(const char *name, const char *base, char *path, size_t size);
 /* The model of that kind, by its name or by a path that is located with `base`. The document is the caller's. */
 bool ss_data_open(const char *kind, const char *name, const char *base, struct ss_doc **out,

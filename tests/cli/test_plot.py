@@ -718,6 +718,11 @@ def trainings_have_what_is_inferred_beside_them(folder):
 
 
 @test
+def what_was_inferred_is_found_from_anywhere(folder):
+    assert "inferred" in call("plot", "embrace-fig8", "--data", "-", cwd=folder)[0]
+
+
+@test
 def every_figure_has_what_lists_need(folder):
     listed = json.loads(call("list", "figures", "--format", "json")[0])["figures"]
     assert [f["name"] for f in listed] == sorted(p.stem for p in FIGURES.glob("*.json"))
