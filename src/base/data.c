@@ -169,6 +169,7 @@ static bool fail_unknown(const char *kind, const char *name, struct ss_error *er
                    strcmp(kind, "clusters") == 0 ? ": of measured times `sparsync calibrate network` makes a cluster"
                                                  : "");
   const struct ss_suggestion near = ss_suggest(name, (const char *const *)names, NULL);
+  if (count == 0) return ss_fail(error, SS_BAD_INPUT, "no file %s/%s.json: give a path", folder, name);
   const int n = snprintf(all, sizeof all, "there are: ");
   ss_words_join((const char *const *)names, ", ", all + n, sizeof all - (size_t)n);
   if (strlen(all) + 1 == sizeof all) snprintf(all, sizeof all, "sparsync list %s shows what there is", kind);

@@ -626,9 +626,8 @@ static void print_unsourced(const struct ss_results *results, FILE *stream) {
     while (strcmp(q->cluster, r->cluster) != 0) q++;
     if (told || q < r || r->ranks == 1) continue;
     fprintf(stream,
-            "%s: %s here without a \"source\" and count as certain ({\"source\": {\"latency\": \"estimated\", ...}} "
-            "draws "
-            "them)\n",
+            "%s: %s here without a \"source\" and count as certain"
+            " ({\"source\": {\"latency\": \"estimated\", ...}} draws them)\n",
             r->cluster,
             source->latency != SS_SUPPOSED     ? "bandwidth stands"
             : source->bandwidth != SS_SUPPOSED ? "latency stands"

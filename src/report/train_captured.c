@@ -30,9 +30,8 @@ static void print_miss(const cJSON *o, FILE *stream) {
   if (largest)
     fprintf(stream, "%s largest part of what is predicted is %s, %.0f%% as numbers are given.", most ? "The" : "the",
             largest, 100 * ss_json_number(o, "largest_share"));
-  fputs(" The times of others below are the model's alone, then: nothing to decide by. Where steps differ much from "
-        "one to the "
-        "next, others used the machine: capture again.",
+  fputs(" The times of others below are the model's alone, then: nothing to decide by."
+        " Where steps differ much from one to the next, others used the machine: capture again.",
         stream);
   fputc('\n', stream);
 }

@@ -4,14 +4,6 @@
 
 #include "kernels/cuda/device_memory.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-#include "kernels/gpu.h"
-#ifdef __cplusplus
-}
-#endif
-
 struct pool {
   unsigned char *at;
   uint64_t size, used;

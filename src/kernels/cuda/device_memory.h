@@ -9,7 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#include "kernels/kernel_table.h"
+#include "kernels/gpu.h"
 #ifdef __cplusplus
 }
 #endif
