@@ -14,10 +14,10 @@ static bool find_scheme(struct ss_node node, const struct ss_scheme **out, struc
   if (*out) return true;
   for (; ss_schemes()[n] && n < 63; n++) names[n] = ss_schemes()[n]->name;
   names[n] = NULL;
-  char before[32]; /* what stands before the point of a design */
+  char before[32], all[512] = "there are: "; /* before: what stands before the point of a design */
+  ss_words_join(names, ", ", all + strlen(all), sizeof all - strlen(all));
   snprintf(before, sizeof before, "%.*s", (int)strcspn(name, ":"), name);
-  return ss_node_fail(node, error, "no scheme is called \"%s\"%s", name,
-                      ss_suggest(before, names, "sparsync list schemes shows them").text);
+  return ss_node_fail(node, error, "no scheme is called \"%s\"%s", name, ss_suggest(before, names, all).text);
 }
 
 static bool read_real(struct ss_node node, const struct ss_option *option, double *out, struct ss_error *error) {

@@ -256,6 +256,8 @@ def two_ranks_that_differ():
     torch.manual_seed(1)
     models = [nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 4)), nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 5))]
     for name, make in (("parameter 1 of rank 1's model is 1.weight (5 x 4 float32), of rank 0's 1.weight (4 x 4 float32)", lambda: models[RANK]),
+                       ("parameter 0 of rank 1's model is 0.weight (9 x 4 float32, mean), of rank 0's 0.weight (9 x 4 float32, sum)",
+                        lambda: nn.Sequential(nn.EmbeddingBag(9, 4, mode="mean" if RANK else "sum"))),
                        ("parameter 2 of rank 1's model is none more", lambda: nn.Sequential(models[0][0], nn.Linear(4, 4, bias=not RANK)))):
         ddp = DistributedDataParallel(make(), init_sync=False)
         refused(name, lambda: Recorder(ddp, torch.optim.SGD(ddp.parameters(), lr=0.1)))  # noqa: B023

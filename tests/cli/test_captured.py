@@ -257,6 +257,12 @@ def wrong_input_is_refused_in_words(folder):
     refused("calibrate network", good, "--ranks", "4")
     trace = captures.save(folder / "plain.safetensors", captures.lookups(random.Random(1), 4), 4, None)
     assert "is a trace, but no capture" in told("train", "--capture", trace, "--cluster", links, status=2)
+    (folder / "times.csv").write_text("collective,algorithm,nodes,bytes,seconds\nall_reduce,ring,2,1024,0.001\n")
+    for wrong, says in ((folder / "times.csv", "no .safetensors file: it is a table of measured times, of which `sparsync calibrate network` makes a cluster (--cluster)"),
+                        (links, "it is JSON, as clusters (--cluster)")):
+        for command in ("train", "run", "plan"):
+            text = told(command, "--capture", wrong, "--cluster", links, status=2)
+            assert says in text and text.count("\n") == 1, text
     for other in (trace, folder / "run.safetensors"):
         refused("a capture is a trace: leave this one out", good, "--cluster", links, "--trace", other)
     refused('does nothing beside "capture": leave one of the two out', good, "--cluster", links, "--workload", "embrace-lm-rtx3090", commands=["train"])

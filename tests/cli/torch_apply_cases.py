@@ -146,7 +146,8 @@ def fails(says, function, *arguments, **fields):
     try:
         function(*arguments, **fields)
     except Exception as reason:  # one that comes through a backward pass is torch's own kind
-        assert says in str(reason), f"{reason} does not say {says!r}"
+        assert says in str(reason) and "\n" not in says, f"{reason} does not say {says!r}"
+        assert not isinstance(reason, sparsync.Error) or reason.__suppress_context__ or not reason.__context__, "a trace of its insides"
         return
     raise AssertionError(f"{says!r} was not said")
 
@@ -155,6 +156,7 @@ def what_cannot_be_is_refused(_):
     model = DistributedDataParallel(Mixed(True))
     fails("expected a DistributedDataParallel model, not Mixed", sparsync.torch.apply, Mixed(True))
     fails('did you mean "topka"?', sparsync.torch.apply, model, "topk")
+    fails('apply: no scheme is called "nonsense" (there are: allreduce, ', sparsync.torch.apply, model, "nonsense")
     fails("is none of parameter, bucket", sparsync.torch.apply, model, per="layer")
     fails("no parameter is called 'three.*'", sparsync.torch.apply, model, exact=["three.*"])
     fails("a bucket is one tensor", sparsync.torch.apply, model, exact=["two.*"], per="bucket")

@@ -112,6 +112,15 @@ static bool read_entries(struct ss_safetensors *file, struct ss_error *error) {
   return true;
 }
 
+/* What the file is instead, and where it belongs: a table of times, a model or a scenario; NULL: nobody knows. */
+static const char *what_else(const unsigned char *bytes, size_t size) {
+  const unsigned char *end = memchr(bytes, '\n', size);
+  const size_t line = end ? (size_t)(end - bytes) : size;
+  if (memmem(bytes, line, "collective,", 11))
+    return "a table of measured times, of which `sparsync calibrate network` makes a cluster (--cluster)";
+  return bytes[0] == '{' ? "JSON, as clusters (--cluster), workloads (--workload) and scenarios are" : NULL;
+}
+
 bool ss_safetensors_parse(const char *name, const unsigned char *bytes, size_t size, struct ss_safetensors *out,
                           struct ss_error *error) {
   *out = (struct ss_safetensors){0};
@@ -122,6 +131,8 @@ bool ss_safetensors_parse(const char *name, const unsigned char *bytes, size_t s
                    "header's length in 8",
                    name, size);
   memcpy(&length, bytes, sizeof length);
+  const char *else_is = length > SS_SAFETENSORS_HEADER_MAX ? what_else(bytes, size) : NULL;
+  if (else_is) return ss_fail(error, SS_BAD_INPUT, "%s: no .safetensors file: it is %s", name, else_is);
   if (length > SS_SAFETENSORS_HEADER_MAX)
     return ss_fail(error, SS_BAD_INPUT,
                    "%s: says that its header has %" PRIu64 " bytes; traces have at most %" PRIu64

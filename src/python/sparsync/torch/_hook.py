@@ -58,7 +58,10 @@ class Applied:
         self._exact = {id(p) for name, p in named.items() if any(fnmatch.fnmatchcase(name, pattern) for pattern in exact)}
         self._tables = {id(m.weight) for m in model.module.modules() if isinstance(m, (nn.Embedding, nn.EmbeddingBag))}
         sizes = [p.numel() for p in named.values()]
-        Sync(rows=max(sizes) if per == "parameter" else sum(sizes), ranks=self._ranks, **how)  # what cannot be is refused now
+        try:  # what cannot be is refused now
+            Sync(rows=max(sizes) if per == "parameter" else sum(sizes), ranks=self._ranks, **how)
+        except Error as reason:
+            raise Error("apply: " + str(reason).removeprefix("scheme: [0]: "), reason.status) from None
 
     def _agree(self, asked):
         every = [None] * self._ranks

@@ -334,12 +334,12 @@ def refuse_others(model, world, ddp):
 
 
 def compare_models(specs):
-    """Of each rank [name, shape, dtype, sparse] of each parameter that trains: all must be alike."""
+    """Of each rank [name, shape, dtype, what else its module says of it] of each parameter that trains: all must be alike."""
     def told(rank, place):
         if place >= len(specs[rank]):
             return "none more"
-        name, shape, dtype, sparse = specs[rank][place]
-        return f"{name} ({' x '.join(map(str, shape))} {dtype}{', sparse' if sparse else ''})"
+        name, shape, dtype, more = specs[rank][place]
+        return f"{name} ({' x '.join(map(str, shape))} {dtype}{more})"
 
     for rank, spec in enumerate(specs):
         for place in range(max(len(spec), len(specs[0]))):
@@ -422,7 +422,8 @@ class Recorder:
         return everyone
 
     def _agree(self, options):
-        spec = [[name, list(p.shape), str(p.dtype).removeprefix("torch."), id(p) in self.sparse]
+        modes = {id(m.weight): f", {m.mode}" for m in self.model.modules() if isinstance(m, nn.EmbeddingBag)}
+        spec = [[name, list(p.shape), str(p.dtype).removeprefix("torch."), (", sparse" if id(p) in self.sparse else "") + modes.get(id(p), "")]
                 for name, p in self.named.items()]
         everyone = self._gather((uuid.uuid4().hex, socket.gethostname(), options, spec))
         self.run, self.hosts = everyone[0][0], [host for _, host, _, _ in everyone]
