@@ -10,3 +10,4 @@ function flush() {
 /^ *((n|v|adj|adv) )?[0-9]+: / { flush(); sub(/^ *((n|v|adj|adv) )?[0-9]+: /, ""); text = $0; next }
 { if (text != "") { sub(/^ +/, " "); text = text $0 } }
 END { flush() }
+# SPDX-License-Identifier: Apache-2.0

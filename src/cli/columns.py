@@ -9,8 +9,8 @@ try:
     import pyarrow.csv
     import pyarrow.parquet
 except ImportError as reason:
-    sys.exit(f"Parquet and Arrow files are read by Python's pyarrow, which is not there ({reason}): pip install pyarrow, or "
-             "name a Python that has it in SPARSYNC_PYTHON")
+    sys.exit(f"Parquet and Arrow files are read by Python's pyarrow, which {sys.executable} has not ({reason}): {sys.executable} -m pip "
+             "install pyarrow, or SPARSYNC_PYTHON=/path/to/a/python that has it")
 
 
 def number(text):

@@ -32,12 +32,20 @@ static const char *first_of(const cJSON *list, const char *const *fields) {
   return NULL;
 }
 
+/* What a result is called, by the field that says so. */
+static const char *const called[] = {"label",     "form",      "system", "scheme", "name",
+                                     "placement", "algorithm", "tensor", NULL};
+
 /* What nobody named: x is what was varied, first of all the sweep. */
 static const char *default_x(const cJSON *list) {
+  static const char *const numbers[] = {"ranks", "bytes"};
   const cJSON *at = ss_json_get(list->child, "at");
   for (const cJSON *item = at ? at->child : NULL; item; item = item->next)
     if (varies(list, item->string)) return item->string;
-  return varies(list, "ranks") ? "ranks" : "label";
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    if (varies(list, numbers[i])) return numbers[i];
+  const char *name = first_of(list, called);
+  return name ? name : "label";
 }
 
 /* --- which results ------------------------------------------------------------------------------------------ */
@@ -220,9 +228,10 @@ static bool check_axes(const char *option, const char *text, struct ss_error *er
 
 static void set_scales(cJSON *panel, const struct ss_plot_options *a, const char *x, bool bars) {
   const bool log2 = a->log2 ? strchr(a->log2, 'x') != NULL : strcmp(x, "ranks") == 0;
-  if (!bars && a->log && strchr(a->log, 'x')) set_scale(panel, "x", "log"); /* bars stand by name */
+  const char *log = a->log ? a->log : !a->log2 && strcmp(x, "bytes") == 0 ? "xy" : ""; /* sizes of all scales */
+  if (!bars && strchr(log, 'x')) set_scale(panel, "x", "log");                         /* bars stand by name */
   else if (!bars && log2) set_scale(panel, "x", "log2");
-  if (a->log && strchr(a->log, 'y')) set_scale(panel, "y", "log");
+  if (strchr(log, 'y')) set_scale(panel, "y", "log");
   else if (a->log2 && strchr(a->log2, 'y')) set_scale(panel, "y", "log2");
 }
 
@@ -361,6 +370,24 @@ static bool make_panels(struct making *m, struct ss_error *error) {
   return ok;
 }
 
+/* Of what crossover answers: who is cheaper from where to where. */
+static bool draw_ranges(const cJSON *result, const struct ss_notice *notice, struct ss_plot *plot,
+                        struct ss_error *error) {
+  const cJSON *ranges = ss_json_get(result, "ranges");
+  const char *over = ss_json_word(result, "over");
+  cJSON *root = cJSON_CreateObject(), *panel = cJSON_CreateObject(), *data = cJSON_CreateArray();
+  SS_AUTO_DOC struct ss_doc *figure = NULL;
+  if (!ss_doc_adopt("plot", root, &figure, error)) return false;
+  ss_json_add(panel, SS_T("kind", "spans"), SS_T("y", "winner"), SS_T("series", "winner"), SS_J("data", data));
+  add_axis(panel, "x", "from", over);
+  add_axis(panel, "low", "from", over);
+  add_axis(panel, "high", "to", over);
+  set_scale(panel, "x", "log");
+  cJSON_AddItemToArray(data, cJSON_CreateObject());
+  cJSON_AddItemToArray(cJSON_AddArrayToObject(root, "panels"), panel);
+  return ss_figure_fill(figure, ranges, notice, plot, error);
+}
+
 static void explain_map(const struct making *m) {
   if (strcmp(m->kind, "map") == 0)
     cJSON_AddStringToObject(
@@ -387,10 +414,11 @@ static void share_axis(struct ss_plot *plot) {
 
 bool ss_figure_plot_results(const struct ss_plot_options *a, const cJSON *result, const struct ss_notice *notice,
                             struct ss_plot *plot, struct ss_error *error) {
-  static const char *const names[] = {"label", "form", "system", "scheme", "name", "tensor", NULL};
   const cJSON *all = ss_records(result);
   if (!check_axes("--log", a->log, error) || !check_axes("--log2", a->log2, error)) return false;
   if (!all || !all->child) return ss_figure_fail_empty(a->file, error);
+  if (!a->kind && ss_json_word(result, "over") && ss_json_get(result, "ranges"))
+    return draw_ranges(result, notice, plot, error);
   cJSON *root = cJSON_CreateObject();
   SS_AUTO_DOC struct ss_doc *figure = NULL;
   if (!ss_doc_adopt("plot", root, &figure, error)) return false;
@@ -398,7 +426,7 @@ bool ss_figure_plot_results(const struct ss_plot_options *a, const cJSON *result
   struct making m = {.root = root, .a = a, .kind = a->kind ? a->kind : "lines", .list = list, .where = where};
   const bool members = a->each || strcmp(m.kind, "traffic") == 0 || strcmp(m.kind, "links") == 0;
   if (!read_wheres(where, a, error) || !choose(all, where, members, list, error)) return false;
-  m.series = a->series ? a->series : first_of(list, names);
+  m.series = a->series ? a->series : first_of(list, called);
   if (!m.series) m.series = "tensor";
   if (!make_panels(&m, error)) return false;
   explain_map(&m);

@@ -26,6 +26,10 @@ static void print_loss(const cJSON *row, FILE *stream) {
     fprintf(stream, ": %.1f%% of the gradients' energy is applied%s", 100 * energy,
             lossless ? " (the scenario selects)" : "");
   if (scheme && !lossless && !isfinite(energy)) fprintf(stream, " (by how much, only a proven run knows)");
+  if (cJSON_IsFalse(ss_json_get(row, "rival_lossless")))
+    fprintf(stream, "; %s is lossy", ss_decision_name(row, "rival"));
+  else if (!ss_json_word(row, "rival") && cJSON_IsFalse(ss_json_get(row, "next_lossless")))
+    fprintf(stream, "; %s is lossy", ss_decision_name(row, "next"));
   if (cJSON_IsTrue(ss_json_get(row, "rival_model_parallel")))
     fprintf(stream, "; %s needs the table cut over ranks (model parallelism)", ss_decision_name(row, "rival"));
   if (cJSON_IsTrue(ss_json_get(row, "model_parallel")))
@@ -76,6 +80,13 @@ void ss_plan_words(const cJSON *rows, FILE *stream) {
   ss_offers_print(rows, stream);
 }
 
+/* Who comes next, with a word where it is lossy; `out` has room for the label. */
+static const char *marked(const cJSON *row, const char *field, const char *lossless, char *out, size_t size) {
+  const cJSON *flag = ss_json_get(row, lossless);
+  snprintf(out, size, "%.600s%s", ss_decision_name(row, field), cJSON_IsFalse(flag) ? " (lossy)" : "");
+  return out;
+}
+
 struct ss_table *ss_plan_block(cJSON *rows) {
   const struct ss_column columns[] = {{"?<at", "place", NULL},
                                       {"<scheme", "chosen", NULL},
@@ -91,8 +102,9 @@ struct ss_table *ss_plan_block(cJSON *rows) {
     const bool open = ss_json_word(r, "rival") != NULL;
     const double time = ss_json_number(r, "time_s"), next = ss_json_number(r, open ? "rival_time_s" : "next_time_s"),
                  energy = ss_json_number(r, "energy");
-    ss_json_add(r, SS_T("chosen", ss_decision_name(r, "label")),
-                SS_T("second", isfinite(next) ? ss_decision_name(r, open ? "rival" : "next") : NULL),
+    char second[640];
+    marked(r, open ? "rival" : "next", open ? "rival_lossless" : "next_lossless", second, sizeof second);
+    ss_json_add(r, SS_T("chosen", ss_decision_name(r, "label")), SS_T("second", isfinite(next) ? second : NULL),
                 SS_N("applied", energy < 1 ? energy : NAN));
     ss_time_add(r, "time", time, ss_json_number(r, "time_low_s"), ss_json_number(r, "time_high_s"));
     ss_ratio_add(r, "takes", next / time, ss_json_number(r, open ? "rival_ratio_low" : "next_ratio_low"),

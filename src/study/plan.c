@@ -227,10 +227,12 @@ static bool add_row(struct planning *p, const struct ss_result *all, size_t n, s
                                     ss_scheme_model_parallel(all[best].setting.scheme)}
                   : (struct choice){all, NULL, each.lossless, each.model_parallel};
   cJSON *o = row_json(row, n, &d, turn_of(p, row->best));
-  const size_t rival = d.rival ? (size_t)(d.rival - list) : n;
+  const size_t next = d.next ? (size_t)(d.next - list) : n, rival = d.rival ? (size_t)(d.rival - list) : n;
+  if (d.next) ss_json_add(o, SS_B("next_lossless", next < n ? all[next].lossless : each.lossless));
   if (d.rival)
-    ss_json_add(o, SS_B("rival_model_parallel",
-                        rival < n ? ss_scheme_model_parallel(all[rival].setting.scheme) : each.model_parallel));
+    ss_json_add(o, SS_B("rival_lossless", rival < n ? all[rival].lossless : each.lossless),
+                SS_B("rival_model_parallel",
+                     rival < n ? ss_scheme_model_parallel(all[rival].setting.scheme) : each.model_parallel));
   return cJSON_AddItemToArray(p->rows, o) || ss_fail_memory(error, "planning");
 }
 

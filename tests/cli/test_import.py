@@ -306,7 +306,7 @@ def pyarrow_reads_what_it_wrote(folder):
     python = os.environ.get("SPARSYNC_PYTHON", "python3")
     if subprocess.run([python, "-c", "import pyarrow.parquet"], capture_output=True).returncode != 0:
         if subprocess.run([python, "-c", ""], capture_output=True).returncode == 0:
-            refused(folder, "t.parquet", "--ranks", 2, says="pyarrow, which is not there")
+            refused(folder, "t.parquet", "--ranks", 2, says="-m pip install pyarrow, or SPARSYNC_PYTHON=")
         raise tap.Skip("no Python with pyarrow (name one in SPARSYNC_PYTHON)")
     write = """
 import sys, pyarrow as pa, pyarrow.csv, pyarrow.parquet, pyarrow.feather

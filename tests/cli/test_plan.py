@@ -254,6 +254,14 @@ def lossy(folder):
     assert chosen["energy"] is not None and with_it["energy"] == chosen["energy"], (with_it["energy"], chosen["energy"])
     text = call("plan", file, "--lossy")[0]
     assert "LOSSY: " in text and "energy" in text and "--model-parallel" in text and "(--lossy)" not in text, text
+    same(with_it["next_lossless"], with_it["next"].split()[0] not in LOSSY, "the next")
+    for beside in ("topka", "allgather"):
+        named = (file, "--lossy", "--certain", "--scheme", f"spardl,{beside}")
+        row, table = plan(*named)[0], call("plan", *named)[0]
+        same({row["label"], row["next"]}, {"spardl", beside}, "who is there")
+        same(row["next_lossless"], row["next"] not in LOSSY, "of two")
+        last = next(line for line in table.splitlines() if line.startswith(row["label"] + "  "))
+        assert (f"  {row['next']} (lossy)  " in last) == (row["next"] in LOSSY), table
 
 
 @test
@@ -304,6 +312,7 @@ def a_rival_that_needs_the_table_cut_is_said_to(_):
     question = ["--trace", BIBLE, "--ranks", "16", "--model-parallel", "--scheme", "allgather,alltoall", "--cluster", "rtx3090-100g-ib", "--bandwidth", "70Gbps"]
     row, = plan(*question)
     same((row["label"], row["rival"], row["model_parallel"], row["rival_model_parallel"]), ("allgather", "alltoall", False, True), "rival")
+    same((row["rival_lossless"], row["next_lossless"]), (True, True), "both are lossless")
     assert "Lossless; alltoall needs the table cut over ranks (model parallelism)." in call("plan", *question)[0]
     row, = plan(*question[:-2])
     same((row["label"], row["rival"], row["model_parallel"], row["rival_model_parallel"]), ("alltoall", "allgather", True, False), "the other way round")

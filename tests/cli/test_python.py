@@ -332,6 +332,21 @@ def frames_where_pandas_is(_):
     assert sparsync.run(SMALL, ranks=numpy.array([2]))[0]["ranks"] == 2
 
 
+def without_pandas_one_line_says_what_to_install(_):
+    points = sparsync.run(SMALL, ranks=2)
+    before = sys.modules.get("pandas")
+    sys.modules["pandas"] = None  # then importing it fails
+    try:
+        error = fails("pip install pandas", points.to_frame)
+        assert "\n" not in str(error) and error.status == "machine"
+    finally:
+        if before:
+            sys.modules["pandas"] = before
+        else:
+            del sys.modules["pandas"]
+    assert points.columns()["ranks"] == [2, 2]
+
+
 def frames_are_short_and_have_no_objects(_):
     """Ten columns and what is swept; all of them on demand; nothing that arithmetic stumbles over."""
     if not importlib.util.find_spec("pandas"):
@@ -356,6 +371,9 @@ def notebooks_show_tables_and_one_line_of_an_error(_):
     assert f"<td>{1e6 * time:.3g} µs</td>" in shown, (time, shown)
     long = sparsync.cost(M=1e6, density=0.1, ranks=[2, 4, 8])
     assert long._repr_html_().count("<tr>") == 61 and f"{len(long)} rows, 60 shown" in long._repr_html_()
+    assert str(points).splitlines()[0].split()[:3] == ["label", "ranks", "cluster"] and len(str(points).splitlines()) == 2, str(points)
+    assert f"{1e6 * time:.3g} µs" in str(points) and "{" not in str(points) and f"{len(long)} rows, 60 shown" in str(long)
+    assert str(points[:0]) == "[]" and str(sparsync.Rows([], {})) == "[]"
     error = fails('did you mean "ranks"?', sparsync.run, "demo", rank=3)
     assert error._render_traceback_() == [f"sparsync.Error: {error}"] and "\n" not in str(error)
 
@@ -382,6 +400,11 @@ def what_the_command_alone_has_is_asked_of_it(folder):
         assert points.plot(x="ranks")._repr_svg_().rstrip().endswith("</svg>")
         assert points.plot(folder / "p.pdf", x="label", where={"ranks": 4}).read_bytes().startswith(b"%PDF")
         fails("no result is left", points.plot, x="ranks", where={"ranks": 5})
+        assert "ring" in times.plot()._repr_svg_() and len(sparsync.collective("allreduce", "p3.16xlarge-25g", ranks=16, sizes="1KiB:1MiB").plot().svg) > 5000
+        ranges = sparsync.crossover("allgather", "allreduce", "density", M="856MB", row_width=64, ranks=16)
+        assert "density" in ranges.plot()._repr_svg_() and [r["winner"] for r in ranges] == ["allgather", "allreduce"]
+        two = sparsync.Trace({"left": [[[3, 5], [5]]], "right": [[[1], [2, 3]]]})
+        assert "left" in sparsync.stats(two).plot()._repr_svg_()
     os.environ["SPARSYNC_COMMAND"] = "/bin/true"  # no sparsync, or another version's
     try:
         sparsync._command._program.cache_clear()
@@ -434,7 +457,7 @@ def pip_installs_the_package(folder):
 
 TESTS = [answers_are_those_of_the_command, captures_are_judged_as_by_the_command, placements_checks_exports_and_imports_are_the_commands, calibrated_clusters_and_rows_are_plain_data, traces_of_lists_and_arrays,
          gradients_end_as_a_scheme_leaves_them, what_a_sketch_errs_is_applied_in_the_end, errors_have_the_words_of_the_program, notices_are_warnings_and_settings_are_taken,
-         progress_is_told_and_what_it_raises_ends_the_request, control_c_ends_a_request, frames_where_pandas_is, frames_are_short_and_have_no_objects,
+         progress_is_told_and_what_it_raises_ends_the_request, control_c_ends_a_request, frames_where_pandas_is, without_pandas_one_line_says_what_to_install, frames_are_short_and_have_no_objects,
          notebooks_show_tables_and_one_line_of_an_error, what_the_command_alone_has_is_asked_of_it,
          notebook_runs_and_shows_what_it_says, pip_installs_the_package]
 sys.exit(tap.run(TESTS))

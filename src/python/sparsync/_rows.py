@@ -2,12 +2,15 @@
 import html
 import math
 
+from ._library import Error
+
 SHOWN = 60  # rows of a table in a notebook
 
 # What the command's tables say; the rest is there with all=True.
 SHORT = {
     "run": ("label", "ranks", "cluster", "tensor", "time_s", "time_low_s", "time_high_s", "dense_s", "bytes_sent_max", "bound_by"),
-    "plan": ("tensor", "ranks", "cluster", "label", "time_s", "time_low_s", "time_high_s", "next", "margin", "lossless"),
+    "plan": ("tensor", "ranks", "cluster", "label", "time_s", "time_low_s", "time_high_s", "next", "margin", "lossless",
+             "next_lossless"),
     "train": ("workload", "system", "ranks", "iteration_s", "iteration_low_s", "iteration_high_s", "stall_s", "hidden", "speedup",
               "tokens_per_s"),
     "cost": ("scheme", "form", "ranks", "cluster", "density", "gamma", "formula_s", "formula_low_s", "formula_high_s", "placed_s"),
@@ -48,8 +51,10 @@ class Rows(list):
     def to_frame(self, all=False):
         """A pandas DataFrame of what the command's table has; `all`: of every field, objects flattened to columns like
         "at.cluster.bandwidth". What is null is NaN."""
-        import pandas
-
+        try:
+            import pandas
+        except ImportError:
+            raise Error("frames need pandas: pip install pandas (without it columns() has the same as lists)", "machine") from None
         return pandas.DataFrame(self.columns(all), index=range(len(self)))
 
     def plot(self, path=None, **options):
@@ -58,6 +63,15 @@ class Rows(list):
 
         return plot(self, path, **options)
 
+    def __repr__(self):
+        """Short rows in columns; `[*rows]` are the dicts."""
+        rows = [*self.columns().items()]
+        lines = [[name, *(_cut(_shown(name, value)) or "-" for value in column[:SHOWN])] for name, column in rows]
+        wide = [max(map(len, column)) for column in lines]
+        left = [any(isinstance(value, str) for value in column) for _, column in rows]
+        text = ["  ".join(cell.ljust(n) if l else cell.rjust(n) for cell, n, l in zip(line, wide, left)).rstrip() for line in zip(*lines)]
+        return "\n".join(text + [f"{len(self)} rows, {SHOWN} shown"] * (len(self) > SHOWN)) or "[]"
+
     def _repr_html_(self):
         columns = self.columns()
         head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
@@ -65,6 +79,10 @@ class Rows(list):
                        for i in range(min(len(self), SHOWN)))
         more = f"<p>{len(self)} rows, {SHOWN} shown</p>" if len(self) > SHOWN else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _cut(text, most=40):
+    return text if len(text) <= most else text[:most - 3] + "..."
 
 
 def _scaled(value, units, step=1000.0):
