@@ -29,12 +29,19 @@ const struct ss_cost_piece *ss_cost_piece_of(const struct ss_measured_cluster *m
 
 /* --- clusters ---------------------------------------------------------------------------------------------- */
 
+/* A fit may find that bytes are free. Links of infinite bandwidth cannot be shared, so they then cost next to
+ * nothing. */
+static struct ss_link link_of(const struct ss_fitted_cost cost[2]) {
+  static const double FREE = 1e-30;
+  return (struct ss_link){cost[0].value, fmax(cost[1].value, FREE)};
+}
+
 static void set_class(const struct ss_measured_cluster *m, enum ss_cost_kind kind, struct ss_link *link,
                       struct ss_segments *segments) {
   segments->count = m->pieces[kind] > 1 ? m->pieces[kind] : 0;
   for (uint32_t i = 0; i < m->pieces[kind]; i++) {
     const struct ss_cost_piece *piece = &m->piece[kind][i];
-    *link = (struct ss_link){piece->cost[0].value, piece->cost[1].value};
+    *link = link_of(piece->cost);
     segments->piece[i] = (struct ss_segment){piece->up_to, *link};
   }
 }
@@ -66,8 +73,7 @@ static void set_ways(const struct ss_measured_cluster *m, struct ss_cluster *c) 
     if (m->pieces[start] > 0) c->library.start[p] = m->piece[start][0].cost[0].value;
     for (int w = 0; w < SS_WAYS; w++) {
       const enum ss_cost_kind kind = ss_cost_kind_of_way((enum ss_way)w, (enum ss_protocol)p);
-      const struct ss_fitted_cost *cost = m->piece[kind][0].cost;
-      if (m->pieces[kind] > 0) c->library.cost[w][p] = (struct ss_link){cost[0].value, cost[1].value};
+      if (m->pieces[kind] > 0) c->library.cost[w][p] = link_of(m->piece[kind][0].cost);
     }
   }
 }

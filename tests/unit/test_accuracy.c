@@ -1,8 +1,9 @@
 /* What clusters say of their accuracy: read, refused, and of no consequence for any time; and what is made of errors:
- * quantiles that closed forms have too, and made-up machines of known spread. */
+ * quantiles that closed forms have too, and made-up machines of known spread; and what costs nothing is played. */
 #include "support.h"
 
 #include "calibration/accuracy.h"
+#include "calibration/model.h"
 #include "machine/cluster.h"
 #include "study/ranges.h"
 
@@ -239,5 +240,29 @@ TEST(test_ranges_cover_made_up_machines) {
   if (!(in_half > 0.4 && in_half < 0.6 && in_most > 0.85 && in_most < 0.95))
     fail_msg("50%% ranges hold %g, 90%% ranges %g", in_half, in_most);
   if (!(narrow < 0.9 * wide)) fail_msg("ranges of %g where machines err less, else %g", narrow, wide);
+}
+
+/* Where a fit finds that bytes inside nodes are free, they share links of infinite bandwidth: what is left is the
+ * time between nodes, and no time is without end. */
+TEST(test_bytes_may_be_free) {
+  struct ss_measured_cluster m = {.gpus_per_node = 4, .nics = 2, .window = UINT32_MAX};
+  const double per_byte[] = {0, 1e-15};
+  double seconds[2];
+  struct ss_error error;
+  for (int kind = SS_COST_INTER; kind <= SS_COST_INTRA; kind++) {
+    m.pieces[kind] = 1;
+    m.piece[kind][0] = (struct ss_cost_piece){UINT64_MAX, {{.value = 5e-6}, {.value = 1e-10}}};
+  }
+  for (enum ss_collective of = SS_ALLREDUCE; of <= SS_ALLTOALL; of++) {
+    const char *const name = of == SS_ALLTOALL ? "linear" : "ring";
+    const struct ss_observation o = {
+        .algorithm = ss_algorithm_of(of, name), .nodes = 2, .per_node = 4, .bytes = 1 << 20, .seconds = 1};
+    for (int i = 0; i < 2; i++) {
+      m.piece[SS_COST_INTRA][0].cost[1].value = per_byte[i];
+      if (!ss_observation_predict(&m, &o, &seconds[i], &error)) fail_msg("%s", error.text);
+    }
+    assert_true(seconds[1] > 1e-5);
+    if (!(fabs(seconds[0] / seconds[1] - 1) < 1e-4)) fail_msg("%s: free %g, almost %g", name, seconds[0], seconds[1]);
+  }
 }
 /* SPDX-License-Identifier: Apache-2.0 */
