@@ -13,7 +13,9 @@ import json
 import math
 import os
 import pathlib
+import random
 import re
+import statistics
 import sys
 import textwrap
 
@@ -156,6 +158,29 @@ def table(said, systems, groups):
     return machine, "\n".join(lines) + "\n", f"All ways together, 50% ranges hold 40 to 60%, and 90% ranges 85 to 95%, on {told}."
 
 
+def by_chance(said, systems, groups, draws=1000):
+    """On how many machines ranges would be within their bands if these did not differ: each machine's groups of times, left out
+    together, drawn anew from those of all machines. Mean and standard deviation, of 50% and of 90% ranges."""
+    pool, shape, dice = {way: [] for way in WAYS}, [], random.Random(1)
+    for title, of in said.items():
+        common = pooled({t: other for t, other in said.items() if systems[t] != systems[title]}, systems)
+        for way in WAYS:
+            told = [t for t in of[way]["times"] if t["predicted_s"] is not None]
+            group = {}
+            for time, judged in zip(told, held(of[way], common, groups)):
+                group.setdefault(time["collective"] if way == "rows" else time["part"], []).append(judged)
+            pool[way] += [share(g) for g in group.values()]
+            shape += [(title, way, len(g)) for g in group.values()]
+    counts = []
+    for _ in range(draws):
+        sums = {title: [0, 0, 0] for title in said}
+        for title, way, size in shape:
+            half, most = dice.choice(pool[way])
+            sums[title] = [a + size * b for a, b in zip(sums[title], (half, most, 1))]
+        counts.append([sum(low <= s[i] / s[2] <= high for s in sums.values()) for i, (low, high) in enumerate(((0.4, 0.6), (0.85, 0.95)))])
+    return [(statistics.mean(c), statistics.stdev(c)) for c in zip(*counts)]
+
+
 def by_pair(said):
     """How far errors of two collectives, each left out of its own fit, are from one another at the same nodes and bytes, over
     what independent ones are; and how errors of small and of large calls of one go together: a correlation."""
@@ -198,7 +223,9 @@ def main():
     rows, lines, told = table(said, systems, groups)
     with (ROOT / "docs" / "coverage.csv").open("w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([["machine", "times", *WAYS, "all"], *rows])
-    told += (f" Others' errors weigh as much as {groups} groups. Errors of two collectives that were left out are {apart:.2f} times as far apart "
+    (halves, halves_sd), (mosts, mosts_sd) = by_chance(said, systems, groups)
+    told += (f" If machines did not differ (each one's groups of times, left out together, drawn from those of all), it would be {halves:.0f} ± "
+             f"{halves_sd:.0f} and {mosts:.0f} ± {mosts_sd:.0f} of the {len(said)}. Others' errors weigh as much as {groups} groups. Errors of two collectives that were left out are {apart:.2f} times as far apart "
              f"as independent ones are; those of small and of large calls of one have a correlation of {together:.2f}.")
     section = f"{lines}\n{textwrap.fill(told, 125, break_on_hyphens=False)}\n"
     page.write_text(re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n\n{section}\n{END}", page.read_text(), flags=re.S))

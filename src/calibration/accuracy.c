@@ -195,16 +195,13 @@ static void group(struct left *left, size_t count, const struct ss_error_levels 
   }
 }
 
-/* Residuals by kind of messages, each a group, and in `measured`. */
-static void judge_residuals(const struct ss_fitted_part *p, double *scratch,
-                            struct ss_error_levels measured[SS_MESSAGE_KINDS], struct ss_own_errors *out) {
+/* Errors by kind of messages, each a group, and in `measured`. */
+static void group_measured(const struct ss_fitted_part *p, const double *off, double *scratch,
+                           struct ss_error_levels measured[SS_MESSAGE_KINDS], struct ss_own_errors *out) {
   for (int kind = 0; kind < SS_MESSAGE_KINDS; kind++) {
     size_t mine = 0;
-    for (size_t i = 0, at = 0; i < p->count; i++) {
-      if (!p->use[i]) continue;
-      const double off = fabs(log(p->fit->predicted[at++] / p->list[i].seconds));
-      if ((int)kind_of(&p->list[i]) == kind) scratch[mine++] = off;
-    }
+    for (size_t i = 0; i < p->count; i++)
+      if (p->use[i] && (int)kind_of(&p->list[i]) == kind) scratch[mine++] = off[i];
     measured[kind] = (struct ss_error_levels){{0}};
     if (mine == 0) continue;
     measured[kind] = levels_of(scratch, mine);
@@ -215,33 +212,68 @@ static void judge_residuals(const struct ss_fitted_part *p, double *scratch,
 /* Scratch of leave-outs. */
 struct leaving {
   bool *use, *wanted;
-  double *predicted, *errors;
+  double *predicted, *errors, *off;
   struct left *left;
 };
 
-static bool leave_out(const struct ss_fitted_part *p, const struct ss_leave *l, struct leaving *s,
-                      const struct ss_error_levels measured[SS_MESSAGE_KINDS], struct ss_own_errors *out,
-                      struct ss_error *error) {
-  struct ss_accuracy rest;
-  struct ss_fitted_part part = {p->list, p->count, p->options, s->use, p->known, NULL, 0};
-  struct ss_cluster_fit fit;
-  struct ss_error why;
-  size_t used = 0, wanted = 0;
+/* Uses what a leave-out leaves; how many that are. */
+static size_t take_out(const struct ss_fitted_part *p, const struct ss_leave *l, struct leaving *s) {
+  size_t used = 0;
   for (size_t i = 0; i < p->count; i++) {
     s->wanted[i] = p->use[i] && ss_leave_takes(l, p->list, i);
     s->use[i] = p->use[i] && !s->wanted[i];
     used += s->use[i];
   }
-  if (used == 0) return true;
+  return used;
+}
+
+static bool predict_rest(const struct ss_fitted_part *p, struct leaving *s, struct ss_error *error) {
+  struct ss_fitted_part part = {p->list, p->count, p->options, s->use, p->known, NULL, 0};
+  struct ss_cluster_fit fit;
+  struct ss_error why;
+  const bool ok = ss_part_predict(&part, s->wanted, &fit, s->predicted, &why, error);
+  ss_cluster_fit_free(&fit);
+  return ok;
+}
+
+static bool is_measured(const struct ss_accuracy *rest, const struct ss_observation *o) {
+  double nodes, sizes;
+  const struct ss_accuracy_question q = ss_accuracy_question_of(o);
+  return ss_accuracy_class_of(rest, &q, &nodes, &sizes) == SS_AS_MEASURED && nodes <= 0 && sizes <= 0;
+}
+
+/* Of each time that was measured: how far off it is predicted when a fifth of the rows, it among them, is left out;
+ * its residual where that is not asked for, or cannot be had. */
+static bool judge_measured(const struct ss_fitted_part *p, struct leaving *s, struct ss_error *error) {
+  const bool folds = (p->judged >> SS_AS_MEASURED & 1) != 0;
+  for (size_t i = 0, at = 0; i < p->count; i++)
+    if (p->use[i]) s->off[i] = fabs(log(p->fit->predicted[at++] / p->list[i].seconds));
+  for (uint64_t fold = 0; folds && fold < FOLDS; fold++) {
+    const struct ss_leave l = {SS_LEAVE_ROWS, fold};
+    struct ss_accuracy rest;
+    if (take_out(p, &l, s) == 0) continue;
+    measure(p->list, p->count, s->use, &rest);
+    for (size_t i = 0; i < p->count; i++) s->wanted[i] = s->wanted[i] && is_measured(&rest, &p->list[i]);
+    if (!predict_rest(p, s, error)) return false;
+    for (size_t i = 0; i < p->count; i++)
+      if (s->wanted[i] && isfinite(s->predicted[i])) s->off[i] = fabs(log(s->predicted[i] / p->list[i].seconds));
+  }
+  return true;
+}
+
+static bool leave_out(const struct ss_fitted_part *p, const struct ss_leave *l, struct leaving *s,
+                      const struct ss_error_levels measured[SS_MESSAGE_KINDS], struct ss_own_errors *out,
+                      struct ss_error *error) {
+  struct ss_accuracy rest;
+  size_t wanted = 0;
+  if (take_out(p, l, s) == 0) return true;
   measure(p->list, p->count, s->use, &rest);
   for (size_t i = 0; i < p->count; i++) { /* only what will be judged is predicted */
     s->wanted[i] = s->wanted[i] && classify(l, &rest, &p->list[i], &s->left[wanted]);
     wanted += s->wanted[i];
   }
   if (wanted < LEAST_TIMES) return true;
-  const bool ok = ss_part_predict(&part, s->wanted, &fit, s->predicted, &why, error);
-  ss_cluster_fit_free(&fit);
-  if (!ok) return false;
+  if (!predict_rest(p, s, error)) return false;
   size_t count = 0;
   for (size_t i = 0; i < p->count; i++) {
     if (!s->wanted[i] || !isfinite(s->predicted[i]) || !classify(l, &rest, &p->list[i], &s->left[count])) continue;
@@ -251,7 +283,7 @@ static bool leave_out(const struct ss_fitted_part *p, const struct ss_leave *l, 
   return true;
 }
 
-/* Its own errors: residuals, and of what is left out of it in turn. */
+/* Its own errors: of what is left out of it in turn. */
 static bool judge_part(const struct ss_fitted_part *p, struct ss_own_errors *out, struct ss_error *error) {
   struct ss_error_levels measured[SS_MESSAGE_KINDS];
   struct ss_accuracy a;
@@ -261,9 +293,10 @@ static bool judge_part(const struct ss_fitted_part *p, struct ss_own_errors *out
   out->count = 0;
   bool ok = ss_take(&arena, s.use, p->count) && ss_take(&arena, s.wanted, p->count) &&
             ss_take(&arena, s.predicted, p->count) && ss_take(&arena, s.errors, p->count) &&
-            ss_take(&arena, s.left, p->count + 1);
+            ss_take(&arena, s.off, p->count) && ss_take(&arena, s.left, p->count + 1);
   if (!ok) (void)ss_fail_memory(error, "judging a calibration");
-  if (ok) judge_residuals(p, s.errors, measured, out);
+  ok = ok && judge_measured(p, &s, error);
+  if (ok) group_measured(p, s.off, s.errors, measured, out);
   measure(p->list, p->count, p->use, &a);
   find_leaves(p, &a, &l);
   for (size_t i = 0; ok && i < l.count; i++) ok = leave_out(p, &l.list[i], &s, measured, out, error);

@@ -50,13 +50,14 @@ static bool open_validation(const struct ss_observations *all, enum ss_leave_out
   return out->predicted && (!ranges || (out->range && out->own));
 }
 
-/* Classes that something is left out for within each part: those of what is left out of it. */
+/* Classes that something is left out for within each part: those of what is left out of it, and what all add to. */
 static uint32_t judged_by(enum ss_leave_out what) {
+  static const uint32_t measured = 1u << SS_AS_MEASURED;
   switch (what) {
-  case SS_LEAVE_COLLECTIVES: return 1u << SS_NEW_COLLECTIVE | 1u << SS_NEW_KIND;
-  case SS_LEAVE_NODES: return 1u << SS_NODES_DOUBLED;
-  case SS_LEAVE_SIZES: return 1u << SS_SIZE_DOUBLED;
-  case SS_LEAVE_ROWS: return 0;
+  case SS_LEAVE_COLLECTIVES: return measured | 1u << SS_NEW_COLLECTIVE | 1u << SS_NEW_KIND;
+  case SS_LEAVE_NODES: return measured | 1u << SS_NODES_DOUBLED;
+  case SS_LEAVE_SIZES: return measured | 1u << SS_SIZE_DOUBLED;
+  case SS_LEAVE_ROWS: return measured;
   default: return SS_ACCURACY_ALL;
   }
 }

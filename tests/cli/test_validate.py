@@ -364,23 +364,31 @@ def ranges_are_those_of_a_second_program(folder):
 
 
 @test
-def doublings_have_what_is_beyond_residuals(folder):
-    """The fewest nodes left out, one doubling away: what their errors are beyond those of equal rank among residuals."""
+def doublings_have_what_is_beyond_measured(folder):
+    """What was measured is as far off as rows that are left out; the fewest nodes left out, one doubling away, add what their
+    errors are beyond those of equal rank."""
     def levels(values):
         at = [(i + 0.5) / 20 * (len(values) - 1) for i in range(20)]
         return [values[int(x)] + (values[int(x) + 1] - values[int(x)]) * (x % 1) for x in at]
+
+    def errors(*ways):
+        return [[abs(math.log(t["predicted_s"] / t["measured_s"])) for t in reports[way]["times"]] for way in ways]
     lines = rows(15, nodes=(4, 8, 32), outliers=0)
     for line in lines:
         line[-1] *= 1.3 if line[1] == 4 else 1
     path = table(folder, lines)
-    reports = {way: json.loads(call(path, "--validate", "--ranges", "--leave-out", way, "--format", "json").stdout) for way in ("nothing", "nodes")}
-    errors = {way: sorted(abs(math.log(t["predicted_s"] / t["measured_s"])) for t in report["times"] if way == "nothing" or t["nodes"] == 4)
-              for way, report in reports.items()}
-    residuals, left = levels(errors["nothing"]), levels(errors["nodes"])
+    reports = {way: json.loads(call(path, "--validate", "--ranges", "--leave-out", way, "--format", "json").stdout) for way in ("nothing", "rows", "nodes")}
+    seen = [t["class"] == "measured" and not t["nodes_doubled"] and not t["size_doubled"] for t in reports["rows"]["times"]]
+    measured = levels(sorted(left if inside else fitted for fitted, left, inside in zip(*errors("nothing", "rows"), seen)))
+    left = levels(sorted(e for e, t in zip(*errors("nodes"), reports["nodes"]["times"]) if t["nodes"] == 4))
     (part,) = reports["nothing"]["parts"]
+    (group,) = (g for g in part if g["class"] == "measured")
+    assert sum(seen) > 150 and group["times"] == len(lines) and sum(measured) > 1.02 * sum(levels(sorted(*errors("nothing"))))
+    for got, all_ in zip(group["errors"], measured):
+        within(got + 1, all_ + 1, 1e-9, f"{group}, {measured}")
     group = next(g for g in part if g["class"] == "doubling" and g["distance"] == 1)
-    for got, all_, least in zip(group["errors"], left, residuals):
-        within(got + 1, math.sqrt(max(all_**2 - least**2, 0)) + 1, 1e-3, f"{group}, {left}, {residuals}")
+    for got, all_, least in zip(group["errors"], left, measured):
+        within(got + 1, math.sqrt(max(all_**2 - least**2, 0)) + 1, 1e-3, f"{group}, {left}, {measured}")
 
 
 @test
