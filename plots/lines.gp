@@ -7,7 +7,7 @@ if (ranges) {
   plot for [i=1:n] data index (i - 1) using 1:2 with lines linestyle style[i] notitle, \
        for [i=1:n] data index (i - 1) using 1:2 every thin::((i - 1) * thin / n) with points linestyle style[i] notitle, \
        for [i=1:n] NaN with linespoints linestyle style[i] title name[i], \
-       for [i=1:n] data index (i - 1) using 1:3:(0):($4 - $3) with vectors nohead linestyle style[i] notitle, \
+       for [i=1:n] data index (i - 1) using 1:3:(0):($4 - $3) with vectors nohead linecolor rgb ink[i] linewidth 1.2 dashtype 1 notitle, \
        for [i=1:printed*n] data index (n + i - 1) using 1:2 with points pointtype 7 pointsize 1 linecolor rgb '#ffffff' notitle, \
        for [i=1:printed*n] data index (n + i - 1) using 1:2 with points pointtype 6 pointsize 1 linewidth 1.5 \
          linecolor rgb ink[i] notitle @hollow

@@ -57,15 +57,23 @@ static size_t style_of_name(const char *name) {
   return OWN + 1 + (hash ^ hash >> 16) % OTHERS;
 }
 
-size_t ss_palette_style(const char *const *series, size_t at) {
+/* The first that is free from `style` on; those of labels go round. */
+static size_t first_free(const bool *taken, size_t style, bool round) {
+  for (; taken[style]; style++)
+    if (round && style == OWN + OTHERS) style = OWN; /* the first of them comes behind the last */
+  return style;
+}
+
+size_t ss_palette_style(const char *const *series, size_t count, size_t at) {
   bool taken[OWN + OTHERS + SS_PLOT_SERIES_MAX + 1] = {false};
   if (takes_its_own(series, at)) return own_style(series[at]);
+  for (size_t i = 0; i < count; i++)
+    if (takes_its_own(series, i)) taken[own_style(series[i])] = true;
   size_t style = 0;
   for (size_t i = 0, others = 0; i <= at; i++) {
     if (takes_its_own(series, i)) continue;
-    style = others++ < OTHERS ? style_of_name(series[i]) : OWN + OTHERS + 1;
-    for (; taken[style]; style++)
-      if (style == OWN + OTHERS && others <= OTHERS) style = OWN; /* the first of them comes behind the last */
+    const bool round = others++ < OTHERS;
+    style = first_free(taken, round ? style_of_name(series[i]) : 1, round);
     taken[style] = true;
   }
   return style;

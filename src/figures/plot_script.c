@@ -17,8 +17,11 @@ static void set_label(const struct ss_drawing *d, const char *axis, const struct
                       FILE *s) {
   char text[300];
   snprintf(text, sizeof text, unit[0] && a->label[0] ? "%s (%s)" : "%s%s", a->label, unit);
-  fprintf(s, "set %slabel ", axis);
+  /* gnuplot takes TeX's letters for narrower than they are, and tics would meet the label: an empty line between */
+  const bool apart = d->quote == SS_QUOTE_TEX && text[0] && (axis[0] != 'x' || ss_drawing_turned(d));
+  fprintf(s, "set %slabel %s", axis, apart && axis[0] != 'y' ? "\" \\n\"." : "");
   ss_plot_quote(text, d->quote, s);
+  if (apart && axis[0] == 'y') fputs(".\"\\n \"", s);
   fprintf(s, " offset %s\n", axis[0] == 'x' ? "0,0.7" : axis[0] == 'y' ? "0.3,0" : "0,0");
 }
 
@@ -108,16 +111,18 @@ static void set_key(const struct ss_drawing *d, double width, double height, FIL
 /* The style of the i-th series, and what the user says of its label. */
 static void set_style(const struct ss_drawing *d, size_t i, FILE *s) {
   const char *label = d->series[d->mine[i]];
-  const size_t style = ss_palette_style(d->series, d->mine[i]);
+  const size_t style = ss_palette_style(d->series, d->all, d->mine[i]);
   const struct ss_plot_style *own = d->plot->style, *end = own + d->plot->styles;
+  char dash[24];
   while (own < end && strcmp(own->label, label) != 0) own++;
   fprintf(s, "style[%zu] = %zu\nink[%zu] = colour[1 + (style[%zu] - 1) %% 24]\n", i + 1, style, i + 1, i + 1);
   if (own == end) return;
+  snprintf(dash, sizeof dash, own->dash ? "%d" : "dash[%d]", own->dash ? own->dash : (int)style);
   if (own->colour[0]) fprintf(s, "ink[%zu] = '%s'\n", i + 1, own->colour);
   fprintf(s,
-          "ink_i = ink[%zu]\nset style line %zu linecolor rgb ink_i linewidth 1.5 dashtype %d pointtype mark[%zu] "
-          "pointsize 0.45\n",
-          i + 1, style, own->dash ? own->dash : (int)(1 + (style - 1) / 8 % 5), 1 + (style - 1) % 8);
+          "ink_i = ink[%zu]\nset style line %zu linecolor rgb ink_i linewidth 1.5 dashtype %s pointtype mark[%zu] "
+          "pointsize mark_size\n",
+          i + 1, style, dash, 1 + (style - 1) % 8);
 }
 
 static void set_names(const struct ss_drawing *d, double width, double height, FILE *s) {
@@ -297,17 +302,17 @@ void ss_plot_terminal(enum ss_picture picture, double width, double height, FILE
   case SS_PICTURE_SVG:
     fprintf(s, "set terminal svg size %.0f,%.0f font 'sans-serif,10.67' noenhanced background '#ffffff' rounded\n",
             width, height);
-    fputs("big = ',12'\nsmall = ',8.67'\nkey_spacing = 0.85\nkey_narrow = 0.15\n", s);
+    fputs("big = ',12'\nsmall = ',8.67'\nkey_spacing = 0.85\nkey_narrow = 0.15\nmark_size = 0.45\n", s);
     break;
   case SS_PICTURE_PDF:
     fprintf(
         s, "set terminal pdfcairo size %.4fin,%.4fin font 'Sans,8' noenhanced fontscale 0.75 linewidth 1.5 rounded\n",
         width / 96, height / 96);
-    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = 0.1\n", s);
+    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = 0.1\nmark_size = 0.45\n", s);
     break;
   case SS_PICTURE_TEX: /* to be input beside the package gnuplot-lua-tikz */
     fprintf(s, "set terminal tikz size %.4fin,%.4fin font ',8' linewidth 1.5\n", width / 96, height / 96);
-    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 0.85\nkey_narrow = 0.1\n", s);
+    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.45\nkey_narrow = -0.2\nmark_size = 0.7\n", s);
     break;
   case SS_PICTURE_PNG:
     /* 288 dots an inch: print at column width, and sharp on a dense screen */
@@ -315,7 +320,7 @@ void ss_plot_terminal(enum ss_picture picture, double width, double height, FILE
             "set terminal pngcairo size %.0f,%.0f font 'Sans,8' noenhanced fontscale 3 linewidth 3 pointscale 3 "
             "rounded\n",
             width * 3, height * 3);
-    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = 0.02\n", s);
+    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = 0.02\nmark_size = 0.45\n", s);
     break;
   }
 }

@@ -42,8 +42,8 @@ static cJSON *labels_json(const struct ss_results *all, const cJSON *drawn) {
     while (at < n && strcmp(series[at], label) != 0) at++;
     if (ss_json_get(seen, label)) continue;
     cJSON_AddNullToObject(seen, label);
-    cJSON_AddItemToArray(
-        list, ss_json_object(SS_T("name", label), SS_N("style", at < n ? (double)ss_palette_style(series, at) : 0)));
+    cJSON_AddItemToArray(list, ss_json_object(SS_T("name", label),
+                                              SS_N("style", at < n ? (double)ss_palette_style(series, n, at) : 0)));
   }
   return list;
 }

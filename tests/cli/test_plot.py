@@ -518,6 +518,25 @@ def tex_takes_labels_for_letters(folder):
     assert "this gnuplot cannot draw that format" in message and "gnuplot-nox" in message and not (folder / "g.tex").exists(), message
 
 
+@test
+def tex_has_room_and_marks_that_differ(folder):
+    """Lines of its legend lie apart, the label of y beside its tics; labels of one's own differ by mark and dash."""
+    need_gnuplot()
+    own = ["ours", "ours without hashing", "baseline A", "baseline B", "zen"]
+    points = [{"label": label, "ranks": ranks, "time_s": 0.001 * (i + 1) * ranks} for i, label in enumerate(own) for ranks in (2, 4, 8)]
+    (folder / "r.json").write_text(json.dumps({"points": points}))
+    for title in ((), ("--title", "a title changes the letters that gnuplot reckons with")):
+        call("plot", folder / "r.json", "-o", folder / "f.tex", *title)
+        text = (folder / "f.tex").read_text()
+        nodes = {name: (float(x), float(y)) for x, y, name in re.findall(r"\\node\[.*\] at \((\S+),(\S+)\) \{(.*)\};", text)}
+        heights = sorted(nodes[label][1] for label in own)
+        assert min(b - a for a, b in zip(heights, heights[1:])) > 0.3, heights  # cm; a line of 8 points takes 0.28
+        tics = [x for name, (x, _) in nodes.items() if re.fullmatch(r"\$\d+\$", name) and nodes["time (ms)"][0] < x < 1.5]
+        assert tics and min(tics) - nodes["time (ms)"][0] > 0.6, (tics, nodes["time (ms)"])
+        dashes, marks = (set(re.findall(what, text)) for what in (r"gpsetdashtype\{gp dt (\d+)\}", r"gp mark (\d+)"))
+        assert len(dashes) >= 3 and len(marks) >= 4, (dashes, marks)
+
+
 # The last eight colours of plots/style.gp, as gnuplot writes them: of labels that are no scheme's.
 OTHERS = {"rgb({},{},{})".format(*bytes.fromhex(c)) for c in re.findall(r"'#([0-9a-f]{6})'", (ROOT / "plots" / "style.gp").read_text().split("array mark")[0])[-8:]}
 

@@ -16,7 +16,7 @@
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
 static size_t alone(const char *name) {
-  return ss_palette_style(&name, 0);
+  return ss_palette_style(&name, 1, 0);
 }
 
 /* As schemes, as systems and as papers write them, whatever stands beside. */
@@ -32,7 +32,7 @@ TEST(schemes_keep_theirs) {
   for (size_t i = 0; i < COUNT(names); i++) assert_int_equal(alone(names[i][0]), alone(names[i][1]));
   static const char *const same[] = {NULL, "oktopk", "zen", NULL, "allgather", "allreduce", "ps"};
   for (size_t i = 0; i < COUNT(figure); i++)
-    if (same[i]) assert_int_equal(ss_palette_style(figure, i), alone(same[i]));
+    if (same[i]) assert_int_equal(ss_palette_style(figure, COUNT(figure), i), alone(same[i]));
 }
 
 TEST(no_two_are_alike) {
@@ -42,15 +42,34 @@ TEST(no_two_are_alike) {
   for (size_t i = 0; i < COUNT(more); i++) series[count++] = more[i];
   for (const struct ss_scheme *const *s = ss_schemes(); *s; s++) series[count++] = (*s)->name;
   for (size_t i = 0; i < count; i++)
-    for (size_t k = 0; k < i; k++) assert_int_not_equal(ss_palette_style(series, i), ss_palette_style(series, k));
+    for (size_t k = 0; k < i; k++)
+      assert_int_not_equal(ss_palette_style(series, count, i), ss_palette_style(series, count, k));
+}
+
+/* Up to 24 series no colour comes twice, though most are nobody's own. */
+TEST(colours_come_once) {
+  static const char *const own[] = {"n", "zen", "allreduce"};
+  char label[21][8];
+  const char *series[24];
+  for (size_t i = 0; i < 21; i++) {
+    snprintf(label[i], sizeof label[i], "mine %zu", i);
+    series[i] = label[i];
+  }
+  for (size_t i = 0; i < 3; i++) series[21 + i] = own[i];
+  for (size_t i = 0; i < 24; i++) {
+    const size_t style = ss_palette_style(series, 24, i);
+    assert_in_range(style, 1, 24);
+    for (size_t k = 0; k < i; k++) assert_int_not_equal(style, ss_palette_style(series, 24, k));
+  }
+  assert_int_equal(ss_palette_style(series, 24, 22), alone("zen"));
 }
 
 /* A label of the user's, among whatever schemes: "ours" was green beside some and blue beside others. */
 TEST(labels_keep_theirs) {
   static const char *const figures[][4] = {{"ours", "zen", "allreduce", "ps"},
                                            {"allgather", "alltoall", "ours", "s2"}};
-  assert_int_equal(ss_palette_style(figures[0], 0), alone("ours"));
-  assert_int_equal(ss_palette_style(figures[1], 2), alone("ours"));
+  assert_int_equal(ss_palette_style(figures[0], 4, 0), alone("ours"));
+  assert_int_equal(ss_palette_style(figures[1], 4, 2), alone("ours"));
   assert_true(alone("ours") > 16);
 }
 
