@@ -191,9 +191,11 @@ static bool collector_open(struct collector *c, struct ss_summation *a, bool ele
 /* Which rank answers for a column of a table that is cut by columns: the first column of its part. */
 static uint32_t first_column(const struct ss_summation *a, uint32_t column) {
   if (!ss_setting_says(a->setting, "partition", "column")) return 0;
+  const uint32_t said = ss_setting_traits(a->setting, ss_layout_of(a->cluster, a->ranks)).owners;
+  const uint32_t owners = said > 0 ? said : a->ranks;
   uint32_t first = 0;
-  for (uint32_t r = 0; r < a->ranks; r++) {
-    const uint32_t begin = (uint32_t)ss_share(a->width, a->ranks, r);
+  for (uint32_t r = 0; r < owners; r++) {
+    const uint32_t begin = (uint32_t)ss_share(a->width, owners, r);
     if (begin <= column) first = begin;
   }
   return first;

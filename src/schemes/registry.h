@@ -9,6 +9,7 @@
   X(allgather)                                                                                                       \
   X(ps)                                                                                                              \
   X(alltoall)                                                                                                        \
+  X(replicas)                                                                                                        \
   X(sparcml_rd)                                                                                                      \
   X(sparcml_split)                                                                                                   \
   X(sparcml_dsar)                                                                                                    \

@@ -133,18 +133,22 @@ static bool read_label(struct ss_node node, struct ss_setting *out, struct ss_er
   return true;
 }
 
+void ss_setting_reset(struct ss_setting *setting) {
+  const struct ss_option *options = setting->scheme->options;
+  for (size_t i = 0; options && options[i].name; i++) {
+    setting->value[i] = (uint64_t)options[i].default_value;
+    setting->real[i] = options[i].default_value;
+    setting->given[i] = false;
+  }
+}
+
 /* Defaults, and what the name says behind its colon. */
 static bool begin_setting(struct ss_node name, struct ss_setting *out, struct ss_error *error) {
   const char *text, *rest;
   if (!find_scheme(name, &out->scheme, error) || !ss_node_text(name, &text, error)) return false;
   if (strlen(text) >= sizeof out->label) return ss_node_fail(name, error, "a scheme's name is shorter");
   snprintf(out->label, sizeof out->label, "%s", text);
-  const struct ss_option *options = out->scheme->options;
-  for (size_t i = 0; options && options[i].name; i++) {
-    out->value[i] = (uint64_t)options[i].default_value;
-    out->real[i] = options[i].default_value;
-    out->given[i] = false;
-  }
+  ss_setting_reset(out);
   rest = strchr(text, ':');
   struct ss_error why;
   if (rest && !out->scheme->parse(rest + 1, out, &why)) return ss_node_fail(name, error, "%s", why.text);

@@ -93,6 +93,8 @@ bool ss_setting_given(const struct ss_setting *setting, const char *option);
 bool ss_setting_says(const struct ss_setting *setting, const char *option, const char *choice);
 /* Puts an option to that choice; NULL: to its default. The scheme must have both: a wrong name ends the program. */
 void ss_setting_choose(struct ss_setting *setting, const char *option, const char *choice);
+/* Puts all options of its scheme to their defaults. */
+void ss_setting_reset(struct ss_setting *setting);
 
 /* --- what follows from a setting ------------------------------------------------------------------------ */
 
@@ -117,6 +119,7 @@ struct ss_traits {
   bool sends;      /* messages of unlike lengths are plain sends alone, which "ragged" leaves as they are */
   bool placed;     /* each of them lives where the scenario's placement says */
   uint32_t servers; /* endpoints besides the ranks */
+  uint32_t owners;  /* ranks that hold a table whole among them, where it is cut; 0: all */
   uint32_t rings;   /* that it plays side by side, each with ports of its own (ss_run_rings); 0 is 1 */
   uint64_t parts;   /* even row ranges that a uniform tensor must divide into; 0: any number */
 };

@@ -7,8 +7,7 @@
 
 static struct ss_setting plain_setting(void) {
   struct ss_setting setting = {.scheme = ss_scheme_find("allreduce"), .index_bytes = 4};
-  for (size_t i = 0; setting.scheme->options[i].name; i++)
-    setting.value[i] = (uint64_t)setting.scheme->options[i].default_value;
+  ss_setting_reset(&setting);
   return setting;
 }
 

@@ -133,11 +133,13 @@ double ss_point_server_memory(const struct ss_training *training, const struct s
 /* Parameters, the optimizer's states, gradients and residuals, and on each channel the largest task. */
 double ss_point_memory(const struct ss_training *training, const struct ss_training_point *p) {
   const struct ss_workload *w = &p->fed->workload;
-  const bool cut = ss_scheme_model_parallel(p->system->sparse.scheme) && p->ranks > 1;
+  const struct ss_setting *sparse = &p->system->sparse;
+  const uint32_t said = ss_setting_traits(sparse, ss_layout_of(&training->durations.cluster, p->ranks)).owners;
+  const uint32_t owners = !ss_scheme_model_parallel(sparse->scheme) ? 1 : said > 0 ? said : p->ranks;
   double sum = 0;
   for (uint32_t i = 0; i < w->modules; i++) {
     const struct ss_module *m = &w->module[i];
-    const double bytes = (double)m->bytes / (m->embedding && cut ? p->ranks : 1);
+    const double bytes = (double)m->bytes / (m->embedding ? owners : 1);
     sum += bytes * (1 + w->states);
     if (!m->embedding || p->timetable.policy.dense_tables) sum += (double)m->bytes;
   }

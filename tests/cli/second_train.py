@@ -46,7 +46,7 @@ def sends_dense(scheme):
 
 
 def has_two_exchanges(scheme):
-    return (scheme["name"] if isinstance(scheme, dict) else scheme) == "alltoall"
+    return (scheme["name"] if isinstance(scheme, dict) else scheme) in ("alltoall", "replicas")
 
 
 def size(module, element):

@@ -110,6 +110,11 @@ def own_options(ranks):
         settings.append({"name": "alltoall", "coalesce": False, "partition": partition})
         settings.append({"name": "alltoall", "gather_ids": True, "partition": partition})
         settings.append({"name": "alltoall", "coalesce": False, "exchange": "gradients", "partition": partition})
+    for group in [g for g in range(1, ranks + 1) if ranks % g == 0]:
+        for partition in ("column", "row"):
+            cut = {"name": "replicas", "group": group, "partition": partition}
+            settings += [{**cut, "sums": sums, "neighbours": near} for sums in ("dense", "rows") for near in ("group", "replicas")]
+            settings += [{**cut, "exchange": "gradients"}] + [{**cut, "exchange": "lookups"}] * (group > 1)
     settings += [{"name": name} for name in ("sparcml-rd", "sparcml-split", "sparcml-dsar")]
     for form in ("hash-bitmap", "coo", "bitmap", "block", "smallest"):
         for balance in ("hash", "even", "sorted"):
@@ -142,7 +147,7 @@ def all_options(ranks):
     settings = list(own)
     for turn, (more, never) in enumerate((({"sizes": "exchanged"}, {"allreduce", "s2"}), ({"ragged": "padded"}, {"allreduce", "s2"}),
                                           ({"ragged": "broadcasts"}, {"allreduce", "allgather", "s2"}), ({"index_bytes": 8}, {"allreduce"}),
-                                          ({"granularity": "element"}, {"allgather", "alltoall"}))):
+                                          ({"granularity": "element"}, {"allgather", "alltoall", "replicas"}))):
         settings += [{**s, **more} for s in every_ninth(own, 3 * turn + ranks) if s["name"] not in never and not (s.get("dense") and "s2" in never) and not ("ragged" in more and only_sends(s))]
     return labelled(settings)
 
@@ -204,7 +209,7 @@ for count, third in enumerate((0, 1, None, None, 2, 0), 1):
 
 def all_among(nodes):
     """The options that a hierarchy admits, for so many nodes."""
-    return [s for s in all_options(nodes) if s["name"] != "alltoall" and s.get("pull") != "rows" and s.get("algorithm") != "trees"]
+    return [s for s in all_options(nodes) if s["name"] not in ("alltoall", "replicas") and s.get("pull") != "rows" and s.get("algorithm") != "trees"]
 
 
 def sends_rows(setting):
@@ -614,11 +619,11 @@ def on_gpus(ranks, path, status=0, **environment):
 
 
 def sums_on_gpus(point):
-    """Every sum but those of lookups as they are, of boundaries (oktopk), of sketches (s2) and of residuals; no other kernel.
-    Residuals are dense: a scheme that keeps them makes dense sums of both sorts."""
+    """Every sum but those of lookups as they are, of boundaries (oktopk), of sketches (s2), of residuals and of dense pieces, for which
+    lists stand (replicas); no other kernel. Residuals are dense: a scheme that keeps them makes dense sums of both sorts."""
     assert point["copies_s"] > 0, point
     for name, kernel in point["kernels"].items():
-        theirs = name == "merge_sum" or name == "dense_add" and point["scheme"] not in ("oktopk", "s2")
+        theirs = name == "merge_sum" or name == "dense_add" and point["scheme"] not in ("oktopk", "s2", "replicas")
         held = name == "dense_add" and point["scheme"] in ("topka", "topkdsa", "gtopk", "spardl")
         assert kernel["on_gpu"] == (kernel["calls"] if theirs else 0) or theirs and "False" in point["label"] or (
             held and kernel["on_gpu"] <= kernel["calls"]), point

@@ -17,7 +17,7 @@ from tap import test
 
 TRACE = ROOT / "traces" / "learn-kjv-8.safetensors"
 COMMAND = ["learn"]
-LOSSLESS = ["allreduce", "allgather", "ps", "alltoall", "sparcml-rd", "sparcml-split", "sparcml-dsar", "omnireduce", "zen", "design"]
+LOSSLESS = ["allreduce", "allgather", "ps", "alltoall", "replicas", "sparcml-rd", "sparcml-split", "sparcml-dsar", "omnireduce", "zen", "design"]
 
 
 def call(*arguments, status=0, text=None, environment=None):

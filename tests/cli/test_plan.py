@@ -212,31 +212,65 @@ def switches_that_add(folder):
     assert points(behind)[0]["exact"] is True
 
 
+def sent_by_replicas(rows, group, near, sums, partition, width=512):
+    """Bytes that each rank sends, from the lookups alone (4 B an element and an index; all divide): what is asked of its piece, its own
+    gradients of others' pieces, and of its piece 2(N-1) N-ths, or what its ring passes on."""
+    ranks, n, table = len(rows), len(rows) // group, 53948
+    at = lambda k, i: i * n + k if near else k * group + i
+    low = [i * table // group for i in range(group + 1)]
+    owned = (lambda ids, i: ids) if partition == "column" else (lambda ids, i: [row for row in ids if low[i] <= row < low[i + 1]])
+    share, extent = (width // group, lambda i: table) if partition == "column" else (width, lambda i: low[i + 1] - low[i])
+    sent = [0] * ranks
+    for k in range(n):
+        for i in range(group):
+            others = [j for j in range(group) if j != i]
+            sent[at(k, i)] += sum(len(owned(rows[at(k, j)], i)) * share * 4 for j in others)
+            sent[at(k, i)] += sum(len(owned(set(rows[at(k, i)]), j)) * (share * 4 + 4) for j in others)
+    for i in range(group):
+        parts = [(j + 1) * extent(i) // n - j * extent(i) // n for j in range(n)]
+        unions = [len(set().union(*(owned(rows[at(k, j)], i) for j in range(group)))) for k in range(n)]
+        for k in range(n):
+            if sums == "rows":  # a ring passes on all blocks but the next one's
+                sent[at(k, i)] += (sum(unions) - unions[(k + 1) % n]) * (share * 4 + 4)
+            else:  # the reduce-scatter passes on all parts but its own, the all-gather all but the next one's
+                sent[at(k, i)] += (2 * sum(parts) - parts[k] - parts[(k + 1) % n]) * share * 4
+    return sent
+
+
 @test
-def replica_groups_are_two_questions(folder):
-    """TorchRec's 2D parallelism on the shipped cluster as docs/model.md has it: exchanges inside nodes, then rings of replicas, by their form."""
-    cluster = json.loads((ROOT / "models/clusters/h100-8x8-400g.json").read_text())
-    same((cluster["latency"], cluster["bandwidth"], cluster["gpus_per_node"], cluster["nic"]), ("4.9us", "400Gbps", 8, "per-rank"), "the links")
-    file = scenario(folder, trace=str(ROOT / "traces" / "wordnet-64.safetensors"), cluster="h100-8x8-400g", iterations="0:2", device="none",
-                    schemes=["alltoall", {"name": "alltoall", "partition": "row", "label": "rows"}])
-    (columns, rows), (in_a_node, rows_in_a_node) = ([p["time_s"] for p in points(file, "--ranks", ranks)] for ranks in (64, 8))
-    share, nodes = 53948 * 512 * 4 / 8, 8
-    replicas = 2 * (nodes - 1) * (4.9e-6 + share / nodes / 50e9)
-    slower, faster = (in_a_node + replicas) / columns, rows / (rows_in_a_node + replicas)
-    assert slower > 1 < faster
-    page, say = " ".join((ROOT / "docs/model.md").read_text().split()), lambda seconds: f"{1e6 * seconds:.0f}"
-    for text in (f"columns in {say(columns)} us and rows in {say(rows)} us, the 8 of a node in {say(in_a_node)} and {say(rows_in_a_node)} us",
-                 f"add up {share / 1e6:.1f} MB in {say(replicas)} us: {slower:.1f} times slower by columns, {faster:.1f} times faster by rows"):
-        assert text in page, text
+def replicas_bound_the_exchange(folder):
+    """TorchRec's 2D parallelism: bytes of each rank as the lookups say, and the table of docs/model.md, by which it pays."""
+    cuts, sums = ("column", "row"), (("dense", "group"), ("dense", "replicas"), ("rows", "group"), ("rows", "replicas"))
+    schemes = [{"name": "alltoall", "partition": cut, "label": f"all {cut}"} for cut in cuts]
+    schemes += [{"name": "replicas", "partition": cut, "sums": kind, "neighbours": near, "label": f"{cut} {kind} {near}"}
+                for kind, near in sums for cut in cuts]
+    file = scenario(folder, trace=str(ROOT / "traces" / "wordnet-64.safetensors"), cluster="h100-8x8-400g", iterations="0:2", device="none", schemes=schemes)
+    _, lookups = traces.lookups(ROOT / "traces" / "wordnet-64.safetensors")
+    found = {p["label"]: p for p in points(file, "--ranks", 16, "--iterations", "0:1", "--per-rank", "--set", "sizes=free", "--set", "ragged=v")}
+    for kind, near in sums:
+        for cut in cuts:
+            wanted = sent_by_replicas(lookups[0][:16], 8, near == "replicas", kind, cut)
+            same(found[f"{cut} {kind} {near}"]["rank_bytes_sent"], wanted, (cut, kind, near))
+    page, margin = (ROOT / "docs/model.md").read_text(), 0
+    for ranks in (16, 32, 64):
+        us = {p["label"]: 1e6 * p["time_s"] for p in points(file, "--ranks", ranks)}
+        told = [tuple(us[f"{cut} {way}"] for cut in cuts) for way in ("dense group", "dense replicas", "rows group", "rows replicas")]
+        row = f"| {ranks} | " + " | ".join(f"{a:.0f} ({b:.0f})" for a, b in ((us["all column"], us["all row"]), *told)) + " |"
+        assert row in page, row
+        assert margin < us["all column"] / told[1][0] and told[0][0] > us["all column"], "TorchRec's default pays, its other order does not"
+        margin = us["all column"] / told[1][0]
+        assert min(told[2][0], told[3][0]) < min(us["all column"], told[1][0]), "sums of rows"
 
 
 @test
 def model_parallel(folder):
     file = scenario(folder, ranks=16)
     without, with_it = plan(file)[0], plan(file, "--model-parallel")[0]
-    same(with_it["candidates"], without["candidates"] + 1, "alltoall is admitted")
+    groups = [{"name": "replicas", "sums": sums, "label": f"{sums} {more}", **more} for sums in ("dense", "rows")
+              for more in ({}, *({"group": n} for n in (2, 4, 8, 16)))]
+    same(with_it["candidates"], without["candidates"] + 1 + len(groups), "alltoall and replicas are admitted")
     same(without["scheme"] != "alltoall", True, "not asked for")
-    agrees([with_it], points(file, "--set", f"schemes={json.dumps([*candidates(ranks=16), 'alltoall'])}"), "alltoall")
+    agrees([with_it], points(file, "--set", f"schemes={json.dumps([*candidates(ranks=16), 'alltoall', *groups])}"), "alltoall")
     named = scenario(folder, ranks=16, schemes=["allreduce", "alltoall"])
     same([plan(named)[0]["scheme"], plan(named, "--model-parallel")[0]["scheme"]], ["allreduce", "alltoall"], "named")
 
