@@ -32,8 +32,9 @@ OFFERED = """## What is offered to PyTorch
 Here *offered* means: a library that is installed and called. The training script of a paper is none. `--offered` of `run`,
 `plan` and `train` leaves the rest out. A scheme's options that are not named do not matter; behind a `hierarchy` nothing is
 offered but what is named so. Not offered are also the algorithms of an all-gather other than a ring (gloo has no other; NCCL
-and MPI choose by themselves), and `alltoall` of tokens or of bags without their empty ones. `sparsync.torch.apply` gives a
-training the result of any scheme, at no particular speed.
+and MPI choose by themselves), and `alltoall` of tokens or of bags without their empty ones. What runs over gloo alone is not
+offered on clusters of another `library`. `sparsync.torch.apply` gives a training the result of any scheme, at no particular
+speed.
 """
 
 

@@ -33,7 +33,7 @@ static cJSON *entry(cJSON *list, const char *name, const char *summary) {
 
 /* What is offered, and of which settings. */
 static cJSON *offered_json(const struct ss_offered *o) {
-  cJSON *item = ss_offer_json(&o->offer), *settings = cJSON_AddObjectToObject(item, "options");
+  cJSON *item = ss_offer_json(&o->offer, NULL), *settings = cJSON_AddObjectToObject(item, "options");
   if (o->option) cJSON_AddStringToObject(settings, o->option, o->choice);
   if (o->hierarchy != SS_FLAT) cJSON_AddStringToObject(settings, "hierarchy", ss_hierarchies[o->hierarchy]);
   return item;

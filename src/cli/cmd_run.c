@@ -69,8 +69,10 @@ static bool computed(struct ss_results_listener *self, const struct ss_result *p
 
 static bool begin(struct ss_results_listener *self, const struct ss_results *blank, struct ss_error *error) {
   struct session *s = (struct session *)self;
-  s->writer = (struct ss_results_writer){
-      .stream = s->output.stream, .scenario = ss_study_name(s->judged.study), .links = s->arguments->links};
+  s->writer = (struct ss_results_writer){.stream = s->output.stream,
+                                         .scenario = ss_study_name(s->judged.study),
+                                         .links = s->arguments->links,
+                                         .chosen = ss_study_chose_schemes(s->judged.study)};
   return !s->form->begin || s->form->begin(&s->writer, blank, error);
 }
 

@@ -231,18 +231,22 @@ static bool link_of(const struct ss_network *n, uint32_t i, struct ss_link_use *
                                 .capacity = 1 / n->inter.beta,
                                 .bytes = card->bytes,
                                 .busy = card->held,
-                                .least = card->held};
+                                .least = card->held,
+                                .startup = later(card->held - card->bytes * n->inter.beta, 0)};
     return true;
   }
   const bool in = i % 2 == 1;
   const double bytes = port_bytes(n, e, in), near = (in ? n->near_in : n->near_out)[e];
+  const double busy = (bytes - near) * n->inter.beta + near * n->intra.beta,
+               least = (in ? n->in : n->out)[e] + (e < n->ranks ? n->everyone : 0);
   *out = (struct ss_link_use){.kind = in ? SS_INGRESS : SS_EGRESS,
                               .index = e < n->ranks ? e : e - n->ranks,
                               .server = e >= n->ranks,
                               .capacity = 1 / fastest,
                               .bytes = bytes,
-                              .busy = (bytes - near) * n->inter.beta + near * n->intra.beta,
-                              .least = (in ? n->in : n->out)[e] + (e < n->ranks ? n->everyone : 0)};
+                              .busy = busy,
+                              .least = least,
+                              .startup = later(least - busy, 0)};
   return true;
 }
 

@@ -260,14 +260,16 @@ static bool take_round(struct ss_network *n, const struct ss_network_round *roun
 /* Of a port that has several messages under way: as long as the links of its classes need, and messages that went in
  * turn; and of several rings, which rarely have as many as they may, what each message takes alone, so many at a
  * time. */
-static double least_of_port(const struct ss_network *n, uint32_t number, const struct ss_fair_port *port,
-                            double *busy) {
+static void add_least(const struct ss_network *n, uint32_t number, const struct ss_fair_port *port,
+                      struct ss_link_use *out) {
   const struct ss_shares_link *outer = &n->wire->shares.link[n->map.outer + number];
   const struct ss_shares_link *inner = &n->wire->shares.link[n->map.inner + number];
   const double carried = ss_later(outer->bytes / outer->capacity, inner->bytes / inner->capacity);
-  const double least = ss_later(carried, port->in_turn);
-  *busy = ss_later(outer->busy, inner->busy);
-  return ss_cluster_rings(&n->cluster) > 1 ? ss_later(least, port->least / n->window) : least;
+  const double rings = ss_cluster_rings(&n->cluster) > 1 ? port->least / n->window : 0;
+  out->busy = ss_later(outer->busy, inner->busy);
+  out->least = ss_later(ss_later(carried, port->in_turn), rings);
+  /* what messages take alone counts their start-ups, in proportion */
+  out->startup = out->least > carried ? port->startup / port->least * out->least : 0;
 }
 
 static void use_of_port(const struct ss_network *n, uint32_t e, bool in, struct ss_link_use *out) {
@@ -278,10 +280,11 @@ static void use_of_port(const struct ss_network *n, uint32_t e, bool in, struct 
                               .server = server,
                               .bytes = port->bytes,
                               .busy = port->busy,
-                              .least = port->least};
+                              .least = port->least,
+                              .startup = port->startup};
   for (uint32_t i = 0; i < n->map.kind_count; i++)
     out->capacity = ss_later(out->capacity, ss_sooner(n->map.kind[i].rate, n->map.kind[i].most));
-  if (n->map.ports) out->least = least_of_port(n, (in ? n->map.endpoints : 0) + e, port, &out->busy);
+  if (n->map.ports) add_least(n, (in ? n->map.endpoints : 0) + e, port, out);
 }
 
 static bool link_of(const struct ss_network *n, uint32_t i, struct ss_link_use *out) {

@@ -48,10 +48,11 @@ static double start_in_queue(struct ss_network *n, uint32_t id, const struct ss_
 }
 
 /* Messages with a window of 1 never overlap at a port. */
-static void count_least(struct ss_network *n, const struct ss_fair_message *m, double seconds) {
+static void count_least(struct ss_network *n, const struct ss_fair_message *m, double seconds, bool startup) {
   struct ss_fair_port *const ports[] = {&n->end[m->from].out, &n->end[m->to].in};
   for (int i = 0; i < 2; i++) {
     ports[i]->least += seconds;
+    if (startup) ports[i]->startup += seconds;
     if (n->window_of[m->exchange] == 1) ports[i]->in_turn += seconds;
   }
 }
@@ -67,7 +68,7 @@ static void start(struct ss_network *n, uint32_t id) {
   expect(n, m->next_in);
   m->next_out = SS_NONE;
   const double alpha = n->uneven.latency ? start_late(n, id, kind) : start_in_queue(n, id, kind);
-  count_least(n, m, alpha);
+  count_least(n, m, alpha, true);
 }
 
 /* All messages before the oldest that has not ended were received. */
@@ -193,7 +194,7 @@ static void flow(struct ss_network *n, uint32_t id) {
   const struct ss_shares_begun flow = {
       .bytes = m->bytes * n->map.kind[m->kind].weight, .cap = cap_of(n, m), .id = id, .owner = n->number};
   const double least = flow.bytes / ss_shares_begin(&n->wire->shares, n->wire->now, n->path, links, flow);
-  count_least(n, m, least);
+  count_least(n, m, least, false);
   from->out.bytes += m->bytes;
   to->in.bytes += m->bytes;
   m->due = n->wire->now;

@@ -36,6 +36,7 @@ struct ss_fair_port {
   uint32_t next, last, under_way;
   double bytes, least, busy;
   double in_turn; /* of `least`: of messages that went alone */
+  double startup; /* of `least`: before bytes flow */
 };
 
 struct ss_fair_end {

@@ -76,6 +76,7 @@ struct ss_link_use {
   double busy;     /* s in which bytes flowed */
   double least;    /* s that it needs at the very least: bytes / capacity; of a port that carries one message at a
                       time, the sum of what each takes alone */
+  double startup;  /* s of `least` in which messages start, without bytes on the link */
 };
 
 /* All links of a kind. */

@@ -29,20 +29,79 @@ static int of_100(const struct cJSON *record, const char *share) {
  * Note on uncertainties, 2010, Table 1: likely is 66 to 100 of 100). */
 static const double LIKELY = 0.66;
 
-static void print_tie(const struct cJSON *record, const char *rival, FILE *stream) {
-  const char *measure = ss_json_word(record, "measure");
+/* "NAME", and what who takes it has to know: "NAME (lossy)". `lossless`, `model_parallel`: where the record says so.
+ */
+static void print_other(const struct cJSON *record, const char *field, const char *lossless,
+                        const char *model_parallel, FILE *stream) {
+  const bool lossy = cJSON_IsFalse(ss_json_get(record, lossless)),
+             cut = cJSON_IsTrue(ss_json_get(record, model_parallel));
+  fputs(ss_decision_name(record, field), stream);
+  if (lossy || cut)
+    fprintf(stream, " (%s%s%s)", lossy ? "lossy" : "", lossy && cut ? "; " : "",
+            cut ? "needs model parallelism" : "");
+}
+
+static void print_rival(const struct cJSON *record, FILE *stream) {
+  print_other(record, "rival", "rival_lossless", "rival_model_parallel", stream);
+}
+
+static void print_next_name(const struct cJSON *record, FILE *stream) {
+  print_other(record, "next", "next_lossless", "next_model_parallel", stream);
+}
+
+/* Takes the next exactly as long, in every draw? */
+static bool is_tied(const struct cJSON *record) {
+  const double low = ss_json_number(record, "next_ratio_low"), high = ss_json_number(record, "next_ratio_high");
+  const double time = ss_json_number(record, "time_s"), next = ss_json_number(record, "next_time_s");
+  return next <= time * (1 + 1e-9) && (!isfinite(low) || (low == 1 && high == 1));
+}
+
+/* "zen is", or of two that take as long "zen and allgather alike are". */
+static void print_best(const struct cJSON *record, bool verb, FILE *stream) {
+  const bool tied = is_tied(record);
+  fputs(ss_decision_name(record, "label"), stream);
+  if (tied) {
+    fputs(" and ", stream);
+    print_next_name(record, stream);
+    fputs(" alike", stream);
+  }
+  if (verb) fputs(tied ? " are" : " is", stream);
+}
+
+/* By the numbers as they are given one takes least, and another one does so in more of the draws. */
+static void print_overtaken(const struct cJSON *record, FILE *stream) {
+  const bool likely = ss_json_number(record, "rival_wins") >= LIKELY;
+  print_best(record, false, stream);
+  fprintf(stream, " take%s least by numbers as given, ", is_tied(record) ? "" : "s");
+  ss_decision_print_time(record, stream);
+  fputs("; but ", stream);
+  print_rival(record, stream);
+  fprintf(stream, ", %.2f to %.2f times as long, is %sfastest in %d of 100 draws, more than the %d of %s",
+          ss_json_number(record, "rival_ratio_low"), ss_json_number(record, "rival_ratio_high"),
+          likely ? "likely " : "", of_100(record, "rival_wins"), of_100(record, "wins"),
+          ss_decision_name(record, "label"));
+}
+
+static void print_near(const struct cJSON *record, FILE *stream) {
   const bool likely = ss_json_number(record, "wins") >= LIKELY;
-  const double low = ss_json_number(record, "rival_ratio_low"), high = ss_json_number(record, "rival_ratio_high");
-  fprintf(stream, "%s", ss_decision_name(record, "label"));
-  if (likely) fprintf(stream, " is likely fastest, in %d of 100 draws", of_100(record, "wins"));
+  print_best(record, likely, stream);
+  if (likely) fprintf(stream, " likely fastest, in %d of 100 draws", of_100(record, "wins"));
   fputs(", ", stream);
   ss_decision_print_time(record, stream);
-  if (likely)
-    fprintf(stream, "; %s, %.2f to %.2f times as long, is in %d", rival, low, high, of_100(record, "rival_wins"));
+  fputs(likely ? "; " : ", and ", stream);
+  print_rival(record, stream);
+  fprintf(stream, ", %.2f to %.2f times as long, ", ss_json_number(record, "rival_ratio_low"),
+          ss_json_number(record, "rival_ratio_high"));
+  if (likely) fprintf(stream, "is in %d", of_100(record, "rival_wins"));
   else
-    fprintf(stream,
-            ", and %s, %.2f to %.2f times as long, cannot be told apart: they are fastest in %d and %d of 100 draws",
-            rival, low, high, of_100(record, "wins"), of_100(record, "rival_wins"));
+    fprintf(stream, "cannot be told apart: they are fastest in %d and %d of 100 draws", of_100(record, "wins"),
+            of_100(record, "rival_wins"));
+}
+
+static void print_contest(const struct cJSON *record, FILE *stream) {
+  const char *measure = ss_json_word(record, "measure");
+  if (ss_json_number(record, "rival_wins") > ss_json_number(record, "wins")) print_overtaken(record, stream);
+  else print_near(record, stream);
   if (measure) fprintf(stream, "; measuring %s would tell most", measure);
   else fputs("; only a run of both would tell, no number of the machine", stream);
 }
@@ -50,39 +109,41 @@ static void print_tie(const struct cJSON *record, const char *rival, FILE *strea
 static void print_next(const struct cJSON *record, FILE *stream) {
   const double time = ss_json_number(record, "time_s"), next = ss_json_number(record, "next_time_s"),
                low = ss_json_number(record, "next_ratio_low"), high = ss_json_number(record, "next_ratio_high");
-  const char *name = ss_decision_name(record, "next");
   char text[32];
-  if (time == 0 && next > 0)
-    fprintf(stream, "; %s takes %s", name, ss_units_format(text, sizeof text, SS_TIME, next));
-  else if (low == 1 && high == 1) fprintf(stream, "; %s takes as long", name);
-  else if (isfinite(low)) fprintf(stream, "; %s takes %.2f to %.2f times as long", name, low, high);
-  else if (next == time) fprintf(stream, "; so is %s", name);
-  else if (next < 1.005 * time) fprintf(stream, "; %s is nearly as fast", name);
-  else fprintf(stream, "; %s takes %.2f times as long", name, next / time);
+  fputs("; ", stream);
+  print_next_name(record, stream);
+  if (time == 0 && next > 0) fprintf(stream, " takes %s", ss_units_format(text, sizeof text, SS_TIME, next));
+  else if (isfinite(low)) fprintf(stream, " takes %.2f to %.2f times as long", low, high);
+  else if (next < 1.005 * time) fputs(" is nearly as fast", stream);
+  else fprintf(stream, " takes %.2f times as long", next / time);
 }
 
 void ss_decision_print(const struct cJSON *record, FILE *stream) {
-  const char *rival = ss_json_word(record, "rival");
   const bool drawn = isfinite(ss_json_number(record, "wins")) && ss_json_number(record, "time_s") > 0,
              alone = isnan(ss_json_number(record, "next_time_s"));
-  if (drawn && rival) {
-    print_tie(record, rival, stream);
+  if (drawn && ss_json_word(record, "rival")) {
+    print_contest(record, stream);
     return;
   }
-  fprintf(stream, "%s ", ss_decision_name(record, "label"));
-  if (alone) fputs("takes ", stream);
-  else if (drawn) fprintf(stream, "is fastest in %d of 100 draws, ", of_100(record, "wins"));
-  else fputs("is fastest, ", stream);
+  print_best(record, !alone, stream);
+  if (alone) fputs(" takes ", stream);
+  else if (drawn) fprintf(stream, " fastest in %d of 100 draws, ", of_100(record, "wins"));
+  else fputs(" fastest, ", stream);
   ss_decision_print_time(record, stream);
-  if (!alone) print_next(record, stream);
+  if (!alone && !is_tied(record)) print_next(record, stream);
 }
 
 void ss_offer_print(const char *name, const cJSON *offered, FILE *stream) {
   const char *by = ss_json_word(offered, "by");
-  if (by) fprintf(stream, "In PyTorch: %s is %s's: %s.", name, by, ss_json_word(offered, "how"));
-  else
+  const char *over = ss_json_word(offered, "over");
+  if (!by) {
     fprintf(stream,
             "In PyTorch: nobody offers %s: it takes code of your own, say a comm hook (sparsync.torch.apply).", name);
+    return;
+  }
+  fprintf(stream, "In PyTorch: %s is %s's: %s", name, by, ss_json_word(offered, "how"));
+  if (over) fprintf(stream, "; over %s alone, and this cluster names no library", over);
+  fputc('.', stream);
 }
 
 static bool said_before(const cJSON *record, const char *label) {

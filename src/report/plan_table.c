@@ -26,12 +26,6 @@ static void print_loss(const cJSON *row, FILE *stream) {
     fprintf(stream, ": %.1f%% of the gradients' energy is applied%s", 100 * energy,
             lossless ? " (the scenario selects)" : "");
   if (scheme && !lossless && !isfinite(energy)) fprintf(stream, " (by how much, only a proven run knows)");
-  if (cJSON_IsFalse(ss_json_get(row, "rival_lossless")))
-    fprintf(stream, "; %s is lossy", ss_decision_name(row, "rival"));
-  else if (!ss_json_word(row, "rival") && cJSON_IsFalse(ss_json_get(row, "next_lossless")))
-    fprintf(stream, "; %s is lossy", ss_decision_name(row, "next"));
-  if (cJSON_IsTrue(ss_json_get(row, "rival_model_parallel")))
-    fprintf(stream, "; %s needs the table cut over ranks (model parallelism)", ss_decision_name(row, "rival"));
   if (cJSON_IsTrue(ss_json_get(row, "model_parallel")))
     fprintf(stream, "; needs the table cut over ranks (model parallelism)");
   fputc('.', stream);
@@ -94,7 +88,7 @@ struct ss_table *ss_plan_block(cJSON *rows) {
                                       {"<next", "second", NULL},
                                       {SS_RANGED(rows, "takes", "next_ratio_low"), "takes", NULL},
                                       {SS_RANGED(rows, "?vs dense", "dense_ratio_low"), "vs_dense", NULL},
-                                      {"lossless", "lossless", NULL},
+                                      {"lossless", "loses", NULL},
                                       {"?energy", "applied", "%.1f%%"}};
   ss_places_add(rows);
   for (cJSON *r = rows->child; r; r = r->next) {
@@ -105,6 +99,9 @@ struct ss_table *ss_plan_block(cJSON *rows) {
     char second[640];
     marked(r, open ? "rival" : "next", open ? "rival_lossless" : "next_lossless", second, sizeof second);
     ss_json_add(r, SS_T("chosen", ss_decision_name(r, "label")), SS_T("second", isfinite(next) ? second : NULL),
+                SS_T("loses", !cJSON_IsTrue(ss_json_get(r, "lossless")) ? "no"
+                              : energy < 1                              ? "of selected"
+                                                                        : "yes"),
                 SS_N("applied", energy < 1 ? energy : NAN));
     ss_time_add(r, "time", time, ss_json_number(r, "time_low_s"), ss_json_number(r, "time_high_s"));
     ss_ratio_add(r, "takes", next / time, ss_json_number(r, open ? "rival_ratio_low" : "next_ratio_low"),

@@ -44,9 +44,11 @@ static void print_cell(const void *result, FILE *stream) {
   ss_cell_print(p->ranks, p->cluster, p->at, p->tensor, stream);
 }
 
-/* What ranks had and the winner leaves out: selected away by the scenario, or by the scheme. */
+/* What ranks had and the winner leaves out: selected away by the scenario, of which a lossless scheme loses nothing,
+ * or by the scheme. */
 static void print_energy(const struct ss_result *p, FILE *stream) {
   if (!(p->energy < 1)) return;
+  if (p->lossless) fputs(" for what the scenario selects", stream);
   if (p->energy < 0.9995) fprintf(stream, "; it applies %.1f%% of the energy of what ranks had", 100 * p->energy);
   else fputs("; it applies more than 99.9% of the energy of what ranks had", stream);
 }
@@ -121,6 +123,16 @@ static void print_unfit(const struct ss_result *results, size_t n, FILE *stream)
   if (any) fputc('.', stream);
 }
 
+/* A link that waits while messages start is not busy. */
+static void print_bottleneck(const struct ss_result *p, FILE *stream) {
+  const double startup = p->bound_startup > 0 ? p->bound_startup : 0;
+  if (!p->bound_by[0] || !(p->time > 0)) return;
+  fprintf(stream, " Its bottleneck is the %s: bytes take %.0f%% of the time", p->bound_by,
+          100 * (p->bound - startup) / p->time);
+  if (startup >= 0.005 * p->time) fprintf(stream, ", start-ups of messages %.0f%%", 100 * startup / p->time);
+  fputs(" (numbers as given).", stream);
+}
+
 /* "16 ranks on CLUSTER, tensor NAME: zen is fastest, ..." of a table's results, with the line's end. */
 static void print_words(const struct ss_result *results, size_t n, FILE *stream) {
   const struct ss_result *best, *next;
@@ -128,16 +140,14 @@ static void print_words(const struct ss_result *results, size_t n, FILE *stream)
   print_cell(results, stream);
   fputs(": ", stream);
   if (!print_decision(results, n, stream)) fputs("memory is short", stream);
-  fprintf(stream, ". %s is %s%s", best->setting.label, best->lossless ? "lossless" : "lossy",
-          ss_scheme_model_parallel(best->setting.scheme) ? " and needs the table cut over ranks (model parallelism)"
-                                                         : "");
+  fprintf(stream, ". %s is %s", best->setting.label, best->lossless ? "lossless" : "lossy");
   print_energy(best, stream);
+  if (ss_scheme_model_parallel(best->setting.scheme))
+    fputs(", and needs the table cut over ranks (model parallelism)", stream);
   fputs(".", stream);
   if (best->dropped > 0)
     fprintf(stream, " %.1f%% of the lookups found no room and are not in it.", 100 * best->dropped);
-  if (best->bound_by[0] && best->time > 0)
-    fprintf(stream, " Its bottleneck is the %s, for %.0f%% of the time (numbers as given).", best->bound_by,
-            100 * best->bound / best->time);
+  print_bottleneck(best, stream);
   print_unfit(results, n, stream);
   print_captured(best, stream);
   print_fan(results, n, best, stream);
@@ -465,6 +475,9 @@ void ss_print_time_note(struct ss_iterations_played iterations, struct ss_counte
 
 const char ss_range_note[] = "where time lies in 90 of 100 draws of what is not certain: numbers of the machine, the "
                              "model, ranks that were not captured";
+static const char chosen_note[] =
+    "with no options, as nobody named any: sparsync plan tries their algorithms, formats and "
+    "hierarchies, too";
 static const char half_note[] = "time of the captured ranks, as half of them predict it, over what it is";
 
 static bool have_ranges(const struct ss_results *results) {
@@ -499,8 +512,8 @@ bool ss_results_notes(const struct ss_results *results, ss_note_writer *note, FI
        "or whether it lies within the bounds; - where ranks share links and the form knows only a flat class"},
       {"as printed", "the paper's own form"},
       {"bottleneck",
-       "the link or port that bounds the run, and the share of the time that what it has to carry takes; as numbers\n"
-       "are given, without their error"}};
+       "the link or port that bounds the run, and the share of the time that the bytes take which it has to carry\n"
+       "(+ start-ups of its messages); as numbers are given, without their error"}};
   SS_AUTO_FREE char *time = ss_written(time_note, results);
   if (!time) return ss_fail_memory(error, "writing a table");
   note("time", time, stream);
@@ -551,6 +564,7 @@ static bool table_end(struct ss_results_writer *w, const struct ss_results *resu
   if (results->count == 0) return true;
   if (!ss_results_notes(results, print_note, w->stream, error)) return false;
   print_errata(results, w->stream);
+  if (w->chosen) print_note("schemes", chosen_note, w->stream);
   if (w->links)
     fputs("busiest      of the links of a kind, the share of the time in which bytes flow on it; then the mean of "
           "all, and\n"
@@ -611,8 +625,8 @@ static void print_offers(const struct ss_results *results, FILE *stream) {
   for (size_t i = 0, n; i < results->count; i += n) {
     n = ss_results_in_cell(&results->result[i], results->count - i);
     ss_results_rank(&results->result[i], n, &best, &next);
-    cJSON_AddItemToArray(list, ss_json_object(SS_T("label", best->setting.label),
-                                              SS_J("offered", ss_offer_json(ss_setting_offer(&best->setting)))));
+    cJSON_AddItemToArray(
+        list, ss_json_object(SS_T("label", best->setting.label), SS_J("offered", ss_result_offer_json(best))));
   }
   if (list) ss_offers_print(list, stream);
 }
@@ -663,6 +677,7 @@ static bool brief_end(struct ss_results_writer *w, const struct ss_results *resu
     if (!cJSON_IsTrue(ss_json_get(r, "exact"))) break;
     else if (!r->next) fputs("; every rank's result was proven to be the brute-force sum", w->stream);
   if (extrapolate(results)) fprintf(w->stream, "\nby half: %s", half_note);
+  if (w->chosen) fprintf(w->stream, "\nschemes: %s", chosen_note);
   fputs("\n--wide: closed forms beside the times, imbalance, and what every column means\n", w->stream);
   return true;
 }

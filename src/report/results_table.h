@@ -80,6 +80,7 @@ struct ss_results_writer {
   FILE *stream;
   const char *scenario;       /* its name */
   const struct cJSON *inputs; /* to stand in JSON before the results; NULL: nothing */
+  bool chosen;                /* nobody named schemes: tables say what they left untried */
   bool links;                 /* in tables, below each block how busy its links are and what they carry */
   size_t written;
   struct ss_columns columns; /* of CSV */

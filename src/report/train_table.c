@@ -26,8 +26,10 @@ static void print_link(const struct ss_training *t, const struct ss_training_poi
   char name[200];
   if (!d->link[0] || !(p->path[i].seconds > 0)) return;
   ss_task_name(&p->timetable, task, name, sizeof name);
-  fprintf(stream, "  Of the time of %s, %s alone takes %.0f%% (numbers as given).\n", name, d->link,
-          100 * d->link_share);
+  fprintf(stream, "  Of the time of %s, bytes on %s alone take %.0f%%", name, d->link,
+          100 * (d->link_share - d->link_startup));
+  if (d->link_startup >= 0.005) fprintf(stream, ", start-ups of messages there %.0f%%", 100 * d->link_startup);
+  fputs(" (numbers as given).\n", stream);
 }
 
 /* "  An iteration would be 1.10 times (1.04 to 1.19) as fast with links that take no time, ..." */
@@ -40,16 +42,24 @@ static void print_helps(const struct ss_training_point *p, FILE *stream) {
   if (p->helps > 0) fputs(".\n", stream);
 }
 
+static const char *article_of(enum ss_bound bound) {
+  return bound == SS_BOUND_LINK ? "a " : bound == SS_BOUND_HOST ? "the " : "";
+}
+
 /* What the iteration waits for: the largest part of the critical path. */
 static void print_path(const struct ss_training *t, const struct ss_training_point *p, FILE *stream) {
-  const char *article = p->bound == SS_BOUND_LINK ? "a " : p->bound == SS_BOUND_HOST ? "the " : "";
   char name[200];
   double all = 0;
   for (size_t i = 0; i < p->paths; i++) all += p->path[i].seconds;
   if (p->paths == 0 || all <= 0) return;
   ss_training_part_name(p, p->path[0].kind, p->path[0].what, name, sizeof name);
-  fprintf(stream, "  Bound by %s%s. Critical path, as numbers are given: ", article, ss_bound_name(p->bound));
+  fprintf(stream, p->beside < SS_BOUNDS ? "  Bound by no one thing: %s%s" : "  Bound by %s%s", article_of(p->bound),
+          ss_bound_name(p->bound));
+  if (p->beside < SS_BOUNDS)
+    fprintf(stream, " and %s%s take nearly as much each", article_of(p->beside), ss_bound_name(p->beside));
+  fputs(". Critical path, as numbers are given: ", stream);
   if (p->software > 0) fprintf(stream, "%.0f%% software, ", 100 * p->software);
+  if (p->compute > 0) fprintf(stream, "%.0f%% compute, ", 100 * p->compute);
   fprintf(stream, "%.0f%% communication; most of all %s, %.0f%%.\n", 100 * p->communication, name,
           100 * p->path[0].seconds / all);
   print_link(t, p, stream);
@@ -101,11 +111,14 @@ static bool print_words(const struct ss_training *t, size_t first, size_t n, FIL
   fprintf(stream, "%u rank%s: ", p->ranks, p->ranks == 1 ? "" : "s");
   ss_decision_print(record, stream);
   if (ss_system_lossy(best->system)) print_lossless(best->system->name, p, list, n, stream);
+  if (d.best->model_parallel)
+    fprintf(stream, ". %s needs tables cut over ranks (model parallelism)", best->system->name);
   fprintf(stream, ". Of an iteration %s", ss_shown(SS_TIME, best->result.stall));
   if (stalled->low < stalled->high)
     fprintf(stream, " (%s to %s)", ss_shown(SS_TIME, stalled->low), ss_shown(SS_TIME, stalled->high));
   fputs(" stall.\n  ", stream);
-  SS_AUTO_JSON cJSON *offered = ss_offer_json(&best->system->offer);
+  const struct ss_library *library = &t->durations.cluster.library;
+  SS_AUTO_JSON cJSON *offered = ss_offer_json(ss_offer_over(&best->system->offer, library), library);
   ss_offer_print(best->system->name, offered, stream);
   fputc('\n', stream);
   print_path(t, best, stream);

@@ -13,8 +13,9 @@ static const char *const algorithms[] = {"ring", "recursive-doubling", "bruck", 
 enum { ALGORITHM, SEPARATE, COALESCE, RINGS, OPTIONS };
 static const struct ss_option options[OPTIONS + 1] = {
     [ALGORITHM] = {"algorithm", SS_OPTION_CHOICE, algorithms, 0, 0, 0, "how the blocks are gathered", "all"},
-    [SEPARATE] = {"separate", SS_OPTION_FLAG, NULL, 0, 1, 0, "indices first, then values, each a whole all-gather"},
-    [COALESCE] = {"coalesce", SS_OPTION_FLAG, NULL, 0, 1, 1, "sum duplicate lookups before sending"},
+    [SEPARATE] = {"separate", SS_OPTION_FLAG, NULL, 0, 1, 0, "indices first, then values, each a whole all-gather",
+                  NULL},
+    [COALESCE] = {"coalesce", SS_OPTION_FLAG, NULL, 0, 1, 1, "sum duplicate lookups before sending", NULL},
     [RINGS] = SS_OPTION_RINGS,
 };
 
@@ -165,12 +166,12 @@ static const struct ss_offered offered[] = {
      "false",
      SS_FLAT,
      {"Horovod", "hvd.DistributedOptimizer(sparse_as_dense=False) with Embedding(sparse=True)",
-      "https://github.com/horovod/horovod/pull/2580"}},
+      "https://github.com/horovod/horovod/pull/2580", SS_NO_LIBRARY}},
     {"algorithm",
      "ring",
      SS_FLAT,
      {"DDP", "Embedding(sparse=True) on gloo (NCCL refuses it; Horovod has the nearest there)",
-      "https://github.com/pytorch/pytorch/issues/22400"}},
+      "https://github.com/pytorch/pytorch/issues/22400", SS_GLOO}},
     {.option = NULL}};
 
 const struct ss_scheme ss_scheme_allgather = {

@@ -292,9 +292,11 @@ static void tune(struct ss_setting *setting, const struct ss_cluster *cluster, u
 static const struct ss_offered offered[] = {
     {.option = "algorithm", .choice = "switch"},
     {.offer = {"DDP", "DistributedDataParallel of dense gradients; its backend picks the algorithm",
-               "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html"}},
+               "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
+               SS_NO_LIBRARY}},
     {.hierarchy = SS_SHARD,
-     .offer = {"Horovod", "HOROVOD_HIERARCHICAL_ALLREDUCE=1", "https://horovod.readthedocs.io/en/stable/"}},
+     .offer = {"Horovod", "HOROVOD_HIERARCHICAL_ALLREDUCE=1", "https://horovod.readthedocs.io/en/stable/",
+               SS_NO_LIBRARY}},
     {.option = NULL}};
 
 const struct ss_scheme ss_scheme_allreduce = {

@@ -114,7 +114,8 @@ static bool check(const struct ss_setting *setting, struct ss_layout layout, str
 static const struct ss_offered offered[] = {
     {.offer = {"OmniReduce", "gloo of PyTorch 1.7.1 built with its patch; one GPU a machine",
                "https://github.com/sands-lab/omnireduce/tree/master/omnireduce-RDMA/frameworks_integration/"
-               "pytorch_patch"}},
+               "pytorch_patch",
+               SS_GLOO}},
     {.option = NULL}};
 
 const struct ss_scheme ss_scheme_omnireduce = {

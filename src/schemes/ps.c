@@ -15,12 +15,13 @@ enum pull { UNION, ROWS, BROADCAST_BINOMIAL, BROADCAST_SCATTER };
 static const char *const pulls[] = {"union", "rows", "broadcast-binomial", "broadcast-scatter", NULL};
 enum { SERVERS, PULL, COLOCATED, DENSE, COALESCE, OPTIONS };
 static const struct ss_option options[OPTIONS + 1] = {
-    [SERVERS] = {"servers", SS_OPTION_COUNT, NULL, 1, 1u << 20, 0, "server endpoints (default: as many as nodes)"},
-    [PULL] = {"pull", SS_OPTION_CHOICE, pulls, 0, 0, UNION, "what a rank gets back, and how"},
+    [SERVERS] = {"servers", SS_OPTION_COUNT, NULL, 1, 1u << 20, 0, "server endpoints (default: as many as nodes)",
+                 NULL},
+    [PULL] = {"pull", SS_OPTION_CHOICE, pulls, 0, 0, UNION, "what a rank gets back, and how", NULL},
     [COLOCATED] = {"colocated", SS_OPTION_FLAG, NULL, 0, 1, 0,
                    "the ranks are the servers; own part kept, exchanges pairwise", "true"},
-    [DENSE] = {"dense", SS_OPTION_FLAG, NULL, 0, 1, 0, "dense parts travel: BytePS's traffic"},
-    [COALESCE] = {"coalesce", SS_OPTION_FLAG, NULL, 0, 1, 1, "sum duplicate lookups before pushing"},
+    [DENSE] = {"dense", SS_OPTION_FLAG, NULL, 0, 1, 0, "dense parts travel: BytePS's traffic", NULL},
+    [COALESCE] = {"coalesce", SS_OPTION_FLAG, NULL, 0, 1, 1, "sum duplicate lookups before pushing", NULL},
 };
 
 struct ps {
@@ -246,12 +247,12 @@ static const struct ss_offered offered[] = {
      "true",
      SS_FLAT,
      {"BytePS", "byteps.torch.DistributedOptimizer with Embedding(sparse=False)",
-      "https://github.com/bytedance/byteps"}},
+      "https://github.com/bytedance/byteps", SS_NO_LIBRARY}},
     {"dense",
      "true",
      SS_SHARD,
      {"BytePS", "byteps.torch.DistributedOptimizer with Embedding(sparse=False)",
-      "https://github.com/bytedance/byteps"}},
+      "https://github.com/bytedance/byteps", SS_NO_LIBRARY}},
     {.option = NULL}};
 
 const struct ss_scheme ss_scheme_ps = {

@@ -227,11 +227,11 @@ static const struct ss_offered offered[] = {
     {"neighbours",
      "replicas",
      SS_FLAT,
-     {"TorchRec", "DMPCollection(sharding_group_size=...), sync() in each step",
-      "https://docs.pytorch.org/torchrec/"}},
+     {"TorchRec", "DMPCollection(sharding_group_size=...), sync() in each step", "https://docs.pytorch.org/torchrec/",
+      SS_NO_LIBRARY}},
     {.offer = {"TorchRec",
                "DMPCollection(sharding_group_size=..., use_inter_host_allreduce=True), sync() in each step",
-               "https://docs.pytorch.org/torchrec/"}},
+               "https://docs.pytorch.org/torchrec/", SS_NO_LIBRARY}},
     {.option = NULL}};
 
 const struct ss_scheme ss_scheme_replicas = {

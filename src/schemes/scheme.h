@@ -9,6 +9,7 @@
  * tests/cli/test_scheme_values.py reads and holds against the program. */
 #pragma once
 
+#include "machine/library.h"
 #include "schemes/setting.h"
 
 struct ss_cluster;
@@ -17,9 +18,10 @@ struct ss_run;
 /* Who offers a scheme to somebody who trains with PyTorch: a library that is installed and called. The training
  * script of a paper is none. */
 struct ss_offer {
-  char by[32];   /* "": nobody */
-  char how[160]; /* what is called, or set */
-  char url[160]; /* where that is said */
+  char by[32];               /* "": nobody */
+  char how[160];             /* what is called, or set */
+  char url[160];             /* where that is said */
+  enum ss_library_kind over; /* the one library of collectives over which it runs; SS_NO_LIBRARY: any */
 };
 
 /* A scheme's table ends without a choice and an offer; the first that fits holds. One by "" excludes. */
@@ -79,8 +81,12 @@ static inline bool ss_scheme_model_parallel(const struct ss_scheme *scheme) {
   return scheme->content == SS_SENDS_TABLE;
 }
 
-/* Who offers the scheme as it is set; NULL: nobody. */
-const struct ss_offer *ss_setting_offer(const struct ss_setting *setting);
-/* {"by", "how", "url"}, the caller's; NULL, or one by "": null. */
-struct cJSON *ss_offer_json(const struct ss_offer *offer);
+/* Who offers the scheme as it is set on a cluster with that library; NULL: nobody. */
+const struct ss_offer *ss_setting_offer(const struct ss_setting *setting, const struct ss_library *library);
+/* The offer itself where it holds on such a cluster: by somebody, and over its library, if it names one. Else NULL.
+ */
+const struct ss_offer *ss_offer_over(const struct ss_offer *offer, const struct ss_library *library);
+/* {"by", "how", "url"}, and "over" of what needs a library that the cluster does not name; the caller's. Of NULL:
+ * null. `library` NULL: nobody asks for a cluster. */
+struct cJSON *ss_offer_json(const struct ss_offer *offer, const struct ss_library *library);
 /* SPDX-License-Identifier: Apache-2.0 */

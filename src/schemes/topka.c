@@ -16,7 +16,7 @@ static bool run_topka(struct ss_run *run, struct ss_error *error) {
 
 static const struct ss_offered offered[] = {
     {.offer = {"GRACE", "grace_dl.dist: compressor topk, memory residual, communicator allgather",
-               "https://github.com/sands-lab/grace"}},
+               "https://github.com/sands-lab/grace", SS_NO_LIBRARY}},
     {.option = NULL}};
 
 const struct ss_scheme ss_scheme_topka = {

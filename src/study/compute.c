@@ -49,6 +49,7 @@ static struct ss_result values_of(const struct ss_outcome *o, const struct ss_ta
   return (struct ss_result){.time = t->time,
                             .kernel = t->kernel,
                             .bound = t->bound,
+                            .bound_startup = t->bound_link.startup,
                             .messages = (double)t->messages,
                             .rounds = (double)t->rounds,
                             .bytes = (double)t->bytes,

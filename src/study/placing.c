@@ -371,7 +371,7 @@ struct cJSON *ss_placing_rows(const struct ss_placing *p) {
         SS_N("bytes_imbalance", x->bytes_imbalance), SS_N("held_imbalance", x->held_imbalance),
         SS_N("served_imbalance", x->served_imbalance), SS_N("whole_served_bound", p->whole_served_bound),
         SS_N("whole_held_bound", p->whole_held_bound), SS_N("bound_s", r->bound),
-        SS_T("bound_by", r->bound_by[0] ? r->bound_by : NULL));
+        SS_N("bound_startup_s", r->bound_startup), SS_T("bound_by", r->bound_by[0] ? r->bound_by : NULL));
     if (ss_result_ranged(r)) ss_json_add(row, SS_N("time_low_s", r->time_low), SS_N("time_high_s", r->time_high));
     if (!isnan(p->drawn[c].wins)) ss_json_add(row, SS_N("wins", p->drawn[c].wins));
     cJSON_AddItemToArray(list, row);

@@ -184,8 +184,8 @@ static cJSON *row_json(const struct choice *row, size_t n, const struct ss_decis
   ss_json_add(o, SS_T("tensor", cell->tensor), SS_T("scheme", best ? best->setting.scheme->name : NULL),
               SS_T("label", best ? best->setting.label : NULL),
               SS_J("options", best ? ss_setting_json(&best->setting) : cJSON_CreateObject()),
-              SS_J("offered", ss_offer_json(best ? ss_setting_offer(&best->setting) : NULL)),
-              SS_N("ranks", cell->ranks), SS_J("at", cell->at ? cJSON_Duplicate(cell->at, 1) : cJSON_CreateObject()),
+              SS_J("offered", best ? ss_result_offer_json(best) : cJSON_CreateNull()), SS_N("ranks", cell->ranks),
+              SS_J("at", cell->at ? cJSON_Duplicate(cell->at, 1) : cJSON_CreateObject()),
               SS_T("cluster", cell->cluster), SS_T("device", cell->device), SS_T("trace", cell->trace));
   ss_decision_add_times(o, d);
   if (d->next && d->next->of.label == each_with_its_own)
@@ -219,7 +219,9 @@ static bool add_row(struct planning *p, const struct ss_result *all, size_t n, s
                                                  .own = {1, 1},
                                                  .part = part,
                                                  .parts = each.parts},
-                                          .left_out = each.left_out};
+                                          .left_out = each.left_out,
+                                          .lossy = !each.lossless,
+                                          .model_parallel = each.model_parallel};
   if (!ss_decide(list, count, dense.time > 0 ? &dense : NULL, &d, error)) return false;
   const size_t best = (size_t)(d.best - list);
   struct choice *row = &p->choice[p->count++];
@@ -227,12 +229,6 @@ static bool add_row(struct planning *p, const struct ss_result *all, size_t n, s
                                     ss_scheme_model_parallel(all[best].setting.scheme)}
                   : (struct choice){all, NULL, each.lossless, each.model_parallel};
   cJSON *o = row_json(row, n, &d, turn_of(p, row->best));
-  const size_t next = d.next ? (size_t)(d.next - list) : n, rival = d.rival ? (size_t)(d.rival - list) : n;
-  if (d.next) ss_json_add(o, SS_B("next_lossless", next < n ? all[next].lossless : each.lossless));
-  if (d.rival)
-    ss_json_add(o, SS_B("rival_lossless", rival < n ? all[rival].lossless : each.lossless),
-                SS_B("rival_model_parallel",
-                     rival < n ? ss_scheme_model_parallel(all[rival].setting.scheme) : each.model_parallel));
   return cJSON_AddItemToArray(p->rows, o) || ss_fail_memory(error, "planning");
 }
 

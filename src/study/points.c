@@ -523,7 +523,8 @@ static bool add_points(struct ss_study *s, const struct cell *p, const struct ss
   point.setting = *setting;
   ss_setting_settle(&point.setting, &p->point.cluster.library);
   point.ranks = ranks;
-  if (!admitted(s, point.setting.scheme) || (p->offered && !ss_setting_offer(setting))) return true;
+  if (!admitted(s, point.setting.scheme) || (p->offered && !ss_setting_offer(setting, &p->point.cluster.library)))
+    return true;
   if (s->chosen_for_user && !applies(&point.setting, p, layout, s->request.plan || s->request.candidates))
     return true;
   point.servers = ss_setting_servers(&point.setting, layout);

@@ -310,10 +310,16 @@ bool ss_decide(struct ss_candidate *list, size_t n, const struct ss_uncertain *b
   return !is_drawn(&out->best->of) || draw(&d, base, out, error);
 }
 
+/* What has to be known of who is named beside the best: "next" or "rival". */
+static void add_needs(cJSON *o, const char *lossless, const char *model_parallel, const struct ss_candidate *who) {
+  if (who) ss_json_add(o, SS_B(lossless, !who->lossy), SS_B(model_parallel, who->model_parallel));
+}
+
 void ss_decision_add_times(cJSON *o, const struct ss_decision *d) {
   const double time = d->best->of.time, next = d->next ? d->next->of.time : NAN;
   ss_json_add(o, SS_N("time_s", time), SS_T("next", d->next ? d->next->of.label : NULL), SS_N("next_time_s", next),
               SS_N("margin", time > 0 ? next / time - 1 : NAN));
+  add_needs(o, "next_lossless", "next_model_parallel", d->next);
 }
 
 void ss_decision_add_draws(cJSON *o, const struct ss_decision *d) {
@@ -327,6 +333,7 @@ void ss_decision_add_draws(cJSON *o, const struct ss_decision *d) {
               SS_N("rival_time_s", d->rival ? d->rival->of.time : NAN),
               SS_N("rival_wins", d->rival ? d->rival->wins : NAN), SS_N("rival_ratio_low", d->rival_ratio.low),
               SS_N("rival_ratio_high", d->rival_ratio.high), SS_T("measure", d->measure));
+  add_needs(o, "rival_lossless", "rival_model_parallel", d->rival);
 }
 
 /* --- of a mean over iterations ---------------------------------------------------------------------------------- */
@@ -383,7 +390,9 @@ void ss_results_candidates(const struct ss_result *results, size_t n, struct ss_
   ss_results_rank(results, n, &best, &next);
   for (size_t i = 0; i < n; i++)
     list[i] = (struct ss_candidate){.of = ss_result_uncertain(&results[i]),
-                                    .left_out = ss_result_left_out(&results[i], best)};
+                                    .left_out = ss_result_left_out(&results[i], best),
+                                    .lossy = !results[i].lossless,
+                                    .model_parallel = ss_scheme_model_parallel(results[i].setting.scheme)};
 }
 
 bool ss_results_decide(struct ss_result *results, size_t n, struct ss_error *error) {

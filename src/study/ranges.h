@@ -44,6 +44,7 @@ struct ss_likely ss_likely_of(double draws[SS_RANGE_DRAWS]);
 struct ss_candidate {
   struct ss_uncertain of;
   bool left_out;               /* wins nothing, as it does not fit where another one does */
+  bool lossy, model_parallel;  /* what who takes it has to know */
   struct ss_likely range;      /* of its time */
   struct ss_likely next_ratio; /* of the time of the fastest other to its own, draw by draw */
   struct ss_likely base_ratio; /* of the baseline's */
@@ -64,10 +65,11 @@ struct ss_decision {
  * list. */
 bool ss_decide(struct ss_candidate *list, size_t n, const struct ss_uncertain *base, struct ss_decision *out,
                struct ss_error *error) SS_MUST_CHECK;
-/* Adds "time_s", "next", "next_time_s" and "margin", by how much of the time the next is slower. */
+/* Adds "time_s", "next", "next_time_s" and "margin", by how much of the time the next is slower; and where there is a
+ * next "next_lossless" and "next_model_parallel". */
 void ss_decision_add_times(struct cJSON *object, const struct ss_decision *decision);
 /* Adds, where something is uncertain, what draws say: "time_low_s", "wins", "next_ratio_low", "dense_ratio_low" (of
- * the baseline), "rival", "measure", ... */
+ * the baseline), "rival", "rival_lossless", "measure", ... */
 void ss_decision_add_draws(struct cJSON *object, const struct ss_decision *decision);
 
 /* --- of a mean over iterations --------------------------------------------------------------------------------- */

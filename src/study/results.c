@@ -64,6 +64,7 @@ const struct ss_result_field ss_result_fields[SS_RESULT_FIELDS] = {
     FIELD("error_factor", off, EXTRAPOLATED),
     FIELD("kernel_s", kernel, SS_FIELD_MEAN | SS_FIELD_ADDS),
     FIELD("bound_s", bound, SS_FIELD_MEAN | SS_FIELD_ADDS),
+    FIELD("bound_startup_s", bound_startup, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_LATER),
     FIELD("messages", messages, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
     FIELD("rounds", rounds, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
     FIELD("bytes_total", bytes, SS_FIELD_MEAN | SS_FIELD_ADDS | SS_FIELD_COUNTS),
@@ -350,12 +351,16 @@ static void add_cell(cJSON *o, const struct ss_result *r) {
   add_hash(o, "point_hash", r->identity);
 }
 
+cJSON *ss_result_offer_json(const struct ss_result *r) {
+  const struct ss_library *library = r->machine ? &r->machine->library : NULL;
+  return ss_offer_json(ss_setting_offer(&r->setting, library), library);
+}
+
 cJSON *ss_result_json(const struct ss_result *r) {
   cJSON *o = cJSON_CreateObject(), *values = values_json(r);
   if (!o || !values) return NULL;
   ss_json_add(o, SS_T("scheme", r->setting.scheme->name), SS_T("label", r->setting.label),
-              SS_J("options", ss_setting_json(&r->setting)),
-              SS_J("offered", ss_offer_json(ss_setting_offer(&r->setting))));
+              SS_J("options", ss_setting_json(&r->setting)), SS_J("offered", ss_result_offer_json(r)));
   add_cell(o, r);
   add_hash(o, "result_hash", digest(r, values));
   for (cJSON *value; (value = cJSON_DetachItemViaPointer(values, values->child));)

@@ -46,8 +46,9 @@ struct ss_result {
   double bytes, sent_max, received_max, server_max;  /* B */
   double device_memory;                              /* B; NaN: the device does not say */
   double peak,
-      server_peak; /* B that a rank, and a server, holds at most in any iteration (docs/model.md, "Memory") */
-  double bound;    /* s: what the busiest link, or port, needs at the very least */
+      server_peak;      /* B that a rank, and a server, holds at most in any iteration (docs/model.md, "Memory") */
+  double bound;         /* s: what the busiest link, or port, needs at the very least */
+  double bound_startup; /* s of that in which messages start; NaN: an older file does not say */
   char bound_by[SS_LINK_NAME_SIZE]; /* which that is in the iteration with the largest bound; "": nothing was sent */
   double bound_max;                 /* s: of that iteration */
   struct ss_link_usage usage[SS_LINK_KINDS]; /* means over iterations; busy: shares of the time */
@@ -110,7 +111,7 @@ enum {
   SS_FIELD_DRAWN = 64,  /* where numbers of the machine are: likewise */
   SS_FIELD_BESIDE = 128 /* depends on the others of its cell, too */
 };
-enum { SS_RESULT_FIELDS = 60 };
+enum { SS_RESULT_FIELDS = 61 };
 
 /* In the order of the schema, with the names that JSON has ("time_s", "bytes_sent_max", ...). */
 extern const struct ss_result_field {
@@ -139,6 +140,8 @@ struct ss_result ss_result_of_all(const struct ss_result *tensors, uint32_t coun
 void ss_cluster_add_numbers(struct cJSON *object, const struct ss_cluster *cluster);
 /* The result as a JSON object, the caller's; NULL when memory is short. */
 struct cJSON *ss_result_json(const struct ss_result *result);
+/* Who offers its scheme on its cluster, or null; the caller's. */
+struct cJSON *ss_result_offer_json(const struct ss_result *result);
 /* {"sparsync", "scenario", "points"}: the tree that `run --format json` prints, the caller's; NULL when memory is
  * short. */
 struct cJSON *ss_results_json(const struct ss_results *results, const char *scenario);

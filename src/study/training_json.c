@@ -157,12 +157,13 @@ static void add_numbers(cJSON *o, const struct ss_training_point *p) {
 
 static cJSON *point_json(const struct ss_train_study *s, size_t at) {
   const struct ss_training_point *p = &s->training.point[at];
+  const struct ss_library *library = &s->training.durations.cluster.library;
   cJSON *o = ss_json_object(
       SS_T("workload", p->fed->workload.name), SS_T("system", p->system->name),
       SS_T("schedule", ss_schedule_name(p->system->schedule)), SS_T("sparse", p->system->sparse.label),
       SS_T("dense", p->system->dense.label), SS_B("baseline", p->system->baseline),
-      SS_J("offered", ss_offer_json(&p->system->offer)), SS_N("ranks", p->ranks), SS_T("cluster", s->cluster),
-      SS_T("device", s->device), SS_T("trace", s->source ? s->source->name : NULL),
+      SS_J("offered", ss_offer_json(ss_offer_over(&p->system->offer, library), library)), SS_N("ranks", p->ranks),
+      SS_T("cluster", s->cluster), SS_T("device", s->device), SS_T("trace", s->source ? s->source->name : NULL),
       SS_N("iterations", (double)p->options.iterations), SS_N("warmup", (double)p->options.warmup),
       SS_N("compute", p->options.compute), SS_N("jitter", p->options.sigma));
   add_numbers(o, p);
@@ -173,8 +174,10 @@ static cJSON *point_json(const struct ss_train_study *s, size_t at) {
   for (uint32_t i = 0; i < p->timetable.tasks; i++)
     cJSON_AddItemToArray(tasks, task_json(p, &p->timetable.task[i], s->per_iteration));
   cJSON_AddItemToObject(o, "critical_path", path_json(p));
-  ss_json_add(o, SS_T("bound", ss_bound_name(p->bound)), SS_N("path_compute", p->compute),
-              SS_N("path_software", p->software), SS_N("path_communication", p->communication));
+  ss_json_add(o, SS_T("bound", ss_bound_name(p->bound)),
+              SS_T("bound_beside", p->beside < SS_BOUNDS ? ss_bound_name(p->beside) : NULL),
+              SS_N("path_compute", p->compute), SS_N("path_software", p->software),
+              SS_N("path_communication", p->communication));
   if (p->helps > 0) cJSON_AddItemToObject(o, "would_help", helps_json(p));
   if (s->per_iteration) add_arrays(o, p);
   if (s->best) {

@@ -129,14 +129,16 @@ static bool read_systems(struct ss_train_study *s, struct ss_error *error) {
 /* Those that somebody offers, and the one that was captured, where no others are wanted. */
 static bool keep_offered(struct ss_train_study *s, struct ss_error *error) {
   struct ss_training *t = &s->training;
+  const struct ss_library *library = &t->durations.cluster.library;
   size_t kept = 0;
   for (size_t i = 0; i < t->systems; i++)
-    if (!s->offered || t->system[i].offer.by[0] || (s->captured.doc && i == 0)) t->system[kept++] = t->system[i];
+    if (!s->offered || ss_offer_over(&t->system[i].offer, library) || (s->captured.doc && i == 0))
+      t->system[kept++] = t->system[i];
     else ss_system_free(&t->system[i]);
   t->systems = kept;
-  return kept > 0 ||
-         ss_node_fail(ss_node_get(ss_doc_root(s->doc), "systems"), error,
-                      "nobody offers one of these to PyTorch (sparsync list systems says who offers what)");
+  return kept > 0 || ss_node_fail(ss_node_get(ss_doc_root(s->doc), "systems"), error,
+                                  "nobody offers one of these to PyTorch over the cluster's library (sparsync list "
+                                  "systems says who offers what)");
 }
 
 /* --- where ------------------------------------------------------------------------------------------------ */

@@ -224,6 +224,7 @@ static bool is_host(const struct ss_link_use *link, const struct ss_cluster *clu
 
 static void tell_link(struct ss_duration *d, const struct ss_cluster *cluster, const struct ss_tally *tally) {
   d->link_share = tally->time > 0 ? tally->bound / tally->time : 0;
+  d->link_startup = tally->time > 0 ? tally->bound_link.startup / tally->time : 0;
   d->host = tally->bound > 0 && is_host(&tally->bound_link, cluster);
   if (tally->bound > 0) ss_link_use_name(&tally->bound_link, ss_cluster_nics(cluster), d->link, sizeof d->link);
 }
@@ -509,6 +510,7 @@ static bool copy_all(const struct plan *plan, struct ss_error *error) {
     to->sampled = from->sampled;
     to->share = from->share;
     to->link_share = from->link_share;
+    to->link_startup = from->link_startup;
     to->host = from->host;
     memcpy(to->link, from->link, sizeof to->link);
     to->own = from->own;
@@ -556,12 +558,12 @@ static cJSON *write_group(void *context, size_t item) {
   cJSON *list = cJSON_CreateArray();
   for (uint32_t i = 0; i < g->count; i++) {
     struct ss_duration *d = g->duration[i];
-    cJSON *o =
-        ss_json_object(SS_N("sampled", d->sampled), SS_T("link", d->link), SS_N("link_share", d->link_share),
-                       SS_B("host", d->host), SS_N("own", d->own), SS_N("besides", d->besides),
-                       SS_N("server", d->server), SS_J("share", cJSON_CreateDoubleArray(d->share.s, SS_COMPONENTS)),
-                       SS_J("sent", cJSON_CreateDoubleArray(d->sent, (int)d->period)),
-                       SS_J("seconds", cJSON_CreateDoubleArray(d->seconds, (int)times_of(d))));
+    cJSON *o = ss_json_object(SS_N("sampled", d->sampled), SS_T("link", d->link), SS_N("link_share", d->link_share),
+                              SS_N("link_startup", d->link_startup), SS_B("host", d->host), SS_N("own", d->own),
+                              SS_N("besides", d->besides), SS_N("server", d->server),
+                              SS_J("share", cJSON_CreateDoubleArray(d->share.s, SS_COMPONENTS)),
+                              SS_J("sent", cJSON_CreateDoubleArray(d->sent, (int)d->period)),
+                              SS_J("seconds", cJSON_CreateDoubleArray(d->seconds, (int)times_of(d))));
     cJSON_AddItemToArray(list, o);
     free_numbers(d);
   }
@@ -570,21 +572,22 @@ static cJSON *write_group(void *context, size_t item) {
 
 static bool read_link(struct ss_node node, struct ss_duration *d, struct ss_error *error) {
   const char *text;
-  struct ss_node host;
+  struct ss_node host, share, startup;
   if (!ss_node_text(ss_node_get(node, "link"), &text, error) || !ss_node_need(node, "host", &host, error) ||
-      !ss_node_flag(host, &d->host, error))
+      !ss_node_flag(host, &d->host, error) || !ss_node_need(node, "link_share", &share, error) ||
+      !ss_node_nonnegative(share, SS_NUMBER, &d->link_share, error) ||
+      !ss_node_need(node, "link_startup", &startup, error) ||
+      !ss_node_nonnegative(startup, SS_NUMBER, &d->link_startup, error))
     return false;
   snprintf(d->link, sizeof d->link, "%s", text);
   return true;
 }
 
 static bool read_duration(struct ss_node node, uint32_t draws, struct ss_duration *d, struct ss_error *error) {
-  struct ss_node sampled, own, besides, server, share, sent, seconds, link, link_share;
+  struct ss_node sampled, own, besides, server, share, sent, seconds, link;
   return ss_node_need(node, "sampled", &sampled, error) && ss_node_need(node, "share", &share, error) &&
          ss_node_numbers(share, SS_COMPONENTS, d->share.s, error) && ss_node_need(node, "sent", &sent, error) &&
          ss_node_need(node, "link", &link, error) && read_link(node, d, error) &&
-         ss_node_need(node, "link_share", &link_share, error) &&
-         ss_node_nonnegative(link_share, SS_NUMBER, &d->link_share, error) &&
          ss_node_need(node, "seconds", &seconds, error) && ss_node_positive(sampled, SS_NUMBER, &d->sampled, error) &&
          ss_node_need(node, "own", &own, error) && ss_node_need(node, "besides", &besides, error) &&
          ss_node_need(node, "server", &server, error) && reserve(d, ss_node_size(sent), draws, error) &&

@@ -34,9 +34,9 @@ struct ss_duration {
                                    server all */
   struct ss_components share;   /* of its time on even links, in its first iteration; of what is uncertain */
   char link[SS_LINK_NAME_SIZE]; /* that needs longest in its first iteration; "": none */
-  bool host;         /* it is a path to host memory, or a port all of whose bytes flow as fast as that lets them */
-  double link_share; /* of its time, which that link needs at the very least */
-  double sampled;    /* 1; or how many times larger the tensor is than what was simulated */
+  bool host; /* it is a path to host memory, or a port all of whose bytes flow as fast as that lets them */
+  double link_share, link_startup; /* of its time, which that link needs at the very least; of that, for start-ups */
+  double sampled;                  /* 1; or how many times larger the tensor is than what was simulated */
 };
 
 struct ss_durations {

@@ -152,13 +152,28 @@ double ss_point_memory(const struct ss_training *training, const struct ss_train
 /* --- what bounds it ------------------------------------------------------------------------------------------ */
 
 const char *ss_bound_name(enum ss_bound bound) {
-  static const char *const names[] = {"compute", "software", "link", "host path", "communication"};
+  static const char *const names[] = {"compute", "software", "link", "host path", "start-ups", "communication"};
   return names[bound];
 }
 
-/* Passes, software, and all else; of that, what single links need at the very least. */
+/* Which of three the path is bound by, and which takes as much. Where shares are nearer than a tenth of the path none
+ * is the bound. */
+static void rank_shares(struct ss_training_point *p, enum ss_bound sending) {
+  const double share[] = {p->compute, p->software, p->communication};
+  const enum ss_bound of[] = {SS_BOUND_COMPUTE, SS_BOUND_SOFTWARE, sending};
+  int first = 0;
+  for (int i = 1; i < 3; i++)
+    if (share[i] > share[first]) first = i;
+  p->bound = of[first];
+  p->beside = SS_BOUNDS;
+  double most = share[first] - 0.1;
+  for (int i = 0; i < 3; i++)
+    if (i != first && share[i] > fmax(most, 0)) most = share[i], p->beside = of[i];
+}
+
+/* Passes, software, and all else; of that, what bytes on single links need at the very least, and start-ups there. */
 void ss_point_find_bound(const struct ss_training *training, struct ss_training_point *p) {
-  double compute = 0, software = 0, communication = 0, links = 0, host = 0;
+  double compute = 0, software = 0, communication = 0, links = 0, host = 0, startups = 0;
   for (size_t i = 0; i < p->paths; i++) {
     const struct ss_path_part *part = &p->path[i];
     const double rest = part->seconds - part->software - part->waited;
@@ -167,16 +182,17 @@ void ss_point_find_bound(const struct ss_training *training, struct ss_training_
     *(part->kind == SS_SPAN_TASK ? &communication : &compute) += rest;
     if (part->kind != SS_SPAN_TASK) continue;
     const struct ss_duration *d = &training->durations.duration[p->timetable.task[part->what].duration];
-    links += rest * d->link_share;
-    if (d->host) host += rest * d->link_share;
+    links += rest * (d->link_share - d->link_startup);
+    startups += rest * d->link_startup;
+    if (d->host) host += rest * (d->link_share - d->link_startup);
   }
   const double all = compute + software + communication;
   p->compute = all > 0 ? compute / all : 0;
   p->software = all > 0 ? software / all : 0;
   p->communication = all > 0 ? communication / all : 0;
-  p->bound = host > links / 2 ? SS_BOUND_HOST : SS_BOUND_LINK;
-  if (links < communication / 2) p->bound = SS_BOUND_COMMUNICATION;
-  if (software >= communication) p->bound = SS_BOUND_SOFTWARE;
-  if (compute >= fmax(software, communication)) p->bound = SS_BOUND_COMPUTE;
+  enum ss_bound sending = SS_BOUND_COMMUNICATION;
+  if (startups >= communication / 2) sending = SS_BOUND_STARTUPS;
+  if (links >= communication / 2) sending = host > links / 2 ? SS_BOUND_HOST : SS_BOUND_LINK;
+  rank_shares(p, sending);
 }
 /* SPDX-License-Identifier: Apache-2.0 */

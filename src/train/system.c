@@ -181,6 +181,8 @@ static const struct ss_field_spec offered[] = {
     {"by", "a library", SS_IS_NAME, .required = true, SS_STORED(struct ss_offer, by)},
     {"how", "what is called, or set", SS_IS_NAME, .required = true, SS_STORED(struct ss_offer, how)},
     {"url", "where that is said", SS_IS_NAME, .required = true, SS_STORED(struct ss_offer, url)},
+    {"over", "the one library of collectives over which it runs, as clusters name theirs",
+     SS_IS_CHOICE(ss_library_names), .usual = "none", SS_STORED(struct ss_offer, over)},
     {.name = NULL}};
 static const struct ss_object_spec offered_spec = {.says = "who offers it to PyTorch; nobody without",
                                                    .field = offered};

@@ -47,10 +47,18 @@ struct ss_help {
 };
 enum { SS_HELPS = 6 };
 
-/* What most of the critical path goes to; of what is sent, whether one link needs most of that time: a link of the
- * cluster, or one to the memory of a machine. */
-enum ss_bound { SS_BOUND_COMPUTE, SS_BOUND_SOFTWARE, SS_BOUND_LINK, SS_BOUND_HOST, SS_BOUND_COMMUNICATION };
-/* "compute", "software", "link", "host path", "communication" */
+/* What most of the critical path goes to; of what is sent, whether the bytes of one link need most of that time, a
+ * link of the cluster or one to the memory of a machine, or the start-ups of messages do. */
+enum ss_bound {
+  SS_BOUND_COMPUTE,
+  SS_BOUND_SOFTWARE,
+  SS_BOUND_LINK,
+  SS_BOUND_HOST,
+  SS_BOUND_STARTUPS,
+  SS_BOUND_COMMUNICATION,
+  SS_BOUNDS
+};
+/* "compute", "software", "link", "host path", "start-ups", "communication" */
 const char *ss_bound_name(enum ss_bound bound);
 
 struct ss_training_point {
@@ -68,7 +76,7 @@ struct ss_training_point {
   struct ss_fan fan;         /* s: mean iterations over draws of uneven links; NaN: none were drawn */
   struct ss_path_part *path;
   size_t paths;
-  enum ss_bound bound;
+  enum ss_bound bound, beside; /* beside: takes as much, to a tenth of the path; SS_BOUNDS: nothing does */
   double compute, software, communication; /* shares of the path */
   struct ss_help help[SS_HELPS]; /* [helps] of the fastest system of its workload and rank count; the best first */
   size_t helps;

@@ -126,11 +126,29 @@ def warnings_are_told_once(folder):
 
 
 @test
+def starting_is_not_sending(folder):
+    """A link that waits while messages start is told as such: of P-1 messages a port their latencies, and bytes by the rate;
+    with all of an exchange under way starts overlap, and the bytes alone bound it. A shared card has bytes alone."""
+    near = {**FLAT, "latency": "20us", "gpus_per_node": 2, "nics": 2, "intra": {"latency": "20us", "bandwidth": "1GB/s"}}
+    for cluster, starts in (({**FLAT, "latency": "20us"}, True), ({**near, "latency": 0, "intra": {"latency": 0, "bandwidth": "9GB/s"}, "window": 1, "nics": 1}, False), ({**near, "window": "all"}, False),
+                            ({**FLAT, "latency": "20us", "model": "alpha-beta"}, True)):
+        scenario = write(folder, "s.json", {"trace": uniform(), "cluster": cluster, "ranks": [8], "schemes": ["zen"], "certain": True})
+        [p] = points("run", scenario)
+        startup = 2 * 7 * 20e-6 if starts else 0
+        assert abs(p["bound_startup_s"] - startup) <= 1e-12, (cluster, p["bound_startup_s"], startup)
+        told = f"bytes take {100 * (p['bound_s'] - startup) / p['time_s']:.0f}% of the time" + (f", start-ups of messages {100 * startup / p['time_s']:.0f}%" if starts else "")
+        assert f"{p['bound_by']}: {told} (numbers" in call("run", scenario)[0], told
+        if starts:
+            sent = max(p["bytes_sent_max"], p["bytes_received_max"])
+            assert abs(p["bound_s"] - startup - sent / 1e9) <= 1e-9 * p["time_s"], p
+
+
+@test
 def hierarchies_in_one_node_are_told(folder):
     scenario = write(folder, "s.json", {"trace": uniform(), "cluster": {**FLAT, "gpus_per_node": 2}, "hierarchy": "shard", "ranks": [2],
                                         "schemes": ["allgather", "zen"]})
     out, err = call("run", scenario, "--certain")
-    assert "so is zen" in out and err.count("warning") == 1 and '2 ranks are one node of flat: of hierarchy "shard" only the dense sum' in err, err
+    assert "allgather and zen alike are fastest, " in out and err.count("warning") == 1 and '2 ranks are one node of flat: of hierarchy "shard" only the dense sum' in err, err
     assert "one node" not in call("run", scenario, "--ranks", "4")[1]
     assert "one node" not in call("run", scenario, "--set", "hierarchy=none")[1]
 

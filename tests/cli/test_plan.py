@@ -347,7 +347,7 @@ def a_rival_that_needs_the_table_cut_is_said_to(_):
     row, = plan(*question)
     same((row["label"], row["rival"], row["model_parallel"], row["rival_model_parallel"]), ("allgather", "alltoall", False, True), "rival")
     same((row["rival_lossless"], row["next_lossless"]), (True, True), "both are lossless")
-    assert "Lossless; alltoall needs the table cut over ranks (model parallelism)." in call("plan", *question)[0]
+    assert "; alltoall (needs model parallelism), 0.68 to 1.61 times as long, " in call("plan", *question)[0]
     row, = plan(*question[:-2])
     same((row["label"], row["rival"], row["model_parallel"], row["rival_model_parallel"]), ("alltoall", "allgather", True, False), "the other way round")
 
@@ -420,7 +420,7 @@ def offer_of(point):
     for offer in scheme["offered"]:
         wanted = {"hierarchy": "none", **offer["options"]}
         if all(said[name] == (value == "true" if value in ("true", "false") else value) for name, value in wanted.items()):
-            return {key: offer[key] for key in ("by", "how", "url")}
+            return {key: offer[key] for key in ("by", "how", "url", "over") if key in offer}
     return None
 
 
@@ -456,6 +456,14 @@ def offered_is_what_a_library_has(folder):
     assert {"DDP", "Horovod", "BytePS", "TorchRec"} <= seen, seen
     [row] = plan(scenario(folder, schemes=["zen", "ps"], offered=False))
     assert row["offered"] is None
+    ring = {"name": "allgather", "algorithm": "ring"}  # which DDP plays over gloo, and over nothing else
+    for library, offered, told in ((None, "gloo", "; over gloo alone, and this cluster names no library."), ("gloo", None, "(NCCL refuses it; Horovod has the nearest there)."),
+                                   ("openmpi", False, "nobody offers ")):
+        file = scenario(folder, cluster={**NODES, **({"library": {"name": library}} if library else {})}, schemes=[ring])
+        for p in (*points(file), *plan(file)):
+            assert not p["offered"] if offered is False else p["offered"].get("over") == offered, (library, p["offered"])
+        assert all(told in call(command, file)[0] for command in ("run", "plan")), library
+        assert offered is not False or "nobody offers" in call("run", file, "--offered", status=2)[1]
     assert f"nobody offers {row['label']}" in call("plan", scenario(folder, schemes=["zen", "ps"]))[0]
 
 

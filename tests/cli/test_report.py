@@ -314,7 +314,9 @@ def each_place_says_why(folder):
     page = page_of("scenarios/demo.json", folder=folder)
     points = json.loads(call("run", "scenarios/demo.json", "--format", "json", "--quiet")[0])["points"]
     for point, row in zip(points, [row for rows in page.rows("scheme", "time (90%)") for row in rows]):
-        assert row["bottleneck"] == f"{point['bound_by']} {100 * point['bound_s'] / point['time_s']:.0f}%", row
+        startup = point["bound_startup_s"] / point["time_s"]
+        told = f"{point['bound_by']} {100 * (point['bound_s'] / point['time_s'] - startup):.0f}%"
+        assert row["bottleneck"] == told + (f"+{100 * startup:.0f}%" if startup >= 0.005 else ""), row
     tables = page.rows("scheme", "egress", "ingress", "NIC out", "NIC in")
     assert len(tables) == 3 and all(len(rows) == 4 for rows in tables)
 

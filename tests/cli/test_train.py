@@ -245,8 +245,11 @@ def offered_systems_alone(folder):
     assert {p["system"] for p in some} == {name for name, offered in files.items() if offered} & {p["system"] for p in every}
     before = {p["system"]: p["iteration_s"] for p in every}
     assert some and all(p["iteration_s"] == before[p["system"]] for p in some)
+    gloo = {name for name, offered in files.items() if offered and offered.get("over") == "gloo"}
+    others = {p["system"] for p in results(folder, {**scenario, "cluster": {**FLAT, "library": {"name": "openmpi"}}}, "--offered")}
+    assert gloo & {p["system"] for p in some} and others == {p["system"] for p in some} - gloo, others
     best = min(some, key=lambda p: p["iteration_s"])
-    assert f"In PyTorch: {best['system']} is {best['offered']['by']}'s: {best['offered']['how']}." in train(folder, scenario, "--offered").stdout
+    assert f"In PyTorch: {best['system']} is {best['offered']['by']}'s: {best['offered']['how']}{'; over gloo alone, and this cluster names no library' if best['offered'].get('over') else ''}." in train(folder, scenario, "--offered").stdout
     scenario["systems"] = ["oktopk", "embrace"]
     assert "nobody offers" in train(folder, scenario, "--offered", status=2).stderr
     assert "In PyTorch: nobody offers " in train(folder, scenario).stdout
@@ -894,6 +897,23 @@ def what_would_help_is_what_happens_then(folder):
 
 
 @test
+def halves_are_no_bound(folder):
+    """One module, one task: passes and task follow each other. Where both take as long none bounds it, and both are said to."""
+    module = {"name": "a", "kind": "dense", "bytes": 4000000, "forward_s": 0.001, "backward_s": 0.002}
+    scenario = {"workload": {"name": "one", "modules": [module]}, "device": "none", "ranks": [4], "certain": True, "cluster": FLAT,
+                "systems": [busy_system()]}
+    [point] = results(folder, scenario)
+    whole = point["tasks"][0]["time_s"]
+    for times, bound, beside in ((1, "compute", "link"), (0.9, "link", "compute"), (0.5, "link", None), (2, "compute", None)):
+        [point] = results(folder, {**scenario, "compute": times * whole / 0.003})
+        assert close(point["path_compute"], times / (1 + times), 1e-6), (times, point["path_compute"])
+        assert times == 1 or (point["bound"], point["bound_beside"]) == (bound, beside), (times, point["bound"], point["bound_beside"])
+        assert {point["bound"], point["bound_beside"]} == {bound, beside}, times
+        words = train(folder, {**scenario, "compute": times * whole / 0.003}).stdout
+        assert (" take nearly as much each. " in words) == (beside is not None), words
+
+
+@test
 def what_bounds_an_iteration_is_named(folder):
     """Each of four costs made the largest in turn; without it, an iteration takes what it would without."""
     cluster = {"name": "c", "latency": "10us", "bandwidth": "1GB/s", "gpus_per_node": 1, "host": {"latency": "5us", "bandwidth": "10GB/s"}}
@@ -901,6 +921,7 @@ def what_bounds_an_iteration_is_named(folder):
     apart = {"channels": [["dense"], ["gradient"]]}
     cases = (("compute", 1, cluster, {}, "compute", None, None), ("software", 0.01, cluster, {"software": {"step": "60ms"}}, "software", "without software", {}),
              ("link", 0.01, cluster, {}, "a link", "with a second channel, for rows", apart),
+             ("start-ups", 0.01, {**cluster, "latency": "20ms", "bandwidth": "1TB/s"}, {}, "start-ups", None, None),
              ("host path", 0.01, slow_host, {"staging": "host"}, "the host path", "without the copies through host memory", {}))
     for bound, passes, on, fields, words, what, instead in cases:
         scenario = busy_scenario(busy_system(**fields), compute=passes, cluster=on, device="t4")

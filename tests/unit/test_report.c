@@ -3,6 +3,7 @@
 
 #include "figures/plot_drawing.h"
 #include "report/columns.h"
+#include "report/decision.h"
 #include "report/results_table.h"
 #include "report/table.h"
 #include "report/tables.h"
@@ -167,5 +168,49 @@ static void plan(const struct ss_study *study, const struct ss_results *results)
 }
 TEST(plans_say_how_much_longer) {
   with_answers(plan);
+}
+
+/* Who is named first takes least by the numbers as given; what another one has to do with it is said: equals are
+ * named together, who wins more of the draws is said to, and what a rival leaves out or needs stands behind its name.
+ */
+TEST(sentences_say_who_wins_and_what_it_needs) {
+#define TIMES "\"label\": \"a\", \"time_s\": 1, \"next\": \"b\", "
+  static const char *const cases[][2] = {
+      {"{" TIMES "\"next_time_s\": 2, \"next_lossless\": false, \"next_model_parallel\": false}",
+       "a is fastest, 1 s; b (lossy) takes 2.00 times as long"},
+      {"{" TIMES "\"next_time_s\": 1}", "a and b alike are fastest, 1 s"},
+      {"{" TIMES "\"next_time_s\": 1, \"wins\": 1, \"next_ratio_low\": 1, \"next_ratio_high\": 1}",
+       "a and b alike are fastest in 100 of 100 draws, 1 s"},
+      {"{\"label\": \"a\", \"time_s\": 0, \"next\": \"b\", \"next_time_s\": 3, \"next_ratio_low\": 1,"
+       " \"next_ratio_high\": 1}",
+       "a is fastest, 0 s; b takes 3 s"},
+      {"{" TIMES
+       "\"next_time_s\": 2, \"wins\": 0.7, \"rival\": \"c\", \"rival_wins\": 0.25, \"rival_ratio_low\": 0.5,"
+       " \"rival_ratio_high\": 2, \"rival_lossless\": false, \"rival_model_parallel\": true}",
+       "a is likely fastest, in 70 of 100 draws, 1 s; c (lossy; needs model parallelism), 0.50 to 2.00 times as "
+       "long, "
+       "is in 25; only a run of both would tell, no number of the machine"},
+      {"{" TIMES "\"next_time_s\": 2, \"wins\": 0.5, \"rival\": \"c\", \"rival_wins\": 0.5, \"rival_ratio_low\": 0.5,"
+       " \"rival_ratio_high\": 2, \"rival_lossless\": true, \"measure\": \"x\"}",
+       "a, 1 s, and c, 0.50 to 2.00 times as long, cannot be told apart: they are fastest in 50 and 50 of 100 draws; "
+       "measuring x would tell most"},
+      {"{" TIMES "\"next_time_s\": 2, \"wins\": 0.3, \"rival\": \"c\", \"rival_wins\": 0.4, \"rival_ratio_low\": 0.5,"
+       " \"rival_ratio_high\": 2, \"measure\": \"x\"}",
+       "a takes least by numbers as given, 1 s; but c, 0.50 to 2.00 times as long, is fastest in 40 of 100 draws, "
+       "more "
+       "than the 30 of a; measuring x would tell most"},
+      {"{" TIMES "\"next_time_s\": 2, \"wins\": 0.2, \"rival\": \"c\", \"rival_wins\": 0.8, \"rival_ratio_low\": 0.5,"
+       " \"rival_ratio_high\": 1.1, \"measure\": \"x\"}",
+       "a takes least by numbers as given, 1 s; but c, 0.50 to 1.10 times as long, is likely fastest in 80 of 100 "
+       "draws, more than the 20 of a; measuring x would tell most"},
+  };
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    SS_AUTO_JSON cJSON *record = cJSON_Parse(cases[i][0]);
+    struct shown s;
+    assert_non_null(record);
+    begin(&s);
+    ss_decision_print(record, s.stream);
+    expect(&s, cases[i][1]);
+  }
 }
 /* SPDX-License-Identifier: Apache-2.0 */
