@@ -32,9 +32,16 @@ static const struct ss_option options[OPTIONS + 1] = {
                     "whose ranks follow each other: those of a group, or the replicas of a piece", NULL},
 };
 
+/* As said; or those of a node, as many as divide all. */
 static uint32_t group_size(uint64_t said, uint32_t ranks, uint32_t per_node) {
-  if (said == 0) said = per_node > 0 ? per_node : 1;
-  return said < ranks ? (uint32_t)said : ranks;
+  uint32_t size = ranks, rest = per_node > 0 ? per_node : 1;
+  if (said > 0) return said < ranks ? (uint32_t)said : ranks;
+  while (rest > 0) {
+    const uint32_t next = size % rest;
+    size = rest;
+    rest = next;
+  }
+  return size;
 }
 
 /* What a group ends with is proved later. */
@@ -208,7 +215,7 @@ static bool check(const struct ss_setting *setting, struct ss_layout layout, str
                    "a table cut over ranks has no hierarchy: leave \"hierarchy\" out for this scheme");
   if (setting->value[GROUP] > layout.ranks || layout.ranks % size != 0)
     return ss_fail(error, SS_BAD_INPUT, "%u ranks are no whole number of groups of %llu: say another \"group\"",
-                   layout.ranks, (unsigned long long)(setting->value[GROUP] ? setting->value[GROUP] : size));
+                   layout.ranks, (unsigned long long)setting->value[GROUP]);
   if (setting->value[EXCHANGE] == LOOKUPS && setting->value[SUMS] != DENSE)
     return ss_fail(error, SS_BAD_INPUT, "\"sums\" are of gradients, which \"lookups\" leaves out");
   return true;

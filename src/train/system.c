@@ -86,7 +86,8 @@ static bool read_sizes(struct ss_node node, struct ss_system *s, struct ss_error
 /* --- the two exchanges of a table that is cut over ranks -------------------------------------------------- */
 
 static bool split_exchanges(struct ss_node node, struct ss_system *s, struct ss_error *error) {
-  static const char *const ours[] = {"exchange", "gather_ids", "pooling"};
+  static const char *const ours[] = {"exchange", "gather_ids", "pooling"}, *const of_gradients[] = {"coalesce",
+                                                                                                    "sums"};
   s->exchanges = ss_setting_find(&s->sparse, "exchange") != NULL;
   if (!s->exchanges) return true;
   static const char *const why[] = {"both exchanges are played, each as a task of its own",
@@ -98,7 +99,8 @@ static bool split_exchanges(struct ss_node node, struct ss_system *s, struct ss_
   s->lookups = s->sparse;
   ss_setting_choose(&s->sparse, "exchange", "gradients");
   ss_setting_choose(&s->lookups, "exchange", "lookups");
-  ss_setting_choose(&s->lookups, "coalesce", NULL);
+  for (size_t i = 0; i < sizeof of_gradients / sizeof *of_gradients; i++)
+    if (ss_setting_find(&s->lookups, of_gradients[i])) ss_setting_choose(&s->lookups, of_gradients[i], NULL);
   return true;
 }
 

@@ -648,6 +648,26 @@ def what_ranks_compute_before_is_counted(folder):
 
 
 @test
+def folds_are_a_message_each_way_around_a_power_of_two(folder):
+    """Where all ranks select the same k entries of 8 B, P ranks with folds take as long as Q = 2^floor(log2 P) without, and a message of
+    k entries in and one out, less what the longest of Q's uneven parts does meanwhile; where all of it is sent the result is the dense sum."""
+    def played(ranks, folds, k, rho=1):
+        document = {"trace": {"gradient": {"elements": 1200, "rho": rho}}, "cluster": FLAT, "iterations": 1, "device": "none", "ranks": ranks,
+                    "schemes": [{"name": name, "k": k, **({"folds": True} if folds else {})} for name in ("topkdsa", "oktopk")]}
+        return points("run", tap.write_json(folder, document, "folds.json"))
+
+    for ranks in range(3, 14):
+        core = 1 << ranks.bit_length() - 1
+        message = 48 * 8 * BETA
+        most = 2 * (ALPHA + message) if ranks > core else 0
+        for with_folds, without in zip(played(ranks, True, 48), played(core, False, 48)):
+            around = with_folds["time_s"] - without["time_s"]
+            assert most - (message if ranks > core else 0) - 1e-15 <= around <= most + 1e-15, (ranks, with_folds["label"], around)
+    for whole in played(6, True, 1200, rho=0.5):
+        assert whole["exact"] is not False and (whole["energy"], whole["energy_lost"]) == (1, 0), whole["label"]
+
+
+@test
 def what_dgc_computes_is_counted(folder):
     """By hand: of every 16th of 4096 elements the 16 largest give a threshold; all pass it, with 8 B for each that stays; then what was
     not sent is kept, 16 KiB read and written, and of velocities as much. Less passed than may be sent: nothing is selected of it."""

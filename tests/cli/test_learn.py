@@ -104,6 +104,19 @@ def smaller_sketches_err_more_and_send_less(folder):
 
 
 @test
+def three_and_five_hashes_err_as_medians_do(folder):
+    """S2 prints no number of hashes. Of c buckets each of r rows has c/r, and errs r times as much, squared; where many elements share
+    a bucket errors are normal, and the variance of a median of 3 is 1 - sqrt(3)/pi of one's, of 5 0.28683 (order statistics)."""
+    document = {"trace": {"gradient": {"elements": 20000, "iterations": 6, "seed": 5}}, "ranks": 2, "cluster": {"latency": 0, "bandwidth": 1e9}, "iterations": 6,
+                "schemes": [{"name": "s2", "lambda": 0.04, "hashes": r, "label": str(r)} for r in (1, 3, 5)]}
+    (folder / "s.json").write_text(json.dumps(document))
+    one, three, five = (p["error_l2"]**2 for p in json.loads(told("run", folder / "s.json", "--format", "json", "--quiet"))["points"])
+    assert math.isclose(one, 19999 / 800, rel_tol=0.1), one
+    assert math.isclose(three / one, 3 * (1 - math.sqrt(3) / math.pi), rel_tol=0.04), three / one
+    assert math.isclose(five / one, 5 * 0.28683, rel_tol=0.04), five / one
+
+
+@test
 def a_sketch_that_is_no_compressor_cannot_feed_back(folder):
     """Of one rank the error is about (n - 1)/c of the gradient, squared: above 1 at lambda 0.5, so that what is fed back grows from
     step to step, and a sixteenth at 16."""

@@ -750,6 +750,16 @@ def every_figure_has_what_lists_need(folder):
              "spardl-fig5", "spardl-fig7", "zen-fig11", "zen-fig12", "zen-fig13", "zen-fig14", "zen-fig17b", "zen-fig18", "spardl-table3", "spardl-fig6", "spardl-fig8"}
     assert named <= {f["name"] for f in listed}
     assert all(f["source"] for f in listed if f["name"] in named)
+    # of each paper's figures and tables (of S2 those that its text shows) the rest is said to show no communication, or to be no claim
+    none = {"embrace": {"fig1", "fig2", "fig5"}, "zen": {"fig1", "fig9", "fig10", "table4"}, "spardl": {"fig4"}, "s2": {"fig1", "fig2", "table1", "table2"}}
+    for paper, figures, tables in (("embrace", range(1, 12), 3), ("zen", range(1, 19), 4), ("spardl", range(1, 9), 3), ("s2", (1, 2, 3, 6, 7, 8), 2)):
+        every = {f"fig{n}" for n in figures} | {f"table{n}" for n in range(1, tables + 1)}
+        drawn = {name for name in every if any(re.fullmatch(f"{paper}-{name}([a-z]|-[a-z0-9]+)?", f["name"]) for f in listed)}
+        assert every - drawn == none[paper], (paper, every - drawn)
+    pages = " ".join((ROOT / "docs/claims.md").read_text().split()) + " ".join((ROOT / "docs/figures.md").read_text().split())
+    for text in ("(EmbRace Fig. 1, S2 Figs. 1 and 2, ZEN Figs. 1 and 10) and lists of inputs (S2 Tables 1 and 2, ZEN Table 4) are no claims",
+                 "EmbRace's Figs. 2 and 5, ZEN's Fig. 9 and SparDL's Fig. 4 show no communication"):
+        assert text in pages, text
 
 
 sys.exit(tap.run())

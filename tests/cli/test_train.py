@@ -473,13 +473,16 @@ def a_rank_holds_parameters_gradients_and_tasks(folder):
     alone = {"allgather": max(x) + max(ring, max(sum(x) - one for one in x)),
              "allreduce": table_bytes + max(ring, -(-rows // ranks) * width * 4),
              "alltoall": max(x) + max(ring, *fetched, *pushed)}
+    # two groups of two ranks, half of the columns each: a partner's lookups and gradients, then half of the piece as a buffer
+    half = width // 2 * 4
+    alone["replicas"] = max(x) + max(ring, *(len(ids) * half for ids in lists[0]), *(len(ids) * (half + 4) for ids in lists[0]), rows // 2 * half)
     for states in (0, 2):
         workload = {"name": "w", "optimizer_states": states, "modules": [
             {"name": "d", "kind": "dense", "bytes": dense}, {"name": "e", "kind": "embedding", "rows": rows, "row_width": width, "tensor": "t"}]}
         scenario = {"trace": trace, "cluster": FLAT, "ranks": ranks, "workload": workload,
-                    "systems": [{"name": s, "sparse": s, "dense": {"name": "allreduce", "algorithm": "ring"}, "schedule": "fifo"} for s in alone]}
+                    "systems": [{"name": s, "sparse": {"name": s, "group": 2} if s == "replicas" else s, "dense": {"name": "allreduce", "algorithm": "ring"}, "schedule": "fifo"} for s in alone]}
         for point in results(folder, scenario):
-            parameters = dense + table_bytes / (ranks if point["system"] == "alltoall" else 1)
+            parameters = dense + table_bytes / {"alltoall": ranks, "replicas": 2}.get(point["system"], 1)
             wanted = parameters * (1 + states) + dense + alone[point["system"]]
             assert point["peak_bytes"] == wanted and point["device_memory_bytes"] is None, (point["system"], point["peak_bytes"], wanted)
     two = [{"name": "two", "sparse": "allgather", "dense": {"name": "allreduce", "algorithm": "ring"}, "schedule": "fifo",

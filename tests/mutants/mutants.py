@@ -34,6 +34,13 @@ MUTANTS = [
            "off(by_half->received, captured->received)", "off(by_half->sent, captured->sent)", cli="extrapolate"),
     Mutant("parts of the captured iterations share their inputs", "src/study/extrapolation.c", ".low = window[0] + 1",
            ".low = window[0] > 0", cli="extrapolate"),
+    # --- groups of replicas, folds, and what no paper prints
+    Mutant("replicas: neighbours are a group's", "src/schemes/replicas.c", "r = near ? i * x->groups + k : at;", "r = near ? at : at;", cli="plan"),
+    Mutant("replicas: rows are added up densely", "src/schemes/replicas.c", "value[SUMS] == DENSE ?", "value[SUMS] < 2 ?", cli="plan"),
+    Mutant("replicas: a group's sum is the sum", "src/schemes/replicas.c", "if (x->groups > 1 && !ss_run_scheme", "if (x->groups > 2 && !ss_run_scheme", unit="schemes"),
+    Mutant("replicas: a rank holds its share of all ranks", "src/train/point_costs.c", "? 1 : said > 0 ? said : p->ranks", "? 1 : p->ranks", cli="train"),
+    Mutant("folds hand nothing back", "src/schemes/run_owners.c", "if (!ss_running_fold_out(&sums, error)) return false;", "", cli="commands"),
+    Mutant("one hash becomes one and two", "src/claims/estimates.c", "if (open->odd && value == 1) return factor > 1 ? 5 : 3;", "", cli="claims"),
     # --- how far off a cluster may be
     Mutant("doublings add by their root", "src/machine/accuracy.c", "nodes > 1 ? nodes_doubled * log(nodes)",
            "nodes > 1 ? sqrt(nodes_doubled) * log(nodes)", unit="accuracy"),
