@@ -322,6 +322,8 @@ bool ss_node_quantity(struct ss_node node, enum ss_dimension dimension, double *
   char found[FOUND_SIZE];
   struct ss_error problem;
   if (ss_node_is_number(node) && isfinite(node.at->valuedouble)) {
+    const char *said = node.at->valuestring; /* ss_json_value's */
+    if (said && !ss_units_said(said, dimension, out, &problem)) return ss_node_fail(node, error, "%s", problem.text);
     *out = node.at->valuedouble;
     return true;
   }

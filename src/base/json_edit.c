@@ -114,6 +114,16 @@ static bool is_utf8(const char *text) {
   return true;
 }
 
+/* A number keeps beside its value that it was said without a unit, as text; copies do, too. Numbers of documents have
+ * none. */
+static cJSON *said(cJSON *item) {
+  char text[32];
+  if (!cJSON_IsNumber(item)) return item;
+  snprintf(text, sizeof text, "%.15g", item->valuedouble);
+  item->valuestring = strdup(text);
+  return item;
+}
+
 cJSON *ss_json_value(const char *name, const char *path, const char *value, bool strict, struct ss_error *error) {
   SS_AUTO_DOC struct ss_doc *parsed = NULL;
   struct ss_error no_json;
@@ -124,7 +134,7 @@ cJSON *ss_json_value(const char *name, const char *path, const char *value, bool
   if (ss_doc_parse(path, value, strlen(value), &parsed, &no_json)) {
     cJSON *item = parsed->root;
     parsed->root = NULL;
-    return item;
+    return said(item);
   }
   const char first = value[strspn(value, " \t\r\n")];
   const bool words = strict ? !strchr("[{\"", first) : first != '[' && first != '{';

@@ -262,6 +262,9 @@ def errors_have_the_words_of_the_program(_):
     fails("is no JSON", sparsync.run, {**SMALL, "ranks": float("nan")})
     fails("is no JSON", sparsync.run, SMALL, ranks=object())
     fails("over: unknown key", sparsync.cost, over="density")
+    fails('"100" has no unit', sparsync.cost, "zen", M=1e6, density=0.1, ranks=4, latency="10us", bandwidth=100)
+    fails('cluster.latency: "1e-06" has no unit', sparsync.run, SMALL, set={"cluster.latency": 1e-6})
+    sparsync.cost("zen", M=1e6, density=0.1, ranks=4, cluster={"latency": 1e-5, "bandwidth": 100})  # a document says SI
     fails("M: varies", sparsync.crossover, "zen", "ps", over="M", M=3)
     fails("no/such.log", sparsync.calibrate, "no/such.log")
     fails("zero byte", sparsync.run, "a\0b")
