@@ -210,12 +210,13 @@ const drawPanel = (panel, drawn) => {
   if (!marks.length) return svg;
   const range = m => played() && m.row.low !== null ? [m.row.low, m.row.high] : [m.s, m.s];
   const lows = marks.map(m => range(m)[0]), high = Math.max(...marks.map(m => range(m)[1])) || 1;
-  const log = axis >= 0 && Math.min(...lows) > 0;
+  const bars = axis < 0 && !(high > 10 * Math.min(...marks.map(m => m.s))); // else points on a logarithmic axis
+  const log = !bars && Math.min(...lows) > 0;
   const low = log ? Math.min(...lows, high / 2) / 1.2 : 0, top = log ? high * 1.2 : high * 1.05;
   const y = s => log ? H - B - (H - B - T) * Math.log(s / low) / Math.log(top / low) : H - B - (H - B - T) * s / top;
   const xs = [...new Set(marks.map(m => m.x))].sort((a, b) => a - b), logX = axis >= 0 && xs[0] > 0 && xs.at(-1) / xs[0] >= 4;
   const u = v => xs.length < 2 ? 0.5 : logX ? Math.log(v / xs[0]) / Math.log(xs.at(-1) / xs[0]) : (v - xs[0]) / (xs.at(-1) - xs[0]);
-  const band = (W - L - R) / panel.cells.length, thick = Math.min(26, band * 0.8 / drawn.length);
+  const band = (W - L - R) / panel.cells.length, thick = Math.min(bars ? 26 : 60, band * 0.8 / drawn.length);
   const x = m => axis < 0 ? L + band * (m.i + 0.5) + thick * (drawn.indexOf(m.l) - (drawn.length - 1) / 2) : L + 12 + (W - L - R - 24) * u(m.x);
   for (const v of ticks(low, top, log)) {
     svg.append(make('line', {x1: L, x2: W - R, y1: y(v), y2: y(v), class: 'grid'}));
@@ -238,7 +239,7 @@ const drawPanel = (panel, drawn) => {
       'stroke-width': 1.8, 'stroke-dasharray': DASHES[l.style > 16 ? (l.style - 17) % 5 : Math.floor((l.style - 1) / 8)], 'data-label': l.name}));
   }
   for (const m of marks) {
-    const e = axis < 0 ? make('rect', {x: x(m) - thick * 0.45, width: thick * 0.9, y: y(m.s), height: Math.max(0, y(0) - y(m.s)), fill: colour(m.l)})
+    const e = bars ? make('rect', {x: x(m) - thick * 0.45, width: thick * 0.9, y: y(m.s), height: Math.max(0, y(0) - y(m.s)), fill: colour(m.l)})
       : make('circle', {cx: x(m), cy: y(m.s), r: 4, fill: colour(m.l)});
     e.setAttribute('data-label', m.l.name);
     e.append(make('title', {}, textOf(m.cell, m.row)));
@@ -255,9 +256,9 @@ const drawPanel = (panel, drawn) => {
   return svg;
 };
 if (live) {
-  const picture = figure.querySelector('.picture');
-  picture.before(canvas, read);
-  picture.classList.add('static');
+  const pictures = all('.picture', figure);
+  pictures[0].before(canvas, read);
+  pictures.forEach(picture => picture.classList.add('static'));
 }
 
 // --- the controls

@@ -103,41 +103,111 @@ static bool write_answer(const struct ss_page *page, FILE *s, struct ss_error *e
 
 /* --- the figure --------------------------------------------------------------------------------------------- */
 
-/* From so many schemes on only those are drawn that come near the fastest somewhere. */
-enum { SCHEMES_DRAWN = 12 };
-static const double NEAR = 1.5;
+/* Of more schemes than can be told apart only so many are drawn. */
+enum { SCHEMES_DRAWN = 12, OF_MORE_DRAWN = 10 };
+static const double SPREAD = 10;
 
-/* Does the scheme of that label come near the fastest of some cell, or may it be the fastest, as the answer says? */
-static bool is_near(const struct ss_page *page, const char *label) {
-  const struct ss_results *all = page->results;
+/* A label, and how far from the fastest it is: the mean of the logarithms over cells. */
+struct drawn {
+  const char *label;
+  double behind;
+  size_t cells;
+  bool first, drawn; /* the fastest somewhere, or may be, as the answer says */
+};
+
+static bool is_rival(const struct ss_page *page, const char *label) {
   const cJSON *rows = ss_json_get(page->plan, "plan");
   for (const cJSON *r = rows ? rows->child : NULL; r; r = r->next) {
     const char *rival = ss_json_word(r, "rival");
     if (rival && strcmp(rival, label) == 0) return true;
   }
-  for (size_t i = 0, n; i < all->count; i += n) {
-    const struct ss_result *first = &all->result[i], *best, *next;
-    n = ss_results_in_cell(first, all->count - i);
-    ss_results_rank(first, n, &best, &next);
-    for (const struct ss_result *r = first; r < first + n; r++)
-      if (n <= SCHEMES_DRAWN || (strcmp(r->setting.label, label) == 0 && r->time <= NEAR * best->time)) return true;
-  }
   return false;
 }
 
-/* What is drawn: of all tensors together, or of the only one. */
-static cJSON *drawn_records(const struct ss_page *page, bool *left_out) {
+static struct drawn *find_drawn(struct drawn *list, size_t *count, const char *label) {
+  for (size_t i = 0; i < *count; i++)
+    if (strcmp(list[i].label, label) == 0) return &list[i];
+  list[*count] = (struct drawn){.label = label};
+  return &list[(*count)++];
+}
+
+static int nearest_first(const void *a, const void *b) {
+  const struct drawn *p = a, *q = b;
+  if (p->first != q->first) return p->first ? -1 : 1;
+  const double left = p->behind / (double)p->cells, right = q->behind / (double)q->cells;
+  return left < right ? -1 : left > right ? 1 : strcmp(p->label, q->label);
+}
+
+/* Are there results of all tensors together? Then they alone are drawn. */
+static bool has_whole(const struct ss_results *all) {
+  bool whole = false;
+  for (size_t i = 0; i < all->count && !whole; i++) whole = strcmp(all->result[i].tensor, "*") == 0;
+  return whole;
+}
+
+static bool is_part(const struct ss_result *r, bool whole) {
+  return whole && strcmp(r->tensor, "*") != 0;
+}
+
+/* Fills list[all->count]; returns how many labels there are. */
+static size_t choose_drawn(const struct ss_page *page, struct drawn *list) {
   const struct ss_results *all = page->results;
+  const bool whole = has_whole(all);
+  size_t count = 0;
+  for (size_t i = 0, n; i < all->count; i += n) {
+    const struct ss_result *first = &all->result[i], *best, *next;
+    n = ss_results_in_cell(first, all->count - i);
+    if (is_part(first, whole)) continue;
+    ss_results_rank(first, n, &best, &next);
+    for (const struct ss_result *r = first; r < first + n; r++) {
+      struct drawn *d = find_drawn(list, &count, r->setting.label);
+      d->first = d->first || r == best || (d->cells == 0 && is_rival(page, d->label));
+      d->behind += best->time > 0 ? log(r->time / best->time) : r->time > 0;
+      d->cells++;
+    }
+  }
+  qsort(list, count, sizeof *list, nearest_first);
+  for (size_t i = 0; i < count; i++) list[i].drawn = count <= SCHEMES_DRAWN || i < OF_MORE_DRAWN;
+  return count;
+}
+
+/* The two fastest of each cell, who are all that a map shows. */
+static cJSON *winners_records(const struct ss_results *all) {
+  const bool whole = has_whole(all);
   cJSON *list = cJSON_CreateArray();
-  bool together = false;
-  *left_out = false;
-  for (size_t i = 0; i < all->count; i++) together = together || strcmp(all->result[i].tensor, "*") == 0;
+  for (size_t i = 0, n; i < all->count; i += n) {
+    const struct ss_result *best, *next;
+    n = ss_results_in_cell(&all->result[i], all->count - i);
+    if (is_part(&all->result[i], whole)) continue;
+    ss_results_rank(&all->result[i], n, &best, &next);
+    cJSON_AddItemToArray(list, ss_result_json(best));
+    if (next) cJSON_AddItemToArray(list, ss_result_json(next));
+  }
+  return list;
+}
+
+/* What is drawn, and over how many axes it varies; *of: among how many labels, *left_out of which are not drawn.
+ * NULL: memory is short. */
+static cJSON *drawn_records(const struct ss_page *page, const cJSON *varies[SS_PLACES], size_t *axes, size_t *of,
+                            size_t *left_out) {
+  const struct ss_results *all = page->results;
+  const bool whole = has_whole(all);
+  SS_AUTO_FREE struct drawn *label = ss_alloc_zero(all->count + 1, sizeof *label);
+  if (!label) return NULL;
+  *of = choose_drawn(page, label);
+  cJSON *list = winners_records(all);
+  *axes = ss_places_vary(list, varies, true);
+  *left_out = 0;
+  if (*axes > 1) return list;
+  cJSON_Delete(list);
+  list = cJSON_CreateArray();
   for (size_t i = 0; i < all->count; i++) {
     const struct ss_result *r = &all->result[i];
-    if (together && strcmp(r->tensor, "*") != 0) continue;
-    if (is_near(page, r->setting.label)) cJSON_AddItemToArray(list, ss_result_json(r));
-    else *left_out = true;
+    if (!is_part(r, whole) && find_drawn(label, of, r->setting.label)->drawn)
+      cJSON_AddItemToArray(list, ss_result_json(r));
   }
+  for (size_t i = 0; i < *of; i++) *left_out += !label[i].drawn;
+  *axes = ss_places_vary(list, varies, true);
   return list;
 }
 
@@ -163,31 +233,49 @@ static void write_named(const char *svg, unsigned number, FILE *stream) {
 
 /* The picture without its XML declaration, which has no place inside HTML, and without gnuplot's title, which
  * browsers would show under the pointer. */
-static void write_svg(const char *svg, unsigned number, const char *caption, FILE *s) {
+static void write_svg(const char *svg, unsigned number, bool narrow, FILE *s) {
   static const char last[] = "</desc>";
   const char *root = strstr(svg, "<svg"), *end = root ? strchr(root, '>') : NULL,
              *desc = end ? strstr(end, last) : NULL;
   if (!end) return;
-  fprintf(s, "<figure>\n<div class=\"picture\"><svg role=\"img\" aria-labelledby=\"caption%u\"%.*s", number,
-          (int)(end - root - 3), root + 4);
-  write_named(desc ? desc + sizeof last - 1 : end + 1, number, s);
-  fprintf(s, "</div>\n<figcaption id=\"caption%u\">", number);
-  ss_html_between("", caption, "</figcaption>\n</figure>\n", s);
+  fprintf(s, "<div class=\"picture%s\"><svg role=\"img\" aria-labelledby=\"caption%u\"%.*s", narrow ? " narrow" : "",
+          number, (int)(end - root - 3), root + 4);
+  write_named(desc ? desc + sizeof last - 1 : end + 1, narrow ? 10 + number : number, s);
+  fputs("</div>\n", s);
 }
 
-/* As `plot` draws the records. */
+/* As `plot` draws the records: panels beside each other, and below each other for narrow screens. */
 static bool write_figure(const struct ss_page *page, const struct ss_plot_options *options, const cJSON *records,
                          unsigned number, const char *caption, FILE *s, struct ss_error *error) {
   SS_AUTO(ss_plot_free) struct ss_plot plot = {0};
-  struct ss_picture_bytes svg = {NULL, 0};
+  struct ss_picture_bytes svg[2] = {{NULL, 0}, {NULL, 0}};
   if (page->lacking->text[0]) return true;
   if (!ss_figure_plot_results(options, records, NULL, &plot, error)) return false;
-  plot.wide = true;
-  if (!ss_plot_draw(&plot, SS_PICTURE_SVG, &svg, page->lacking))
-    return page->lacking->status == SS_MACHINE || ss_fail(error, page->lacking->status, "%s", page->lacking->text);
-  write_svg(svg.bytes, number, caption, s);
-  free(svg.bytes);
-  return true;
+  bool drawn = true;
+  for (int narrow = 0; narrow < 2 && drawn; narrow++) {
+    plot.wide = !narrow;
+    drawn = ss_plot_draw(&plot, SS_PICTURE_SVG, &svg[narrow], page->lacking);
+  }
+  if (drawn) {
+    fputs("<figure>\n", s);
+    for (int narrow = 0; narrow < 2; narrow++) write_svg(svg[narrow].bytes, number, narrow, s);
+    fprintf(s, "<figcaption id=\"caption%u\">", number);
+    ss_html_between("", caption, "</figcaption>\n</figure>\n", s);
+  }
+  free(svg[0].bytes);
+  free(svg[1].bytes);
+  return drawn || page->lacking->status == SS_MACHINE ||
+         ss_fail(error, page->lacking->status, "%s", page->lacking->text);
+}
+
+/* The slowest, or the end of a range, is so far away that bars from zero would hide the others. */
+static bool is_spread(const cJSON *records) {
+  double low = INFINITY, high = 0;
+  for (const cJSON *r = records->child; r; r = r->next) {
+    low = fmin(low, ss_json_number(r, "time_s"));
+    high = fmax(high, fmax(ss_json_number(r, "time_s"), ss_json_number(r, "time_high_s")));
+  }
+  return low > 0 && high > SPREAD * low;
 }
 
 static bool all_positive(const cJSON *records, const char *field) {
@@ -198,26 +286,28 @@ static bool all_positive(const cJSON *records, const char *field) {
 
 /* A map of who is fastest over two numbers that vary, lines over one, else bars. */
 static bool write_times(const struct ss_page *page, FILE *s, struct ss_error *error) {
-  bool left_out;
-  size_t places = 0;
+  size_t places = 0, axes, labels, left_out;
   const cJSON *varies[SS_PLACES];
-  char caption[400];
-  SS_AUTO_JSON cJSON *records = drawn_records(page, &left_out);
-  const size_t axes = ss_places_vary(records, varies, true);
+  char caption[400], some[120] = "";
+  SS_AUTO_JSON cJSON *records = drawn_records(page, varies, &axes, &labels, &left_out);
+  if (!records) return ss_fail_memory(error, "drawing");
   struct ss_plot_options options = {.file = "the page", .left_out = &places};
   if (axes > 0) options.x = varies[0]->string;
   if (axes > 1) options.kind = "map", options.y = varies[1]->string;
   if (axes == 1 && all_positive(records, options.x) && all_positive(records, "time_s"))
     options.log = strcmp(options.x, "ranks") == 0 ? "y" : "xy";
+  if (axes == 0 && is_spread(records)) options.log = "y";
+  if (left_out)
+    snprintf(some, sizeof some,
+             "; of %zu schemes the %zu that are nearest to the fastest, the others stand in the tables", labels,
+             labels - left_out);
   snprintf(
       caption, sizeof caption, "%s%s%s",
       axes > 1
           ? "Who is fastest; the number: by how many per cent the next takes longer, as the numbers are given (the "
             "sentences above say where that is less than their error)"
           : "Time of one synchronisation, with the range of 90 of 100 draws where something is not certain",
-      left_out && axes < 2 ? "; schemes that take at most 1.5 times the fastest somewhere, or may be the fastest"
-                           : "",
-      places ? "; other places stand in the tables" : "");
+      some, places ? "; other places stand in the tables" : "");
   return write_figure(page, &options, records, 1, caption, s, error);
 }
 
@@ -462,8 +552,10 @@ static bool write_inputs(const struct ss_page *page, FILE *s, struct ss_error *e
 
 /* What the script reads, and the script. */
 static bool write_script(const struct ss_page *page, FILE *s, struct ss_error *error) {
-  bool left_out;
-  SS_AUTO_JSON cJSON *records = drawn_records(page, &left_out), *seen = cJSON_CreateObject();
+  const cJSON *varies[SS_PLACES];
+  size_t axes, labels, left_out;
+  SS_AUTO_JSON cJSON *records = drawn_records(page, varies, &axes, &labels, &left_out), *seen = cJSON_CreateObject();
+  if (!records) return ss_fail_memory(error, "writing a page's numbers");
   SS_AUTO_JSON cJSON *series = cJSON_CreateArray();
   for (const cJSON *r = records->child; r; r = r->next) {
     const char *label = ss_json_word(r, "label");

@@ -366,14 +366,14 @@ def figures_are_chosen_by_the_axes(folder):
         page = page_of(*SMALL, *arguments, folder=folder)
         assert caption in page.words["figcaption"], (arguments, page.words["figcaption"])
         assert all(word in page.words["svg"] for word in words), (arguments, page.words["svg"])
-        assert page.tags.count("svg") == 1 and "role" in {n for t, n, _ in page.attributes if t == "svg"}
+        assert page.tags.count("svg") == 2 and "role" in {n for t, n, _ in page.attributes if t == "svg"}
 
 
 @test
 def traffic_by_rank(folder):
     need_gnuplot()
     page = page_of(*SMALL, "--ranks", "8", "--per-rank", folder=folder)
-    assert page.tags.count("svg") == 2 and "Bytes of each rank" in page.words["figcaption"]
+    assert page.tags.count("svg") == 4 and "Bytes of each rank" in page.words["figcaption"]
     assert "sent" in page.words["svg"] and "received" in page.words["svg"]
 
 
@@ -497,6 +497,7 @@ def check_in_browser(folder, page, width, dark, alone):
     assert max(ground) < 60 if dark else min(ground) > 200, f"dark {dark}: the ground is {ground}"
     assert len(measured["svg"]) >= measured["figures"] > 0, measured
     assert measured["svg"][0][3] < 3000, f"the first figure ends at {measured['svg'][0][3]}"
+    assert all(box[2] <= width for box in measured["svg"]), f"a figure is cut in {width}: {measured['svg']}"
     assert all(n > 2 for n in measured["coloured"]), f"figures without marks in colour: {measured['coloured']}"
     assert measured["controls"] == (0 if alone else 1), measured
     return measured
@@ -522,6 +523,27 @@ browser_test("the demo", "scenarios/demo.json")
 # Two of its eight nodes, too.
 browser_test("llm-8x8", "scenarios/llm-8x8.json", "--ranks", "16", *EIGHTH)
 browser_test("a map of winners", *SMALL, "--ranks", "4..16", *sweep(BANDWIDTH))
+
+@test
+def of_many_candidates_the_nearest_are_drawn(folder):
+    """Ten of them, no colour twice, whose times can be told apart; the caption says of how many."""
+    need_gnuplot()
+    need_browser()
+    page = page_of("--trace", KJV, "--cluster", "p3.16xlarge-25g", "--ranks", "16", "--model-parallel", "--iterations", "0:1", folder=folder)
+    rows = page.rows("scheme", "time (90%)")[-1]
+    of = re.search(r"of (\d+) schemes the 10 that are nearest to the fastest, the others stand in the tables", page.words["figcaption"])
+    assert of and int(of[1]) == len(rows) > 40, (page.words["figcaption"], len(rows))
+    legend, colours, marks = ask(folder, page, """[$('.legend .scheme').map(e => e.textContent), $('.legend .swatch').map(e => getComputedStyle(e).backgroundColor),
+      $('.live-figure [data-label]').map(e => e.tagName)]""")
+    times = {row["scheme"]: seconds(row["time (90%)"]) for row in rows}
+    assert len(legend) == len(set(colours)) == 10 and min(times, key=times.get) in legend, (legend, colours)
+    assert max(times[label] for label in legend) <= min(time for label, time in times.items() if label not in legend), (legend, times)
+    assert "rect" in marks, marks
+    # one ends ten times later than another: points on a logarithmic axis
+    page = page_of("--trace", KJV, "--cluster", "p3.16xlarge-25g", "--ranks", "16", "--iterations", "0:1", "--scheme", "allgather,allreduce:algorithm=tree,zen", folder=folder)
+    marks = ask(folder, page, "$('.live-figure [data-label]').map(e => e.tagName)")
+    assert "circle" in marks and "rect" not in marks, marks
+
 
 # What a user does: each step is a word and an expression; answers are the times of all tables, as they stand.
 STEPS = """<script>
