@@ -20,9 +20,14 @@ struct ss_accuracy_question ss_accuracy_question_of(const struct ss_observation 
   return (struct ss_accuracy_question){(uint32_t)o->algorithm->collective, kind_of(o), o->nodes, o->bytes};
 }
 
+static void take_size(uint64_t bytes, struct ss_size_span *span) {
+  if (span->most == 0 || bytes < span->least) span->least = bytes;
+  if (bytes > span->most) span->most = bytes;
+}
+
 static void measure(const struct ss_observation *list, size_t count, const bool *use, struct ss_accuracy *out) {
   bool between = false;
-  *out = (struct ss_accuracy){.known = true, .nodes_min = UINT32_MAX, .bytes_min = UINT64_MAX};
+  *out = (struct ss_accuracy){.known = true, .nodes_min = UINT32_MAX, .bytes.least = UINT64_MAX};
   for (size_t i = 0; i < count; i++) between = between || (use[i] && list[i].nodes > 1);
   for (size_t i = 0; i < count; i++) {
     const struct ss_observation *o = &list[i];
@@ -32,8 +37,8 @@ static void measure(const struct ss_observation *list, size_t count, const bool 
     out->collectives |= UINT32_C(1) << o->algorithm->collective;
     if (o->nodes < out->nodes_min) out->nodes_min = o->nodes;
     if (o->nodes > out->nodes_max) out->nodes_max = o->nodes;
-    if (o->bytes < out->bytes_min) out->bytes_min = o->bytes;
-    if (o->bytes > out->bytes_max) out->bytes_max = o->bytes;
+    take_size(o->bytes, &out->bytes);
+    take_size(o->bytes, &out->calls.of[o->algorithm->collective]);
   }
 }
 
@@ -126,8 +131,8 @@ static void find_leaves(const struct ss_fitted_part *p, const struct ss_accuracy
     const uint32_t bits = bits_of(p, (enum ss_message_kind)kind);
     if ((bits & (bits - 1)) != 0) add_leave(out, p, SS_LEAVE_KIND, kind);
   }
-  add_leave(out, p, SS_LEAVE_LARGE, a->bytes_max / SIZES_LEFT_OUT);
-  add_leave(out, p, SS_LEAVE_SMALL, a->bytes_min * SIZES_LEFT_OUT);
+  add_leave(out, p, SS_LEAVE_LARGE, a->bytes.most / SIZES_LEFT_OUT);
+  add_leave(out, p, SS_LEAVE_SMALL, a->bytes.least * SIZES_LEFT_OUT);
 }
 
 /* --- groups -------------------------------------------------------------------------------------------------- */
@@ -354,18 +359,36 @@ void ss_accuracy_compromise(const struct ss_own_errors *own, const struct ss_poo
     out->of[of] = (struct ss_spread){0, 0};
     if (count > 0)
       out->of[of] = (struct ss_spread){exp(quantile(point, count, 0.5)), exp(quantile(point, count, 0.9))};
+    if (count > 0 && (of == SS_NEW_COLLECTIVE || of == SS_NEW_KIND)) { /* no better known than what is nearer */
+      out->of[of].half = fmax(out->of[of].half, out->of[of - 1].half);
+      out->of[of].most = fmax(out->of[of].most, out->of[of - 1].most);
+    }
   }
+}
+
+/* Calls like one another: half of them lie between quartiles. 90% of a normal law's lie 1.645/0.6745 times as wide.
+ */
+static struct ss_spread noise_of(const struct ss_fitted_part *p, double *scratch) {
+  size_t count = 0;
+  for (size_t i = 0; i < p->count; i++)
+    if (p->use[i] && p->list[i].quartiles >= 1) scratch[count++] = log(p->list[i].quartiles) / 2;
+  if (count == 0) return (struct ss_spread){0, 0};
+  gsl_sort(scratch, 1, count);
+  const double half = gsl_stats_median_from_sorted_data(scratch, 1, count);
+  return (struct ss_spread){exp(half), fmin(exp(half * 1.645 / 0.6745), 1e6)};
 }
 
 bool ss_accuracy_estimate(const struct ss_fitted_part *part, struct ss_own_errors *own, struct ss_accuracy *out,
                           struct ss_error *error) {
   struct ss_pooled_errors pooled;
   SS_AUTO_FREE struct ss_own_errors *mine = own ? NULL : ss_alloc(1, sizeof *mine);
+  SS_AUTO_FREE double *scratch = ss_alloc(part->count, sizeof *scratch);
   struct ss_own_errors *errors = own ? own : mine;
-  if (!errors) return ss_fail_memory(error, "judging a calibration");
+  if (!errors || !scratch) return ss_fail_memory(error, "judging a calibration");
   if (!ss_pooled_errors_read(&pooled, error) || !judge_part(part, errors, error)) return false;
   measure(part->list, part->count, part->use, out);
   ss_accuracy_compromise(errors, &pooled, out);
+  out->noise = noise_of(part, scratch);
   return true;
 }
 /* SPDX-License-Identifier: Apache-2.0 */

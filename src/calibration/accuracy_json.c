@@ -69,8 +69,14 @@ cJSON *ss_accuracy_json(const struct ss_accuracy *a, const struct ss_own_errors 
   add_names(root, "collectives", a->collectives, ss_collective_names);
   add_names(root, "kinds", kinds, ss_message_kind_names);
   add_span(root, "nodes", a->nodes_min, a->nodes_max);
-  add_span(root, "bytes", (double)a->bytes_min, (double)a->bytes_max);
+  add_span(root, "bytes", (double)a->bytes.least, (double)a->bytes.most);
+  cJSON *calls = cJSON_AddObjectToObject(root, "calls");
+  for (int c = 0; c < SS_COLLECTIVES; c++)
+    add_span(calls, ss_collective_names[c], (double)a->calls.of[c].least, (double)a->calls.of[c].most);
   for (int of = 0; of < SS_ACCURACY_CLASSES; of++) add_class(root, a, own, of);
+  if (a->noise.half > 0)
+    ss_json_add(root, SS_J("noise",
+                           ss_json_object(SS_N("half", digits(a->noise.half)), SS_N("most", digits(a->noise.most)))));
   ss_json_add(root, SS_B("pooled", a->pooled));
   return root;
 }

@@ -213,13 +213,58 @@ static cJSON *notes_json(const struct ss_calibrated *c) {
   return notes;
 }
 
+/* What no link of today has, and more than what fits. */
+static const double FASTEST = 400e9 / 8 * 4, SLOWEST_START = 1e-3, POOR = 0.25;
+
+static SS_PRINTF(2, 3) void doubt(cJSON *list, const char *format, ...) {
+  char text[200];
+  va_list arguments;
+  va_start(arguments, format);
+  (void)vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  cJSON_AddItemToArray(list, cJSON_CreateString(text));
+}
+
+cJSON *ss_calibrated_doubts(const struct ss_calibrated *c) {
+  const struct ss_measured_cluster *m = &c->fit.cluster;
+  const enum ss_cost_kind kind = ss_calibrated_main_kind(c);
+  cJSON *list = cJSON_CreateArray();
+  for (uint32_t i = 0; i < m->pieces[kind]; i++) {
+    const double rate = 1 / m->piece[kind][i].cost[1].value, start = m->piece[kind][i].cost[0].value;
+    if (kind == SS_COST_INTER && rate > FASTEST)
+      doubt(list, "no card between nodes has %s: were these runs inside one node?", ss_shown(SS_RATE, rate));
+    if (start > SLOWEST_START && isnan(c->latency))
+      doubt(list, "a start-up of %s is no link's: something else takes the time of small sizes",
+            ss_shown(SS_TIME, start));
+  }
+  if (c->fit.residuals.typical > POOR)
+    doubt(list,
+          "half of the times are more than %.0f%% off: the algorithms are others, or the network does not behave as "
+          "the model has it",
+          100 * c->fit.residuals.typical);
+  if ((double)c->fit.residuals.outliers > POOR * (double)c->fit.count)
+    doubt(list, "%zu of %zu times are outliers", c->fit.residuals.outliers, c->fit.count);
+  return list;
+}
+
+/* Doubts are said also of a fit that nobody judged. */
+static void add_accuracy(cJSON *root, const struct ss_calibrated *c) {
+  cJSON *doubts = ss_calibrated_doubts(c), *accuracy = NULL;
+  const bool any = doubts && doubts->child;
+  if (c->accuracy.known) accuracy = ss_accuracy_json(&c->accuracy, &c->own);
+  else if (any) accuracy = cJSON_CreateObject();
+  if (accuracy) ss_json_add(root, SS_J("accuracy", accuracy));
+  if (any) ss_json_add(accuracy, SS_J("doubtful", doubts));
+  else cJSON_Delete(doubts);
+}
+
 cJSON *ss_calibrated_cluster(const struct ss_calibrated *c) {
   char summary[300], date[16];
   (void)snprintf(summary, sizeof summary, "measured: %.200s, fitted on %s", c->measured,
                  ss_date_text(date, sizeof date));
   cJSON *root = ss_json_object(SS_T("name", c->name), SS_T("summary", summary));
   add_machine(root, c);
-  if (c->accuracy.known) ss_json_add(root, SS_J("accuracy", ss_accuracy_json(&c->accuracy, &c->own)));
+  add_accuracy(root, c);
   ss_json_add(root, SS_J("source", source_json(c)), SS_J("notes", notes_json(c)));
   return root;
 }

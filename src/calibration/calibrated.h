@@ -35,6 +35,8 @@ struct cJSON *ss_calibrated_cluster(const struct ss_calibrated *c);
 /* A device file with the rate of sums, which a merge is supposed to have too. Only where sums are known. */
 struct cJSON *ss_calibrated_device(const struct ss_calibrated *c);
 bool ss_calibrated_sums(const struct ss_cluster_fit *fit);
+/* Why the fit hardly can be true, each a text; an empty list: nothing is known against it. */
+struct cJSON *ss_calibrated_doubts(const struct ss_calibrated *c);
 /* The pieces of a kind as a list of objects. */
 struct cJSON *ss_calibrated_pieces(const struct ss_cluster_fit *fit, enum ss_cost_kind kind);
 

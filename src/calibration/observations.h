@@ -20,6 +20,7 @@ struct ss_observation {
   uint32_t nodes, per_node; /* ranks on each */
   uint64_t bytes;           /* as enum ss_collective has them */
   double seconds;
+  double quartiles; /* the third of the calls, over the first; 0: not said */
 };
 
 struct ss_observations {

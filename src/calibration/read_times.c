@@ -8,7 +8,7 @@
 static const size_t LARGEST = (size_t)64 << 20;
 
 /* What is read of a row, and by which heads. */
-enum column { COLLECTIVE, ALGORITHM, LIBRARY, NODES, PER_NODE, BYTES, SECONDS, SYSTEM, USES };
+enum column { COLLECTIVE, ALGORITHM, LIBRARY, NODES, PER_NODE, BYTES, SECONDS, SYSTEM, FIRST, THIRD, USES };
 static const char *const heads[USES][4] = {
     {"collective"},
     {"algorithm"},
@@ -18,6 +18,8 @@ static const char *const heads[USES][4] = {
     {"bytes", "vector_bytes"},
     {"seconds", "median_s"},
     {"system", "cluster"},
+    {"p25_s"},
+    {"p75_s"},
 };
 
 struct table {
@@ -99,13 +101,24 @@ static bool read_count(const struct table *t, enum column use, uint64_t most, ui
   return wrong(t, error, reason.text, NULL);
 }
 
-static bool read_seconds(const struct table *t, double *out, struct ss_error *error) {
-  const char *text = cell_of(t, SECONDS);
+static bool read_seconds(const struct table *t, enum column use, double *out, struct ss_error *error) {
+  const char *text = cell_of(t, use);
   char *end;
   *out = strtod(text, &end);
-  if (strcmp(text, "N/A") == 0) *out = NAN;
+  if (strcmp(text, "N/A") == 0 || (use != SECONDS && !*text)) *out = NAN;
   else if (end == text || *end != '\0' || !(isnan(*out) || (*out >= 0 && *out < 1e6)))
     return wrong(t, error, "expected seconds, from 0 to a million, not", text);
+  return true;
+}
+
+/* Some of a table's rows may be without. */
+static bool read_quartiles(const struct table *t, double *out, struct ss_error *error) {
+  double first, third;
+  *out = 0;
+  if (t->column[FIRST] == SIZE_MAX || t->column[THIRD] == SIZE_MAX) return true;
+  if (!read_seconds(t, FIRST, &first, error) || !read_seconds(t, THIRD, &third, error)) return false;
+  if (first > third) return wrong(t, error, "p25_s is above p75_s", NULL);
+  if (first > 0 && isfinite(third / first)) *out = third / first;
   return true;
 }
 
@@ -143,7 +156,8 @@ static bool read_row(struct table *t, struct ss_error *error) {
   if (!same_system(t, error) || !read_algorithm(t, collective, &one, error) ||
       !read_count(t, NODES, 65536, &nodes, error) ||
       (t->column[PER_NODE] != SIZE_MAX && !read_count(t, PER_NODE, 1024, &per_node, error)) ||
-      !read_count(t, BYTES, (uint64_t)1 << 50, &one.bytes, error) || !read_seconds(t, &one.seconds, error))
+      !read_count(t, BYTES, (uint64_t)1 << 50, &one.bytes, error) || !read_seconds(t, SECONDS, &one.seconds, error) ||
+      !read_quartiles(t, &one.quartiles, error))
     return false;
   if (nodes * per_node < 2 || nodes * per_node > 65536)
     return wrong(t, error, "there must be 2 to 65536 ranks", NULL);

@@ -333,13 +333,15 @@ static bool print_json(const void *report, FILE *stream, struct ss_error *error)
 }
 
 /* Says what is beyond the nodes and bytes that the cluster was fitted on. */
-static void tell_beyond(const struct arguments *a, const struct ss_cluster *cluster, const struct ss_notice *notice) {
+static void tell_beyond(const struct answer *r, const struct ss_notice *notice) {
+  const struct arguments *a = r->a;
+  const struct ss_cluster *cluster = r->cluster;
   double largest = a->least;
   while (2 * largest <= a->most) largest *= 2;
   ss_cluster_tell_nodes(cluster, ss_cluster_nodes(cluster, a->ranks), notice);
   ss_cluster_tell_one_node(cluster, a->ranks, notice);
-  ss_cluster_tell_bytes(cluster, (uint64_t)a->least, notice);
-  ss_cluster_tell_bytes(cluster, (uint64_t)largest, notice);
+  ss_cluster_tell_bytes(cluster, (uint32_t)r->collective, (uint64_t)a->least, notice);
+  ss_cluster_tell_bytes(cluster, (uint32_t)r->collective, (uint64_t)largest, notice);
 }
 
 static bool run(struct ss_call *call, struct ss_error *error) {
@@ -349,7 +351,7 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   bool ok = choose(&answer, error) && read_cluster(&call->request, &cluster, error) && tune(&answer, error) &&
             check_ways(&answer, error);
   if (ok) tell_work(&answer, call->request.notice);
-  if (ok && !a->certain) tell_beyond(a, &cluster, call->request.notice);
+  if (ok && !a->certain) tell_beyond(&answer, call->request.notice);
   ok = ok && play(&answer, error) && ss_call_write(call, &answer, print_table, print_json, print_csv, error);
   cJSON_Delete(answer.times);
   return ok;

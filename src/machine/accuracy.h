@@ -6,7 +6,7 @@
  * with the distance to what was. Point answers do not depend on any of it. */
 #pragma once
 
-#include "base/fields.h"
+#include "machine/library.h"
 
 enum ss_accuracy_class {
   SS_AS_MEASURED,    /* a collective that was measured */
@@ -27,14 +27,24 @@ struct ss_spread {
   double half, most; /* at least 1; 0: not said */
 };
 
+/* B of calls, the least and the most. */
+struct ss_size_span {
+  uint64_t least, most;
+};
+
 struct ss_accuracy {
   struct ss_spread of[SS_ACCURACY_CLASSES];
-  uint64_t bytes_min, bytes_max; /* that were measured, as enum ss_collective has them; max 0: not said */
-  uint32_t nodes_min, nodes_max; /* the same */
+  struct ss_spread noise;    /* of one call about the median of those like it; half 0: not said */
+  struct ss_size_span bytes; /* that were measured, as enum ss_collective has them; most 0: not said */
+  struct {
+    struct ss_size_span of[SS_COLLECTIVES];
+  } calls;                       /* those of each collective; most 0: as of all */
+  uint32_t nodes_min, nodes_max; /* that were measured; 0: not said */
   uint32_t collectives;          /* a bit (1 << enum ss_collective) each that was measured */
   bool kind[SS_MESSAGE_KINDS];   /* was measured */
   bool known;                    /* the cluster says something of all this */
   bool pooled;                   /* errors are those of other machines: its own were not judged */
+  char doubt[200];               /* why the fit is doubtful, the first reason; "": it is not */
 };
 
 extern const struct ss_object_spec ss_accuracy_fields;
@@ -55,6 +65,12 @@ struct ss_accuracy_question {
 enum ss_accuracy_class ss_accuracy_class_of(const struct ss_accuracy *accuracy,
                                             const struct ss_accuracy_question *question, double *nodes_doubled,
                                             double *size_doubled);
+/* The bytes that calls of the collective had which were measured, or (not said of it; SS_COLLECTIVES) those of all.
+ */
+const struct ss_size_span *ss_accuracy_sizes(const struct ss_accuracy *accuracy, uint32_t collective);
+/* How far off that call is because it has more, or fewer, bytes than calls of its collective (SS_COLLECTIVES: than
+ * any) that were measured: as many times the class as it is doublings beyond them. 0 B ask nothing. */
+struct ss_spread ss_accuracy_beyond(const struct ss_accuracy *accuracy, uint32_t collective, uint64_t bytes);
 /* The two factors of the answer: logarithms of the class and of what is added for each doubling add up like
  * independent errors, as the root of the sum of their squares. Those of classes of which nothing is said are 0. */
 struct ss_spread ss_accuracy_spread(const struct ss_accuracy *accuracy, const struct ss_accuracy_question *question);

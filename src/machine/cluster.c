@@ -18,14 +18,28 @@ void ss_cluster_tell_nodes(const struct ss_cluster *cluster, uint32_t nodes, con
   ss_notice_tell(notice, text);
 }
 
-void ss_cluster_tell_bytes(const struct ss_cluster *cluster, uint64_t bytes, const struct ss_notice *notice) {
-  const struct ss_accuracy *a = &cluster->accuracy;
+void ss_cluster_tell_bytes(const struct ss_cluster *cluster, uint32_t collective, uint64_t bytes,
+                           const struct ss_notice *notice) {
+  const struct ss_size_span *span = ss_accuracy_sizes(&cluster->accuracy, collective);
   char text[sizeof cluster->name + 150];
-  if (a->bytes_max == 0 || (bytes >= a->bytes_min && bytes <= a->bytes_max)) return;
-  snprintf(text, sizeof text, "cluster %s: fitted on %s to %s; %s asked", cluster->name,
-           ss_shown(SS_BYTES, (double)a->bytes_min), ss_shown(SS_BYTES, (double)a->bytes_max),
-           ss_shown(SS_BYTES, (double)bytes));
+  if (span->most == 0 || bytes == 0 || (bytes >= span->least && bytes <= span->most)) return;
+  snprintf(text, sizeof text, "cluster %s: fitted on %s%s%s to %s; %s asked", cluster->name,
+           span == &cluster->accuracy.bytes ? "" : ss_collective_names[collective],
+           span == &cluster->accuracy.bytes ? "" : " of ", ss_shown(SS_BYTES, (double)span->least),
+           ss_shown(SS_BYTES, (double)span->most), ss_shown(SS_BYTES, (double)bytes));
   ss_notice_tell(notice, text);
+}
+
+void ss_largest_calls_add(struct ss_largest_calls *largest, const struct ss_cluster *cluster, uint32_t collective,
+                          uint64_t bytes) {
+  const bool own = ss_accuracy_sizes(&cluster->accuracy, collective) != &cluster->accuracy.bytes;
+  uint64_t *most = &largest->bytes[own ? collective : SS_COLLECTIVES];
+  *most = bytes > *most ? bytes : *most;
+}
+
+void ss_cluster_tell_calls(const struct ss_cluster *cluster, const struct ss_largest_calls *largest,
+                           const struct ss_notice *notice) {
+  for (uint32_t c = 0; c <= SS_COLLECTIVES; c++) ss_cluster_tell_bytes(cluster, c, largest->bytes[c], notice);
 }
 
 void ss_cluster_tell_one_node(const struct ss_cluster *cluster, uint32_t ranks, const struct ss_notice *notice) {

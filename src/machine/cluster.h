@@ -93,8 +93,18 @@ void ss_cluster_tell_nodes(const struct ss_cluster *cluster, uint32_t nodes, con
 /* Tells where all ranks are in one node of several that has links of its own: bandwidth and latency between nodes
  * then change nothing, which who asks about a network should know. */
 void ss_cluster_tell_one_node(const struct ss_cluster *cluster, uint32_t ranks, const struct ss_notice *notice);
-/* The same as of nodes, of the bytes of a collective. */
-void ss_cluster_tell_bytes(const struct ss_cluster *cluster, uint64_t bytes, const struct ss_notice *notice);
+/* The same as of nodes, of the bytes of a collective (of enum ss_collective; SS_COLLECTIVES: of none of them). */
+void ss_cluster_tell_bytes(const struct ss_cluster *cluster, uint32_t collective, uint64_t bytes,
+                           const struct ss_notice *notice);
+
+/* The largest calls of each collective whose own sizes are known, and of all others together, in B. */
+struct ss_largest_calls {
+  uint64_t bytes[SS_COLLECTIVES + 1];
+};
+void ss_largest_calls_add(struct ss_largest_calls *largest, const struct ss_cluster *cluster, uint32_t collective,
+                          uint64_t bytes);
+void ss_cluster_tell_calls(const struct ss_cluster *cluster, const struct ss_largest_calls *largest,
+                           const struct ss_notice *notice);
 
 /* Takes its jitter away, and tells so if it has one: for those who play even links alone. */
 void ss_cluster_even(struct ss_cluster *cluster, const struct ss_notice *notice);

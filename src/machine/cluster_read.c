@@ -372,6 +372,7 @@ bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_erro
   if (out->library.kind == SS_NCCL && !ss_cluster_fair(out) && !only_fair(node, "library", error)) return false;
   read_source(ss_node_get(node, "source"), &out->source);
   default_window(out);
+  if (out->accuracy.doubt[0]) warn(out, "its fit is doubtful: %s", out->accuracy.doubt);
   return true;
 }
 /* SPDX-License-Identifier: Apache-2.0 */

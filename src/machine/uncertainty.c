@@ -84,10 +84,16 @@ static void add_fitted(struct ss_uncertainty *u, const struct ss_cluster *c, uin
   for (int i = 0; i < SS_COMPUTING; i++) {
     if (ss_spread_certain(&u->of[i])) continue;
     const struct ss_accuracy_question asked = {collective, kinds[i], nodes, 0};
-    const struct ss_spread all = fitted(&c->accuracy, &asked);
+    struct ss_spread all = fitted(&c->accuracy, &asked);
+    if (c->accuracy.noise.most > 1) all = ss_spread_join(all, c->accuracy.noise);
     u->of[i] = part_of(all, SHARED);
     u->own[i] = part_of(all, 1 - SHARED);
   }
+}
+
+void ss_uncertainty_beyond(struct ss_uncertainty *u, struct ss_spread by) {
+  for (int i = 0; i < SS_COMPUTING; i++)
+    if (by.most > 1 && ss_component_uncertain(u, (enum ss_component)i)) u->own[i] = ss_spread_join(u->own[i], by);
 }
 
 /* Memory that is estimated is as slow for one scheme as for another; measured lines are off by what a scheme does. */
@@ -112,6 +118,7 @@ struct ss_uncertainty ss_uncertainty_of(const struct ss_cluster *c, const struct
   struct ss_uncertainty u = ss_certain;
   const bool between = ranks > c->gpus_per_node, inside = c->gpus_per_node > 1 && c->has_intra;
   u.model = of_the_model;
+  u.doubtful = c->accuracy.doubt[0] != '\0';
   if (between || !inside) {
     u.of[SS_LATENCY] = by_source[c->source.latency];
     u.of[SS_TRANSFER] = by_source[c->source.bandwidth];

@@ -28,6 +28,7 @@ const char *ss_component_words(enum ss_component component);
  * for all schemes; `own` by what a scheme makes of that kind of messages or kernels, for each scheme apart. */
 struct ss_uncertainty {
   struct ss_spread of[SS_COMPONENTS], own[SS_COMPONENTS];
+  bool doubtful;          /* the machine's fit is: nobody should trust its numbers */
   struct ss_spread model; /* of the model itself, where every number is known: of each scheme apart */
 };
 /* Is the component uncertain, either way? */
@@ -40,6 +41,9 @@ extern const struct ss_uncertainty ss_certain;
  * what is run, which may have been measured itself; SS_COLLECTIVES: a scheme of another kind. */
 struct ss_uncertainty ss_uncertainty_of(const struct ss_cluster *cluster, const struct ss_device *device,
                                         uint32_t ranks, uint32_t collective);
+/* Messages of that scheme are off by so much more, as they are larger, or smaller, than those that were measured
+ * (ss_accuracy_beyond). */
+void ss_uncertainty_beyond(struct ss_uncertainty *uncertainty, struct ss_spread by);
 /* Of a call of a collective that libraries have, on a fitted cluster: its class is that of the whole time, which is
  * all taken as SS_TRANSFER. False: the cluster has no accuracy, or its numbers were replaced. */
 bool ss_uncertainty_of_call(const struct ss_cluster *cluster, const struct ss_accuracy_question *asked,

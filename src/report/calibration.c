@@ -1,7 +1,5 @@
 #include "report/calibration.h"
 
-/* What no link of today has, and more than what fits: reasons to doubt. */
-static const double FASTEST = 400e9 / 8 * 4, SLOWEST_START = 1e-3, POOR = 0.25;
 enum { TOLD = 12 };
 
 static bool print_model(const void *root, FILE *stream, struct ss_error *error) {
@@ -72,32 +70,34 @@ static void tell_outliers(const struct ss_calibrated *c, FILE *stream) {
     (void)fprintf(stream, "and %zu outliers more (in the file's notes)\n", c->fit.residuals.outliers - told);
 }
 
-/* Fits that hardly can be true. */
 static void tell_doubts(const struct ss_calibrated *c, FILE *stream) {
-  const struct ss_measured_cluster *m = &c->fit.cluster;
-  const enum ss_cost_kind kind = ss_calibrated_main_kind(c);
-  for (uint32_t i = 0; i < m->pieces[kind]; i++) {
-    const double rate = 1 / m->piece[kind][i].cost[1].value, start = m->piece[kind][i].cost[0].value;
-    if (kind == SS_COST_INTER && rate > FASTEST)
-      (void)fprintf(stream, "doubtful: no card between nodes has %s: were these runs inside one node?\n",
-                    ss_shown(SS_RATE, rate));
-    if (start > SLOWEST_START && isnan(c->latency))
-      (void)fprintf(stream, "doubtful: a start-up of %s is no link's: something else takes the time of small sizes\n",
-                    ss_shown(SS_TIME, start));
+  SS_AUTO_JSON cJSON *doubts = ss_calibrated_doubts(c);
+  const cJSON *doubt;
+  cJSON_ArrayForEach(doubt, doubts) {
+    (void)fprintf(stream, "doubtful: %s\n", doubt->valuestring);
   }
-  if (c->fit.residuals.typical > POOR)
-    (void)fprintf(stream,
-                  "doubtful: half of the times are more than %.0f%% off: the algorithms are others, or the network "
-                  "does not behave as the model has it\n",
-                  100 * c->fit.residuals.typical);
-  if ((double)c->fit.residuals.outliers > POOR * (double)c->fit.count)
-    (void)fprintf(stream, "doubtful: %zu of %zu times are outliers\n", c->fit.residuals.outliers, c->fit.count);
 }
 
 static void tell_spread(const char *what, double half, double most, FILE *stream) {
   if (half > 0)
     (void)fprintf(stream, "accuracy: half of the times of %s are within a factor of %.3g, 90%% within %.3g\n", what,
                   half, most);
+}
+
+/* Which sizes of each collective were measured, and by how much calls alike differed. */
+static void tell_measured(const struct ss_accuracy *a, FILE *stream) {
+  bool any = false;
+  for (int c = 0; c < SS_COLLECTIVES; c++) {
+    const struct ss_size_span *span = &a->calls.of[c];
+    if (span->most == 0) continue;
+    (void)fprintf(stream, "%s%s of %s to %s", any ? ", " : "sizes: ", ss_collective_names[c],
+                  ss_shown(SS_BYTES, (double)span->least), ss_shown(SS_BYTES, (double)span->most));
+    any = true;
+  }
+  if (any) (void)fputc('\n', stream);
+  if (a->noise.half > 0)
+    (void)fprintf(stream, "noise: half of the calls are within a factor of %.3g of the median of those like them\n",
+                  a->noise.half);
 }
 
 static void tell_accuracy(const struct ss_accuracy *a, FILE *stream) {
@@ -126,6 +126,7 @@ void ss_calibrated_tell(const struct ss_calibrated *c, FILE *stream) {
     (void)fprintf(stream, "nodes of %" PRIu32 " GPUs with %" PRIu32 " card%s\n", m->gpus_per_node, m->nics,
                   m->nics > 1 ? "s" : "");
   tell_outliers(c, stream);
+  tell_measured(&c->accuracy, stream);
   tell_accuracy(&c->accuracy, stream);
   tell_doubts(c, stream);
 }

@@ -1,5 +1,7 @@
 #include "schemes/registry.h"
 
+#include "machine/library.h"
+
 #define SS_LIST_SCHEME(name) &ss_scheme_##name,
 static const struct ss_scheme *const schemes[] = {SS_SCHEMES(SS_LIST_SCHEME) NULL};
 
@@ -14,5 +16,18 @@ const struct ss_scheme *ss_scheme_find(const char *name) {
         (!name[length] || schemes[i]->parse))
       return schemes[i];
   return NULL;
+}
+
+uint32_t ss_scheme_collective(const struct ss_scheme *scheme) {
+  return scheme == &ss_scheme_allreduce   ? SS_ALLREDUCE
+         : scheme == &ss_scheme_allgather ? SS_ALLGATHER
+         : scheme == &ss_scheme_alltoall  ? SS_ALLTOALL
+                                          : SS_COLLECTIVES;
+}
+
+uint64_t ss_scheme_call_bytes(const struct ss_scheme *scheme, uint32_t ranks, double sent) {
+  const bool once = scheme == &ss_scheme_allgather || scheme == &ss_scheme_alltoall; /* others there and back */
+  const double times = ranks > 1 ? (once ? 1 : 2) * (ranks - 1.0) : 1;
+  return (uint64_t)(sent / times);
 }
 /* SPDX-License-Identifier: Apache-2.0 */

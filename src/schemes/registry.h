@@ -31,4 +31,9 @@ SS_SCHEMES(SS_DECLARE_SCHEME)
 const struct ss_scheme *const *ss_schemes(void);
 /* By name; what follows a ':' is the scheme's to read. NULL: there is none. */
 const struct ss_scheme *ss_scheme_find(const char *name);
+/* Which collective of libraries (of enum ss_collective) it is, which those may have measured; SS_COLLECTIVES: none.
+ */
+uint32_t ss_scheme_collective(const struct ss_scheme *scheme);
+/* B of such a call in which all ranks together send so many: what each ends with. */
+uint64_t ss_scheme_call_bytes(const struct ss_scheme *scheme, uint32_t ranks, double sent);
 /* SPDX-License-Identifier: Apache-2.0 */

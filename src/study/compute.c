@@ -156,6 +156,7 @@ static void divide(struct ss_result *p, const struct ss_worker *w) {
     p->rank_received[r] /= n;
   }
   for (uint32_t d = 0; d < p->draws; d++) p->draw_s[d] /= n;
+  ss_result_widen(p);
 }
 
 /* The fan; draw_s stays in the order of draws, in which other tensors' have it, too. */

@@ -168,7 +168,7 @@ static const char *measure_of(const struct ss_uncertain *a, const struct ss_unce
     largest = differs * differs;
     words = ss_component_words((enum ss_component)i);
   }
-  return words;
+  return words || !part_of(a, 0)->uncertainty->doubtful ? words : "the network again, on a machine at rest,";
 }
 
 /* --- decisions ------------------------------------------------------------------------------------------------ */

@@ -1,5 +1,6 @@
 #include "study/results.h"
 
+#include "schemes/registry.h"
 #include "study/ranges.h"
 
 bool ss_result_same_cell(const struct ss_result *a, const struct ss_result *b) {
@@ -479,6 +480,13 @@ static bool read_array(struct ss_node node, const char *key, size_t count, doubl
   return *out ? ss_node_numbers(list, count, *out, error) : ss_fail_memory(error, "reading results");
 }
 
+void ss_result_widen(struct ss_result *r) {
+  if (!r->machine) return;
+  const uint32_t collective = ss_scheme_collective(r->setting.scheme);
+  const uint64_t bytes = ss_scheme_call_bytes(r->setting.scheme, r->ranks, r->bytes);
+  ss_uncertainty_beyond(&r->uncertainty, ss_accuracy_beyond(&r->machine->accuracy, collective, bytes));
+}
+
 bool ss_result_read(struct ss_node node, struct ss_result *result, struct ss_error *error) {
   struct ss_result r = *result;
   r.iteration_s = r.rank_sent = r.rank_received = r.draw_s = NULL;
@@ -489,7 +497,7 @@ bool ss_result_read(struct ss_node node, struct ss_result *result, struct ss_err
                   read_array(node, "iteration_s", r.iterations, &r.iteration_s, error) &&
                   read_array(node, "rank_bytes_sent", r.ranks, &r.rank_sent, error) &&
                   read_array(node, "rank_bytes_received", r.ranks, &r.rank_received, error);
-  if (ok) *result = r;
+  if (ok) ss_result_widen(&r), *result = r;
   else ss_result_free_arrays(&r);
   return ok;
 }

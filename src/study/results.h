@@ -154,6 +154,8 @@ bool ss_result_read_number(struct ss_node node, size_t field, double *out, struc
 bool ss_result_read_identity(struct ss_node node, struct ss_identity *out);
 /* Is the result that was read what was written? Its "result_hash" says so; without one nobody knows. */
 bool ss_result_untouched(struct ss_node node, const struct ss_result *result);
+/* What it sends is known: its messages are off by more where they are beyond those that were measured. Once. */
+void ss_result_widen(struct ss_result *result);
 /* Fills in the values of a result that has none, with the arrays that the node has. What is amiss is an error that
  * names file and field, and the result is as it was. */
 bool ss_result_read(struct ss_node node, struct ss_result *result, struct ss_error *error) SS_MUST_CHECK;

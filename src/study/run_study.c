@@ -1,6 +1,7 @@
 #include "study/study_internal.h"
 
 #include "base/json.h"
+#include "schemes/registry.h"
 #include "share/share.h"
 #include "study/compute.h"
 #include "study/ranges.h"
@@ -162,6 +163,21 @@ static void tell_one_node(const struct run *run) {
     if (i + 1 < run->all.count && run->all.points[i + 1]->at == point->at) continue;
     ss_cluster_tell_one_node(&point->cluster, most, run->notice);
     most = 0;
+  }
+}
+
+/* Says of each cell which calls are larger than any of their collective that its links were fitted on. */
+static void tell_beyond(const struct run *run) {
+  struct ss_largest_calls largest = {{0}};
+  for (size_t i = 0; i < run->all.count; i++) {
+    const struct ss_point *point = run->all.points[i];
+    const struct ss_result *r = &run->all.results[i];
+    if (!ss_spread_certain(&point->uncertainty.model))
+      ss_largest_calls_add(&largest, &point->cluster, ss_scheme_collective(r->setting.scheme),
+                           ss_scheme_call_bytes(r->setting.scheme, r->ranks, r->bytes));
+    if (i + 1 < run->all.count && run->all.points[i + 1]->at == point->at) continue;
+    ss_cluster_tell_calls(&point->cluster, &largest, run->notice);
+    largest = (struct ss_largest_calls){{0}};
   }
 }
 
@@ -351,7 +367,7 @@ static bool compute_all(struct run *run, struct ss_error *error) {
                                .what = "groups of points"};
   const bool ok = ss_work_share(options->comm, &work, options->patience, error);
   if (ss_processes_first(options->comm)) ss_watcher_end(options->watcher);
-  if (ok && ss_processes_first(options->comm)) tell_one_node(run);
+  if (ok && ss_processes_first(options->comm)) tell_one_node(run), tell_beyond(run);
   return ok;
 }
 

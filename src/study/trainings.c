@@ -1,6 +1,7 @@
 #include "study/trainings.h"
 
 #include "base/data.h"
+#include "schemes/registry.h"
 #include "share/share.h"
 #include "study/scenario_fields.h"
 #include "study/study_internal.h"
@@ -474,7 +475,8 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
   *out = (struct ss_train_study){.base = request->base ? request->base : request->file,
                                  .name = "command line",
                                  .training.helps = request->run.per_iteration,
-                                 .per_iteration = request->run.per_iteration};
+                                 .per_iteration = request->run.per_iteration,
+                                 .notice = request->notice};
   if (!ss_study_document(request, &out->doc, error)) return false;
   struct ss_node root = ss_doc_root(out->doc);
   out->sources.like = request->traces;
@@ -573,11 +575,25 @@ static bool simulate(struct ss_train_study *study, size_t count, const struct ss
   return ok;
 }
 
+/* Says which of the largest calls are beyond those that the links were fitted on. */
+static void tell_beyond(const struct ss_train_study *s) {
+  const struct ss_training *t = &s->training;
+  const struct ss_cluster *cluster = &t->durations.cluster;
+  struct ss_largest_calls largest = {{0}};
+  for (const struct ss_training_point *p = t->point; !t->durations.certain && p < t->point + t->points; p++)
+    for (const struct ss_task *task = p->timetable.task; task < p->timetable.task + p->timetable.tasks; task++) {
+      const struct ss_scheme *scheme = t->durations.duration[task->duration].carried.setting.scheme;
+      ss_largest_calls_add(&largest, cluster, ss_scheme_collective(scheme), ss_task_call_bytes(t, p, task));
+    }
+  ss_cluster_tell_calls(cluster, &largest, s->notice);
+}
+
 bool ss_train_studies_run(struct ss_train_study *study, size_t count, const struct ss_run_options *options,
                           bool sensitivity, struct ss_error *error) {
   bool ok = simulate(study, count, options, error);
   for (size_t i = 0; ok && ss_processes_first(options->comm) && i < count; i++)
     ok = sensitivity ? rank_systems(&study[i], options->jobs, error) : play(&study[i].training, options->jobs, error);
+  for (size_t i = 0; ok && ss_processes_first(options->comm) && i < count; i++) tell_beyond(&study[i]);
   return ok;
 }
 

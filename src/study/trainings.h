@@ -30,6 +30,7 @@ struct ss_train_study {
   double factor[SS_TRAIN_FACTORS];       /* on compute times, of which `best` tells */
   const char *(*best)[SS_TRAIN_FACTORS]; /* [points] the fastest system at each factor; NULL: nobody asked */
   bool per_iteration;                    /* JSON has arrays */
+  const struct ss_notice *notice;        /* NULL: nobody listens */
   bool wide;                             /* the table has all columns */
 };
 

@@ -226,8 +226,8 @@ static bool play(const struct ss_training *training, struct ss_training_point *p
       !ss_recorded_open(&recorded, &training->durations, &p->timetable, error) ||
       !play_draws(training, p, &recorded, error))
     return false;
-  p->uncertainty = ss_point_uncertainty(training, p);
   ss_point_set_tasks(training, &p->timetable, 0);
+  p->uncertainty = ss_point_uncertainty(training, p);
   p->options.network = ss_point_network(&p->timetable, &recorded, &training->durations.cluster, 1);
   if (!ss_iterate(&p->timetable, &p->options, &p->result, error) ||
       !ss_path_find(&p->timetable, &p->result, &p->path, &p->paths, error) ||

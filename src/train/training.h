@@ -133,6 +133,9 @@ bool ss_fed_workload_open(struct ss_fed_workload *fed, const struct ss_feeding *
 
 /* Lists points and what has to be simulated for them: systems that cannot run at some rank count are errors. */
 bool ss_training_prepare(struct ss_training *training, struct ss_error *error) SS_MUST_CHECK;
+/* B of the call that the task is, in its first iteration, as its collective has them. */
+uint64_t ss_task_call_bytes(const struct ss_training *training, const struct ss_training_point *p,
+                            const struct ss_task *task);
 /* How many times as long passes take where so many ranks share cores. */
 double ss_training_crowded(const struct ss_training *training, uint32_t ranks);
 /* May it be called the fastest: does it fit into the device's memory, or does none at its workload and rank count? */

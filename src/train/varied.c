@@ -1,6 +1,7 @@
 #include "train/varied.h"
 
 #include "base/gsl.h"
+#include "schemes/registry.h"
 
 #include <gsl/gsl_multifit.h>
 #include <gsl/gsl_qrng.h>
@@ -51,10 +52,34 @@ static bool passes_are_estimated(const struct ss_workload *w) {
   return false;
 }
 
+/* Tasks larger, or smaller, than what was measured of their collective: of one system's messages all are off alike,
+ * by the mean of what tasks are, each as long as it lasts. */
+static struct ss_spread beyond(const struct ss_training *training, const struct ss_training_point *p) {
+  double all = 0, half = 0, most = 0;
+  for (const struct ss_task *task = p->timetable.task; task < p->timetable.task + p->timetable.tasks; task++) {
+    const struct ss_scheme *scheme = training->durations.duration[task->duration].carried.setting.scheme;
+    const uint64_t bytes = ss_task_call_bytes(training, p, task);
+    const struct ss_spread one =
+        ss_accuracy_beyond(&training->durations.cluster.accuracy, ss_scheme_collective(scheme), bytes);
+    const double seconds = task->period > 0 ? task->seconds[0] : 0;
+    all += seconds;
+    half += seconds * log(one.half);
+    most += seconds * log(one.most);
+  }
+  return all > 0 ? (struct ss_spread){exp(half / all), exp(most / all)} : (struct ss_spread){1, 1};
+}
+
+uint64_t ss_task_call_bytes(const struct ss_training *training, const struct ss_training_point *p,
+                            const struct ss_task *task) {
+  const struct ss_duration *d = &training->durations.duration[task->duration];
+  return d->sent ? ss_scheme_call_bytes(d->carried.setting.scheme, p->ranks, d->sent[0]) : 0;
+}
+
 struct ss_uncertainty ss_point_uncertainty(const struct ss_training *training, const struct ss_training_point *p) {
   const struct ss_durations *d = &training->durations;
   if (d->certain) return ss_certain;
   struct ss_uncertainty u = ss_uncertainty_of_training(&d->cluster, &d->device, p->ranks);
+  ss_uncertainty_beyond(&u, beyond(training, p));
   u.of[SS_PASSES] = passes_are_estimated(&p->fed->workload) ? estimated_passes : measured_passes;
   if (!isnan(p->assumed.value[SS_UNKNOWN_COMPUTE])) u.of[SS_PASSES] = ss_certain.of[SS_PASSES]; /* the inference's */
   return u;

@@ -277,14 +277,41 @@ def clusters_are_named_after_what_was_measured(folder):
 
 @test
 def no_rate_no_cluster(folder):
-    """What was measured inside a node is no rate between nodes, nor is one size, nor are times that do not grow."""
+    """What was measured inside a node is no rate between nodes, nor is one size, nor are times that do not grow, or only by chance."""
     (folder / "ok.csv").write_text("collective,nodes,gpus_per_node,bytes,seconds\n" +
                                    "".join(f"allgather,1,4,{1 << i},{1e-5 + (1 << i) * 1e-11}\n" for i in range(10, 20)))
     (folder / "bw.log").write_text("# OSU MPI Bandwidth Test v5.9\n# Size Bandwidth (MB/s)\n" + "".join(f"{1 << i} {1 << i}\n" for i in range(12)))
+    dice = random.Random(2)  # noise alone: a part that is fitted may find bytes that take no time at all
+    (folder / "noise.csv").write_text("collective,algorithm,bytes,seconds,nodes,gpus_per_node\n" + "".join(
+        f"{c},{1 << k},{s * dice.lognormvariate(0, 0.7)!r},1,4\n" for c, s, top in (("allreduce,ring", 0.03, 15), ("allgather,ring", 0.016, 17),
+                                                                                 ("alltoall,linear", 0.007, 21), ("sendrecv,", 0.003, 21))
+        for k in range(10, top)))
+    assert "times do not grow with sizes" in ask("calibrate", "network", folder / "noise.csv", status=2).stderr
     (folder / "one.log").write_text("# OSU MPI Latency Test v5.9\n# Size Latency (us)\n8 2.0\n")
     for log, says in (("bw.log", "do not grow"), ("one.log", "1 times of 1 sizes between nodes are too few")):
         done = ask("calibrate", "network", folder / "ok.csv", folder / log, "--latency", "2us", status=2)
         assert says in done.stderr and not done.stdout, done
+
+
+@test
+def sizes_noise_and_doubts_are_written(folder):
+    """All-reduces end at 16 KiB; half of the calls are between half and twice the median; a start-up takes 5 ms; in some parts of the
+    table no byte takes any time."""
+    rows = [f"allreduce,ring,{1 << k},{6 * (5e-3 + (1 << k) / 4 / 1e9)}" for k in range(10, 15)]
+    rows += [f"allgather,ring,{1 << k},{3 * (5e-3 + (1 << k) / 4 / 1e9)}" for k in range(10, 25)]
+    rows += [f"alltoall,linear,{1 << k},{3 * 5e-3 * (1.3 if k % 2 else 0.8)}" for k in range(10, 15)]
+    path = folder / "t.csv"
+    path.write_text("collective,algorithm,bytes,seconds,nodes,p25_s,p75_s\n" +
+                    "".join(f"{r},4,{float(r.split(',')[3]) / 2!r},{float(r.split(',')[3]) * 2!r}\n" for r in rows))
+    done = ask("calibrate", "network", path)
+    accuracy = json.loads(done.stdout)["accuracy"]
+    assert accuracy["calls"] == {"allreduce": [1024, 16384], "allgather": [1024, 1 << 24], "alltoall": [1024, 16384]}
+    assert accuracy["noise"]["half"] == 2 and abs(accuracy["noise"]["most"] - 2 ** (1.645 / 0.6745)) < 1e-3
+    assert accuracy["doubtful"] and "no link's" in accuracy["doubtful"][0] and f"doubtful: {accuracy['doubtful'][0]}" in done.stderr
+    assert all(accuracy["collective"][k] >= accuracy["measured"][k] for k in ("half", "most"))
+    assert "sizes: allreduce of 1.02 kB to 16.4 kB, allgather of 1.02 kB to 16.8 MB" in done.stderr and "within a factor of 2 of" in done.stderr
+    path.write_text(path.read_text().replace(",4,0.0", ",4,9.0", 1))
+    assert "p25_s is above p75_s" in ask("calibrate", "network", path, status=2).stderr
 
 
 @test

@@ -3,6 +3,7 @@
 program, the source tree. Prints TAP."""
 import copy
 import json
+import math
 import pathlib
 import random
 import statistics
@@ -218,6 +219,30 @@ def layouts_that_differ_are_told(folder):
     for per_node, differs in ((1, False), (2, True)):
         done = ask("train", "--capture", capture(folder), "--cluster", cluster(folder, gpus_per_node=per_node), "--system", "as-captured")
         assert ("another layout" in done.stderr) == differs, done.stderr
+
+
+@test
+def sizes_noise_and_doubts_reach_the_answer(folder):
+    """A fit's all-reduces were measured to 16 KiB, the gradients have 440 kB; calls scatter; the fit is doubtful."""
+    spread = {"half": 1.02, "most": 1.05}
+    sure = {"kinds": ["chain"], "collectives": ["allreduce", "allgather"], "bytes": [1, 1 << 26], "measured": spread, "collective": spread,
+            "sizes": {"half": 1.05, "most": 1.3}}
+    widths = []
+    for more in ({}, {"calls": {"allreduce": [1, 1 << 14]}}, {"noise": {"half": 1.5, "most": 2.5}}, {"doubtful": ["a start-up of 9 ms", "odd"]}):
+        links = cluster(folder, accuracy=sure | more, source={"latency": "measured", "bandwidth": "measured"})
+        done = ask("train", "--capture", capture(folder), "--cluster", links, "--system", "as-captured", "--format", "json")
+        point = json.loads(done.stdout)["training"][0]
+        widths.append(math.log(point["stall_high_s"] / point["stall_low_s"]))
+        assert done.stderr.count("fitted on allreduce of 1 B to 16.4 kB; 440 kB asked") == ("calls" in more), done.stderr
+        if "doubtful" in more:
+            for command in ("train", "run", "plan"):
+                said = ask(command, "--capture", capture(folder), "--cluster", links)
+                assert said.stderr.count("its fit is doubtful: a start-up of 9 ms") == 1, said.stderr
+                assert "only a run of both" not in said.stdout, said.stdout
+            assert "measuring the network again, on a machine at rest, would tell most" in said.stdout or "cannot be told apart" not in said.stdout
+    # most of what is sent is the all-reduce, log2(440000 / 16384) doublings too large: 1.3 to that power for 90%, either way
+    assert widths[3] == widths[0] < widths[1] < 2 * math.log(1.3) * math.log2(440000 / 16384), widths
+    assert widths[1] > math.log(1.3) * math.log2(440000 / 16384) and widths[2] > math.log(2.5), widths
 
 
 @test

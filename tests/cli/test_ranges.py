@@ -638,8 +638,9 @@ def beyond_what_was_measured_there_is_a_line_a_cluster(folder):
     training = ("train", "--workload", "embrace-lm-rtx3090", "--cluster", "polaris")
     collective = ("collective", "allreduce", "--algorithm", "ring", "--cluster", "polaris")
     nodes = "warning: cluster polaris: fitted on 2 to 8 nodes; 16 asked"
+    table = "warning: cluster polaris: fitted on 1.02 kB to 1.07 GB; 1.63 GB asked"  # a dense table of 1,625,028,608 B
     for arguments, lines in ((("run", beyond), [nodes]), (("plan", beyond), [nodes]), (("run", within), []), (("run", beyond, "--certain"), []),
-                             ((*training, "--ranks", "8,64"), [nodes]), ((*training, "--ranks", "8"), []),
+                             ((*training, "--ranks", "8,64"), [nodes, table]), ((*training, "--ranks", "8"), [table]),
                              ((*collective, "--ranks", 64, "--sizes", "1KiB:1GiB"), [nodes]),
                              ((*collective, "--ranks", 8, "--sizes", "512B:4GiB"),
                               [f"warning: cluster polaris: fitted on 1.02 kB to 1.07 GB; {asked} asked" for asked in ("512 B", "4.29 GB")]),

@@ -480,7 +480,7 @@ def longer_messages_take_no_less(folder):
     assert len(cluster["segments"]) > 1 and not falls(cluster), cluster
     for name in [folder / "falls.json", *sorted(path.stem for path in (ROOT / "models" / "clusters").glob("*.json"))]:
         heard = ask("collective", "ping_pong", "--cluster", name, "--sizes", "1KiB:1KiB").stderr
-        assert not [line for line in heard.splitlines() if "warning" in line and "fitted on" not in line], heard
+        assert not [line for line in heard.splitlines() if "warning" in line and "fitted on" not in line and "half of the times" not in line], heard
 
 
 @test

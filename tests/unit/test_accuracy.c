@@ -30,16 +30,21 @@ TEST(test_what_is_said_is_read) {
       read_cluster("{\"collectives\": [\"allreduce\", \"alltoall\"], \"kinds\": [\"inside\", \"exchange\"], "
                    "\"nodes\": [2, 8], \"bytes\": [16, \"128MiB\"], \"measured\": {\"half\": 1.06, \"most\": "
                    "1.31, \"times\": 126}, \"kind\": {\"half\": 1.4, \"most\": 3}, \"doubling\": {\"half\": 1, "
-                   "\"most\": 1.4, \"groups\": 3}, \"pooled\": true}",
+                   "\"most\": 1.4, \"groups\": 3}, \"calls\": {\"alltoall\": [16, \"1MiB\"]}, \"noise\": "
+                   "{\"half\": 2, \"most\": 5}, \"doubtful\": [\"it is slow\", \"and odd\"], \"pooled\": true}",
                    &c, &error));
   const struct ss_accuracy *a = &c.accuracy;
   assert_true(a->known && a->pooled);
   assert_int_equal(a->collectives, 1 << SS_ALLREDUCE | 1 << SS_ALLTOALL);
   assert_true(!a->kind[SS_CHAIN] && a->kind[SS_EXCHANGE] && a->kind[SS_INSIDE]);
-  assert_true(a->nodes_min == 2 && a->nodes_max == 8 && a->bytes_min == 16 && a->bytes_max == 128 << 20);
+  assert_true(a->nodes_min == 2 && a->nodes_max == 8 && a->bytes.least == 16 && a->bytes.most == 128 << 20);
   assert_true(a->of[SS_AS_MEASURED].half == 1.06 && a->of[SS_AS_MEASURED].most == 1.31);
   assert_true(a->of[SS_NEW_KIND].half == 1.4 && a->of[SS_NEW_KIND].most == 3);
   assert_true(a->of[SS_NODES_DOUBLED].half == 1 && a->of[SS_NODES_DOUBLED].most == 1.4);
+  assert_true(a->calls.of[SS_ALLTOALL].least == 16 && a->calls.of[SS_ALLTOALL].most == 1 << 20);
+  assert_true(a->calls.of[SS_ALLREDUCE].most == 0 && a->noise.half == 2 && a->noise.most == 5);
+  assert_string_equal(a->doubt, "it is slow");
+  assert_string_equal(c.warning, "its fit is doubtful: it is slow");
   assert_true(a->of[SS_NEW_COLLECTIVE].most == 0 && a->of[SS_SIZE_DOUBLED].half == 0); /* not said */
   assert_true(read_cluster("", &silent, &error) && !silent.accuracy.known && silent.accuracy.nodes_max == 0);
   assert_true(ss_cluster_same(&c, &silent));
@@ -58,6 +63,10 @@ TEST(test_what_cannot_be_is_refused) {
              {"{\"nodes\": [2, 4, 8]}", "the least and the most"},
              {"{\"nodes\": [0, 8]}", "nodes"},
              {"{\"nodes\": [2.5, 8]}", "nodes"},
+             {"{\"calls\": {\"gather\": [1, 2]}}", "allgather"},
+             {"{\"calls\": {\"alltoall\": [2, 1]}}", "the least and the most"},
+             {"{\"doubtful\": \"it is\"}", "a list"},
+             {"{\"noise\": {\"half\": 2}}", "most"},
              {"{\"bytes\": [1e300, 1e301]}", "the least and the most"},
              {"{\"bytes\": [4, 2]}", "the least and the most"},
              {"{\"bytes\": {}}", "the least and the most"},
@@ -86,8 +95,7 @@ static int compare_doubles(const void *a, const void *b) {
 
 static const struct ss_accuracy said = {
     .of = {[SS_AS_MEASURED] = {1.1, 1.3}, {1.2, 1.5}, {1.5, 3}, {1.05, 1.4}, {1.02, 1.25}},
-    .bytes_min = 1024,
-    .bytes_max = 1 << 20,
+    .bytes = {1024, 1 << 20},
     .nodes_min = 2,
     .nodes_max = 8,
     .collectives = 1 << SS_ALLREDUCE,
@@ -118,6 +126,25 @@ TEST(test_what_is_asked_decides) {
     assert_true(close_to(got.half, exp(hypot(log(of->half), hypot(nodes * log(1.05), sizes * log(1.02)))), 1e-12));
     assert_true(close_to(got.most, exp(hypot(log(of->most), hypot(nodes * log(1.4), sizes * log(1.25)))), 1e-12));
   }
+}
+
+/* All-reduces were measured up to 16 KiB, others up to 1 MiB. */
+TEST(test_sizes_are_the_collectives_own) {
+  struct ss_accuracy own = said;
+  double sizes;
+  own.calls.of[SS_ALLREDUCE] = (struct ss_size_span){1024, 16384};
+  const struct ss_accuracy_question asked = {SS_ALLREDUCE, SS_CHAIN, 4, 1 << 20},
+                                    other = {SS_ALLGATHER, SS_CHAIN, 4, 1 << 20};
+  assert_int_equal(ss_accuracy_class_of(&own, &asked, NULL, &sizes), SS_AS_MEASURED);
+  assert_true(close_to(sizes, 6, 1e-12));
+  (void)ss_accuracy_class_of(&own, &other, NULL, &sizes);
+  assert_true(sizes == 0);
+  const struct ss_spread by = ss_accuracy_beyond(&own, SS_ALLREDUCE, 1 << 20);
+  assert_true(close_to(by.half, pow(1.02, 6), 1e-12) && close_to(by.most, pow(1.25, 6), 1e-12));
+  assert_true(close_to(ss_accuracy_beyond(&own, SS_COLLECTIVES, 1 << 22).most, 1.25 * 1.25, 1e-12));
+  assert_true(ss_accuracy_beyond(&own, SS_ALLREDUCE, 4096).most == 1 &&
+              ss_accuracy_beyond(&own, SS_ALLREDUCE, 0).most == 1);
+  assert_false(ss_accuracy_same(&own, &said));
 }
 
 /* --- compromises --------------------------------------------------------------------------------------------- */
@@ -173,6 +200,20 @@ TEST(test_own_residuals_tell_what_was_measured) {
   assert_true(fabs(log(out.of[SS_AS_MEASURED].half) - 60 / 90.0) <= 0.5 / SS_ERROR_LEVELS);
   assert_true(fabs(log(out.of[SS_AS_MEASURED].most) - (1 + 18 / 30.0)) <= 0.5 / SS_ERROR_LEVELS);
   assert_true(out.of[SS_NEW_KIND].most == 0); /* not said */
+}
+
+/* Of noise residuals may be larger than what other machines' left-out collectives were off. */
+TEST(test_what_was_not_measured_is_known_no_better) {
+  struct ss_own_errors own = {.count = 1};
+  struct ss_accuracy out;
+  struct ss_pooled_errors pooled = {.weight = {[SS_NEW_COLLECTIVE] = 4, [SS_NEW_KIND] = 4}};
+  own.group[0] = (struct ss_error_group){SS_AS_MEASURED, 90, 0, even(0, 2)};
+  pooled.errors[SS_NEW_COLLECTIVE] = even(0, 1);
+  pooled.errors[SS_NEW_KIND] = even(0.5, 2.5);
+  ss_accuracy_compromise(&own, &pooled, &out);
+  assert_true(out.of[SS_NEW_COLLECTIVE].half == out.of[SS_AS_MEASURED].half);
+  assert_true(out.of[SS_NEW_COLLECTIVE].most == out.of[SS_AS_MEASURED].most);
+  assert_true(out.of[SS_NEW_KIND].most > out.of[SS_AS_MEASURED].most);
 }
 
 /* Machines whose scale, collectives and times vary: errors of a machine's collectives are N(0, scale), those of its
