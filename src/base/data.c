@@ -180,8 +180,9 @@ bool ss_data_find(const char *kind, const char *name, char *path, size_t size, s
   char relative[PATH_MAX / 4], folder[64];
   struct stat status;
   size_t length = strlen(name);
-  bool is_path =
-      strchr(name, '/') || strcmp(name, "-") == 0 || (length > 5 && strcmp(name + length - 5, ".json") == 0);
+  const bool figure = strcmp(kind, "figures") == 0; /* whose names have no dot */
+  bool is_path = strchr(name, '/') || strcmp(name, "-") == 0 || (figure && strchr(name, '.')) ||
+                 (length > 5 && strcmp(name + length - 5, ".json") == 0);
   if (is_path) {
     if (length >= size) return ss_fail(error, SS_BAD_INPUT, "%.40s...: the path is too long", name);
     snprintf(path, size, "%s", name);

@@ -38,8 +38,16 @@ static size_t edit_distance(const char *a, size_t a_length, const char *b, size_
   return rows[a_length % 3][b_length];
 }
 
+/* The first that goes on where the word ends, of which at least three letters are there. */
+static const char *longer(const char *word, const char *const *known) {
+  const size_t length = strlen(word);
+  while (*known && (length < 3 || strncasecmp(*known, word, length) != 0)) known++;
+  return *known;
+}
+
 const char *ss_nearest(const char *word, const char *const *known) {
   const size_t length = strlen(word);
+  const char *const *first = known;
   if (length == 0 || length > LONGEST_WORD) return NULL;
   /* One letter in three may be wrong, and at least one, but never all of them. */
   size_t best = (length < 6 ? 1 : length / 3) + 1;
@@ -52,7 +60,7 @@ const char *ss_nearest(const char *word, const char *const *known) {
     best = distance;
     nearest = *known;
   }
-  return nearest;
+  return nearest ? nearest : longer(word, first);
 }
 
 struct ss_suggestion ss_suggest(const char *word, const char *const *known, const char *hint) {

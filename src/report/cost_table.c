@@ -63,8 +63,8 @@ static void print_notes(const struct ss_answer *a, FILE *stream) {
   }
   fprintf(stream,
           "; >=: no time is below it; -: not known\n"
-          "Closed forms: no kernels, no imbalance; rows are supposed to meet as --gamma says: %s. --format json adds "
-          "sources and errata.\n",
+          "Closed forms: no kernels, no imbalance; rows are supposed to meet as --gamma says: %s.\n"
+          "--format json adds sources and errata.\n",
           ss_answer_text(a, SS_WHOLE, "overlap"));
 }
 

@@ -28,9 +28,16 @@ bool ss_ranks_parse(const char *text, uint32_t *out, size_t capacity, size_t *co
       return ss_fail(error, SS_BAD_INPUT, "ranks: \"%.40s\" has no %s: say both ends (4..64: 4, 8, 16, 32, 64)", word,
                      dots == word ? "beginning" : "end");
     if (dots) *dots = '\0';
+    if (!dots && strspn(word, "0123456789") < strlen(word))
+      return ss_fail(
+          error, SS_BAD_INPUT,
+          "ranks: \"%.40s\" is no count: say one, several (4,8,16), or both ends (4..64 doubles from 4 to 64)", word);
     if (!ss_count_parse(word, "ranks", 1, SS_RANKS_MAX, &low, error)) return false;
     high = low;
-    if (dots && !ss_count_parse(dots + 2, "ranks", low, SS_RANKS_MAX, &high, error)) return false;
+    if (dots && !ss_count_parse(dots + 2, "ranks", 1, SS_RANKS_MAX, &high, error)) return false;
+    if (high < low)
+      return ss_fail(error, SS_BAD_INPUT, "ranks: \"%s..%s\" ends below its beginning: say %s..%s", word, dots + 2,
+                     dots + 2, word);
     for (uint64_t rank = low; rank <= high; rank = rank < high && rank * 2 > high ? high : rank * 2) {
       if (!add_rank(rank, out, capacity, count, error)) return false;
       if (rank == high) break;

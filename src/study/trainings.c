@@ -481,6 +481,11 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
   struct ss_node root = ss_doc_root(out->doc);
   out->sources.like = request->traces;
   out->sources.drawn = request->drawn;
+  const struct ss_node schemes = ss_node_get(root, "schemes");
+  if (ss_node_present(schemes))
+    return ss_node_fail(schemes, error,
+                        "a scenario of schemes, which sparsync run takes: train compares systems (a workload and "
+                        "\"systems\", as in scenarios/training)");
   if (!ss_object_check_keys(&ss_training_fields, root, error) || !split(out->doc, "workloads", error) ||
       !split(out->doc, "systems", error))
     return false;
