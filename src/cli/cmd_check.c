@@ -107,6 +107,7 @@ static bool check_forms(struct session *s, struct ss_error *error) {
   }
   if (s->call->operands && count == 0) return true;
   return ss_costs_open(forms, count, &s->forms, error) &&
+         (!s->forms.left_out.text[0] || ss_fail(error, SS_BAD_INPUT, "%s", s->forms.left_out.text)) &&
          ss_checks_run(&s->forms, &s->call->request.run, &s->report.forms, error);
 }
 

@@ -136,6 +136,14 @@ static bool read_cost(struct ss_doc *doc, struct ss_cost *out, struct ss_error *
   return check_when(out, error) && try_settings(out, error);
 }
 
+/* A form whose scheme this program does not have stops no other one. */
+static bool has_scheme(struct ss_doc *doc, struct ss_error *why) {
+  const struct ss_node scheme = ss_node_get(ss_doc_root(doc), "scheme");
+  const char *name;
+  return !ss_node_is_text(scheme) || !ss_node_text(scheme, &name, why) || ss_scheme_find(name) ||
+         ss_node_fail(scheme, why, "no scheme is called \"%s\"", name);
+}
+
 bool ss_costs_open(const char *const *files, size_t count, struct ss_costs *out, struct ss_error *error) {
   SS_AUTO_FREE char **names = NULL;
   char path[PATH_MAX];
@@ -149,10 +157,15 @@ bool ss_costs_open(const char *const *files, size_t count, struct ss_costs *out,
   out->doc = ss_alloc_zero(count, sizeof *out->doc);
   if (!out->cost || !out->doc) ok = ss_fail_memory(error, "reading closed forms");
   for (size_t i = 0; ok && i < count; i++) {
-    ok = ss_data_find("costs", files[i], path, sizeof path, error) &&
-         ss_doc_read(path, 1 << 20, &out->doc[i], error) && read_cost(out->doc[i], &out->cost[i], error) &&
-         ss_cost_add_ways(&out->cost[i], &out->arena, error);
-    out->count = i + 1;
+    const size_t at = out->count++;
+    ok =
+        ss_data_find("costs", files[i], path, sizeof path, error) && ss_doc_read(path, 1 << 20, &out->doc[at], error);
+    if (ok && names && !has_scheme(out->doc[at], &out->left_out)) {
+      ss_doc_free(out->doc[at]);
+      out->doc[--out->count] = NULL;
+      continue;
+    }
+    ok = ok && read_cost(out->doc[at], &out->cost[at], error) && ss_cost_add_ways(&out->cost[at], &out->arena, error);
   }
   if (!ok) ss_costs_close(out);
   return ok;

@@ -33,7 +33,8 @@ struct ss_costs {
   struct ss_cost *cost;
   size_t count;
   struct ss_doc **doc;
-  struct ss_arena arena; /* of the ways */
+  struct ss_arena arena;    /* of the ways */
+  struct ss_error left_out; /* why a file of the folder is not among them: its scheme is unknown; text "": none */
 };
 bool ss_costs_open(const char *const *files, size_t count, struct ss_costs *out,
                    struct ss_error *error) SS_MUST_CHECK;
