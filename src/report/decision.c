@@ -118,7 +118,16 @@ static void print_next(const struct cJSON *record, FILE *stream) {
   else fprintf(stream, " takes %.2f times as long", next / time);
 }
 
-void ss_decision_print(const struct cJSON *record, FILE *stream) {
+/* Another window of the cluster is no draw: where it turns the choice, nothing is sure without it. */
+static void print_turn(const struct cJSON *record, FILE *stream) {
+  char time[2][32];
+  ss_units_format(time[0], sizeof time[0], SS_TIME, ss_json_number(record, "other_best_s"));
+  ss_units_format(time[1], sizeof time[1], SS_TIME, ss_json_number(record, "other_time_s"));
+  fprintf(stream, "; under window %s %s is, %s, and %s takes %s", ss_json_word(record, "other_window"),
+          ss_json_word(record, "other_best"), time[0], ss_decision_name(record, "label"), time[1]);
+}
+
+static void print_who(const struct cJSON *record, FILE *stream) {
   const bool drawn = isfinite(ss_json_number(record, "wins")) && ss_json_number(record, "time_s") > 0,
              alone = isnan(ss_json_number(record, "next_time_s"));
   if (drawn && ss_json_word(record, "rival")) {
@@ -131,6 +140,13 @@ void ss_decision_print(const struct cJSON *record, FILE *stream) {
   else fputs(" fastest, ", stream);
   ss_decision_print_time(record, stream);
   if (!alone && !is_tied(record)) print_next(record, stream);
+}
+
+void ss_decision_print(const struct cJSON *record, FILE *stream) {
+  const bool turns = ss_json_word(record, "other_best") != NULL;
+  if (turns) fputs("under the cluster's window ", stream);
+  print_who(record, stream);
+  if (turns) print_turn(record, stream);
 }
 
 void ss_offer_print(const char *name, const cJSON *offered, FILE *stream) {

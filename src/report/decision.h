@@ -11,7 +11,8 @@ struct cJSON;
  * "NAME is fastest in 97 of 100 draws, 2.05 ms (1.5 ms to 2.9 ms); NEXT takes 1.2 to 1.5 times as long", or "NAME,
  * 2.05 ms (...), and RIVAL, 0.9 to 1.4 times as long, cannot be told apart: ...", from 66 of 100 draws on "NAME is
  * likely fastest, in 92 of 100 draws, 2.05 ms (...); RIVAL, 0.9 to 1.4 times as long, is in 5: ..."; where nothing is
- * drawn "NAME is fastest, 2.05 ms; NEXT takes 1.33 times as long". */
+ * drawn "NAME is fastest, 2.05 ms; NEXT takes 1.33 times as long". Of plan's rows that another window turns: "under
+ * the cluster's window NAME is fastest, ...; under window all OTHER is, 1.8 ms, and NAME takes 2 ms". */
 void ss_decision_print(const struct cJSON *record, FILE *stream);
 /* A share of draws, of 100: at least so many, so that what is said to be 95 decides, and 100 are all. */
 int ss_of_100(double share);

@@ -234,12 +234,16 @@ static bool add_row(struct planning *p, const struct ss_result *all, size_t n, s
 
 /* Few know their library's window: who plans by it should hear where it decides. */
 static void tell_turns(const struct planning *p, const struct ss_notice *notice) {
-  char turn[SS_TURN_TEXT_SIZE], text[SS_TURN_TEXT_SIZE + 300];
+  char turn[SS_TURN_TEXT_SIZE], text[SS_TURN_TEXT_SIZE + 700];
   for (size_t i = 0; i < p->count; i++) {
     const struct ss_turn *found = turn_of(p, p->choice[i].best);
     if (!found) continue;
-    snprintf(text, sizeof text, "%u ranks, tensor %.200s: the cheapest depends on the cluster's window: %s",
-             p->choice[i].cell->ranks, p->choice[i].cell->tensor, ss_turn_text(found, turn, sizeof turn));
+    const struct ss_result *cell = p->choice[i].cell;
+    SS_AUTO_FREE char *at = cell->at && cell->at->child ? cJSON_PrintUnformatted(cell->at) : NULL;
+    snprintf(text, sizeof text,
+             "%u ranks on %.100s%s%.300s, tensor %.200s: the cheapest depends on the cluster's window: %s",
+             cell->ranks, cell->cluster, at ? " at " : "", at ? at : "", cell->tensor,
+             ss_turn_text(found, turn, sizeof turn));
     ss_notice_tell(notice, text);
   }
 }

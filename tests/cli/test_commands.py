@@ -144,6 +144,35 @@ def starting_is_not_sending(folder):
 
 
 @test
+def a_form_of_an_unknown_scheme_stops_no_other(folder):
+    """It is left out of what asks for others; check, which looks at all, and who names it hear of it."""
+    shutil.copytree(ROOT / "models" / "costs", folder / "models" / "costs")
+    for kind in ("clusters", "devices", "libraries"):
+        (folder / "models" / kind).symlink_to(ROOT / "models" / kind)
+    (folder / "models" / "costs" / "mine.json").write_text('{"scheme": "mine", "exact": "alpha"}')
+    there, asked = {**ENVIRONMENT, "SPARSYNC_DATA": str(folder)}, ("cost", "zen", "--M", "1MB", "--density", "1%", "--ranks", 4)
+    assert call(*asked, environment=there) == call(*asked)
+    scenario = write(folder, "s.json", {"trace": uniform(), "cluster": FLAT, "ranks": [4], "schemes": ["zen"]})
+    assert call("run", scenario, environment=there) == call("run", scenario)
+    for named in ((), (folder / "models" / "costs" / "mine.json",)):
+        out, err = call("check", *named, environment=there, status=2)
+        assert 'mine.json: scheme: no scheme is called "mine"' in out + err, (out, err)
+
+
+@test
+def what_was_not_tried_is_said(folder):
+    """Where nobody names schemes `run` takes each as it is; and a window that nobody gives is one message, not drawn."""
+    scenario = {"trace": uniform(rows=1536), "cluster": FLAT, "ranks": [4], "verify": False}
+    chosen, own = "sparsync plan tries their algorithms, formats and", "inline: nobody says how many messages a port has under way"
+    for named in (False, True):
+        for window in ({}, {"window": 1}, {"library": {"name": "gloo"}}):
+            told = {**scenario, "cluster": {**FLAT, **window}, **({"schemes": ["zen"]} if named else {})}
+            for wide in ((), ("--wide",)):
+                text = call("run", write(folder, "s.json", told), *wide)[0]
+                assert (chosen in text) == (not named) and (own.replace("inline", "flat") in text) == (not window), (named, window, text)
+
+
+@test
 def hierarchies_in_one_node_are_told(folder):
     scenario = write(folder, "s.json", {"trace": uniform(), "cluster": {**FLAT, "gpus_per_node": 2}, "hierarchy": "shard", "ranks": [2],
                                         "schemes": ["allgather", "zen"]})
