@@ -41,7 +41,7 @@ static size_t edit_distance(const char *a, size_t a_length, const char *b, size_
 /* The first that goes on where the word ends, of which at least three letters are there. */
 static const char *longer(const char *word, const char *const *known) {
   const size_t length = strlen(word);
-  while (*known && (length < 3 || strncasecmp(*known, word, length) != 0)) known++;
+  while (*known && (length < 3 || strlen(*known) > LONGEST_WORD || strncasecmp(*known, word, length) != 0)) known++;
   return *known;
 }
 

@@ -747,6 +747,8 @@ TEST(nearest_is_near) {
   assert_string_equal(ss_nearest("Ranks", known), "ranks");
   assert_string_equal(ss_nearest("zne", known), "zen");
   assert_string_equal(ss_nearest("latencyy", known), "latency");
+  assert_string_equal(ss_nearest("band", known), "bandwidth"); /* it goes on where the word ends */
+  assert_null(ss_nearest("ba", known));
   assert_null(ss_nearest("x", known));
   assert_null(ss_nearest("", known));
   assert_null(ss_nearest("density", known));
