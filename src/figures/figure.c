@@ -1,4 +1,5 @@
 #include "figures/figure.h"
+#include "figures/printed.h"
 #include "figures/records.h"
 #include "figures/rounds_drawing.h"
 
@@ -388,7 +389,7 @@ static bool read_figure(struct ss_node root, struct asking *asking, const struct
   asking->query = ss_query_new(0, notice);
   const bool ok = (asking->query || ss_fail_memory(error, "computing a figure")) &&
                   read_panels(root, asking, &busy, plot, error) &&
-                  read_styles(ss_node_get(root, "style"), plot, error);
+                  read_styles(ss_node_get(root, "style"), plot, error) && ss_figure_tell_printed(root, plot, error);
   ss_picked_free(&asking->let);
   ss_query_free(asking->query);
   return ok && tell_busy(busy, notice, plot, error);

@@ -217,6 +217,17 @@ def printed_points_stand_beside_ours(folder):
     call("plot", folder / "f.json", "-o", folder / "f.svg")
     assert texts_of(folder / "f.svg").count("printed") == 2
     assert texts_of(folder / "f.svg").count("A") == 2, "a printed mark has an entry of its own in the key"
+    told = " ".join(texts_of(folder / "f.svg"))
+    assert "a factor of 1.5 apart" in told and "claims" not in told, told  # 10 and 15, of claims without a verdict
+    for verdicts, says in ((["predicted", "direction only"], 'Of the claims drawn 1 is "predicted", 1 is "direction only" (docs/claims.md)'),
+                           (["not reproduced"] * 2, 'Of the claims drawn 2 are "not reproduced" (docs/claims.md)'), (["predicted", "reproduced"], None)):
+        claims = [{"id": i, "printed": 9.9, "verdict": v} for i, v in zip(("one", "two"), verdicts)] + [{"id": "three", "printed": 1, "verdict": "not reproduced"}]
+        (folder / "claims.json").write_text(json.dumps({"paper": "p", "claims": claims}))
+        figure["note"], figure["panels"] = "Ours", [{**figure["panels"][-1], "data": [figure["panels"][-1]["data"][0], claim("one", printed=True), claim("two", printed=True)]}]
+        (folder / "f.json").write_text(json.dumps(figure))
+        call("plot", folder / "f.json", "-o", folder / "f.svg", "--width", "wide")
+        told = " ".join(texts_of(folder / "f.svg"))
+        assert told.count("Ours. " + says if says else "Ours") == 1 and ("docs/claims.md" in told) == bool(says) and "apart" not in told, told
 
 
 @test
