@@ -43,7 +43,8 @@ void ss_capture_words(const cJSON *o, FILE *stream) {
           ss_json_number(o, "steps"), ss_json_number(o, "steps") == 1 ? "" : "s", TIME(o, "predicted_s"));
   if (isfinite(ss_json_number(o, "predicted_low_s")))
     fprintf(stream, " (%s to %s)", TIME(o, "predicted_low_s"), TIME(o, "predicted_high_s"));
-  fprintf(stream, ", %+.0f%%.\n", off);
+  if (cJSON_IsTrue(ss_json_get(o, "elsewhere"))) fputs(" here, on another layout than where it ran.\n", stream);
+  else fprintf(stream, ", %+.0f%%.\n", off);
   print_miss(o, stream);
   fputc('\n', stream);
 }
@@ -55,7 +56,8 @@ static void print_switch(const cJSON *o, const cJSON *to, FILE *stream) {
   fprintf(stream, "  %s would be %.2f times as fast as %s", name, ss_json_number(to, "speedup"),
           ss_json_word(o, "system"));
   if (isfinite(ss_json_number(to, "speedup_low")))
-    fprintf(stream, " (%.2f to %.2f)", ss_json_number(to, "speedup_low"), ss_json_number(to, "speedup_high"));
+    fprintf(stream, " (%.2f to %.2f%s)", ss_json_number(to, "speedup_low"), ss_json_number(to, "speedup_high"),
+            ss_json_number(to, "speedup_low") <= 1 ? ", so perhaps no faster" : "");
   if (isfinite(ss_json_number(to, "time_s"))) {
     fprintf(stream, ": %s", TIME(to, "time_s"));
     if (isfinite(ss_json_number(to, "time_low_s")))

@@ -158,6 +158,45 @@ static void add_words(cJSON *record, const struct ss_training *t, const struct s
   ss_json_add_number(record, "sent", r->sent / p->ranks);
 }
 
+/* A system that sends tables densely, never wins, and takes FOLDED times as long as the fastest: one name in a line.
+ */
+static const double FOLDED = 2;
+
+static const struct ss_training_point *fastest_of(const struct ss_training *t, const struct ss_training_point *p,
+                                                  size_t n) {
+  const struct ss_training_point *best = p;
+  for (size_t i = 0; i < n; i++)
+    if (ss_training_may_win(t, &p[i]) && (!ss_training_may_win(t, best) || p[i].result.mean < best->result.mean))
+      best = &p[i];
+  return best;
+}
+
+static bool lags(const struct ss_training_point *p, const struct ss_training_point *best) {
+  const struct ss_workload *w = &p->fed->workload;
+  bool tables = false;
+  for (uint32_t i = 0; i < w->modules; i++) tables = tables || w->module[i].embedding;
+  return tables && (p->all_dense || p->timetable.policy.dense_tables) && !p->system->baseline && p->wins < 0.005 &&
+         p->result.mean >= FOLDED * best->result.mean;
+}
+
+/* Takes those that lag out of the records, and says in a line which they are. */
+static void fold_lagging(const struct ss_training *t, const struct ss_training_point *p, cJSON *records,
+                         FILE *stream) {
+  const struct ss_training_point *best = fastest_of(t, p, (size_t)cJSON_GetArraySize(records));
+  double least = INFINITY, most = 0;
+  for (cJSON *r = records->child, *next; r; r = next, p++) {
+    next = r->next;
+    if (!lags(p, best)) continue;
+    fprintf(stream, most > 0 ? ", %s" : "Not in the table (--wide): %s", p->system->name);
+    least = fmin(least, p->result.mean / best->result.mean);
+    most = fmax(most, p->result.mean / best->result.mean);
+    cJSON_Delete(cJSON_DetachItemViaPointer(records, r));
+  }
+  if (most > 0)
+    fprintf(stream, ": tables sent densely take %.3g%s%.3g times as long as %s.\n", least, least < most ? " to " : "",
+            most, best->system->name);
+}
+
 static bool print_group(const struct ss_train_study *s, size_t first, cJSON *records, FILE *stream,
                         struct ss_error *error) {
   enum { WIDE = 6 }; /* the last columns: with --wide alone */
@@ -179,8 +218,9 @@ static bool print_group(const struct ss_train_study *s, size_t first, cJSON *rec
                                       {SS_RANGED(records, "comm.", "iteration_low_s"), "busy", NULL},
                                       {"sent/rank", "sent", "B"}};
   const size_t count = sizeof columns / sizeof *columns - (s->wide ? 0 : WIDE);
-  fputc('\n', stream);
   for (cJSON *r = records ? records->child : NULL; r; r = r->next) add_words(r, t, p++);
+  if (records && !s->wide) fold_lagging(t, &t->point[first], records, stream);
+  fputc('\n', stream);
   struct ss_table *table = ss_table_of_records(columns, count, records);
   ss_table_fold(table);
   const bool ok = ss_table_print_free(table, false, stream, error);
@@ -253,6 +293,32 @@ static void print_ways(const struct ss_training *t, FILE *stream) {
   if (n > 0) fputc('\n', stream);
 }
 
+/* What the columns of the table say. */
+static void print_columns(const struct ss_train_study *s, FILE *stream) {
+  const struct ss_training *t = &s->training;
+  if (isfinite(t->point->wins))
+    fputs("(90%)      where it lies in 90 of 100 draws of what is not certain: numbers of the machine, times of "
+          "passes, the\n           model (--certain leaves them out)\n",
+          stream);
+  if (isfinite(t->point->fan.p50))
+    fputs("5%..95%    on the links of the cluster's \"jitter\": where 90% of its draws end, and their median; all "
+          "else is of\n           even links\n",
+          stream);
+  fputs("stall      iteration less own forward and backward passes, mean over ranks\n"
+        "hidden     of the time in which the channel is busy, the share under forward or backward passes\n",
+        stream);
+  if (t->systems > 1 && isfinite(t->point->wins)) fputs("fastest in: share of the draws\n", stream);
+  if (t->systems > 1) fputs("vs best *  how many times faster than the fastest baseline (*)\n", stream);
+  if (t->rank_counts > 1) fputs("scaling    share of linear scaling from the smallest rank count\n", stream);
+  fputs("tokens/s   of all ranks, as many as the workload or the trace says\n"
+        "schedule   in which order gradients are sent (docs/training.md)\n"
+        "compute    own forward and backward passes, mean over ranks; of it split: Algorithm 1\n"
+        "comm.      time in which the channel is busy\n"
+        "sent/rank  in an iteration, mean over ranks\n",
+        stream);
+  fputs("shares of the critical path and of links are of the iteration as it is told\n", stream);
+}
+
 static void print_notes(const struct ss_train_study *s, FILE *stream) {
   const struct ss_training *t = &s->training;
   const struct ss_iterate_options *w = &t->point->options;
@@ -265,29 +331,13 @@ static void print_notes(const struct ss_train_study *s, FILE *stream) {
           (unsigned long long)w->warmup, (unsigned long long)w->iterations - 1, w->sigma > 0 ? " (with jitter)" : "");
   ss_print_counted(counted, stream);
   fputc('\n', stream);
-  if (isfinite(t->point->wins))
-    fputs("(90%)      where it lies in 90 of 100 draws of what is not certain: numbers of the machine, times of "
-          "passes, the\n           model (--certain leaves them out)\n",
-          stream);
-  if (isfinite(t->point->fan.p50))
-    fputs("5%..95%    on the links of the cluster's \"jitter\": where 90% of its draws end, and their median; all "
-          "else is of\n           even links\n",
-          stream);
+  if (s->wide) print_columns(s, stream);
+  else
+    fputs(
+        "--wide: what the columns say; tokens a second, schedules, compute, what of it splits, communication, bytes "
+        "sent\n",
+        stream);
   if (w->compute != 1) fprintf(stream, "passes     the workload's times, multiplied by %g\n", w->compute);
-  fputs("stall      iteration less own forward and backward passes, mean over ranks\n"
-        "hidden     of the time in which the channel is busy, the share under forward or backward passes\n",
-        stream);
-  if (t->systems > 1 && isfinite(t->point->wins)) fputs("fastest in: share of the draws\n", stream);
-  if (t->systems > 1) fputs("vs best *  how many times faster than the fastest baseline (*)\n", stream);
-  if (t->rank_counts > 1) fputs("scaling    share of linear scaling from the smallest rank count\n", stream);
-  fputs(s->wide ? "tokens/s   of all ranks, as many as the workload or the trace says\n"
-                  "schedule   in which order gradients are sent (docs/training.md)\n"
-                  "compute    own forward and backward passes, mean over ranks; of it split: Algorithm 1\n"
-                  "comm.      time in which the channel is busy\n"
-                  "sent/rank  in an iteration, mean over ranks\n"
-                : "--wide: tokens a second, schedules, compute, what of it splits, communication, bytes sent\n",
-        stream);
-  fputs("shares of the critical path and of links are of the iteration as it is told\n", stream);
   print_ways(t, stream);
   if (sampled)
     fputs("sampled    of large dense tensors that are sent sparse, a part was simulated at a part of the bandwidth\n",

@@ -34,6 +34,8 @@ void ss_captured_close(struct ss_captured *capture);
 
 /* A document with a "capture" has its trace, and no other; and it needs a cluster. */
 bool ss_captured_name_trace(struct ss_doc *doc, struct ss_error *error) SS_MUST_CHECK;
+/* Has a cluster with so many ranks on a node another layout than what ran? What was measured is then no judge. */
+bool ss_captured_elsewhere(const struct ss_captured *capture, double per_node);
 /* Says so where the cluster, an object, has other nodes than those that ran. */
 void ss_captured_tell_nodes(const struct ss_captured *capture, struct ss_node cluster,
                             const struct ss_notice *notice);

@@ -367,6 +367,8 @@ static bool check_capture(struct ss_study *s, struct ss_error *error) {
   if (!ss_node_present(node)) return true;
   if (!ss_captured_find(&s->sources, node, s->base, &capture, error)) return false;
   ss_captured_tell_nodes(&capture, ss_node_get(root, "cluster"), s->request.notice);
+  ss_notice_tell(s->request.notice, "each table is synchronised alone here; `train --capture` plays all gradients as "
+                                    "they ran: in buckets, one after the other, behind computing");
   return true;
 }
 

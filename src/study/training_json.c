@@ -235,7 +235,7 @@ static const char *off_most(double measured, double quiet, double predicted, dou
   return fabs(computed - quiet) > fabs((predicted - computed) - (measured - quiet)) ? "computing" : "communication";
 }
 
-static void add_judgement(cJSON *o, const struct ss_captured *c, const struct ss_training_point *p) {
+static void add_judgement(cJSON *o, const struct ss_captured *c, const struct ss_training_point *p, bool elsewhere) {
   const double computed = p->result.own + p->result.step, predicted = p->result.mean;
   const struct ss_likely *range = &p->likely[SS_TOLD_ITERATION];
   const bool holds = range->low <= c->time && c->time <= range->high;
@@ -248,8 +248,9 @@ static void add_judgement(cJSON *o, const struct ss_captured *c, const struct ss
   }
   ss_json_add(o, SS_N("measured_s", c->time), SS_N("measured_low_s", c->low), SS_N("measured_high_s", c->high),
               SS_N("steps", (double)c->steps), SS_N("predicted_s", predicted), SS_N("predicted_low_s", range->low),
-              SS_N("predicted_high_s", range->high), SS_N("off", predicted / c->time - 1),
-              SS_J("holds", isfinite(range->low) ? cJSON_CreateBool(holds) : cJSON_CreateNull()),
+              SS_N("predicted_high_s", range->high), SS_B("elsewhere", elsewhere),
+              SS_N("off", elsewhere ? NAN : predicted / c->time - 1),
+              SS_J("holds", isfinite(range->low) && !elsewhere ? cJSON_CreateBool(holds) : cJSON_CreateNull()),
               SS_N("quiet_s", c->quiet), SS_N("predicted_quiet_s", computed),
               SS_T("off_most", off_most(c->time, c->quiet, predicted, computed)),
               SS_T("largest", p->paths > 0 ? name : NULL), SS_N("largest_share", all > 0 ? largest / all : NAN));
@@ -282,8 +283,9 @@ cJSON *ss_train_study_capture(const struct ss_train_study *s) {
   if (!c->doc) return NULL;
   cJSON *o = ss_json_object(SS_T("trace", c->source->name), SS_T("run", c->run), SS_T("system", t->system->name),
                             SS_N("ranks", c->world));
-  add_judgement(o, c, captured_point(s));
-  const bool holds = !cJSON_IsFalse(ss_json_get(o, "holds"));
+  const bool elsewhere = ss_captured_elsewhere(c, s->training.durations.cluster.gpus_per_node);
+  add_judgement(o, c, captured_point(s), elsewhere);
+  const bool holds = !elsewhere && !cJSON_IsFalse(ss_json_get(o, "holds"));
   cJSON *list = cJSON_AddArrayToObject(o, "fastest");
   for (size_t i = 0, n; i < t->points; i += n) {
     n = ss_training_group(t, i);

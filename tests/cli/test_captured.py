@@ -219,6 +219,28 @@ def layouts_that_differ_are_told(folder):
     for per_node, differs in ((1, False), (2, True)):
         done = ask("train", "--capture", capture(folder), "--cluster", cluster(folder, gpus_per_node=per_node), "--system", "as-captured")
         assert ("another layout" in done.stderr) == differs, done.stderr
+        of = answer("train", "--capture", capture(folder), "--cluster", cluster(folder, gpus_per_node=per_node))["capture"]
+        assert of["elsewhere"] == differs and (of["off"] is None) == (of["holds"] is None) == differs and of["predicted_s"] > 0
+        assert all((one["time_s"] is None) == differs for one in of["fastest"]), of["fastest"]
+        assert ("on another layout than where it ran" in done.stdout) == differs and ("%." in done.stdout.split("\n")[2]) != differs
+
+
+@test
+def what_lags_is_a_line(folder):
+    """A table of 3.2 MB, of which ranks look up some rows: systems that send it densely are named, not listed, but where one asks."""
+    said = captures.training() | {"workload": captures.workload(rows=50000)}
+    run = captures.save(folder / "run.safetensors", captures.lookups(random.Random(1), 4), 4, said, rows=50000)
+    links = cluster(folder, bandwidth="1Gbps")
+    times = {p["system"]: p["iteration_s"] for p in answer("train", "--capture", run, "--cluster", links)["training"]}
+    text = told("train", "--capture", run, "--cluster", links, "--quiet")
+    rows = {line.split()[0] for line in text.split("-\n", 1)[1].split("\n\n")[0].split("\n")}
+    folded = [line for line in text.split("\n") if line.startswith("Not in the table (--wide): ")]
+    names = set(folded[0].split(": ")[1].split(", "))
+    assert len(folded) == 1 and {"ddp", "horovod-allreduce"} <= names and not names & rows and names | rows == set(times), text
+    assert all(times[name] >= 2 * min(times.values()) for name in names) and "as-captured" in rows
+    wide = told("train", "--capture", run, "--cluster", links, "--quiet", "--wide")
+    assert "Not in the table" not in wide and all(f"\n{name} " in wide for name in names)
+    assert "hidden     of the time" in wide and "hidden     of the time" not in text
 
 
 @test
