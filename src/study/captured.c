@@ -166,8 +166,7 @@ bool ss_captured_name_trace(struct ss_doc *doc, struct ss_error *error) {
 }
 
 bool ss_captured_elsewhere(const struct ss_captured *c, double per_node) {
-  return c->gpus_per_node > 0 && per_node != c->gpus_per_node &&
-         (c->world > per_node || c->world > c->gpus_per_node);
+  return c->gpus_per_node > 0 && per_node != c->gpus_per_node && (c->world > per_node || c->world > c->gpus_per_node);
 }
 
 void ss_captured_tell_nodes(const struct ss_captured *capture, struct ss_node cluster,
@@ -177,7 +176,8 @@ void ss_captured_tell_nodes(const struct ss_captured *capture, struct ss_node cl
   char text[400];
   if (!ss_captured_elsewhere(capture, per_node)) return;
   snprintf(text, sizeof text,
-           "%.120s ran on machines of %" PRIu32 " ranks, the cluster's have %g: another layout, against which nothing "
+           "%.120s ran on machines of %" PRIu32
+           " ranks, the cluster's have %g: another layout, against which nothing "
            "that was measured is held (--set cluster.gpus_per_node=%" PRIu32 " where it ran)",
            capture->source->name, capture->gpus_per_node, per_node, capture->gpus_per_node);
   ss_notice_tell(notice, text);
