@@ -97,7 +97,7 @@ def nccl_exchanges_as_a_group(folder):
     (linear,) = json.loads(call("alltoall", *nccl, "--algorithm", "linear").stdout)["times"]
     assert alone == linear and alone["algorithm"] == "linear"
     assert [t["algorithm"] for t in json.loads(call("alltoall", *nccl, "--algorithm", "all").stdout)["times"]] == ["pairwise", "linear", "bruck"]
-    assert len(json.loads(call("alltoall", "--sizes", "1MiB", "--format", "json").stdout)["times"]) == 3
+    assert len(json.loads(call("alltoall", "--cluster", flat(folder), "--sizes", "1MiB", "--format", "json").stdout)["times"]) == 3
     for collective in ("broadcast", "reduce"):  # of pieces of 512 KiB, a card's share in each ring
         (ring,) = json.loads(call(collective, "--cluster", "h100-8x8-400g", "--sizes", "64MiB", "--format", "json").stdout)["times"]
         assert (ring["algorithm"], ring["rings"], ring["chunks"]) == ("ring", 8, 16), ring

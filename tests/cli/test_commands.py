@@ -822,7 +822,7 @@ def data_belong_to_the_program_that_is_run(folder):
     for name in ("shared-nic", "scenarios/shared-nic.json"):
         done = installed("check", name, SPARSYNC_DATA="")
         assert done.stdout == f"{name}: 6 points, 3 expectations hold\n", done
-        assert "allgather:rings=1 is fastest" in installed("run", name, SPARSYNC_DATA="").stdout
+        assert "allgather:rings=1 is likely fastest" in installed("run", name, SPARSYNC_DATA="").stdout
     wrong = installed("run", "shared-nick", SPARSYNC_DATA="")
     assert wrong.returncode == 2 and 'did you mean "shared-nic"?' in wrong.stderr, wrong
     shutil.rmtree(folder / "share")
@@ -898,8 +898,8 @@ def answers_come_first_in_brief(folder):
     head, table, notes = out.split("\n\n")
     assert "kernels as on several devices (estimated; --device none leaves them out)" in notes and "--wide" in notes
     head, offers = head.split("\n")[:3], head.split("\n")[3:]
-    assert [re.match("In PyTorch: (\\w+) is ", line)[1] for line in offers] == ["allgather", "alltoall"], offers
-    assert [re.split("[ ,]", line.split(": ")[1])[0] for line in head] == ["allgather", "alltoall", "allgather"], head
+    assert [re.match("In PyTorch: nobody offers (\\w+): ", line)[1] for line in offers] == ["allgather"], "gloo has it, these have NCCL"
+    assert [re.split("[ ,]", line.split(": ")[1])[0] for line in head] == ["allgather"] * 3, head
     rows = table.splitlines()[2:]
     assert len(rows) == len(found) == 12 and all(p["exact"] is True and p["iterations"] == 50 for p in found)
     for row, p in zip(rows, found):

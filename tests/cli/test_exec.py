@@ -550,7 +550,7 @@ def ranks_that_disagree(folder):
     data = bytearray(other.read_bytes())
     data[-4] ^= 1  # another row
     other.write_bytes(data)
-    for others in ('cd other', 'set -- "$@" --iterations 0:1', 'set -- "$@" --repeats 2', 'set -- "$@" --set sizes=exchanged',
+    for others in ('cd other', 'set -- "$@" --iterations 0:1', 'set -- "$@" --repeats 2', 'set -- "$@" --set sizes=free',
                    'set -- "$1" exec --trace trace.safetensors --scheme allgather',
                    'set -- "$1" exec --trace trace.safetensors --scheme allgather,ps,allreduce'):
         done = as_ranks(folder, 3, others, "--trace", "trace.safetensors", "--scheme", "allgather,ps")

@@ -99,9 +99,9 @@ def examples_say_what_the_command_says(folder):
 
     rows = {row.split()[0]: row.split() for row in built("trace", folder, environment).splitlines()}
     assert set(rows) == {"allreduce", "allgather", "sparcml-rd", "zen"}, rows
-    # every rank gets what the three others have: rows of 64 elements of 4 B with an index of 4 B
+    # every rank gets what the three others have: a count of 8 B, then rows of 64 elements of 4 B with an index of 4 B
     distinct = [len({i if i < 100 else (r + 1) * i * i % 100000 for i in range(300)}) for r in range(4)]
-    assert float(rows["allgather"][3]) == 3 * sum(distinct) * (64 * 4 + 4), (rows["allgather"], distinct)
+    assert float(rows["allgather"][3]) == 3 * (sum(distinct) * (64 * 4 + 4) + 4 * 8), (rows["allgather"], distinct)
 
 
 TESTS = [library_exports_its_header_and_nothing_else, library_needs_no_mpi_gpu_or_drawing, header_is_c11_and_cplusplus,

@@ -82,7 +82,7 @@ def any_placement_sends_what_a_count_of_pairs_says(folder):
                    for partition in ("placed", "table") for exchange in ("both", "lookups", "gradients", "tokens")
                    for ids in ((False, True) if exchange in ("both", "lookups") else (False,))]
         scenario = write_json(folder, {"name": "s", "trace": str(path), "cluster": CLUSTER, "schemes": schemes,
-                                       "placement": placement})
+                                       "placement": placement, "sizes": "free"})
         found = points(scenario)
         assert [p["label"] for p in found] == [s["label"] for s in schemes], [p["label"] for p in found]
         for point, scheme in zip(found, schemes):
@@ -216,7 +216,7 @@ def tokens_beyond_the_capacity_are_dropped_and_counted(folder):
         path = make_trace(folder / "moe.safetensors", ranks, tables, lookups, 2)
         schemes = [{"name": "alltoall", "partition": "row", "exchange": "tokens", "index_bytes": 0}]
         point, = points(write_json(folder, {"name": "s", "trace": str(path), "cluster": CLUSTER, "capacity": capacity,
-                                            "schemes": schemes}))
+                                            "schemes": schemes, "sizes": "free"}))
         kept = {"experts": [[admitted(rows, experts, capacity) for rows in part] for part in lookups["experts"]]}
         placement = {"ranks": ranks, "tables": {"experts": {"partition": "row", "ranks": list(range(ranks))}}}
         sent = [count(ranks, tables, kept, placement, t, "tokens", index_bytes=0)[0] for t in range(2)]

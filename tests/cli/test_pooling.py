@@ -104,7 +104,7 @@ def a_small_one_by_hand(folder):
     path, _ = by_hand(folder)
 
     def sent(options):
-        point, = points("--trace", path, "--cluster", CLUSTER, "--scheme", f"alltoall:{options}")
+        point, = points("--trace", path, "--cluster", CLUSTER, "--scheme", f"alltoall:sizes=free,{options}")
         assert point["exact"] is True
         return point["rank_bytes_sent"]
     # whole, on rank 0: it sends rank 1 the one vector of its bag, 8 bytes; rank 1 sends one gradient back

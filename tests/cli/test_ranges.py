@@ -547,8 +547,9 @@ def numbers_without_a_source_are_told(folder):
 def words_fit_the_draws(folder):
     """Nine of ten draws are no coin's toss: below 66 two cannot be told apart, below 95 one is likely, then it is."""
     found = {}
-    for ranks, cluster in ((8, "rtx3090-100g-ib"), (16, "rtx3090-100g-ib"), (16, "p3.16xlarge-25g")):
-        question = ["plan", "--trace", "traces/bible-kjv-16.safetensors", "--ranks", ranks, "--cluster", cluster, "--scheme", "allgather,alltoall",
+    for ranks, cluster, schemes in ((16, "p3.16xlarge-25g", "allgather,allreduce"), (16, "p3.16xlarge-25g", "allgather,alltoall"),
+                                    (16, "rtx3090-100g-ib", "allgather,alltoall")):
+        question = ["plan", "--trace", "traces/bible-kjv-16.safetensors", "--ranks", ranks, "--cluster", cluster, "--scheme", schemes,
                     "--model-parallel", "--no-verify", "--quiet"]
         (row,) = json.loads(call(*question, "--format", "json")[0])["plan"]
         kinds = {"is fastest in": row["rival"] is None, "is likely fastest, in": row["rival"] and row["wins"] >= 0.66,

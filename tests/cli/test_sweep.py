@@ -415,12 +415,12 @@ def what_changes_a_point_is_noticed(folder):
     cluster = json.loads((ROOT / "models" / "clusters" / "p3.16xlarge-25g.json").read_text())
     changes = [["--latency", "30us"], ["--set", "cluster.nic=per-rank"], ["--set", "cluster.intra.bandwidth=99GB/s"],
                ["--set", "trace.synth.seed=2"], ["--iterations", "1:3"], ["--no-verify"], ["--set", "index_bytes=8"],
-               ["--set", "granularity=element"], ["--set", "sizes=exchanged"], ["--device", "quick"], ["--merge", "1"]]
+               ["--set", "granularity=element"], ["--set", "sizes=free"], ["--device", "quick"], ["--merge", "1"]]
     write_json(folder, {**cluster, "latency": "31us"}, "p3.json")
     for change in changes:
         call("run", write_json(folder, base), "--format", "json", "-o", output)
         err = call("run", write_json(folder, base), *change, "--format", "json", "-o", output, "--resume")[1]
-        known = {"1": 12, "sizes=exchanged": 3}.get(change[-1], 0)  # all; those of dense sums, whose sizes are known
+        known = {"1": 12, "sizes=free": 3}.get(change[-1], 0)  # all; those of dense sums, whose sizes are known
         assert f"{known} points were known" in err, f"{change}: {err}"
         assert output.read_text() == call("run", write_json(folder, base), *change, "--format", "json")[0], change
 
@@ -428,7 +428,7 @@ def what_changes_a_point_is_noticed(folder):
 @test
 def an_edited_formula_is_noticed(folder):
     data = folder / "data"
-    for part in ("clusters", "costs", "devices"):
+    for part in ("clusters", "costs", "devices", "libraries"):
         (data / "models" / part).mkdir(parents=True)
         for path in (ROOT / "models" / part).glob("*.json"):
             (data / "models" / part / path.name).write_text(path.read_text())
@@ -439,7 +439,7 @@ def an_edited_formula_is_noticed(folder):
                               text=True, timeout=tap.HANG, env={**ENVIRONMENT, "SPARSYNC_DATA": str(data)}, check=True)
         return done.stderr
 
-    write_json(folder, small(schemes=["allreduce", "allgather"]))
+    write_json(folder, small(schemes=[{"name": "allreduce", "algorithm": "ring"}, "allgather"]))
     run()
     document = json.loads(form.read_text())
     form.write_text(json.dumps({**document, "exact": f"2*({document['exact']})"}))
@@ -644,7 +644,7 @@ def wrong_baselines(folder):
 
 @test
 def forms_that_are_bounds(folder):
-    scenario = write_json(folder, small(trace={"gradient": {"elements": 20000}}, ranks=[4], cluster="rtx3090-1gbe", device="none", schemes=["topka", "topkdsa"]))
+    scenario = write_json(folder, small(trace={"gradient": {"elements": 20000}}, ranks=[4], cluster="rtx3090-1gbe", device="none", sizes="free", ragged="v", schemes=["topka", "topkdsa"]))
     for p in points(scenario):
         low, high = p["formula_low_s"], p["formula_high_s"]
         assert (p["formula_s"] is None) == (p["label"] == "topkdsa") and (low is None) == (high is None) == (p["label"] == "topka")

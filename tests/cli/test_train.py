@@ -506,7 +506,7 @@ def a_rank_holds_parameters_gradients_and_tasks(folder):
 @test
 def the_table_answers_in_words(folder):
     drawn = train(folder, LM, "--device", "none").stdout
-    assert re.search(r"\n16 ranks: \S+ is fastest in \d+ of 100 draws, \S+ \S+ \(\S+ \S+ to \S+ \S+\); \S+ takes \S+ to \S+ times as long\. "
+    assert re.search(r"\n4 ranks: \S+ is fastest in \d+ of 100 draws, \S+ \S+ \(\S+ \S+ to \S+ \S+\); \S+ takes \S+ to \S+ times as long\. "
                      r"(\S+ needs tables cut over ranks \(model parallelism\)\. )?Of an iteration \S+ \S+ \(\S+ \S+ to \S+ \S+\) stall\.\n", drawn) and "iteration (90%)" in drawn and "fastest in" in drawn, drawn[:3000]
     text = train(folder, LM, "--device", "none", "--certain").stdout
     assert "90%" not in text and "draws" not in text, text
