@@ -131,6 +131,7 @@ def starting_is_not_sending(folder):
     with all of an exchange under way starts overlap, and the bytes alone bound it. A shared card has bytes alone."""
     near = {**FLAT, "latency": "20us", "gpus_per_node": 2, "nics": 2, "intra": {"latency": "20us", "bandwidth": "1GB/s"}}
     for cluster, starts in (({**FLAT, "latency": "20us"}, True), ({**near, "latency": 0, "intra": {"latency": 0, "bandwidth": "9GB/s"}, "window": 1, "nics": 1}, False), ({**near, "window": "all"}, False),
+                            ({**near, "window": 1, "nics": 1}, True),
                             ({**FLAT, "latency": "20us", "model": "alpha-beta"}, True)):
         scenario = write(folder, "s.json", {"trace": uniform(), "cluster": cluster, "ranks": [8], "schemes": ["zen"], "certain": True})
         [p] = points("run", scenario)
