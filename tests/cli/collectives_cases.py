@@ -42,6 +42,21 @@ told = measure_collectives(sizes=SIZES, seconds=0)
 assert {row["bytes"] for row in told.rows} == {1000} and len(told.rows) == 5, "without time one size of each"
 assert sum("sizes above 1000 B" in line for line in told.left_out) == 5, told.left_out
 
+spent = []
+
+
+def made_up(call, count, *_):
+    spent.append(count * call())
+    return [call()] * count
+
+
+real, _collectives._timed = _collectives._timed, made_up
+rows = _collectives._time_sizes("made_up", lambda size: lambda: 0.03 + size * 1e-8, _collectives.SIZES, 2.4, None, None, None)
+_collectives._timed = real
+reached = [row["bytes"] for row in rows]
+assert reached == sorted(reached) and {1 << 10, 1 << 14, 1 << 18, 1 << 22} <= set(reached), f"30 ms a call leave time for large ones: {reached}"
+assert all(abs(row["seconds"] - 0.03 - row["bytes"] * 1e-8) < 1e-12 and row["samples"] >= 5 for row in rows) and sum(spent) < 2 * 2.4, spent
+
 alone = dist.new_group([0])
 if RANK == 0:
     with open(FOLDER / "times.csv", newline="") as file:

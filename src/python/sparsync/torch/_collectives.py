@@ -96,24 +96,36 @@ def _timed(call, count, group, device, longest):
     return longest(times)
 
 
+def _guess(rows, size):
+    """What a call of the size takes, by a line through the two sizes below it (of one: in proportion); no more than a larger one."""
+    below = sorted(s for s in rows if s < size)[-2:]
+    if not below:
+        return 0.0
+    last = rows[below[-1]]["seconds"]
+    slope = max(0.0, (last - rows[below[0]]["seconds"]) / (below[-1] - below[0])) if len(below) > 1 else last / below[0]
+    return min([last + slope * (size - below[-1])] + [rows[s]["seconds"] for s in rows if s > size])
+
+
 def _time_sizes(name, make, sizes, seconds, group, device, longest):
-    """Sizes rise until the time is used up: what a size takes is guessed from the one before it."""
-    rows, left, each, before = [], seconds, 0.0, 0
-    for size in sizes:
-        guess = each * max(1.0, size / before if before else 1.0)
-        if rows and guess * (LEAST + 1) > left:
-            break
-        call = make(size)
-        each = _timed(call, 1, group, device, longest)[0]  # the first call connects, and touches memory: it does not count
-        each = min(each, _timed(call, 1, group, device, longest)[0])
-        count = max(LEAST, min(REPEATS, int(left / 3 / max(each, 1e-6))))
-        times = _timed(call, count, group, device, longest)
-        quarters = statistics.quantiles(times, n=4)
-        rows.append({"collective": name, "bytes": size, "seconds": statistics.median(times), "p25_s": quarters[0],
-                     "p75_s": quarters[2], "samples": count})
-        left -= sum(times) + 2 * each
-        before = size
-    return rows
+    """Every fourth size first, and then those between: where calls are slow, the time is not all spent on small ones."""
+    rows, left = {}, seconds
+    for some in (sizes[::4], sizes):
+        todo = [size for size in some if size not in rows]
+        for place, size in enumerate(todo):
+            if rows and 2 * _guess(rows, size) > left:
+                break
+            call = make(size)
+            tries = [_timed(call, 1, group, device, longest)[0] for _ in range(2)]  # the first connects, and touches memory
+            each, left = min(tries), left - sum(tries)
+            if rows and LEAST * each > left:
+                break
+            count = max(LEAST, min(REPEATS, int(left / (len(todo) - place + 1) / max(each, 1e-6))))
+            times = _timed(call, count, group, device, longest)
+            quarters = statistics.quantiles(times, n=4)
+            rows[size] = {"collective": name, "bytes": size, "seconds": statistics.median(times), "p25_s": quarters[0],
+                          "p75_s": quarters[2], "samples": count}
+            left -= sum(times)
+    return [rows[size] for size in sorted(rows)]
 
 
 def measure_collectives(group=None, sizes=SIZES, path=None, seconds=12.0):
