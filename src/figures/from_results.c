@@ -13,6 +13,16 @@ static void add_axis(cJSON *panel, const char *name, const char *field, const ch
   if (k->factor != 1) cJSON_AddNumberToObject(axis, "factor", k->factor);
 }
 
+/* What a result is called, by the field that says so. */
+static const char *const called[] = {"label",     "form",      "system", "scheme", "name",
+                                     "placement", "algorithm", "tensor", NULL};
+
+/* Names under an axis need no word that says that they are names. */
+static void leave_unsaid(cJSON *axis, const char *field) {
+  for (size_t i = 0; called[i]; i++)
+    if (strcmp(called[i], field) == 0) cJSON_ReplaceItemInObjectCaseSensitive(axis, "label", cJSON_CreateString(""));
+}
+
 static bool varies(const cJSON *list, const char *field) {
   const cJSON *first = ss_field_find(list->child, field);
   for (const cJSON *item = list->child; item; item = item->next) {
@@ -31,10 +41,6 @@ static const char *first_of(const cJSON *list, const char *const *fields) {
     }
   return NULL;
 }
-
-/* What a result is called, by the field that says so. */
-static const char *const called[] = {"label",     "form",      "system", "scheme", "name",
-                                     "placement", "algorithm", "tensor", NULL};
 
 /* What nobody named: x is what was varied, first of all the sweep. */
 static const char *default_x(const cJSON *list) {
@@ -254,8 +260,7 @@ static void links_panels(const struct making *m) {
     cJSON *panel = add_panel(m, "heat", titles[i], "links");
     const char *x = m->a->x ? m->a->x : "label";
     add_axis(panel, "x", x, x);
-    cJSON_ReplaceItemInObjectCaseSensitive(ss_json_get(panel, "x"), "label",
-                                           cJSON_CreateString(strcmp(x, "label") == 0 ? "" : x));
+    leave_unsaid(ss_json_get(panel, "x"), x);
     add_axis(panel, "y", "key", "");
     add_axis(panel, "z", fields[i], fields[i]);
     cJSON_AddNumberToObject(ss_json_get(panel, "z"), "to", 1);
@@ -310,6 +315,7 @@ static void one_panel(const struct making *m, const struct axes *axes) {
   const char *kind = !a->kind && cJSON_IsString(ss_field_find(m->list->child, axes->x)) ? "bars" : m->kind;
   cJSON *panel = add_panel(m, kind, NULL, a->each);
   add_axis(panel, "x", axes->x, axes->x);
+  leave_unsaid(ss_json_get(panel, "x"), axes->x);
   add_axis(panel, "y", axes->y, a->each && !a->y ? a->each : axes->y);
   if (axes->cells) add_axis(panel, "z", axes->z, axes->z);
   add_fan(panel, m->list, axes);

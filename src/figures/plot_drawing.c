@@ -131,6 +131,20 @@ static bool collect(struct ss_drawing *d, struct ss_error *error) {
   return true;
 }
 
+/* Bars that stand one at each place are in its middle; where their series are what x says, a key would say it again.
+ */
+static void find_lonely_bars(struct ss_drawing *d) {
+  size_t ours = 0;
+  bool named = true;
+  for (size_t i = 0; i < d->panel->rows; i++) {
+    const struct ss_plot_row *r = &d->panel->row[i];
+    ours += !r->printed;
+    named = named && r->x_text && strcmp(r->x_text, r->series) == 0;
+  }
+  d->alone = d->panel->kind == SS_PLOT_BARS && ours == d->x.count;
+  d->keyless = d->alone && named && !d->printed;
+}
+
 double ss_drawn_index(const struct ss_drawn_axis *axis, const char *text, double value) {
   return (double)(text ? ss_drawing_index_of_text(axis->texts, axis->count, text)
                        : index_of(axis->values, axis->count, value));
@@ -242,7 +256,9 @@ bool ss_drawing_open(const struct ss_plot *plot, size_t at, const char *const *s
   choose_units(d);
   if (!can_be_logarithmic(d, &d->panel->x, 'x') || !can_be_logarithmic(d, &d->panel->y, 'y'))
     return ss_fail(error, SS_BAD_INPUT, "a logarithmic axis needs a value above zero");
-  return collect(d, error);
+  if (!collect(d, error)) return false;
+  find_lonely_bars(d);
+  return true;
 }
 
 void ss_drawing_close(struct ss_drawing *d) {

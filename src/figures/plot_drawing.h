@@ -26,7 +26,8 @@ struct ss_drawing {
   struct ss_drawn_axis x, y, z;           /* z has no categories */
   double width, height, left, bottom;
   double below; /* what stands under the plot: tics, label, key */
-  bool keyless; /* another panel's key is that of all */
+  bool keyless; /* another panel's key is that of all, or each bar stands over its own name */
+  bool alone;   /* of bars: at each place stands one */
   double key_width,
       key_bottom; /* of the figure, where this panel's key is that of all and stands below them; else 0 */
   unsigned quote; /* for whom texts are quoted (enum ss_quote) */

@@ -22,7 +22,10 @@ static void set_label(const struct ss_drawing *d, const char *axis, const struct
   fprintf(s, "set %slabel %s", axis, apart && axis[0] != 'y' ? "\" \\n\"." : "");
   ss_plot_quote(text, d->quote, s);
   if (apart && axis[0] == 'y') fputs(".\"\\n \"", s);
-  fprintf(s, " offset %s\n", axis[0] == 'x' ? "0,0.7" : axis[0] == 'y' ? "0.3,0" : "0,0");
+  fprintf(s, " offset %s\n",
+          axis[0] == 'x'   ? (ss_drawing_turned(d) ? "0,0" : "0,0.7")
+          : axis[0] == 'y' ? "0.3,0"
+                           : "0,0");
 }
 
 /* Tics at every category; of many, at every so many-th. */
@@ -70,6 +73,32 @@ static void set_scale(const char *axis, const struct ss_plot_axis *a, FILE *s) {
   else if (a->scale == SS_SCALE_LOG && strcmp(a->unit, "%") != 0) fprintf(s, "set format %s '%%g'\n", axis);
 }
 
+/* A logarithmic axis of y that spans less than two decades: it ends, and has tics, at ones, twos and fives. With
+ * decades alone half of it could be empty, and the other half without a tic. */
+static void set_short_log(const struct ss_drawing *d, FILE *s) {
+  static const double ones[] = {1, 2, 5};
+  const struct ss_plot_axis *y = &d->panel->y;
+  double low = INFINITY, high = 0, tic[12] = {0};
+  size_t n = 0;
+  for (size_t i = 0; i < d->panel->rows; i++) {
+    const double values[] = {d->panel->row[i].y, d->panel->row[i].low, d->panel->row[i].high};
+    for (size_t k = 0; k < 3; k++)
+      if (values[k] > 0) low = fmin(low, values[k]), high = fmax(high, values[k]);
+  }
+  low = (isnan(y->low) ? low : y->low) * d->y.factor;
+  high = (isnan(y->high) ? high : y->high) * d->y.factor;
+  if (!(high > low) || !(high < 100 * low)) return;
+  for (int k = 0; k < 12; k++) {
+    const double value = ones[k % 3] * pow(10, floor(log10(low)) + k / 3);
+    if (n > 0 && tic[0] <= low && value <= low) tic[0] = value; /* the last below */
+    else if (n == 0 || tic[n - 1] < high) tic[n++] = value;
+  }
+  if (isnan(y->low) && isnan(y->high)) fprintf(s, "set yrange [%.9g:%.9g]\n", tic[0], tic[n - 1]);
+  fputs("set ytics (", s);
+  for (size_t i = 0; i < n; i++) fprintf(s, "%s%.9g", i ? ", " : "", tic[i]);
+  fputs(")\n", s);
+}
+
 static bool any_below_zero(const struct ss_plot_panel *panel) {
   bool below = false;
   for (size_t i = 0; i < panel->rows; i++) below = below || panel->row[i].y < 0 || panel->row[i].low < 0;
@@ -97,6 +126,7 @@ static void set_axes(const struct ss_drawing *d, FILE *s) {
   }
   set_scale("y", &p->y, s);
   set_range("y", &p->y, d->y.factor, p->y.scale == SS_SCALE_LINEAR && !any_below_zero(p), s);
+  if (p->y.scale == SS_SCALE_LOG) set_short_log(d, s);
 }
 
 static void set_key(const struct ss_drawing *d, double width, double height, FILE *s) {
@@ -174,6 +204,20 @@ static bool put_template(const char *name, FILE *s, struct ss_error *error) {
   return true;
 }
 
+/* Turned names reach to the left of their places, the first of them beyond the plot: gnuplot leaves no room for that.
+ */
+static double room_for_turned(const struct ss_drawing *d) {
+  enum { USUAL = 60 };
+  const double slot = (d->width - USUAL) / (double)d->x.count;
+  double most = 0;
+  char text[200];
+  for (size_t i = 0; ss_drawing_turned(d) && i < d->x.count; i++) {
+    ss_drawn_tic_text(&d->x, i, text, sizeof text);
+    most = fmax(most, 4.9 * (double)ss_text_letters(text) - ((double)i + 0.5) * slot); /* a letter at 35 degrees */
+  }
+  return most > USUAL ? fmin(most + 6, d->width / 2) : 0;
+}
+
 static bool write_panel(const struct ss_drawing *d, size_t number, double width, double height, FILE *s,
                         struct ss_error *error) {
   bool ranges = false;
@@ -196,6 +240,8 @@ static bool write_panel(const struct ss_drawing *d, size_t number, double width,
   /* gnuplot's own margin above a plot is made for larger type, and differs from panel to panel */
   fprintf(s, "set tmargin at screen %.6f\nset bmargin at screen %.6f\n",
           (d->bottom + d->height - ss_drawing_height_above(d)) / height, (d->bottom + d->below) / height);
+  const double turned = room_for_turned(d);
+  if (turned > 0) fprintf(s, "set lmargin at screen %.6f\n", (d->left + turned) / width);
   if (d->panel->kind != SS_PLOT_HEAT)
     fprintf(
         s, "set rmargin at screen %.6f\n",
@@ -223,7 +269,7 @@ static int by_x(const void *a, const void *b) {
 
 static void data_line(const struct ss_drawing *d, const struct ss_plot_row *r, size_t series, FILE *s) {
   /* a cluster of bars leaves a fifth of its width free */
-  const double bar = 0.8 / (double)d->count;
+  const double bar = d->alone ? 0.6 : 0.8 / (double)d->count;
   const bool words = ss_panel_by_category(d->panel);
   if (d->panel->kind == SS_PLOT_SPANS) {
     number(r->low * d->x.factor, s);
@@ -233,7 +279,7 @@ static void data_line(const struct ss_drawing *d, const struct ss_plot_row *r, s
     return;
   }
   double x = words ? ss_drawn_index(&d->x, r->x_text, r->x) : r->x * d->x.factor, y = r->y;
-  if (d->panel->kind == SS_PLOT_BARS) x += bar * ((double)series - ((double)d->count - 1) / 2);
+  if (d->panel->kind == SS_PLOT_BARS && !d->alone) x += bar * ((double)series - ((double)d->count - 1) / 2);
   if (isnan(y) && isfinite(r->low) && isfinite(r->high)) y = (r->low + r->high) / 2;
   number(x, s);
   number(ss_panel_cells(d->panel) ? ss_drawn_index(&d->y, r->y_text, r->y) : y * d->y.factor, s);
@@ -320,7 +366,7 @@ void ss_plot_terminal(enum ss_picture picture, double width, double height, FILE
             "set terminal pngcairo size %.0f,%.0f font 'Sans,8' noenhanced fontscale 3 linewidth 3 pointscale 3 "
             "rounded\n",
             width * 3, height * 3);
-    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = 0.02\nmark_size = 0.45\n", s);
+    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = -0.05\nmark_size = 0.45\n", s);
     break;
   }
 }
@@ -368,7 +414,7 @@ static double share_key(const struct ss_plot *plot, struct ss_drawing *d, double
   if (with < 2 || !whole || !ss_drawing_has_key(whole)) return 0;
   for (size_t i = 0; i < plot->panels; i++) {
     if (d[i].printed > whole->printed) return 0;
-    d[i].keyless = &d[i] != whole;
+    d[i].keyless = d[i].keyless || &d[i] != whole;
   }
   whole->key_width = width;
   return ss_drawing_key_height(whole);

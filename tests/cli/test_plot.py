@@ -530,6 +530,22 @@ def tex_takes_labels_for_letters(folder):
 
 
 @test
+def names_under_bars_are_their_legend(folder):
+    """Bars that stand over their names have no key and no word "label"; names that are turned begin inside the picture."""
+    need_gnuplot()
+    labels = ["allreduce:algorithm=tree", "zen", "ps", "allgather", "omnireduce"]
+    (folder / "r.json").write_text(json.dumps({"points": [{"label": label, "time_s": 0.003 * 2 ** i} for i, label in enumerate(labels)]}))
+    call("plot", folder / "r.json", "-o", folder / "f.svg")
+    texts = texts_of(folder / "f.svg")
+    assert [texts.count(label) for label in labels] == [1] * 5 and "label" not in texts, texts
+    begins = re.search(r'translate\(([\d.]+),[^>]*rotate\(-35[^>]*>\s*<text>allreduce', (folder / "f.svg").read_text())
+    assert float(begins[1]) > 4.9 * len(labels[0]), begins[0]  # where it ends: a letter is 4.9 wide at that angle
+    # less than two decades: ones, twos and fives
+    call("plot", folder / "r.json", "--log", "y", "-o", folder / "f.svg")
+    assert {"5 ms", "10 ms", "20 ms", "50 ms", "2 ms"} <= set(texts_of(folder / "f.svg")) and "1 ms" not in texts_of(folder / "f.svg"), texts_of(folder / "f.svg")
+
+
+@test
 def tex_has_room_and_marks_that_differ(folder):
     """Lines of its legend lie apart, the label of y beside its tics; labels of one's own differ by mark and dash."""
     need_gnuplot()
