@@ -192,9 +192,10 @@ static void fold_lagging(const struct ss_training *t, const struct ss_training_p
     most = fmax(most, p->result.mean / best->result.mean);
     cJSON_Delete(cJSON_DetachItemViaPointer(records, r));
   }
-  if (most > 0)
-    fprintf(stream, ": tables sent densely take %.3g%s%.3g times as long as %s.\n", least, least < most ? " to " : "",
-            most, best->system->name);
+  if (most == 0) return;
+  fprintf(stream, ": tables sent densely take %.3g ", least);
+  if (least < most) fprintf(stream, "to %.3g ", most);
+  fprintf(stream, "times as long as %s.\n", best->system->name);
 }
 
 static bool print_group(const struct ss_train_study *s, size_t first, cJSON *records, FILE *stream,

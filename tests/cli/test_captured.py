@@ -238,6 +238,8 @@ def what_lags_is_a_line(folder):
     names = set(folded[0].split(": ")[1].split(", "))
     assert len(folded) == 1 and {"ddp", "horovod-allreduce"} <= names and not names & rows and names | rows == set(times), text
     assert all(times[name] >= 2 * min(times.values()) for name in names) and "as-captured" in rows
+    ratios = [f"{f(times[name] for name in names) / min(times.values()):.3g}" for f in (min, max)]
+    assert f" take {' to '.join(dict.fromkeys(ratios))} times as long as {min(times, key=times.get)}." in folded[0], folded
     wide = told("train", "--capture", run, "--cluster", links, "--quiet", "--wide")
     assert "Not in the table" not in wide and all(f"\n{name} " in wide for name in names)
     assert "hidden     of the time" in wide and "hidden     of the time" not in text
