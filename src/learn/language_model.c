@@ -1,26 +1,36 @@
 #include "learn/language_model.h"
 
+#include "learn/recurrent.h"
+
 enum { PAD = 0 };
+
+const char *const ss_model_names[] = {"bag", "lstm", NULL};
+
+uint64_t ss_model_rows(const struct ss_model_shape *shape, int table) {
+  return table == SS_TABLE_CELL ? ss_cell_rows(shape->width) : shape->vocab;
+}
 
 /* Streams of random numbers. */
 enum { START, DRAW };
 
 bool ss_model_open(const struct ss_model_shape *shape, struct ss_model *out, struct ss_error *error) {
   const uint64_t vocab = shape->vocab;
-  uint64_t elements;
   *out = (struct ss_model){.shape = *shape};
-  if (!ss_mul_u64(vocab, shape->width, &elements)) return ss_fail_memory(error, "making a model");
   out->log_expected = ss_alloc_zero(vocab, sizeof *out->log_expected);
-  for (int i = 0; i < SS_TABLES; i++) out->table[i] = ss_alloc(elements, sizeof *out->table[i]);
-  if (!out->log_expected || !out->table[SS_TABLE_INPUT] || !out->table[SS_TABLE_OUTPUT]) {
+  const uint64_t key = ss_mix(shape->seed, START);
+  bool ok = out->log_expected;
+  for (int i = 0; ok && i < ss_model_tables(shape); i++) {
+    const double reach = (i == SS_TABLE_CELL ? 2 : 1) / sqrt(shape->width);
+    uint64_t elements;
+    ok = ss_mul_u64(ss_model_rows(shape, i), shape->width, &elements) &&
+         (out->table[i] = ss_alloc(elements, sizeof *out->table[i]));
+    for (uint64_t e = 0; ok && e < elements; e++)
+      out->table[i][e] = reach * (ss_unit(ss_mix(ss_mix(key, (uint64_t)i), e)) - 0.5);
+  }
+  if (!ok) {
     ss_model_close(out);
     return ss_fail_memory(error, "making a model");
   }
-  const double reach = 1 / sqrt(shape->width);
-  const uint64_t key = ss_mix(shape->seed, START);
-  for (int i = 0; i < SS_TABLES; i++)
-    for (uint64_t e = 0; e < elements; e++)
-      out->table[i][e] = reach * (ss_unit(ss_mix(ss_mix(key, (uint64_t)i), e)) - 0.5);
   for (uint64_t id = 1; id < vocab; id++)
     out->log_expected[id] = log(shape->samples * log1p(1 / (double)id) / log((double)vocab));
   return true;
@@ -75,10 +85,13 @@ static uint32_t drawn(const struct ss_model_shape *shape, const struct ss_batch 
 
 bool ss_batch_lookups(const struct ss_model_shape *shape, const struct ss_batch *batch, int table,
                       struct ss_arena *arena, struct ss_row_list *out, struct ss_error *error) {
-  uint32_t *row = ss_arena_alloc(arena, batch->count + shape->samples, sizeof *row);
+  const uint64_t all =
+      table == SS_TABLE_CELL && ss_batch_examples(shape, batch) > 0 ? ss_model_rows(shape, table) : 0;
+  uint32_t *row = ss_arena_alloc(arena, all + batch->count + shape->samples, sizeof *row);
   uint64_t n = 0;
   if (!row) return ss_fail_memory(error, "listing lookups");
-  for (uint64_t at = 0; at < batch->count; at++)
+  while (n < all) row[n] = (uint32_t)n, n++;
+  for (uint64_t at = 0; table != SS_TABLE_CELL && at < batch->count; at++)
     if (table == SS_TABLE_INPUT ? predicts(shape, batch, at) : predicted(shape, batch, at))
       row[n++] = batch->token[at];
   const bool draws = table == SS_TABLE_OUTPUT && n > 0;
@@ -108,7 +121,7 @@ struct work {
   double **into;           /* [samples + 1] where a word's output gradient adds up */
   double *expected;        /* [samples + 1] log_expected of the words */
   double *score;           /* [samples + 1] */
-  double *mean;            /* [width] h of an example */
+  double *mean;            /* [width] h of an example: the mean of its context, or an LSTM's state */
   double *of_mean;         /* [width] its gradient */
 };
 
@@ -198,17 +211,11 @@ static inline double softmax(double *score, uint32_t words) {
   return log(sum) + most - of_word;
 }
 
-/* Adds the gradients of the word at `at` that is predicted; returns its loss. A row may be there twice. */
-static inline __attribute__((always_inline)) double learn_example(const struct work *w, uint64_t at) {
-  const struct ss_model_shape *shape = &w->model->shape;
-  const struct ss_batch *batch = w->batch;
-  const uint32_t samples = shape->samples, width = shape->width, token = batch->token[at];
-  const double *own = w->model->table[SS_TABLE_OUTPUT] + (size_t)token * width,
-               *input = w->model->table[SS_TABLE_INPUT];
-  const double share = 1 / (double)context_words(shape, batch, at); /* of a word of its context */
-  memset(w->mean, 0, width * sizeof *w->mean);
-  for (uint64_t i = context_begin(shape, batch, at); i < at; i++)
-    if (batch->token[i] != PAD) add(w->mean, share, input + (size_t)batch->token[i] * width, width);
+/* Adds the output gradients of the word at `at` that is predicted from h, and finds that of h; returns its loss. A
+ * row may be there twice. */
+static inline __attribute__((always_inline)) double learn_word(const struct work *w, uint64_t at) {
+  const uint32_t samples = w->model->shape.samples, width = w->model->shape.width, token = w->batch->token[at];
+  const double *own = w->model->table[SS_TABLE_OUTPUT] + (size_t)token * width;
   w->word[0] = token;
   w->expected[0] = w->model->log_expected[token];
   w->into[0] = w->sum[SS_TABLE_OUTPUT][at];
@@ -220,6 +227,20 @@ static inline __attribute__((always_inline)) double learn_example(const struct w
   add(w->of_mean, w->score[0], own, width);
   for (uint32_t k = 0; k < samples; k++) add(w->of_mean, w->score[k + 1], w->row + (size_t)k * width, width);
   for (uint32_t k = 0; k <= samples; k++) add(w->into[k], w->score[k], w->mean, width);
+  return loss;
+}
+
+/* The same of a bag of words, with the gradients of its context. */
+static inline __attribute__((always_inline)) double learn_example(const struct work *w, uint64_t at) {
+  const struct ss_model_shape *shape = &w->model->shape;
+  const struct ss_batch *batch = w->batch;
+  const double *input = w->model->table[SS_TABLE_INPUT];
+  const double share = 1 / (double)context_words(shape, batch, at); /* of a word of its context */
+  const uint32_t width = shape->width;
+  memset(w->mean, 0, width * sizeof *w->mean);
+  for (uint64_t i = context_begin(shape, batch, at); i < at; i++)
+    if (batch->token[i] != PAD) add(w->mean, share, input + (size_t)batch->token[i] * width, width);
+  const double loss = learn_word(w, at);
   for (uint64_t i = context_begin(shape, batch, at); i < at; i++)
     if (batch->token[i] != PAD) add(w->sum[SS_TABLE_INPUT][i], share, w->of_mean, width);
   return loss;
@@ -238,10 +259,37 @@ __attribute__((target("avx2"), flatten)) static void learn_wide(const struct wor
 }
 #endif
 
+/* Sequence by sequence, through all of it: forward, every word from the state before it, and back. */
+static bool learn_sequences(const struct work *w, struct ss_model_pass *pass, struct ss_arena *arena) {
+  const uint32_t width = w->model->shape.width;
+  const uint64_t length = w->batch->length;
+  struct ss_sequence s;
+  if (!ss_sequence_open(width, length, arena, &s)) return false;
+  s.weight = w->model->table[SS_TABLE_CELL];
+  for (uint64_t first = 0; first < w->batch->count; first += length) {
+    double *const *into = w->sum[SS_TABLE_INPUT] + first;
+    for (uint64_t t = 0; t < length; t++)
+      s.input[t] = into[t] ? w->model->table[SS_TABLE_INPUT] + (size_t)w->batch->token[first + t] * width : NULL;
+    ss_sequence_read(&s);
+    memset(s.of_state, 0, (length + 1) * width * sizeof *s.of_state);
+    for (uint64_t t = 0; t < length; t++) {
+      if (!w->sum[SS_TABLE_OUTPUT][first + t]) continue;
+      memcpy(w->mean, s.state + t * width, width * sizeof *w->mean);
+      pass->loss += learn_word(w, first + t);
+      memcpy(s.of_state + t * width, w->of_mean, width * sizeof *w->of_mean);
+    }
+    ss_sequence_learn(&s, pass->gradient[SS_TABLE_CELL].value, into);
+  }
+  return true;
+}
+
 bool ss_model_learn(const struct ss_model *model, const struct ss_batch *batch, struct ss_model_pass *pass,
                     struct ss_arena *arena, struct ss_error *error) {
   struct work w = {.model = model, .batch = batch, .weight = pass->weight};
   if (!begin(&w, pass->gradient, arena)) return ss_fail_memory(error, "training a model");
+  if (model->shape.kind == SS_LSTM)
+    return pass->gradient[SS_TABLE_CELL].count == 0 || learn_sequences(&w, pass, arena) ||
+           ss_fail_memory(error, "training a model");
 #ifdef __x86_64__
   if (__builtin_cpu_supports("avx2")) {
     learn_wide(&w, &pass->loss);

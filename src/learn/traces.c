@@ -38,7 +38,7 @@ static bool seen(void *context, uint64_t step, const struct ss_gradients *gradie
   struct ss_capture *c = context;
   const uint32_t width = c->task->shape.width;
   (void)step;
-  for (int table = 0; table < SS_TABLES; table++) {
+  for (int table = 0; table < ss_model_tables(&c->task->shape); table++) {
     uint64_t rows = c->steps > 0 ? c->offsets[table][c->steps * c->ranks] : 0;
     for (uint32_t r = 0; r < c->ranks; r++) rows += gradients->own[table][r].count;
     if (!reserve(c, table, rows)) return ss_fail_memory(error, "keeping gradients");
@@ -64,12 +64,13 @@ bool ss_capture_write(const struct ss_capture *c, const char *path, const char *
   const struct ss_tensor tensors[SS_TABLES] = {
       [SS_TABLE_INPUT] = {"input", shape->vocab, shape->width, SS_F32},
       [SS_TABLE_OUTPUT] = {"output", shape->vocab, shape->width, SS_F32},
+      [SS_TABLE_CELL] = {"cell", ss_model_rows(shape, SS_TABLE_CELL), shape->width, SS_F32},
   };
-  const struct ss_values values[SS_TABLES] = {{c->values[0], SS_F32}, {c->values[1], SS_F32}};
+  const struct ss_values values[SS_TABLES] = {{c->values[0], SS_F32}, {c->values[1], SS_F32}, {c->values[2], SS_F32}};
   const struct ss_trace_content content = {.source = source,
                                            .iterations = c->steps,
                                            .ranks = c->ranks,
-                                           .tensors = SS_TABLES,
+                                           .tensors = (size_t)ss_model_tables(shape),
                                            .tensor = tensors,
                                            .offsets = (const uint64_t *const *)c->offsets,
                                            .rows = (const uint32_t *const *)c->rows,

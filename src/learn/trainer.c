@@ -23,10 +23,12 @@ static bool fits(const struct ss_learn_task *task, const struct ss_setting *sett
   if (task->split)
     return ss_fail(error, SS_BAD_INPUT,
                    "--select and --split: what is not selected would be kept by part (leave one of them out)");
-  const uint64_t elements = task->shape.vocab * task->shape.width;
-  if (task->select.block && elements % task->select.block != 0)
-    return ss_fail(error, SS_BAD_INPUT, "--select: blocks of %u do not divide the %llu elements of a table",
-                   task->select.block, (unsigned long long)elements);
+  for (int table = 0; table < ss_model_tables(&task->shape); table++) {
+    const uint64_t elements = ss_model_rows(&task->shape, table) * task->shape.width;
+    if (task->select.block && elements % task->select.block != 0)
+      return ss_fail(error, SS_BAD_INPUT, "--select: blocks of %u do not divide the %llu elements of a table",
+                     task->select.block, (unsigned long long)elements);
+  }
   return true;
 }
 
@@ -36,13 +38,14 @@ static bool open_table(struct ss_learner *l, int table, struct ss_error *error) 
   for (uint32_t i = 0; i < summations; i++) {
     l->summation[table][i] = (struct ss_summation){.setting = l->setting,
                                                    .cluster = l->task->cluster,
-                                                   .rows = shape->vocab,
+                                                   .rows = ss_model_rows(shape, table),
                                                    .width = shape->width,
                                                    .ranks = l->ranks,
                                                    .selector = {.selection = l->task->select}};
     if (!ss_summation_open(&l->summation[table][i], error)) return false;
   }
-  return ss_optimizer_open(&l->task->optimizer, shape->vocab * shape->width, &l->optimizer[table], error);
+  return ss_optimizer_open(&l->task->optimizer, ss_model_rows(shape, table) * shape->width, &l->optimizer[table],
+                           error);
 }
 
 bool ss_learner_open(const struct ss_learn_task *task, const struct ss_setting *setting, struct ss_learner *out,
@@ -52,7 +55,7 @@ bool ss_learner_open(const struct ss_learn_task *task, const struct ss_setting *
   if (!fits(task, setting, error)) return false;
   out->memory = ss_alloc_zero(2 * (size_t)out->ranks, sizeof *out->memory);
   if (!out->memory) return ss_fail_memory(error, "training a model");
-  for (int table = 0; table < SS_TABLES; table++)
+  for (int table = 0; table < ss_model_tables(&task->shape); table++)
     if (!open_table(out, table, error)) return false;
   return ss_model_open(&task->shape, &out->model, error);
 }
@@ -100,15 +103,15 @@ static bool list_rows(const struct ss_learner *l, const struct ss_batch *batch, 
   const struct ss_model_shape *shape = &l->task->shape;
   struct ss_row_list reads;
   if (!ss_batch_lookups(shape, batch, table, &memory->temporary, &reads, error)) return false;
-  const uint64_t n = reads.count;
+  const uint64_t n = reads.count, rows = ss_model_rows(shape, table);
   uint32_t *distinct = ss_arena_alloc(&memory->arena, n, sizeof *distinct),
            *sorted = ss_arena_alloc(&memory->arena, n, sizeof *sorted);
   uint32_t *spare = ss_arena_alloc(&memory->temporary, n, sizeof *spare);
-  if (!distinct || !sorted || !spare || !ss_coalesce_reserve(&memory->scratch, n, shape->vocab))
+  if (!distinct || !sorted || !spare || !ss_coalesce_reserve(&memory->scratch, n, rows))
     return ss_fail_memory(error, "training a model");
-  ss_sort_rows(reads.rows, n, shape->vocab, sorted, spare);
+  ss_sort_rows(reads.rows, n, rows, sorted, spare);
   *out = (struct ss_learn_rows){.row = distinct,
-                                .count = ss_coalesce(reads.rows, n, shape->vocab, distinct, &memory->scratch),
+                                .count = ss_coalesce(reads.rows, n, rows, distinct, &memory->scratch),
                                 .lookup = sorted,
                                 .lookups = n};
   return true;
@@ -123,7 +126,7 @@ static bool pass(const struct ss_learner *l, uint64_t step, uint32_t rank, doubl
   ss_arena_reset(&memory->arena);
   ss_arena_reset(&memory->temporary);
   if (!ss_learn_read(l->task, step, rank, &memory->temporary, &batch)) return ss_fail_memory(error, "reading a text");
-  for (int table = 0; table < SS_TABLES; table++) {
+  for (int table = 0; table < ss_model_tables(&l->task->shape); table++) {
     struct ss_learn_rows *own = &out->own[table][rank];
     if (!list_rows(l, &batch, table, memory, own, error)) return false;
     const size_t size = own->count * l->task->shape.width;
@@ -163,7 +166,7 @@ static bool round_table(struct ss_learner *l, uint64_t step, int table, struct s
 
 static bool make_lists(struct ss_learner *l, uint64_t step, struct ss_gradients *out, struct ss_error *error) {
   *out = (struct ss_gradients){.finite = true};
-  for (int table = 0; table < SS_TABLES; table++) {
+  for (int table = 0; table < ss_model_tables(&l->task->shape); table++) {
     if (!ss_take(&l->arena[step % 2], out->own[table], l->ranks) ||
         !ss_take(&l->arena[step % 2], out->value[table], l->ranks))
       return ss_fail_memory(error, "training a model");
@@ -183,7 +186,7 @@ bool ss_learner_gradients(struct ss_learner *l, uint64_t step, struct ss_gradien
   if (failed) return ss_fail_memory(error, "training a model");
   for (uint32_t r = 0; r < l->ranks; r++) out->loss += weight * memory_of(l, step, r)->loss;
   out->finite = isfinite(out->loss);
-  for (int table = 0; out->finite && table < SS_TABLES; table++)
+  for (int table = 0; out->finite && table < ss_model_tables(&l->task->shape); table++)
     if (!round_table(l, step, table, out, error)) return false;
   return true;
 }
@@ -207,7 +210,7 @@ static bool mark_lookups(const struct ss_learner *l, uint64_t step, int table, u
 
 /* Which rows the next step looks up, and which of them to pick. */
 struct picking {
-  const uint8_t *next; /* [vocab] 1: some rank looks the row up in the next step */
+  const uint8_t *next; /* [rows] 1: some rank looks the row up in the next step */
   uint8_t wanted;
   uint32_t width;
 };
@@ -231,12 +234,13 @@ static bool pick(const struct picking *p, const struct ss_learn_rows *own, struc
 bool ss_learner_split(struct ss_learner *l, uint64_t step, const struct ss_gradients *whole,
                       struct ss_gradients *prior, struct ss_gradients *delayed, struct ss_error *error) {
   const struct ss_model_shape *shape = &l->task->shape;
-  SS_AUTO_FREE uint8_t *next = ss_alloc(shape->vocab, 1);
+  const uint64_t most = shape->kind == SS_LSTM ? shape->vocab + ss_model_rows(shape, SS_TABLE_CELL) : shape->vocab;
+  SS_AUTO_FREE uint8_t *next = ss_alloc(most, 1);
   if (!next) return ss_fail_memory(error, "splitting a gradient");
   if (!make_lists(l, step, prior, error) || !make_lists(l, step, delayed, error)) return false;
-  for (int table = 0; table < SS_TABLES; table++) {
+  for (int table = 0; table < ss_model_tables(&l->task->shape); table++) {
     prior->value[table] = delayed->value[table] = NULL;
-    memset(next, 0, shape->vocab);
+    memset(next, 0, most);
     if (!mark_lookups(l, step + 1, table, next, error)) return false;
     for (uint32_t r = 0; r < l->ranks; r++) {
       const struct ss_learn_rows *own = &whole->own[table][r];
@@ -266,7 +270,7 @@ static void note(struct ss_learner *l, const struct ss_added *added) {
 
 bool ss_learner_update(struct ss_learner *l, const struct ss_gradients *gradients, enum ss_part part,
                        struct ss_error *error) {
-  for (int table = 0; table < SS_TABLES; table++) {
+  for (int table = 0; table < ss_model_tables(&l->task->shape); table++) {
     struct ss_added added;
     if (!ss_summation_run(&l->summation[table][part == SS_PART_DELAYED], gradients->own[table], &added, error))
       return false;

@@ -52,7 +52,7 @@ struct ss_curve {
   const struct ss_setting *setting;
   double *loss;   /* [steps] before each step's update */
   uint64_t steps; /* that were made: fewer than wanted when the training diverged */
-  double sent;    /* B a step, of the rank that sends most; both tables */
+  double sent;    /* B a step, of the rank that sends most; all tables */
   double energy;  /* means over steps and tables, as in ss_outcome */
   double energy_lost;
   double error_l2;
@@ -86,7 +86,7 @@ bool ss_learner_gradients(struct ss_learner *learner, uint64_t step, struct ss_g
 /* Algorithm 1: prior is what some rank looks up in the next step. */
 bool ss_learner_split(struct ss_learner *learner, uint64_t step, const struct ss_gradients *whole,
                       struct ss_gradients *prior, struct ss_gradients *delayed, struct ss_error *error) SS_MUST_CHECK;
-/* Adds up what ranks have, and applies the sum to both tables. */
+/* Adds up what ranks have, and applies the sum to all tables. */
 bool ss_learner_update(struct ss_learner *learner, const struct ss_gradients *gradients, enum ss_part part,
                        struct ss_error *error) SS_MUST_CHECK;
 

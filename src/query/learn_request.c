@@ -110,7 +110,8 @@ static const struct ss_field_spec fields[] = {
     {"steps", NULL, SS_IS_COUNT(1, 10000000), PART(task.steps)},
     {"vocab", "words that are told apart", SS_IS_COUNT(2, UINT32_MAX), PART(import.vocab)},
     {"width", "of an embedding", SS_IS_COUNT(1, 1 << 16), PART(task.shape.width)},
-    {"context", "words before the one that is guessed", SS_IS_COUNT(1, 1 << 16), PART(task.shape.context)},
+    {"model", NULL, SS_IS_CHOICE(ss_model_names), .usual = "bag", PART(task.shape.kind)},
+    {"context", "words before the one that is guessed, of a bag", SS_IS_COUNT(1, 1 << 16), PART(task.shape.context)},
     {"samples", "other words that one is told from", SS_IS_COUNT(1, 1 << 20), PART(task.shape.samples)},
     {"optimizer", NULL, SS_IS_CHOICE(ss_optimizer_names), .usual = "adagrad", PART(task.optimizer.kind)},
     {"lr", "learning rate (the optimizer's)", SS_IS_ABOVE_0, PART(task.optimizer.rate)},
@@ -146,6 +147,11 @@ bool ss_learn_request_read(struct ss_node object, struct ss_learn_request *out, 
   if (!ss_object_read(&ss_learn_fields, object, out, error) || !check_text(object, out, error) ||
       !read_schemes(ss_node_get(object, "schemes"), out, error))
     return false;
+  struct ss_model_shape *shape = &out->source.task.shape;
+  const struct ss_node context = ss_node_get(object, "context");
+  if (shape->kind == SS_LSTM && ss_node_present(context))
+    return ss_node_fail(context, error, "an LSTM reads all words before one in its sequence: leave it out");
+  if (shape->kind == SS_LSTM) shape->context = UINT32_MAX;
   struct ss_optimizer_options *optimizer = &out->source.task.optimizer;
   if (!ss_node_present(ss_node_get(object, "lr"))) optimizer->rate = ss_optimizer_rate(optimizer->kind);
   return true;

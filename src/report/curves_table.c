@@ -46,12 +46,14 @@ static void print_selection(const struct ss_selection *s, FILE *stream) {
 static void print_task(const struct ss_learning *curves, FILE *stream) {
   const struct ss_learn_task *c = &curves->task;
   const uint32_t ranks = c->ranks;
+  char context[40] = "";
+  if (c->shape.kind == SS_BAG) snprintf(context, sizeof context, "context %" PRIu32 ", ", c->shape.context);
   fprintf(stream,
-          "%s: a bag-of-words language model, two tables of %" PRIu64 " x %" PRIu32 ", context %" PRIu32 ", %" PRIu32
-          " samples; %" PRIu32 " rank%s, %" PRIu64 " steps; %s, lr %g%s\n",
-          curves->text, c->shape.vocab, c->shape.width, c->shape.context, c->shape.samples, ranks,
-          ranks == 1 ? "" : "s", c->steps, ss_optimizer_names[c->optimizer.kind], c->optimizer.rate,
-          c->split ? ", updates split into prior and delayed parts" : "");
+          "%s: %s language model, two tables of %" PRIu64 " x %" PRIu32 ", %s%" PRIu32 " samples; %" PRIu32
+          " rank%s, %" PRIu64 " steps; %s, lr %g%s\n",
+          curves->text, c->shape.kind == SS_LSTM ? "an LSTM" : "a bag-of-words", c->shape.vocab, c->shape.width,
+          context, c->shape.samples, ranks, ranks == 1 ? "" : "s", c->steps, ss_optimizer_names[c->optimizer.kind],
+          c->optimizer.rate, c->split ? ", updates split into prior and delayed parts" : "");
   if (c->select.selects) print_selection(&c->select, stream);
   if (c->steps > ss_trace_iterations(c->text))
     fprintf(stream, "the text has %" PRIu64 " iterations, and is read again from there\n",
@@ -133,7 +135,7 @@ bool ss_curves_table(const void *report, FILE *stream, struct ss_error *error) {
   fputc('\n', stream);
   if (!print_schemes(curves, stream, error)) return false;
   fputs("\nlosses: nats a word, among the word itself and the samples; last: mean over the last tenth of the steps; "
-        "vs exact:\nthe difference from the lossless curve. sent: by the rank that sends most, both tables, values "
+        "vs exact:\nthe difference from the lossless curve. sent: by the rank that sends most, all tables, values "
         "of 4 B.\n",
         stream);
   if (lossy)

@@ -84,7 +84,8 @@ static bool learn_one(void *context, void *worker, size_t item, struct ss_error 
 static bool fits(const struct ss_learning *l, struct ss_error *error) {
   const struct ss_model_shape *shape = &l->task.shape;
   const uint64_t kept = l->task.optimizer.kind == SS_ADAM ? 2 : l->task.optimizer.kind == SS_ADAGRAD ? 1 : 0;
-  const uint64_t elements = ss_estimate_mul(ss_estimate_mul(shape->vocab, shape->width), SS_TABLES);
+  const uint64_t rows = 2 * shape->vocab + (shape->kind == SS_LSTM ? ss_model_rows(shape, SS_TABLE_CELL) : 0);
+  const uint64_t elements = ss_estimate_mul(rows, shape->width);
   return ss_estimate_fits(
       ss_estimate_mul(elements, (1 + kept) * sizeof(double)), "a smaller --vocab or --width takes less", error,
       "a training of two tables of %llu rows of %u elements", (unsigned long long)shape->vocab, shape->width);
@@ -203,9 +204,11 @@ cJSON *ss_curves_json(const struct ss_learning *l) {
       SS_N("iterations", (double)ss_trace_iterations(task->text)), SS_N("steps", (double)task->steps),
       SS_N("batch", (double)task->batch), SS_N("seq", l->seq ? (double)l->seq : NAN),
       SS_N("vocab", (double)task->shape.vocab), SS_N("width", task->shape.width),
-      SS_N("context", task->shape.context), SS_N("samples", task->shape.samples),
-      SS_N("seed", (double)task->shape.seed), SS_T("optimizer", ss_optimizer_names[task->optimizer.kind]),
-      SS_N("lr", task->optimizer.rate), SS_B("split", task->split),
+      SS_T("model", ss_model_names[task->shape.kind]),
+      SS_N("context", task->shape.kind == SS_BAG ? (double)task->shape.context : NAN),
+      SS_N("samples", task->shape.samples), SS_N("seed", (double)task->shape.seed),
+      SS_T("optimizer", ss_optimizer_names[task->optimizer.kind]), SS_N("lr", task->optimizer.rate),
+      SS_B("split", task->split),
       SS_N("select", task->select.selects && !task->select.k ? task->select.density : NAN),
       SS_J("selection", selection_json(&task->select)), SS_N("target", task->target > 0 ? task->target : NAN));
   cJSON *list = cJSON_AddArrayToObject(root, "curves");

@@ -92,6 +92,24 @@ def models_learn(folder):
 
 
 @test
+def an_lstm_has_one_curve_whole_and_split(folder):
+    """EmbRace's Fig. 11: prior and delayed parts, with the Adam that counts a step with the delayed ones alone, learn as AllGather does to
+    the last bit; so do all lossless schemes. All rows of its weights are read in each step, and sent: 4 (2 w + 1) of w elements a rank."""
+    text = ("--text", write_text(folder), "--model", "lstm", "--ranks", 4, "--steps", 40, "--optimizer", "adam", "--lr", 0.02)
+    whole, split = learn(*text, "--scheme", "allgather"), curves(*text, "--split", "--scheme", "lossless")
+    one = whole["curves"][0]
+    assert (whole["model"], whole["context"]) == ("lstm", None) and {tuple(c["loss"]) for c in split.values()} == {tuple(one["loss"])}
+    assert list(split) == LOSSLESS and all(c["sound"] for c in split.values()) and one["loss_end"] < 0.95 * one["loss_first"], one["loss_end"]
+    bag = curves(*text[:2], *text[4:], "--context", 65536, "--scheme", "allgather")["allgather"]
+    assert math.isclose(one["bytes_sent_max"] - bag["bytes_sent_max"], 3 * 4 * (2 * 16 + 1) * (16 * 4 + 4)), "three copies of its rows"
+    assert "leave it out" in call(*text, "--context", 4, status=2).stderr
+    trace = folder / "cell.safetensors"
+    call(*text[:6], "--scheme", "zen", "--steps", 2, "--capture", trace)
+    cell = [t for t in traces.load(trace)[0]["tensors"] if t["name"] == "cell"]
+    assert [(t["rows"], t["row_width"]) for t in cell] == [(132, 16)], cell
+
+
+@test
 def smaller_sketches_err_more_and_send_less(folder):
     text = write_text(folder)
     schemes = [{"name": "s2", "lambda": share, "label": str(share)} for share in (1, 0.5, 0.1, 0.05)]

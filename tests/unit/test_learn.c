@@ -54,7 +54,7 @@ static struct ss_learn_task course_of(const struct ss_trace *text, enum ss_optim
   return (struct ss_learn_task){.text = text,
                                 .ranks = ss_trace_ranks(text),
                                 .batch = 3,
-                                .shape = {ss_trace_tensor(text, 0)->rows, 3, 2, 5, 1},
+                                .shape = {ss_trace_tensor(text, 0)->rows, 3, 2, 5, 1, SS_BAG},
                                 .optimizer = {kind, rates[kind]},
                                 .steps = STEPS,
                                 .cluster = &flat};
@@ -64,18 +64,20 @@ static struct ss_learn_task course_of(const struct ss_trace *text, enum ss_optim
 
 /* Two sequences with padding, words read twice, and words that samples meet. */
 static const uint32_t tokens[] = {1, 2, 3, 2, 4, 1, 5, 1, 6, 0, 0, 0};
-static const struct ss_model_shape tiny = {8, 6, 2, 6,
-                                           7}; /* more than a vector of elements and of words, and no two */
+static const struct ss_model_shape tiny = {8, 6,     2, 6,
+                                           7, SS_BAG}; /* more than a vector of elements and of words, and no two */
+/* The same words read by an LSTM. */
+static const struct ss_model_shape reading = {8, 6, UINT32_MAX, 6, 7, SS_LSTM};
 static const struct ss_batch small = {tokens, COUNT(tokens), 6, 3, 2};
 
-static void distinct_rows(const struct ss_batch *batch, int table, struct ss_arena *arena,
-                          struct ss_model_gradient *out) {
+static void distinct_rows(const struct ss_model_shape *shape, const struct ss_batch *batch, int table,
+                          struct ss_arena *arena, struct ss_model_gradient *out) {
   struct ss_error error;
   struct ss_row_list reads;
-  uint32_t *distinct = ss_arena_alloc(arena, tiny.vocab, sizeof *distinct);
-  assert_true(ss_batch_lookups(&tiny, batch, table, arena, &reads, &error));
+  uint32_t *distinct = ss_arena_alloc(arena, ss_model_rows(shape, table), sizeof *distinct);
+  assert_true(ss_batch_lookups(shape, batch, table, arena, &reads, &error));
   *out = (struct ss_model_gradient){.row = distinct};
-  for (uint32_t row = 0; row < tiny.vocab; row++)
+  for (uint32_t row = 0; row < ss_model_rows(shape, table); row++)
     for (uint64_t i = 0; i < reads.count; i++)
       if (reads.rows[i] == row) {
         distinct[out->count++] = row;
@@ -88,8 +90,8 @@ static void distinct_rows(const struct ss_batch *batch, int table, struct ss_are
 static double loss_of(const struct ss_model *model, struct ss_model_gradient *gradient, struct ss_arena *arena) {
   struct ss_error error;
   struct ss_model_pass pass = {.weight = 0.25};
-  for (int table = 0; table < SS_TABLES; table++) {
-    distinct_rows(&small, table, arena, &gradient[table]);
+  for (int table = 0; table < ss_model_tables(&model->shape); table++) {
+    distinct_rows(&model->shape, &small, table, arena, &gradient[table]);
     pass.gradient[table] = gradient[table];
   }
   assert_true(ss_model_learn(model, &small, &pass, arena, &error));
@@ -103,15 +105,15 @@ static double element_of(const struct ss_model_gradient *g, uint32_t row, uint32
 }
 
 /* Central differences, h = 1e-5: their error is h^2 times a third derivative, and 1e-16 / h of rounding. */
-TEST(gradient_by_differences) {
+static void differences(const struct ss_model_shape *shape) {
   AUTO(ss_arena_free) struct ss_arena arena = {0};
   struct ss_model model;
   struct ss_error error;
   struct ss_model_gradient gradient[SS_TABLES], other[SS_TABLES];
-  assert_true(ss_model_open(&tiny, &model, &error));
+  assert_true(ss_model_open(shape, &model, &error));
   loss_of(&model, gradient, &arena);
-  for (int table = 0; table < SS_TABLES; table++)
-    for (uint32_t e = 0; e < tiny.vocab * tiny.width; e++) {
+  for (int table = 0; table < ss_model_tables(shape); table++)
+    for (uint32_t e = 0; e < ss_model_rows(shape, table) * tiny.width; e++) {
       const double h = 1e-5, was = model.table[table][e];
       model.table[table][e] = was + h;
       const double above = loss_of(&model, other, &arena);
@@ -124,6 +126,14 @@ TEST(gradient_by_differences) {
         fail_msg("table %d, element %u: %.12g, differences say %.12g", table, e, got, slope);
     }
   ss_model_close(&model);
+}
+
+TEST(gradient_by_differences) {
+  differences(&tiny);
+}
+
+TEST(gradient_of_an_lstm_by_differences) {
+  differences(&reading);
 }
 
 static double score(const struct ss_model *model, const double *mean, uint32_t word) {
@@ -153,6 +163,51 @@ static double loss_written_out(const struct ss_model *model, const struct ss_row
   return (double)loss;
 }
 
+/* Gate `gate` of unit i, summed up: rows of the cell's table by what they weigh, as learn/recurrent.h has them. */
+static double gate_of(const struct ss_model *model, const double *read, const double *state, uint32_t gate,
+                      uint32_t i) {
+  const double *cell = model->table[SS_TABLE_CELL];
+  double sum = cell[(12 * 4 + gate) * 6 + i];
+  for (uint32_t j = 0; j < 6; j++)
+    sum += cell[(j * 4 + gate) * 6 + i] * read[j] + cell[((6 + j) * 4 + gate) * 6 + i] * state[j];
+  return gate == 2 ? tanh(sum) : 1 / (1 + exp(-sum));
+}
+
+static void read_word(const struct ss_model *model, uint32_t word, double *cell, double *state) {
+  const double *read = model->table[SS_TABLE_INPUT] + (size_t)word * 6;
+  double before[6];
+  memcpy(before, state, sizeof before);
+  for (uint32_t i = 0; i < 6; i++) {
+    cell[i] = gate_of(model, read, before, 1, i) * cell[i] +
+              gate_of(model, read, before, 0, i) * gate_of(model, read, before, 2, i);
+    state[i] = gate_of(model, read, before, 3, i) * tanh(cell[i]);
+  }
+}
+
+/* The loss of an LSTM (Hochreiter and Schmidhuber 1997, with forget gates), written out. */
+TEST(loss_of_an_lstm_by_definition) {
+  AUTO(ss_arena_free) struct ss_arena arena = {0};
+  struct ss_model model;
+  struct ss_error error;
+  struct ss_model_gradient gradient[SS_TABLES];
+  struct ss_row_list reads;
+  long double loss = 0;
+  assert_true(ss_model_open(&reading, &model, &error));
+  assert_true(ss_batch_lookups(&reading, &small, SS_TABLE_OUTPUT, &arena, &reads, &error));
+  for (uint32_t first = 0; first < COUNT(tokens); first += 6) {
+    double cell[6] = {0}, read[6] = {0}; /* the state: what was read */
+    for (uint32_t at = first; at < first + 6 && tokens[at] > 0; at++) {
+      long double sum = expl(score(&model, read, tokens[at]));
+      for (uint64_t k = reads.count - tiny.samples; k < reads.count; k++)
+        if (reads.rows[k] != tokens[at]) sum += expl(score(&model, read, reads.rows[k]));
+      if (at > first) loss += logl(sum) - score(&model, read, tokens[at]);
+      read_word(&model, tokens[at], cell, read);
+    }
+  }
+  assert_true(close_to(loss_of(&model, gradient, &arena), (double)loss, 1e-12));
+  ss_model_close(&model);
+}
+
 /* With the first values, and with larger ones: scores that are hundreds and thousands apart. */
 TEST(loss_by_definition) {
   static const double factors[] = {1, 15, 10};
@@ -165,7 +220,7 @@ TEST(loss_by_definition) {
   assert_true(ss_model_open(&tiny, &model, &error));
   assert_true(ss_batch_lookups(&tiny, &small, SS_TABLE_OUTPUT, &arena, &reads, &error));
   for (size_t f = 0; f < COUNT(factors); f++) {
-    for (int table = 0; table < SS_TABLES; table++)
+    for (int table = 0; table < ss_model_tables(&tiny); table++)
       for (uint32_t e = 0; e < tiny.vocab * tiny.width; e++) model.table[table][e] *= factors[f];
     const double loss = loss_written_out(&model, &reads, &examples);
     assert_true(close_to(loss_of(&model, gradient, &arena), loss, 1e-12));
@@ -335,7 +390,7 @@ static void plain_curve(const struct ss_learn_task *task, double *loss) {
     assert_true(ss_learner_gradients(&l, t, &g, &error));
     assert_true(g.finite);
     loss[t] = g.loss;
-    for (int table = 0; table < SS_TABLES; table++) {
+    for (int table = 0; table < SS_TABLE_CELL; table++) {
       struct ss_update update = {element, value, 0};
       bool *there = calloc(n, sizeof *there);
       memset(sum, 0, n * sizeof *sum);
@@ -504,7 +559,7 @@ TEST(split_by_definition) {
   assert_true(ss_learner_gradients(&l, 0, &whole, &error));
   assert_true(ss_learner_split(&l, 0, &whole, &prior, &delayed, &error));
   assert_true(ss_learner_gradients(&l, 1, &next, &error));
-  for (int table = 0; table < SS_TABLES; table++)
+  for (int table = 0; table < SS_TABLE_CELL; table++)
     for (uint32_t r = 0; r < l.ranks; r++) {
       const struct ss_learn_rows *own = &whole.own[table][r];
       uint64_t place[2] = {0, 0};
@@ -716,16 +771,17 @@ static void train_by_library(const struct ss_learn_task *task, const char *schem
   const struct ss_sync_tensor tensor = {
       *scheme == '{' ? scheme : setting.label,        task->shape.vocab, task->shape.width, task->ranks, 0,
       task->select.selects ? task->select.density : 0};
-  for (int table = 0; table < SS_TABLES; table++)
+  for (int table = 0; table < SS_TABLE_CELL; table++)
     if (!ss_sync_open(&tensor, &sync[table], &error)) fail_msg("%s", error.text);
   for (uint64_t t = 0; t < task->steps; t++) {
     struct ss_gradients g;
     assert_true(ss_learner_gradients(&ours, t, &g, &error) && g.finite);
     assert_true(ss_learner_update(&ours, &g, SS_PART_WHOLE, &error));
     assert_true(ss_learner_gradients(&theirs, t, &g, &error) && g.finite);
-    for (int table = 0; table < SS_TABLES; table++) step_by_library(&theirs, table, &g, sync[table], whole, &sent);
+    for (int table = 0; table < SS_TABLE_CELL; table++)
+      step_by_library(&theirs, table, &g, sync[table], whole, &sent);
   }
-  for (int table = 0; table < SS_TABLES; table++) {
+  for (int table = 0; table < SS_TABLE_CELL; table++) {
     assert_memory_equal(ours.model.table[table], theirs.model.table[table],
                         task->shape.vocab * task->shape.width * sizeof(double));
     ss_sync_close(sync[table]);
@@ -772,7 +828,7 @@ TEST(sums_over_ranks_stay_exact) {
   for (int finer = 21; finer <= 23; finer += 2) {
     assert_true(ss_learner_open(&task, &setting, &l, &error));
     assert_true(ss_learner_gradients(&l, 0, &g, &error) && g.finite && l.ranks == 4);
-    for (int table = 0; table < SS_TABLES; table++) l.scale[table].exponent += finer;
+    for (int table = 0; table < SS_TABLE_CELL; table++) l.scale[table].exponent += finer;
     assert_true(ss_learner_gradients(&l, 0, &g, &error));
     assert_int_equal(g.finite, finer == 21);
     ss_learner_close(&l);
