@@ -94,6 +94,8 @@ def classes(part, common, groups):
     for name in ("measured", *CLASSES):
         mixed = points(part, name) + [(e, groups / LEVELS) for e in common.get(name, ())]
         out[name] = [quantile(mixed, share) for share in (0.5, 0.9)]
+    for nearer, name in zip(("measured", "collective"), ("collective", "kind")):  # none is better known than what is nearer
+        out[name] = [max(both) for both in zip(out[name], out[nearer])]
     return out
 
 
