@@ -266,6 +266,29 @@ def replicas_bound_the_exchange(folder):
 
 
 @test
+def auto_counts_bytes_as_they_travel(folder):
+    """8 ranks of 1,840 rows of one float, none shared: lists alone would make zen the dearer (Eqs. 1 and 2 count so), hash bitmaps do not."""
+    push, hashed, doubling = 7 * 1840, 7 * 8 * 1840, 1840 * 8 * (1 + 2 + 4) * 1e-9
+    file = scenario(folder, trace={"uniform": {"rows": 80000, "row_width": 1, "density": "2.3%", "overlap": "none"}}, ranks=8, iterations=8, device="none",
+                    cluster={**FLAT, "latency": 0}, schemes=["zen", {"name": "zen", "plan": "auto", "label": "auto"}, "sparcml-rd",
+                                                             {"name": "zen", "format": "coo", "plan": "auto", "label": "lists"}])
+    zen, auto, rd, lists = (p["time_s"] for p in points(file))
+    assert (push + hashed) * 8 / 8 * 1e-9 > doubling and abs(rd - doubling) < 1e-12, rd
+    assert zen == auto < rd < lists, (zen, auto, rd, lists)
+
+
+@test
+def figures_of_the_model_page_hold(folder):
+    page = " ".join((ROOT / "docs/model.md").read_text().split())
+    added = points("--trace", ROOT / "traces/lstm-bible-4.safetensors", "--cluster", "rtx2080ti-1gbe", "--set", "cluster.switch_sums=true", "--set",
+                   "cluster.gpus_per_node=1", "--device", "none", "--certain", "--scheme", "allreduce:algorithm=switch,allreduce,zen")
+    switch, ring, zen = (f"{1e3 * p['time_s']:.1f}" for p in added if p["tensor"] == "*")
+    assert f"{switch} ms where a ring takes {ring} and `zen` {zen} " in page, (switch, ring, zen)
+    lookups, ranks, nodes = (f"{1e3 * p['time_s']:.2f}" for p in points(ROOT / "scenarios/moe-route.json", "--certain", "--no-verify"))
+    assert f"{lookups} ms lookup by lookup, {ranks} ms once a rank, {nodes} ms by nodes" in page, (lookups, ranks, nodes)
+
+
+@test
 def model_parallel(folder):
     file = scenario(folder, ranks=16)
     without, with_it = plan(file)[0], plan(file, "--model-parallel")[0]

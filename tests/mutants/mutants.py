@@ -38,7 +38,7 @@ MUTANTS = [
     Mutant("replicas: neighbours are a group's", "src/schemes/replicas.c", "r = near ? i * x->groups + k : at;", "r = near ? at : at;", cli="plan"),
     Mutant("replicas: rows are added up densely", "src/schemes/replicas.c", "value[SUMS] == DENSE ?", "value[SUMS] < 2 ?", cli="plan"),
     Mutant("replicas: a group's sum is the sum", "src/schemes/replicas.c", "if (x->groups > 1 && !ss_run_scheme", "if (x->groups > 2 && !ss_run_scheme", unit="schemes"),
-    Mutant("replicas: a rank holds its share of all ranks", "src/train/point_costs.c", "? 1 : said > 0 ? said : p->ranks", "? 1 : p->ranks", cli="train"),
+    Mutant("replicas: a rank holds its share of all ranks", "src/train/point_costs.c", "said > 0 ? said : p->ranks", "said > p->ranks ? said : p->ranks", cli="train"),
     Mutant("an LSTM forgets by its input gate", "src/learn/recurrent.c", "after[i] = z[w + i] * before[i]", "after[i] = z[i] * before[i]", unit="learn"),
     Mutant("an LSTM's states tell no word before", "src/learn/recurrent.c", "before[j] += dot(s->weight + kept, of_z, all);", "before[j] += 0 * dot(s->weight + kept, of_z, all);", unit="learn"),
     Mutant("folds hand nothing back", "src/schemes/run_owners.c", "if (!ss_running_fold_out(&sums, error)) return false;", "", cli="commands"),
