@@ -15,9 +15,10 @@
 
 enum exchange { BOTH, LOOKUPS, GRADIENTS };
 enum { DENSE, ROWS };
-enum { GROUP, EXCHANGE, PARTITION, SUMS, NEIGHBOURS, OPTIONS };
+enum { GROUP, EXCHANGE, PARTITION, POOLING, SUMS, NEIGHBOURS, OPTIONS };
 static const char *const exchanges[] = {"both", "lookups", "gradients", NULL};
 static const char *const partitions[] = {"column", "row", NULL}; /* as enum ss_partition */
+static const char *const poolings[] = {"none", "sum", "padded", NULL};
 static const char *const sums[] = {"dense", "rows", NULL};
 static const char *const neighbours[] = {"group", "replicas", NULL};
 static const struct ss_option options[OPTIONS + 1] = {
@@ -26,6 +27,8 @@ static const struct ss_option options[OPTIONS + 1] = {
     [EXCHANGE] = {"exchange", SS_OPTION_CHOICE, exchanges, 0, 0, BOTH, "which of the two exchanges to play", NULL},
     [PARTITION] = {"partition", SS_OPTION_CHOICE, partitions, 0, 0, SS_BY_COLUMNS,
                    "cut the table over a group by columns or by rows", NULL},
+    [POOLING] = {"pooling", SS_OPTION_CHOICE, poolings, 0, 0, 0,
+                 "send vectors of bags, not of rows: where they have a row; padded: of all, zeros too", NULL},
     [SUMS] = {"sums", SS_OPTION_CHOICE, sums, 0, 0, DENSE,
               "what replicas add up: dense pieces by a ring all-reduce, or rows by an all-gather", "rows"},
     [NEIGHBOURS] = {"neighbours", SS_OPTION_CHOICE, neighbours, 0, 0, 0,
@@ -48,6 +51,7 @@ static uint32_t group_size(uint64_t said, uint32_t ranks, uint32_t per_node) {
 struct group_proof {
   struct ss_proof proof; /* first: a proof is the one it stands in */
   struct ss_proof *of_all;
+  const uint32_t *rank; /* [size] of the group, in the whole */
 };
 
 struct replicas {
@@ -55,11 +59,11 @@ struct replicas {
   uint32_t size, groups;         /* ranks of a group; groups, which are the replicas of each piece */
   struct ss_group *group, *team; /* [groups], [size]: rank i of every group */
   struct ss_setting inside, among;
-  struct ss_pieces pieces; /* of a group's ranks, one each */
-  struct ss_input input;   /* one group's ranks after the other's, */
-  struct ss_chunk *own;    /* [ranks] likewise, and */
-  struct ss_chunk *sum;    /* [ranks] what each then has of its piece */
-  struct group_proof proof;
+  struct ss_pieces pieces;   /* of a group's ranks, one each */
+  struct ss_input input;     /* one group's ranks after the other's, */
+  struct ss_chunk *own;      /* [ranks] likewise, and */
+  struct ss_chunk *sum;      /* [ranks] what each then has of its piece */
+  struct group_proof *proof; /* [groups] */
 };
 
 /* --- inside a group --------------------------------------------------------------------------------------- */
@@ -79,6 +83,12 @@ static bool parameters(struct ss_proof *proof, const struct ss_chunk *chunk, uin
   return of_all->parameters(of_all, chunk, column);
 }
 
+static bool pooled(struct ss_proof *proof, uint32_t rank, uint32_t table, const struct ss_chunk *chunk,
+                   uint32_t column) {
+  const struct group_proof *p = (struct group_proof *)proof;
+  return p->of_all->pooled(p->of_all, p->rank[rank], table, chunk, column);
+}
+
 static bool run_group(void *context, uint32_t k, struct ss_play *play, struct ss_error *error) {
   struct replicas *x = context;
   const uint32_t first = k * x->size;
@@ -88,6 +98,7 @@ static bool run_group(void *context, uint32_t k, struct ss_play *play, struct ss
   input.lookups += first;
   if (input.row) input.row += first;
   if (input.lookup) input.lookup += first;
+  if (input.bagged) input.bagged += first;
   struct ss_run run = *x->run;
   run.play = play;
   run.setting = &x->inside;
@@ -95,10 +106,10 @@ static bool run_group(void *context, uint32_t k, struct ss_play *play, struct ss
   run.ranks = x->size;
   run.per_node = 1;
   run.own = x->own + first;
-  run.proof = x->run->proof ? &x->proof.proof : NULL;
+  run.outside = x->group[k].rank;
+  run.proof = x->run->proof ? &x->proof[k].proof : NULL;
   run.result = x->sum + first;
-  if (x->size == 1) x->sum[first] = x->own[first];
-  return x->size == 1 || ss_run_scheme(&run, error);
+  return ss_run_scheme(&run, error);
 }
 
 /* --- among replicas --------------------------------------------------------------------------------------- */
@@ -155,6 +166,7 @@ static void set_up(struct replicas *x) {
   ss_setting_reset(&x->among);
   ss_setting_choose(&x->inside, "exchange", exchanges[value[EXCHANGE]]);
   ss_setting_choose(&x->inside, "partition", partitions[value[PARTITION]]);
+  ss_setting_choose(&x->inside, "pooling", poolings[value[POOLING]]);
 }
 
 /* Who is with whom, and what they have in that order. */
@@ -167,10 +179,11 @@ static bool lay_out(struct replicas *x, struct ss_error *error) {
   uint32_t *rank, *across;
   uint64_t *count, *lookups;
   const uint32_t **row, **lookup;
+  struct ss_bagged *bagged;
   if (!ss_take(arena, rank, P) || !ss_take(arena, across, P) || !ss_take(arena, count, P) ||
-      !ss_take(arena, lookups, P) || !ss_take(arena, row, P) || !ss_take(arena, lookup, P) ||
-      !ss_take(arena, x->own, P) || !ss_take_zero(arena, x->sum, P) || !ss_take(arena, x->group, x->groups) ||
-      !ss_take(arena, x->team, G))
+      !ss_take(arena, lookups, P) || !ss_take(arena, bagged, P) || !ss_take(arena, x->proof, x->groups) ||
+      !ss_take(arena, row, P) || !ss_take(arena, lookup, P) || !ss_take(arena, x->own, P) ||
+      !ss_take_zero(arena, x->sum, P) || !ss_take(arena, x->group, x->groups) || !ss_take(arena, x->team, G))
     return ss_fail_memory(error, "laying out groups of replicas");
   for (uint32_t at = 0; at < P; at++) {
     const uint32_t k = at / G, i = at % G, r = near ? i * x->groups + k : at;
@@ -179,6 +192,7 @@ static bool lay_out(struct replicas *x, struct ss_error *error) {
     lookups[at] = from->lookups[r];
     row[at] = from->row ? from->row[r] : NULL;
     lookup[at] = from->lookup ? from->lookup[r] : NULL;
+    if (from->bagged) bagged[at] = from->bagged[r];
     x->own[at] = run->own[r];
     x->own[at].origin = i;
   }
@@ -187,7 +201,13 @@ static bool lay_out(struct replicas *x, struct ss_error *error) {
   x->input.lookups = lookups;
   x->input.row = from->row ? row : NULL;
   x->input.lookup = from->lookup ? lookup : NULL;
-  for (uint32_t k = 0; k < x->groups; k++) x->group[k] = (struct ss_group){.ranks = G, .rank = rank + (size_t)k * G};
+  x->input.bagged = from->bagged ? bagged : NULL;
+  for (uint32_t k = 0; k < x->groups; k++) {
+    x->group[k] = (struct ss_group){.ranks = G, .rank = rank + (size_t)k * G};
+    x->proof[k] = (struct group_proof){.proof = {.sparse = later, .parameters = parameters, .pooled = pooled},
+                                       .of_all = run->proof,
+                                       .rank = x->group[k].rank};
+  }
   for (uint32_t i = 0; i < G; i++)
     x->team[i] = (struct ss_group){.ranks = x->groups, .rank = across + (size_t)i * x->groups};
   return true;
@@ -196,10 +216,7 @@ static bool lay_out(struct replicas *x, struct ss_error *error) {
 static bool run_replicas(struct ss_run *run, struct ss_error *error) {
   const uint64_t *value = run->setting->value;
   const uint32_t size = group_size(value[GROUP], run->ranks, run->per_node);
-  struct replicas x = {.run = run,
-                       .size = size,
-                       .groups = run->ranks / size,
-                       .proof = {{.sparse = later, .parameters = parameters}, run->proof}};
+  struct replicas x = {.run = run, .size = size, .groups = run->ranks / size};
   set_up(&x);
   if (!lay_out(&x, error) ||
       !ss_pieces_make(run->input, size, (enum ss_partition)value[PARTITION], run->play->arena, &x.pieces, error))
@@ -224,8 +241,9 @@ static bool check(const struct ss_setting *setting, struct ss_layout layout, str
 static void adapt(const struct ss_setting *setting, struct ss_layout layout, struct ss_traits *traits) {
   traits->owners = group_size(setting->value[GROUP], layout.ranks, layout.per_node);
   traits->fetches = setting->value[EXCHANGE] == LOOKUPS;
-  traits->lookups = setting->value[EXCHANGE] != GRADIENTS;
-  traits->lists = setting->value[SUMS] == ROWS;
+  traits->pools = setting->value[POOLING] != 0;
+  traits->lookups = !traits->pools && setting->value[EXCHANGE] != GRADIENTS;
+  traits->lists = traits->pools || setting->value[SUMS] == ROWS;
   traits->parts = layout.ranks;
 }
 

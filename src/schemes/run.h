@@ -17,6 +17,7 @@ struct ss_run {
   const struct ss_setting *setting;
   const struct ss_input *input;
   uint32_t ranks, servers;
+  const uint32_t *outside; /* [ranks] of a group, whose gradients they have: ranks of the whole; NULL: their own */
   uint32_t per_node;      /* ranks of a node: rank r lives on node r / per_node (ss_run_node); behind a hierarchy 1 */
   uint32_t rings;         /* of a scheme that plays several rings (struct ss_traits); 0 is 1 */
   uint64_t low, high;     /* the rows to be summed: all, or a shard of them */

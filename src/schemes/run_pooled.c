@@ -74,7 +74,7 @@ bool ss_pooled_gradients(const struct ss_pooled *b, uint32_t k, uint32_t of, str
   *out = ss_pooled_of(b, of, k);
   out->origin = of;
   out->part = k;
-  return ss_pooling_gradients(of, &content, out, error);
+  return ss_pooling_gradients(b->run->outside ? b->run->outside[of] : of, &content, out, error);
 }
 
 /* Whether exactly the bags that were due came, each once, with the content that was sent where both sides know it. A

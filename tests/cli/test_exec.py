@@ -463,7 +463,9 @@ def bags_that_are_pooled(folder):
     schemes = labelled([{"name": "alltoall", "partition": partition, "pooling": pooling, "exchange": exchange}
                         for partition in ("column", "row", "table", "placed") for pooling in ("sum", "padded")
                         for exchange in (["both"] if pooling == "sum" else ["lookups"])] +
-                       [{"name": "alltoall", "partition": "row", "pooling": "sum", "route": "node", "exchange": exchange} for exchange in ("both", "tokens")])
+                       [{"name": "alltoall", "partition": "row", "pooling": "sum", "route": "node", "exchange": exchange} for exchange in ("both", "tokens")] +
+                       [{"name": "replicas", "group": 2, "partition": partition, "pooling": pooling, "sums": sums, "neighbours": near}
+                        for partition in ("column", "row") for pooling, sums, near in (("sum", "dense", "replicas"), ("padded", "rows", "group"))])
     out, _ = execute(4, scenario(folder, schemes, trace=str(folder / "bags.safetensors"), placement=place, iterations="0:1"), "--format", "json")
     [*points] = json.loads(out)["points"]
     assert len(points) >= len(schemes)

@@ -229,6 +229,18 @@ def bags_of_one_lookup_are_rows(folder):
 
 
 @test
+def groups_of_replicas_pool_inside(folder):
+    """Two ranks of four send each other what they would alone; the rings of replicas then add up half of the table each, twice half of it."""
+    tables = [("a", 32, 8)]
+    path = make_trace(folder / "t.safetensors", 4, tables, some_bags(random.Random(9), 4, tables))
+    common, free = ("--trace", path, "--cluster", CLUSTER), "sizes=free,pooling=sum,partition"
+    for partition in ("row", "column"):
+        alone, = points(*common, "--ranks", 2, "--scheme", f"alltoall:{free}={partition}")
+        both, = points(*common, "--scheme", f"replicas:group=2,{free}={partition}")
+        assert both["rank_bytes_sent"][:2] == [sent + 2 * 32 * 8 * 4 // 4 for sent in alone["rank_bytes_sent"]] and both["exact"] is True, partition
+
+
+@test
 def ranks_that_are_merged_have_the_bags_of_both(folder):
     dice = random.Random(8)
     tables = [("a", 30, 6), ("b", 9, 4)]

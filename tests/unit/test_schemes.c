@@ -483,7 +483,7 @@ TEST(another_sum_is_not_the_sum) {
 
 /* What ranks contribute travels as it is, not as what bags have. */
 static bool chosen_rows(const struct ss_setting *s) {
-  return strcmp(s->scheme->name, "alltoall") != 0 || chosen(s, "pooling", "none");
+  return !ss_scheme_model_parallel(s->scheme) || chosen(s, "pooling", "none");
 }
 
 /* One wrong proof integer among what one rank contributes. */
