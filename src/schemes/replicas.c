@@ -109,7 +109,9 @@ static bool run_group(void *context, uint32_t k, struct ss_play *play, struct ss
   run.outside = x->group[k].rank;
   run.proof = x->run->proof ? &x->proof[k].proof : NULL;
   run.result = x->sum + first;
-  return ss_run_scheme(&run, error);
+  if (x->size > 1 || input.bagged) return ss_run_scheme(&run, error);
+  x->sum[first] = x->own[first];
+  return true;
 }
 
 /* --- among replicas --------------------------------------------------------------------------------------- */
