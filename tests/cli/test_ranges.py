@@ -639,12 +639,13 @@ def beyond_what_was_measured_there_is_a_line_a_cluster(folder):
     training = ("train", "--workload", "embrace-lm-rtx3090", "--cluster", "polaris")
     collective = ("collective", "allreduce", "--algorithm", "ring", "--cluster", "polaris")
     nodes = "warning: cluster polaris: fitted on 2 to 8 nodes; 16 asked"
-    table = "warning: cluster polaris: fitted on 1.02 kB to 1.07 GB; 1.63 GB asked"  # a dense table of 1,625,028,608 B
+    # a dense table of 1,625,028,608 B; and what other calls than all-reduces send at most
+    tables = [f"warning: cluster polaris: fitted on {what}1.02 kB to 1.07 GB; {asked} asked" for what, asked in (("allreduce of ", "1.63 GB"), ("", "1.4 GB"))]
     for arguments, lines in ((("run", beyond), [nodes]), (("plan", beyond), [nodes]), (("run", within), []), (("run", beyond, "--certain"), []),
-                             ((*training, "--ranks", "8,64"), [nodes, table]), ((*training, "--ranks", "8"), [table]),
+                             ((*training, "--ranks", "8,64"), [nodes, *tables]), ((*training, "--ranks", "8"), tables),
                              ((*collective, "--ranks", 64, "--sizes", "1KiB:1GiB"), [nodes]),
                              ((*collective, "--ranks", 8, "--sizes", "512B:4GiB"),
-                              [f"warning: cluster polaris: fitted on 1.02 kB to 1.07 GB; {asked} asked" for asked in ("512 B", "4.29 GB")]),
+                              [f"warning: cluster polaris: fitted on allreduce of 1.02 kB to 1.07 GB; {asked} asked" for asked in ("512 B", "4.29 GB")]),
                              ((*collective, "--ranks", 8, "--sizes", "1KiB:1GiB"), []),
                              (("collective", "allreduce", "--cluster", "h100-8-measured", "--ranks", 64, "--sizes", "1GiB:1GiB"),
                               ["warning: cluster h100-8-measured: fitted on 10 nodes; 8 asked"])):
