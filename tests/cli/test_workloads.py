@@ -116,11 +116,11 @@ def scenarios_name_what_ships(folder):
 
 @test
 def clusters_say_their_library_window_and_device(folder):
-    """Or, in their sources, why none is named and what the window then follows from."""
+    """Those of no machine say in their sources that none is named, and what the window then follows from."""
     for name, cluster in load("models/clusters").items():
         source = cluster["source"]
         library = cluster.get("library", {}).get("name")
-        assert library not in (None, "none") or source["library"].startswith("none named: "), f"{name}: its library"
+        assert library not in (None, "none") or source["library"].startswith("none named: no machine's"), f"{name}: its library"
         assert "window" in cluster and (library or "window" in source), f"{name}: its window"
         assert ("device" in cluster and "device" in source) or ("memory" in cluster and "memory" in source), f"{name}: its device"
 
