@@ -36,7 +36,7 @@ static void step(struct ss_sequence *s, uint64_t t) {
   memcpy(z, weight + 2 * (size_t)w * all, all * sizeof *z);
   for (uint32_t j = 0; j < w; j++) add(z, s->input[t][j], weight + (size_t)j * all, all);
   for (uint32_t j = 0; j < w; j++) add(z, state[j], weight + ((size_t)w + j) * all, all);
-  for (uint32_t i = 0; i < all; i++) z[i] = i / w == 2 ? tanh(z[i]) : sigmoid(z[i]);
+  for (uint32_t i = 0; i < all; i++) z[i] = i >= 2 * w && i < 3 * w ? tanh(z[i]) : sigmoid(z[i]);
   for (uint32_t i = 0; i < w; i++) {
     after[i] = z[w + i] * before[i] + z[i] * z[2 * w + i];
     out[i] = z[3 * w + i] * tanh(after[i]);

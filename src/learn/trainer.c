@@ -166,7 +166,7 @@ static bool round_table(struct ss_learner *l, uint64_t step, int table, struct s
 
 static bool make_lists(struct ss_learner *l, uint64_t step, struct ss_gradients *out, struct ss_error *error) {
   *out = (struct ss_gradients){.finite = true};
-  for (int table = 0; table < ss_model_tables(&l->task->shape); table++) {
+  for (int table = 0; table < SS_TABLES; table++) {
     if (!ss_take(&l->arena[step % 2], out->own[table], l->ranks) ||
         !ss_take(&l->arena[step % 2], out->value[table], l->ranks))
       return ss_fail_memory(error, "training a model");
