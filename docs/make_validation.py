@@ -158,21 +158,15 @@ def judged(figure, title, arguments, few):
     known = sum(t["predicted_s"] is not None for t in from_few["times"])
     call(*arguments, *LARGE, "--validate", *(fitted if alone else []), "--name", title, "--figure", str(ROOT / "docs" / figure),
          data=judging(arguments))
-    return (f"| {title} | {known if alone else len(left['times'])} | {'-' if alone else ', '.join([*error(left), pairs(left)])} | "
+    return (f"| [{title}]({figure}) | {known if alone else len(left['times'])} | {'-' if alone else ', '.join([*error(left), pairs(left)])} | "
             f"{'-' if alone else ', '.join(error(nodes))} | {known}: {', '.join(error(from_few))} | {error(from_few, 'alltoall')[0]} |")
 
 
 def section():
-    lines = ["| machine | times | a collective left out: median, 90% within, pairs ranked right | a number of nodes left out | "
+    lines = ["| machine (predicted against measured) | times | a collective left out: median, 90% within, pairs ranked right | a number of nodes left out | "
              "fitted to a few: predicted, median, 90% within | of these, alltoall |", "|---|--:|---|---|---|--:|"]
-    figures = {}
-    for title, (arguments, few) in MACHINES.items():
-        figures[title] = f"validation-{len(figures) + 1}.svg"
-        lines.append(judged(figures[title], title, arguments, few))
-    shown = ", ".join(f"[{title}]({figure})" for title, figure in figures.items())
-    # A link is not broken at its blanks.
-    points = textwrap.fill(f"Predicted against measured, a point a time: {shown}.", 125, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(lines) + f"\n\n{points}\n"
+    lines += [judged(f"validation-{number}.svg", title, arguments, few) for number, (title, (arguments, few)) in enumerate(MACHINES.items(), 1)]
+    return "\n".join(lines) + "\n"
 
 
 def unseen():
