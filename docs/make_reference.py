@@ -16,25 +16,23 @@ HEAD = """# Reference: what papers print of costs, and what is exact
 
 Written by `docs/make_reference.py` from `sparsync list schemes` and `models/costs/*.json`; a test holds it against both.
 [model.md](model.md#schemes) defines the schemes, their options and the [symbols](model.md#symbols), and tells
-[how forms are evaluated](model.md#closed-forms). `sparsync list schemes` lists the options with their values, defaults
-first.
+[how forms are evaluated](model.md#closed-forms).
 
 Here are the forms that a paper prints, or that have an erratum. `sparsync list costs` names all COUNT; `sparsync cost SCHEME
 --format json` has the formula of each and what it assumes.
 
-*Exact* is what the schedule gives under the assumptions, on one flat class of links, or the bounds between which it lies:
-`sparsync check` plays them to 1e-9. *As printed* is the paper's own. Below a table stand the assumptions and errata of its
-forms, by their numbers. A form holds for the options that its name has and for what stands beside it.
+*Exact*, in seconds, is what the schedule gives under the assumptions, on one flat class of links, or the bounds between
+which it lies: `sparsync check` plays them to 1e-9. *As printed* is the paper's own. Below a table stand the assumptions and
+errata of its forms, by their numbers. A form holds for the options that its name has and for what stands beside it.
 """
 
 OFFERED = """## What is offered to PyTorch
 
-Here *offered* means: a library that is installed and called. The training script of a paper is none. `--offered` of `run`,
-`plan` and `train` leaves the rest out. A scheme's options that are not named do not matter; behind a `hierarchy` nothing is
-offered but what is named so. Not offered are also the algorithms of an all-gather other than a ring (gloo has no other; NCCL
-and MPI choose by themselves), and `alltoall` of tokens or of bags without their empty ones. What runs over gloo alone is not
-offered on clusters of another `library`. `sparsync.torch.apply` gives a training the result of any scheme, at no particular
-speed.
+Here *offered* means: a library that is installed and called. `--offered` of `run`, `plan` and `train` leaves the rest out. A
+scheme's options that are not named do not matter; behind a `hierarchy` nothing is offered but what is named so. Not offered
+are also the algorithms of an all-gather other than a ring (gloo has no other; NCCL and MPI choose by themselves), and
+`alltoall` of tokens or of bags without their empty ones. What runs over gloo alone is not offered on clusters of another
+`library`.
 """
 
 
@@ -100,10 +98,10 @@ def notes(forms, key):
 def closed_forms(forms):
     if not forms:
         return ["No paper prints its cost."]
-    lines = [row("", "form", "holds for", "exact, in seconds", "as printed"), row(*["---"] * 5)]
+    lines = [row("", "form", "holds for", "exact", "as printed"), "|---" * 5 + "|"]
     for number, (name, form) in enumerate(forms, 1):
         lines.append(row(str(number), code(name), holds_for(name, form), formula(form, "exact"), printed(form)))
-    for title, key in (("Assumed:", "assumes"), ("Errata, and notes on the printed form:", "erratum")):
+    for title, key in (("Assumed:", "assumes"), ("Errata and notes:", "erratum")):
         found = notes(forms, key)
         lines += ["", title, "", *found] if found else []
     return lines
@@ -135,12 +133,10 @@ def main(program):
     schemes = listed("schemes")
     forms = [(path.stem, json.loads(path.read_text())) for path in sorted((ROOT / "models" / "costs").glob("*.json"))]
     shown = [(name, form) for name, form in forms if any(form.get(key) for key in ("paper", "paper_low", "erratum"))]
-    lines = [HEAD.replace("COUNT", str(len(forms))), wrapped(", ".join(f"[`{scheme['name']}`](#{scheme['name']})" for scheme in schemes) + ".")]
+    lines = [HEAD.replace("COUNT", str(len(forms))).rstrip()]
     for scheme in schemes:
         own = [(name, form) for name, form in shown if form["scheme"] == scheme["name"]]
-        ends = "the exact sum" if scheme["lossless"] else "a part of the sum, or an estimate of it"
-        ends += ", each rank of its slice of the table" if scheme["model_parallel"] else ""
-        lines += ["", f"## {scheme['name']}", "", wrapped(f"{scheme['summary']} ({scheme['source']}). Ends with {ends}."), "",
+        lines += ["", f"## {scheme['name']}", "", wrapped(f"{scheme['summary']} ({scheme['source']})."), "",
                   *closed_forms(own)]
     lines += ["", OFFERED, *offers(schemes, listed("systems"))]
     print("\n".join(lines))
