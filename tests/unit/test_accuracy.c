@@ -5,6 +5,8 @@
 #include "calibration/accuracy.h"
 #include "calibration/model.h"
 #include "machine/cluster.h"
+#include "machine/device.h"
+#include "machine/uncertainty.h"
 #include "study/ranges.h"
 
 #include <gsl/gsl_randist.h>
@@ -232,8 +234,6 @@ static struct ss_error_levels levels_of(const double *sorted, size_t count) {
   return out;
 }
 
-/* Ranges hold as many times of a collective that was never measured as they say, over machines that others taught,
- * and are narrower on machines that err less. */
 /* What grows with a component by c, and what shrinks by as much, add up to the same in each draw. */
 TEST(test_draws_go_up_and_down) {
   const struct ss_uncertainty u = {.of = {[SS_PASSES] = {1.2, 1.5}}};
@@ -248,6 +248,8 @@ TEST(test_draws_go_up_and_down) {
   assert_true(range.low < 0.95 && range.high > 1.05);
 }
 
+/* Ranges hold as many times of a collective that was never measured as they say, over machines that others taught,
+ * and are narrower on machines that err less. */
 TEST(test_ranges_cover_made_up_machines) {
   static double pool[MACHINES * TIMES];
   gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
@@ -281,6 +283,59 @@ TEST(test_ranges_cover_made_up_machines) {
   if (!(in_half > 0.4 && in_half < 0.6 && in_most > 0.85 && in_most < 0.95))
     fail_msg("50%% ranges hold %g, 90%% ranges %g", in_half, in_most);
   if (!(narrow < 0.9 * wide)) fail_msg("ranges of %g where machines err less, else %g", narrow, wide);
+}
+
+/* Which component is off: numbers of links by their sources where a run of so many ranks uses them, kernels where
+ * they are counted; in a training the model errs in just those, whatever is known of them. */
+TEST(test_what_is_used_is_off) {
+  for (unsigned mix = 0; mix < 16; mix++)
+    for (uint32_t ranks = 1; ranks <= 6; ranks++) {
+      const bool intra = mix & 1, exchange = mix & 2, counted = mix & 4, measured = mix & 8;
+      for (uint32_t per_node = 1; per_node <= 5; per_node++) {
+        const enum ss_origin_of_number from = measured ? SS_MEASURED : SS_SUPPOSED;
+        const struct ss_cluster c = {.gpus_per_node = per_node,
+                                     .has_intra = intra,
+                                     .has_exchange = exchange,
+                                     .source = {.latency = from, .bandwidth = from, .exchange = from, .intra = from}};
+        const struct ss_device device = {.counted = counted};
+        const bool several = (ranks + per_node - 1) / per_node > 1, inside = intra && per_node > 1;
+        const bool used[SS_COMPONENTS] = {several || !inside,
+                                          several || !inside,
+                                          several && exchange,
+                                          several && exchange,
+                                          inside,
+                                          inside,
+                                          counted,
+                                          false};
+        const struct ss_uncertainty run = ss_uncertainty_of(&c, &device, ranks, SS_COLLECTIVES);
+        const struct ss_uncertainty training = ss_uncertainty_of_training(&c, &device, ranks);
+        assert_true(run.model.most > 1 && ss_spread_certain(&training.model));
+        for (int i = 0; i < SS_COMPONENTS; i++) {
+          assert_int_equal(!ss_spread_certain(&run.of[i]), used[i] && (measured || i == SS_COMPUTING));
+          assert_true(ss_spread_certain(&run.own[i]));
+          assert_true(training.of[i].most == run.of[i].most && training.of[i].half == run.of[i].half);
+          assert_true(fabs(training.own[i].most - (used[i] ? run.model.most : 1)) < 1e-12);
+          assert_true(fabs(training.own[i].half - (used[i] ? run.model.half : 1)) < 1e-12);
+        }
+      }
+    }
+}
+
+/* A call's spread is that of the cluster that was fitted: of none that says nothing, and of none whose numbers were
+ * replaced, either of them. */
+TEST(test_calls_of_what_was_fitted) {
+  const struct ss_accuracy_question asked = {SS_ALLREDUCE, SS_CHAIN, 2, 1 << 20};
+  for (unsigned mix = 0; mix < 8; mix++) {
+    const struct ss_cluster c = {
+        .gpus_per_node = 1,
+        .accuracy = {.known = mix & 1},
+        .source = {.latency = mix & 2 ? SS_MEASURED : SS_SUPPOSED, .bandwidth = mix & 4 ? SS_MEASURED : SS_SUPPOSED}};
+    struct ss_uncertainty u;
+    for (int i = 0; i < SS_COMPONENTS; i++) u.of[i] = u.own[i] = (struct ss_spread){3, 3};
+    assert_int_equal(ss_uncertainty_of_call(&c, &asked, &u), mix == 7);
+    for (int i = 0; i < SS_COMPONENTS; i++)
+      assert_int_equal(ss_component_uncertain(&u, (enum ss_component)i), mix == 7 && i == SS_TRANSFER);
+  }
 }
 
 /* Where a fit finds that bytes inside nodes are free, they share links of infinite bandwidth: what is left is the
