@@ -89,7 +89,8 @@ static void set_short_log(const struct ss_drawing *d, FILE *s) {
   high = (isnan(y->high) ? high : y->high) * d->y.factor;
   if (!(high > low) || !(high < 100 * low)) return;
   for (int k = 0; k < 12; k++) {
-    const double value = ones[k % 3] * pow(10, floor(log10(low)) + k / 3);
+    const int decade = k / 3;
+    const double value = ones[k % 3] * pow(10, floor(log10(low)) + decade);
     if (n > 0 && tic[0] <= low && value <= low) tic[0] = value; /* the last below */
     else if (n == 0 || tic[n - 1] < high) tic[n++] = value;
   }
