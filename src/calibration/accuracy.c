@@ -375,7 +375,7 @@ static struct ss_spread noise_of(const struct ss_fitted_part *p, double *scratch
   if (count == 0) return (struct ss_spread){0, 0};
   gsl_sort(scratch, 1, count);
   const double half = gsl_stats_median_from_sorted_data(scratch, 1, count);
-  return (struct ss_spread){exp(half), fmin(exp(half * 1.645 / 0.6745), 1e6)};
+  return (struct ss_spread){fmin(exp(half), 1e6), fmin(exp(half * 1.645 / 0.6745), 1e6)};
 }
 
 bool ss_accuracy_estimate(const struct ss_fitted_part *part, struct ss_own_errors *own, struct ss_accuracy *out,

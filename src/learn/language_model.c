@@ -57,7 +57,9 @@ static uint64_t context_words(const struct ss_model_shape *shape, const struct s
 }
 
 static bool predicted(const struct ss_model_shape *shape, const struct ss_batch *batch, uint64_t at) {
-  return batch->token[at] != PAD && context_words(shape, batch, at) > 0;
+  uint64_t i = context_begin(shape, batch, at);
+  while (i < at && batch->token[i] == PAD) i++;
+  return batch->token[at] != PAD && i < at;
 }
 
 /* Some word after it is predicted from it. */

@@ -84,7 +84,11 @@ static bool read_doubts(struct ss_node list, void *accuracy, struct ss_error *er
   if (!ss_node_is_array(list)) return ss_node_fail(list, error, "expected a list of reasons");
   if (!ss_node_present(first)) return true;
   if (!ss_node_text(first, &text, error)) return false;
-  (void)snprintf(out->doubt, sizeof out->doubt, "%s", text);
+  size_t used = 0; /* whole characters */
+  for (size_t more; text[used] && (more = ss_utf8_size(text + used, 4)) > 0 && used + more < sizeof out->doubt;)
+    used += more;
+  memcpy(out->doubt, text, used);
+  out->doubt[used] = '\0';
   return true;
 }
 

@@ -8,7 +8,8 @@ const char *ss_bound_text(const struct ss_result *result, char text[SS_BOUND_TEX
   if (!result->bound_by[0] || !(result->time > 0)) return strcpy(text, "-");
   const int used = snprintf(text, SS_BOUND_TEXT_SIZE, "%s %.0f%%", result->bound_by,
                             100 * (result->bound / result->time - startup));
-  if (startup >= 0.005) snprintf(text + used, SS_BOUND_TEXT_SIZE - (size_t)used, "+%.0f%%", 100 * startup);
+  if (startup >= 0.005 && used < SS_BOUND_TEXT_SIZE)
+    snprintf(text + used, SS_BOUND_TEXT_SIZE - (size_t)used, "+%.0f%%", 100 * startup);
   return text;
 }
 

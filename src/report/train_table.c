@@ -118,8 +118,11 @@ static bool print_words(const struct ss_training *t, size_t first, size_t n, FIL
     fprintf(stream, " (%s to %s)", ss_shown(SS_TIME, stalled->low), ss_shown(SS_TIME, stalled->high));
   fputs(" stall.\n  ", stream);
   const struct ss_library *library = &t->durations.cluster.library;
-  SS_AUTO_JSON cJSON *offered = ss_offer_json(ss_offer_over(&best->system->offer, library), library);
-  ss_offer_print(best->system->name, offered, stream);
+  const struct ss_system *told = best->system; /* of equals what somebody offers */
+  if (d.next && !ss_offer_over(&told->offer, library) && ss_uncertain_same(&d.best->of, &d.next->of))
+    told = p[d.next - list].system;
+  SS_AUTO_JSON cJSON *offered = ss_offer_json(ss_offer_over(&told->offer, library), library);
+  ss_offer_print(told->name, offered, stream);
   fputc('\n', stream);
   print_path(t, best, stream);
   print_unfit(p, n, t->durations.device.memory_size, stream);
@@ -175,8 +178,8 @@ static bool lags(const struct ss_training_point *p, const struct ss_training_poi
   const struct ss_workload *w = &p->fed->workload;
   bool tables = false;
   for (uint32_t i = 0; i < w->modules; i++) tables = tables || w->module[i].embedding;
-  return tables && (p->all_dense || p->timetable.policy.dense_tables) && !p->system->baseline && p->wins < 0.005 &&
-         p->result.mean >= FOLDED * best->result.mean;
+  return tables && (p->all_dense || p->timetable.policy.dense_tables) && !p->system->baseline &&
+         !(p->wins >= 0.005) && p->result.mean >= FOLDED * best->result.mean;
 }
 
 /* Takes those that lag out of the records, and says in a line which they are. */

@@ -25,9 +25,10 @@ uint32_t ss_scheme_collective(const struct ss_scheme *scheme) {
                                           : SS_COLLECTIVES;
 }
 
-uint64_t ss_scheme_call_bytes(const struct ss_scheme *scheme, uint32_t ranks, double sent) {
-  const bool once = scheme == &ss_scheme_allgather || scheme == &ss_scheme_alltoall; /* others there and back */
-  const double times = ranks > 1 ? (once ? 1 : 2) * (ranks - 1.0) : 1;
-  return (uint64_t)(sent / times);
+uint64_t ss_scheme_call_bytes(const struct ss_setting *setting, uint32_t ranks, double sent) {
+  const bool gathers = setting->scheme == &ss_scheme_allgather, /* others go there and back, or are two exchanges */
+      once = gathers || (setting->scheme == &ss_scheme_alltoall && !ss_setting_says(setting, "exchange", "both"));
+  const double bytes = sent / (ranks > 1 ? (once ? 1 : 2) * (ranks - 1.0) : 1);
+  return bytes > 0 && bytes < 0x1p63 ? (uint64_t)bytes : 0;
 }
 /* SPDX-License-Identifier: Apache-2.0 */

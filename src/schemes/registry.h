@@ -35,5 +35,5 @@ const struct ss_scheme *ss_scheme_find(const char *name);
  */
 uint32_t ss_scheme_collective(const struct ss_scheme *scheme);
 /* B of such a call in which all ranks together send so many: what each ends with. */
-uint64_t ss_scheme_call_bytes(const struct ss_scheme *scheme, uint32_t ranks, double sent);
+uint64_t ss_scheme_call_bytes(const struct ss_setting *setting, uint32_t ranks, double sent);
 /* SPDX-License-Identifier: Apache-2.0 */

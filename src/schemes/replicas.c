@@ -32,7 +32,7 @@ static const struct ss_option options[OPTIONS + 1] = {
     [SUMS] = {"sums", SS_OPTION_CHOICE, sums, 0, 0, DENSE,
               "what replicas add up: dense pieces by a ring all-reduce, or rows by an all-gather", "rows"},
     [NEIGHBOURS] = {"neighbours", SS_OPTION_CHOICE, neighbours, 0, 0, 0,
-                    "whose ranks follow each other: those of a group, or the replicas of a piece", NULL},
+                    "whose ranks follow each other: those of a group, or the replicas of a piece", "replicas"},
 };
 
 /* As said; or those of a node, as many as divide all. */

@@ -49,30 +49,59 @@ static bool vary_count(const struct candidates *c, size_t option, const cJSON *i
 static bool vary_choice(const struct candidates *c, size_t option, const cJSON *item, const char *label) {
   const struct ss_option *o = &c->scheme->options[option];
   const bool all = strcmp(o->tries, "all") == 0;
+  char name[64]; /* where the choice alone would say the scheme twice */
   bool ok = all || vary(c, option + 1, item, label);
   for (size_t i = 0; ok && o->choices[i]; i++)
-    if (all || strcmp(o->tries, o->choices[i]) == 0)
-      ok = vary_at(c, option, item, label, o->choices[i], cJSON_CreateString(o->choices[i]));
+    if (all || strcmp(o->tries, o->choices[i]) == 0) {
+      snprintf(name, sizeof name, "%s=%s", o->name, o->choices[i]);
+      ok = vary_at(c, option, item, label, strcmp(o->choices[i], c->scheme->name) == 0 ? name : o->choices[i],
+                   cJSON_CreateString(o->choices[i]));
+    }
   return ok && (!all || !c->scheme->tune || c->hierarchy || vary(c, option + 1, item, label));
+}
+
+/* Takes the item. */
+static bool add_candidate(const struct candidates *c, cJSON *item, const char *label) {
+  char whole[sizeof((struct ss_setting){0}.label)];
+  snprintf(whole, sizeof whole, "%.80s%s%s", label, c->hierarchy ? ", " : "", c->hierarchy ? c->hierarchy : "");
+  cJSON_AddStringToObject(item, "label", whole);
+  if (c->hierarchy) cJSON_AddStringToObject(item, "hierarchy", c->hierarchy);
+  return cJSON_AddItemToArray(c->list, item);
 }
 
 /* Appends the item with all that the options from `option` on try. */
 static bool vary(const struct candidates *c, size_t option, const cJSON *item, const char *label) {
   const struct ss_option *o = c->scheme->options ? &c->scheme->options[option] : NULL;
-  char whole[sizeof((struct ss_setting){0}.label)];
   if (o && o->name && !o->tries) return vary(c, option + 1, item, label);
   if (o && o->name && o->kind == SS_OPTION_CHOICE) return vary_choice(c, option, item, label);
   if (o && o->name && o->kind == SS_OPTION_COUNT) return vary_count(c, option, item, label);
   if (o && o->name)
     return vary(c, option + 1, item, label) && vary_at(c, option, item, label, o->name, cJSON_CreateTrue());
-  snprintf(whole, sizeof whole, "%.80s%s%s", label, c->hierarchy ? ", " : "", c->hierarchy ? c->hierarchy : "");
-  cJSON *own = cJSON_Duplicate(item, true);
-  cJSON_AddStringToObject(own, "label", whole);
-  if (c->hierarchy) cJSON_AddStringToObject(own, "hierarchy", c->hierarchy);
-  return cJSON_AddItemToArray(c->list, own);
+  return add_candidate(c, cJSON_Duplicate(item, true), label);
 }
 
-cJSON *ss_candidates(bool hierarchies) {
+/* Appends the item as it is offered, where its options do not try that. */
+static bool add_offered(const struct candidates *c, const cJSON *item) {
+  char label[sizeof((struct ss_setting){0}.label)];
+  bool ok = true;
+  for (const struct ss_offered *o = c->scheme->offered; ok && o && (o->option || o->offer.by[0]); o++) {
+    const struct ss_option *option = c->scheme->options;
+    const bool here = o->option && o->offer.by[0] && (o->hierarchy == SS_FLAT) == !c->hierarchy &&
+                      (!c->hierarchy || strcmp(ss_hierarchies[o->hierarchy], c->hierarchy) == 0);
+    if (!here) continue;
+    while (strcmp(option->name, o->option) != 0) option++;
+    if (option->tries) continue;
+    const bool flag = option->kind == SS_OPTION_FLAG;
+    snprintf(label, sizeof label, "%.60s %.30s=%s", c->scheme->name, o->option, o->choice);
+    cJSON *own = cJSON_Duplicate(item, true);
+    cJSON_AddItemToObject(own, o->option,
+                          flag ? cJSON_CreateBool(o->choice[0] == 't') : cJSON_CreateString(o->choice));
+    ok = add_candidate(c, own, label);
+  }
+  return ok;
+}
+
+cJSON *ss_candidates(bool hierarchies, bool offered) {
   cJSON *list = cJSON_CreateArray();
   bool ok = list;
   for (size_t h = SS_FLAT; ok && ss_hierarchies[h] && (h == SS_FLAT || hierarchies); h++)
@@ -80,7 +109,7 @@ cJSON *ss_candidates(bool hierarchies) {
       if ((*s)->parse) continue;
       const struct candidates c = {list, *s, h == SS_FLAT ? NULL : ss_hierarchies[h]};
       cJSON *item = ss_json_object(SS_T("name", (*s)->name));
-      ok = vary(&c, 0, item, (*s)->name);
+      ok = vary(&c, 0, item, (*s)->name) && (!offered || add_offered(&c, item));
       cJSON_Delete(item);
     }
   if (ok) return list;

@@ -357,6 +357,16 @@ static bool counts_fit(const struct ss_setting *setting, struct ss_layout layout
   return true;
 }
 
+/* Groups that hold a table whole are told apart by their size: is that not what is played under another name? */
+static bool has_groups_of_its_own(const struct ss_setting *setting, struct ss_layout layout) {
+  struct ss_setting usual = *setting;
+  const uint32_t owners = ss_setting_traits(setting, layout).owners;
+  if (owners == 0) return true;
+  ss_setting_reset(&usual);
+  return owners < layout.ranks &&
+         (!ss_setting_given(setting, "group") || owners != ss_setting_traits(&usual, layout).owners);
+}
+
 /* Can the scheme run here? Asked of schemes that nobody named. */
 static bool applies(const struct ss_setting *setting, const struct cell *p, struct ss_layout layout, bool plan) {
   struct ss_error why;
@@ -365,10 +375,10 @@ static bool applies(const struct ss_setting *setting, const struct cell *p, stru
     return false;
   if (!counts_fit(setting, layout) || !ss_setting_check(setting, layout, &why)) return false;
   if (ss_setting_traits(setting, layout).joint && !fit_joint(p)) return false;
-  return !plan ||
-         (library_has(setting, layout) && (setting->hierarchy == p->defaults.hierarchy || layout.nodes > 1) &&
-          (p->source->trace || p->source->is_gradient ||
-           ss_uniform_divides(&p->source->uniform, ss_setting_parts(setting, layout), layout.ranks, &why)));
+  return !plan || (library_has(setting, layout) && has_groups_of_its_own(setting, layout) &&
+                   (setting->hierarchy == p->defaults.hierarchy || layout.nodes > 1) &&
+                   (p->source->trace || p->source->is_gradient ||
+                    ss_uniform_divides(&p->source->uniform, ss_setting_parts(setting, layout), layout.ranks, &why)));
 }
 
 /* May `plan` choose it, or `report` where nobody named schemes? */
@@ -534,7 +544,9 @@ static bool add_points(struct ss_study *s, const struct cell *p, const struct ss
   point.ranks = ranks;
   if (!admitted(s, point.setting.scheme) || (p->offered && !ss_setting_offer(setting, &p->point.cluster.library)))
     return true;
-  if (s->chosen_for_user && !applies(&point.setting, p, layout, s->request.plan || s->request.candidates))
+  struct ss_error why;
+  if (s->chosen_for_user && (!applies(&point.setting, p, layout, s->request.plan || s->request.candidates) ||
+                             !bags_at_hand(&point, p, layout, scheme, &why)))
     return true;
   point.servers = ss_setting_servers(&point.setting, layout);
   set_uncertainty(p, &point);
@@ -553,8 +565,10 @@ static bool add_points(struct ss_study *s, const struct cell *p, const struct ss
 
 static bool default_schemes(struct ss_study *s, struct ss_error *error) {
   const bool plan = s->request.plan || s->request.candidates;
-  cJSON *all =
-      plan ? ss_candidates(!ss_node_present(ss_node_get(ss_doc_root(s->doc), "hierarchy"))) : cJSON_CreateArray();
+  const struct ss_node root = ss_doc_root(s->doc);
+  cJSON *all = plan ? ss_candidates(!ss_node_present(ss_node_get(root, "hierarchy")),
+                                    cJSON_IsTrue(ss_node_get(root, "offered").at))
+                    : cJSON_CreateArray();
   s->chosen_for_user = true;
   for (size_t i = 0; all && !plan && ss_schemes()[i]; i++)
     if (!ss_schemes()[i]->parse) /* a family of schemes is for the user to choose from */

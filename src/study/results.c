@@ -483,7 +483,7 @@ static bool read_array(struct ss_node node, const char *key, size_t count, doubl
 void ss_result_widen(struct ss_result *r) {
   if (!r->machine) return;
   const uint32_t collective = ss_scheme_collective(r->setting.scheme);
-  const uint64_t bytes = ss_scheme_call_bytes(r->setting.scheme, r->ranks, r->bytes);
+  const uint64_t bytes = ss_scheme_call_bytes(&r->setting, r->ranks, r->bytes);
   ss_uncertainty_beyond(&r->uncertainty, ss_accuracy_beyond(&r->machine->accuracy, collective, bytes));
 }
 

@@ -174,7 +174,7 @@ static void tell_beyond(const struct run *run) {
     const struct ss_result *r = &run->all.results[i];
     if (!ss_spread_certain(&point->uncertainty.model))
       ss_largest_calls_add(&largest, &point->cluster, ss_scheme_collective(r->setting.scheme),
-                           ss_scheme_call_bytes(r->setting.scheme, r->ranks, r->bytes));
+                           ss_scheme_call_bytes(&r->setting, r->ranks, r->bytes));
     if (i + 1 < run->all.count && run->all.points[i + 1]->at == point->at) continue;
     ss_cluster_tell_calls(&point->cluster, &largest, run->notice);
     largest = (struct ss_largest_calls){{0}};

@@ -31,7 +31,7 @@ bool ss_study_add_cell(struct ss_study *scenario, struct cJSON *at, struct ss_er
 
 /* What `plan` chooses from where the scenario names no schemes: a list as a scenario has it, the caller's; NULL when
  * memory is short. Every registered scheme but the families, with what its options try (struct ss_option); with
- * `hierarchies` all of them again behind shards and leaders. Simple ones first, so that they win ties. Whether one
- * can run somewhere is not asked here. */
-struct cJSON *ss_candidates(bool hierarchies);
+ * `hierarchies` all of them again behind shards and leaders; with `offered` what somebody offers besides. Simple ones
+ * first, so that they win ties. Whether one can run somewhere is not asked here. */
+struct cJSON *ss_candidates(bool hierarchies, bool offered);
 /* SPDX-License-Identifier: Apache-2.0 */

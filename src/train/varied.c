@@ -72,7 +72,7 @@ static struct ss_spread beyond(const struct ss_training *training, const struct 
 uint64_t ss_task_call_bytes(const struct ss_training *training, const struct ss_training_point *p,
                             const struct ss_task *task) {
   const struct ss_duration *d = &training->durations.duration[task->duration];
-  return d->sent ? ss_scheme_call_bytes(d->carried.setting.scheme, p->ranks, d->sent[0]) : 0;
+  return d->sent ? ss_scheme_call_bytes(&d->carried.setting, p->ranks, d->sent[0]) : 0;
 }
 
 struct ss_uncertainty ss_point_uncertainty(const struct ss_training *training, const struct ss_training_point *p) {

@@ -292,8 +292,8 @@ def figures_of_the_model_page_hold(folder):
 def model_parallel(folder):
     file = scenario(folder, ranks=16)
     without, with_it = plan(file)[0], plan(file, "--model-parallel")[0]
-    groups = [{"name": "replicas", "sums": sums, "label": f"{sums} {more}", **more} for sums in ("dense", "rows")
-              for more in ({}, *({"group": n} for n in (2, 4, 8, 16)))]
+    groups = [{"name": "replicas", "sums": sums, "neighbours": near, "label": f"{sums} {near} {more}", **more} for sums in ("dense", "rows")
+              for near in ("group", "replicas") for more in ({}, *({"group": n} for n in (2, 4, 8)))]  # 16 are all ranks: alltoall
     same(with_it["candidates"], without["candidates"] + 1 + len(groups), "alltoall and replicas are admitted")
     same(without["scheme"] != "alltoall", True, "not asked for")
     agrees([with_it], points(file, "--set", f"schemes={json.dumps([*candidates(ranks=16), 'alltoall', *groups])}"), "alltoall")
@@ -491,6 +491,19 @@ def offered_is_what_a_library_has(folder):
         assert all(told in call(command, file)[0] for command in ("run", "plan")), library
         assert offered is not False or "nobody offers" in call("run", file, "--offered", status=2)[1]
     assert f"nobody offers {row['label']}" in call("plan", scenario(folder, schemes=["zen", "ps"]))[0]
+
+
+@test
+def what_is_offered_is_tried_and_nothing_twice(folder):
+    """With `offered` also settings that options do not try: Horovod's rows as they were looked up. Groups of as many ranks as a node
+    has, or as there are, are other candidates under another name."""
+    asked = ("plan", "--trace", "traces/bible-kjv-16.safetensors", "--cluster", "p3.16xlarge-25g", "--ranks", "16", "--iterations", "0:1", "--certain", "--device", "none")
+    [row] = json.loads(call(*asked, "--offered", "--format", "json")[0])["plan"]
+    assert (row["label"], row["offered"]["by"]) == ("allgather coalesce=false", "Horovod"), row
+    node, groups, rows = {"gpus_per_node": 4, "nics": 1}, ("", " group=2", " group=8"), ("", " rows")  # 4 are a node's, 16 all ranks
+    file = scenario(folder, cluster={**NODES, **node}, ranks=16, certain=True)
+    few, every = (plan(file, *more)[0]["candidates"] for more in ((), ("--model-parallel",)))
+    assert every - few == 1 + 2 * len(groups) * len(rows), (few, every)  # and alltoall
 
 
 @test

@@ -5,6 +5,7 @@
 #include "calibration/accuracy.h"
 #include "calibration/model.h"
 #include "machine/cluster.h"
+#include "schemes/registry.h"
 #include "machine/device.h"
 #include "machine/uncertainty.h"
 #include "study/ranges.h"
@@ -336,6 +337,19 @@ TEST(test_calls_of_what_was_fitted) {
     for (int i = 0; i < SS_COMPONENTS; i++)
       assert_int_equal(ss_component_uncertain(&u, (enum ss_component)i), mix == 7 && i == SS_TRANSFER);
   }
+}
+
+/* What each rank ends with; two exchanges are two calls, and what is no number of bytes asks nothing. */
+TEST(test_bytes_of_calls) {
+  struct ss_setting setting = {.scheme = ss_scheme_find("alltoall")};
+  assert_non_null(setting.scheme);
+  ss_setting_reset(&setting);
+  assert_int_equal(ss_scheme_call_bytes(&setting, 5, 800), 100);
+  ss_setting_choose(&setting, "exchange", "lookups");
+  assert_int_equal(ss_scheme_call_bytes(&setting, 5, 800), 200);
+  assert_int_equal(ss_scheme_call_bytes(&setting, 1, 800), 800);
+  assert_true(ss_scheme_call_bytes(&setting, 5, NAN) == 0 && ss_scheme_call_bytes(&setting, 5, -800) == 0 &&
+              ss_scheme_call_bytes(&setting, 5, 1e300) == 0);
 }
 
 /* Where a fit finds that bytes inside nodes are free, they share links of infinite bandwidth: what is left is the

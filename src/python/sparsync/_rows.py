@@ -82,6 +82,7 @@ class Rows(list):
 
 
 def _cut(text, most=40):
+    text = " ".join(text.split())
     return text if len(text) <= most else text[:most - 3] + "..."
 
 
