@@ -367,6 +367,16 @@ static bool has_groups_of_its_own(const struct ss_setting *setting, struct ss_la
          (!ss_setting_given(setting, "group") || owners != ss_setting_traits(&usual, layout).owners);
 }
 
+/* Is it offered by an option that a plan does not try, though it is offered without, too? */
+static bool is_second_offer(const struct ss_setting *setting, const struct ss_library *library) {
+  struct ss_setting usual = *setting;
+  bool untried = false;
+  for (const struct ss_option *o = setting->scheme->options; o && o->name; o++)
+    untried = untried || (!o->tries && ss_setting_given(setting, o->name));
+  ss_setting_reset(&usual);
+  return untried && ss_setting_offer(&usual, library);
+}
+
 /* Can the scheme run here? Asked of schemes that nobody named. */
 static bool applies(const struct ss_setting *setting, const struct cell *p, struct ss_layout layout, bool plan) {
   struct ss_error why;
@@ -545,6 +555,7 @@ static bool add_points(struct ss_study *s, const struct cell *p, const struct ss
   if (!admitted(s, point.setting.scheme) || (p->offered && !ss_setting_offer(setting, &p->point.cluster.library)))
     return true;
   struct ss_error why;
+  if (s->chosen_for_user && p->offered && is_second_offer(setting, &p->point.cluster.library)) return true;
   if (s->chosen_for_user && (!applies(&point.setting, p, layout, s->request.plan || s->request.candidates) ||
                              !bags_at_hand(&point, p, layout, scheme, &why)))
     return true;
