@@ -5,9 +5,9 @@
 #include "calibration/accuracy.h"
 #include "calibration/model.h"
 #include "machine/cluster.h"
-#include "schemes/registry.h"
 #include "machine/device.h"
 #include "machine/uncertainty.h"
+#include "schemes/registry.h"
 #include "study/ranges.h"
 
 #include <gsl/gsl_randist.h>
