@@ -307,8 +307,11 @@ def wrong_input_is_refused_in_words(folder):
     trace = captures.save(folder / "plain.safetensors", captures.lookups(random.Random(1), 4), 4, None)
     assert "is a trace, but no capture" in told("train", "--capture", trace, "--cluster", links, status=2)
     (folder / "times.csv").write_text("collective,algorithm,nodes,bytes,seconds\nall_reduce,ring,2,1024,0.001\n")
+    clicks = folder / "clicks.csv"
+    clicks.write_text("user,item\r\n1,2\r\n")
     for wrong, says in ((folder / "times.csv", "no .safetensors file: it is a table of measured times, of which `sparsync calibrate network` makes a cluster (--cluster)"),
-                        (links, "it is JSON, as clusters (--cluster)")):
+                        (links, "it is JSON, as clusters (--cluster)"),
+                        (clicks, "it is text, as tables of lookups are: `sparsync trace import` makes a trace of one")):
         for command in ("train", "run", "plan"):
             text = told(command, "--capture", wrong, "--cluster", links, status=2)
             assert says in text and text.count("\n") == 1, text

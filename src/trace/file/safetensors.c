@@ -118,7 +118,12 @@ static const char *what_else(const unsigned char *bytes, size_t size) {
   const size_t line = end ? (size_t)(end - bytes) : size;
   if (memmem(bytes, line, "collective,", 11))
     return "a table of measured times, of which `sparsync calibrate network` makes a cluster (--cluster)";
-  return bytes[0] == '{' ? "JSON, as clusters (--cluster), workloads (--workload) and scenarios are" : NULL;
+  if (bytes[0] == '{') return "JSON, as clusters (--cluster), workloads (--workload) and scenarios are";
+  size_t printable = 0;
+  while (printable < line && bytes[printable] >= ' ' && bytes[printable] <= '~') printable++;
+  return end && printable + 1 >= line && memchr(bytes, ',', line) /* "\r\n", too */
+             ? "text, as tables of lookups are: `sparsync trace import` makes a trace of one"
+             : NULL;
 }
 
 bool ss_safetensors_parse(const char *name, const unsigned char *bytes, size_t size, struct ss_safetensors *out,
