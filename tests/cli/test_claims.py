@@ -171,7 +171,7 @@ def hand_arithmetic(folder):
     near(ours["spardl-t1-bsag-latency"][0], 2 - math.log2(3), within=1e-6)
     near(ours["spardl-oktopk-twice-topka"], 2 * (6 + math.log2(6)) / math.log2(6))
     near(ours["s2-traffic"], 2 * 15 / 16 * (0.5 * 512 * 512 * 4 + 51200 / 8) / (15 * 512 * 512 * 4), within=1e-3)
-    assert 6 < ours["s2-fig6"][0] < ours["s2-fig6"][1] < 8  # the limit is P/2
+    assert 6 < ours["s2-fig6"][0] < ours["s2-fig6"][1] < 10  # the limit of rings is P/2; NCCL broadcasts each rank's part
     # SparDL's updates of VGG-16 at 6 workers, 1 Gbit/s: its computation, then R-SAG of 2 teams (Eq. 5: 10/3 k words, 5 start-ups) and
     # sums; or TopkA with its folds, 12 selections of k entries of 8 B in 5 messages (one in, two or three exchanges, one out)
     modules = json.loads((ROOT / "models" / "workloads" / "spardl-vgg-16.json").read_text())["modules"]
@@ -530,7 +530,8 @@ def runs_that_are_simulated_at_once(folder):
         (folder / "r.json").write_text(json.dumps(scenario))
         times = {}
         for edit in [None, *((path, number * factor) for path, number in edits for factor in (0.5, 2))]:
-            sets = ["--set", f"{edit[0]}={edit[1]!r}"] if edit else []
+            unit = {"cluster.latency": "s", "cluster.bandwidth": "B/s"}
+            sets = ["--set", f"{edit[0]}={edit[1]!r}{unit.get(edit[0], '')}"] if edit else []
             points = json.loads(ask("run", folder / "r.json", *sets, "--format", "json", "--quiet").stdout)["points"]
             times[edit] = {(p["label"], p["ranks"], p["tensor"], json.dumps(p["at"] or {})): p["time_s"] for p in points}
         for label, ranks, tensor, at in times[None]:

@@ -122,7 +122,7 @@ static const struct change {
     {"name", "other", NOTHING, NULL, NULL},
     {"notes", "some", NOTHING, NULL, NULL},
     {"merge", "1", NOTHING, NULL, NULL},
-    {"cluster.bandwidth", "1.25e9", NOTHING, NULL, NULL},
+    {"cluster.bandwidth", "1.25GB/s", NOTHING, NULL, NULL},
     {"ranks", "[4]", NOTHING, NULL, NULL},
     {"index_bytes", "4", NOTHING, NULL, NULL},
     {"cluster.latency", "2us", POINTS, NULL, NULL},
