@@ -367,7 +367,8 @@ static void compare_input(struct both *both, const struct ss_setting *setting, c
     fail_msg("P %u, %s: %.17g s by fair shares of nothing, %.17g by ordered ports; bounds %.17g and %.17g",
              (unsigned)both->ranks, setting_text(setting, words, sizeof words), tally[1].time, tally[0].time,
              tally[1].bound, tally[0].bound);
-  assert_true(both->ranks == 1 || tally[0].time > 0 || setting->scheme == &ss_scheme_replicas); /* of a group of one */
+  const bool alone = both->ranks == 1 || setting->scheme == &ss_scheme_replicas; /* in a group of one */
+  assert_true(alone || tally[0].time > 0);
   const bool even = both->clusters[0]->jitter.draw == 0; /* ordered ports count busy time by bytes alone */
   for (int kind = SS_EGRESS; kind <= SS_INGRESS; kind++) {
     const struct ss_link_usage *a = &tally[0].usage[kind], *b = &tally[1].usage[kind];
