@@ -5,7 +5,7 @@ static const char *const kind_words[SS_LINK_KINDS] = {"egress",   "ingress", "NI
 
 const char *ss_bound_text(const struct ss_result *result, char text[SS_BOUND_TEXT_SIZE]) {
   const double startup = result->bound_startup > 0 ? result->bound_startup / result->time : 0;
-  if (!result->bound_by[0] || !(result->time > 0)) return strcpy(text, "-");
+  if (!result->bound_by[0] || !(result->time > 0)) return memcpy(text, "-", sizeof "-");
   const int used = snprintf(text, SS_BOUND_TEXT_SIZE, "%s %.0f%%", result->bound_by,
                             100 * (result->bound / result->time - startup));
   if (startup >= 0.005 && used < SS_BOUND_TEXT_SIZE)

@@ -261,18 +261,29 @@ static bool add_row(struct planning *p, const struct ss_result *all, size_t n, s
   return cJSON_AddItemToArray(p->rows, o) || ss_fail_memory(error, "planning");
 }
 
+/* " at cluster.window = 1, index_bytes = 4": what a sweep says besides the cluster, which has its name. */
+static void put_place(const cJSON *at, char *text, size_t size) {
+  size_t used = 0;
+  text[0] = '\0';
+  for (const cJSON *c = at ? at->child : NULL; c && used < size; c = c->next) {
+    if (strcmp(c->string, "cluster") == 0) continue;
+    SS_AUTO_FREE char *value = cJSON_IsString(c) ? NULL : cJSON_PrintUnformatted(c);
+    used += (size_t)snprintf(text + used, size - used, "%s%s = %s", used ? ", " : " at ", c->string,
+                             value ? value : cJSON_GetStringValue(c));
+  }
+}
+
 /* Few know their library's window: who plans by it should hear where it decides. */
 static void tell_turns(const struct planning *p, const struct ss_notice *notice) {
-  char turn[SS_TURN_TEXT_SIZE], text[SS_TURN_TEXT_SIZE + 700];
+  char turn[SS_TURN_TEXT_SIZE], place[300], text[SS_TURN_TEXT_SIZE + 700];
   for (size_t i = 0; i < p->count; i++) {
     const struct ss_turn *found = turn_of(p, p->choice[i].best);
     if (!found) continue;
     const struct ss_result *cell = p->choice[i].cell;
-    SS_AUTO_FREE char *at = cell->at && cell->at->child ? cJSON_PrintUnformatted(cell->at) : NULL;
+    put_place(cell->at, place, sizeof place);
     snprintf(text, sizeof text,
-             "%u ranks on %.100s%s%.300s, tensor %.200s: the cheapest depends on the cluster's window: %s",
-             cell->ranks, cell->cluster, at ? " at " : "", at ? at : "", cell->tensor,
-             ss_turn_text(found, turn, sizeof turn));
+             "%u ranks on %.100s%s, tensor %.200s: the cheapest depends on the cluster's window: %s", cell->ranks,
+             cell->cluster, place, cell->tensor, ss_turn_text(found, turn, sizeof turn));
     ss_notice_tell(notice, text);
   }
 }

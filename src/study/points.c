@@ -16,28 +16,32 @@ static bool add_rank(uint64_t rank, uint32_t *out, size_t capacity, size_t *coun
   return true;
 }
 
+/* "8", or both ends "4..64". The word is taken apart. */
+static bool parse_span(char *word, uint64_t *low, uint64_t *high, struct ss_error *error) {
+  char *dots = strstr(word, "..");
+  if (dots && (dots == word || dots[2] == '\0'))
+    return ss_fail(error, SS_BAD_INPUT, "ranks: \"%.40s\" has no %s: say both ends (4..64: 4, 8, 16, 32, 64)", word,
+                   dots == word ? "beginning" : "end");
+  if (dots) *dots = '\0';
+  if (!dots && strspn(word, "0123456789") < strlen(word))
+    return ss_fail(
+        error, SS_BAD_INPUT,
+        "ranks: \"%.40s\" is no count: say one, several (4,8,16), or both ends (4..64 doubles from 4 to 64)", word);
+  if (!ss_count_parse(word, "ranks", 1, SS_RANKS_MAX, low, error)) return false;
+  *high = *low;
+  if (dots && !ss_count_parse(dots + 2, "ranks", 1, SS_RANKS_MAX, high, error)) return false;
+  return *high >= *low || ss_fail(error, SS_BAD_INPUT, "ranks: \"%s..%s\" ends below its beginning: say %s..%s", word,
+                                  dots + 2, dots + 2, word);
+}
+
 bool ss_ranks_parse(const char *text, uint32_t *out, size_t capacity, size_t *count, struct ss_error *error) {
   char copy[512], *rest = copy;
   *count = 0;
   if (strlen(text) >= sizeof copy) return ss_fail(error, SS_BAD_INPUT, "ranks: the list is too long");
   snprintf(copy, sizeof copy, "%s", text);
   for (char *word; (word = strsep(&rest, ","));) {
-    char *dots = strstr(word, "..");
     uint64_t low, high;
-    if (dots && (dots == word || dots[2] == '\0'))
-      return ss_fail(error, SS_BAD_INPUT, "ranks: \"%.40s\" has no %s: say both ends (4..64: 4, 8, 16, 32, 64)", word,
-                     dots == word ? "beginning" : "end");
-    if (dots) *dots = '\0';
-    if (!dots && strspn(word, "0123456789") < strlen(word))
-      return ss_fail(
-          error, SS_BAD_INPUT,
-          "ranks: \"%.40s\" is no count: say one, several (4,8,16), or both ends (4..64 doubles from 4 to 64)", word);
-    if (!ss_count_parse(word, "ranks", 1, SS_RANKS_MAX, &low, error)) return false;
-    high = low;
-    if (dots && !ss_count_parse(dots + 2, "ranks", 1, SS_RANKS_MAX, &high, error)) return false;
-    if (high < low)
-      return ss_fail(error, SS_BAD_INPUT, "ranks: \"%s..%s\" ends below its beginning: say %s..%s", word, dots + 2,
-                     dots + 2, word);
+    if (!parse_span(word, &low, &high, error)) return false;
     for (uint64_t rank = low; rank <= high; rank = rank < high && rank * 2 > high ? high : rank * 2) {
       if (!add_rank(rank, out, capacity, count, error)) return false;
       if (rank == high) break;
