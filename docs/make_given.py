@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Prints how many exchanges of measured NCCL machines are within their ranges, where only what rings take is given, as of a
-machine that nobody measured (docs/model.md, "Exchanges that nobody measured"). Arguments: the program, the source tree.
+machine that nobody measured (docs/ranges.md, "Exchanges that nobody measured"). Arguments: the program, the source tree.
 
 Each setup of models/measured/nccl.csv between nodes is fitted without its exchanges; latency, bandwidth and links inside nodes
 of that fit are given as measured elsewhere, and `collective` is asked for the exchanges."""

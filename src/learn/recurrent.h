@@ -25,6 +25,10 @@ struct ss_sequence {
   double *cell, *gate, *next; /* of the same; [length][4 * width]; [5 * width] */
 };
 
+/* How many numbers a sequence takes, but for what it reads; widths are below 2^17, lengths below 2^40. */
+static inline uint64_t ss_sequence_doubles(uint32_t width, uint64_t length) {
+  return (3 * (length + 1) + SS_CELL_GATES * length + SS_CELL_GATES + 1) * width;
+}
 bool ss_sequence_open(uint32_t width, uint64_t length, struct ss_arena *arena, struct ss_sequence *out) SS_MUST_CHECK;
 /* Forward: states. */
 void ss_sequence_read(struct ss_sequence *sequence);

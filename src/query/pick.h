@@ -1,4 +1,5 @@
-/* One number out of a result: of records by label, ranks and cell, or by path (docs/scenarios.md, "Claims"). */
+/* One number out of a result: of records by label, ranks and cell, or by path (docs/scenarios.md, "Files of claims").
+ */
 #pragma once
 
 #include "base/fields.h"

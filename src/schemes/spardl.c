@@ -270,7 +270,7 @@ static __int128 one(const struct spardl *s) {
   return (__int128)100 * s->run->ranks << HALVINGS;
 }
 
-/* Algorithm 2, with its direction and its step mended (docs/model.md, "Where the papers are wrong"): `found` distinct
+/* Algorithm 2, with its direction and its step mended (docs/reference.md, "spardl", errata): `found` distinct
  * indices where `wanted` are kept. */
 static void adapt_h(const struct spardl *s, struct step *x, uint64_t found, uint64_t wanted) {
   const __int128 low = (__int128)s->k * 100 << HALVINGS, most = low * (s->D - 1), high = low * s->D;

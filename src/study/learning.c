@@ -3,6 +3,7 @@
 #include "base/estimate.h"
 #include "base/file.h"
 #include "base/work.h"
+#include "learn/recurrent.h"
 
 #include <omp.h>
 
@@ -80,14 +81,18 @@ static bool learn_one(void *context, void *worker, size_t item, struct ss_error 
   return true;
 }
 
-/* The tables of a scheme's training, and what its optimiser keeps of each element. */
+/* The tables of a scheme's training, and what its optimiser keeps of each element; of an LSTM, what each rank keeps
+ * of a sequence of a stream to go back through it. */
 static bool fits(const struct ss_learning *l, struct ss_error *error) {
   const struct ss_model_shape *shape = &l->task.shape;
   const uint64_t kept = l->task.optimizer.kind == SS_ADAM ? 2 : l->task.optimizer.kind == SS_ADAGRAD ? 1 : 0;
-  const uint64_t rows = 2 * shape->vocab + (shape->kind == SS_LSTM ? ss_model_rows(shape, SS_TABLE_CELL) : 0);
-  const uint64_t elements = ss_estimate_mul(rows, shape->width);
+  const bool lstm = shape->kind == SS_LSTM;
+  const uint64_t rows = 2 * shape->vocab + (lstm ? ss_model_rows(shape, SS_TABLE_CELL) : 0);
+  const uint64_t passed = lstm ? ss_estimate_mul(ss_sequence_doubles(shape->width, l->seq), l->task.ranks) : 0;
+  const uint64_t elements = ss_estimate_mul(ss_estimate_mul(rows, shape->width), 1 + kept);
   return ss_estimate_fits(
-      ss_estimate_mul(elements, (1 + kept) * sizeof(double)), "a smaller --vocab or --width takes less", error,
+      ss_estimate_mul(ss_estimate_add(elements, passed), sizeof(double)),
+      lstm ? "a smaller --seq, --vocab or --width takes less" : "a smaller --vocab or --width takes less", error,
       "a training of two tables of %llu rows of %u elements", (unsigned long long)shape->vocab, shape->width);
 }
 

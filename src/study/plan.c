@@ -13,7 +13,7 @@
 struct candidates {
   cJSON *list;
   const struct ss_scheme *scheme;
-  const char *hierarchy; /* NULL: none */
+  const char *hierarchy; /* of ss_hierarchies; NULL: none */
 };
 
 static bool vary(const struct candidates *c, size_t option, const cJSON *item, const char *label);
@@ -86,9 +86,8 @@ static bool add_offered(const struct candidates *c, const cJSON *item) {
   bool ok = true;
   for (const struct ss_offered *o = c->scheme->offered; ok && o && (o->option || o->offer.by[0]); o++) {
     const struct ss_option *option = c->scheme->options;
-    const bool here = o->option && o->offer.by[0] && (o->hierarchy == SS_FLAT) == !c->hierarchy &&
-                      (!c->hierarchy || strcmp(ss_hierarchies[o->hierarchy], c->hierarchy) == 0);
-    if (!here) continue;
+    const char *hierarchy = o->hierarchy == SS_FLAT ? NULL : ss_hierarchies[o->hierarchy];
+    if (!o->option || !o->offer.by[0] || hierarchy != c->hierarchy) continue;
     while (strcmp(option->name, o->option) != 0) option++;
     if (option->tries) continue;
     const bool flag = option->kind == SS_OPTION_FLAG;

@@ -518,10 +518,10 @@ static bool add_point(struct ss_study *s, const struct ss_point *point, struct s
     *untuned = copy->setting;
     copy->untuned = untuned;
   }
-  ss_setting_tune(&copy->setting, &copy->cluster, copy->ranks, shape.rows * shape.width * shape.value_bytes);
+  const uint64_t bytes = shape.rows * shape.width * shape.value_bytes;
+  ss_setting_tune(&copy->setting, &copy->cluster, copy->ranks, bytes);
   if (!k_fits(point, &shape, scheme, error) || !find_exponent(s, copy, error) || !ss_point_identify(copy, error))
     return false;
-  const uint64_t bytes = shape.rows * shape.width * shape.value_bytes;
   ss_uncertainty_beyond(&copy->dense_uncertainty, ss_accuracy_beyond(&copy->cluster.accuracy, SS_ALLREDUCE, bytes));
   s->count++;
   return true;

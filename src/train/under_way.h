@@ -1,4 +1,5 @@
-/* Tasks whose plays are under way at once: the network of a timeline's events (docs/training.md, "Channels"). */
+/* Tasks whose plays are under way at once: the network of a timeline's events (docs/training.md, "Several channels").
+ */
 #pragma once
 
 #include "sim/recording.h"

@@ -1073,12 +1073,15 @@ def memory_is_estimated_before_it_is_taken(folder):
     plain = 4 * elements + ranks * elements * 8
     uniform_lists = write(folder, "u.json", {"trace": uniform(rows=1 << 22, width=1, density="1/4"), "cluster": FLAT, "ranks": 16, "schemes": ["sparcml-rd"]})
     learn = ("learn", "--trace", BIBLE, "--batch", "16", "--vocab", "1000", "--width", "65536", "--scheme", "allgather")
+    (folder / "words.txt").write_text("one two " * 20000)  # of 8 ranks a sequence each; for each word three of state, cell and gradient, and four gates
+    lstm = ("learn", "--model", "lstm", "--text", folder / "words.txt", "--seq", "4096", "--batch", "1", "--width", "512", "--steps", "1", "--scheme", "allgather")
     train = ("train", "--workload", "spardl-vgg-16", "--system", "spardl", "--cluster", "rtx3090-10gbe", "--ranks", "256")
     for arguments, who, need in (
             (("run", two), "topka on 16 ranks", plain + 3 * kept), (("run", one), "topka on 16 ranks", plain + kept),
             (("plan", two, "--scheme", "topka:density=0.01", "--lossy"), "topka:density=0.01 on 16 ranks", plain + 3 * kept),
             (("run", selected), "allgather on 16 ranks", plain + 3 * (kept + ranks * 12 * (math.ceil(elements / 100) - round(elements / 100))) + 9 * elements),
             (("export", "goal", uniform_lists, "-o", folder / "x"), "sparcml-rd on 16 ranks", 16 << 22), (learn, "a training of two tables of 1000 rows of 65536 elements", 1000 * 65536 * 2 * 2 * 8),
+            (lstm, "a training of two tables of 4 rows of 512 elements", 8 * 512 * (2 * (2 * 4 + 4 * 1025) + 8 * 7 * 4096)),
             (train, "spardl on 256 ranks", 256 * 4 * (1 << 14) * 8), (("trace", "synth", "--tokens", 10**8, "-o", folder / "t"), "a synthetic trace", 160 * 4 * 10**8)):
         told = call(*arguments, "--memory", "60MB", status=3)[1]
         found = re.search(r" takes at least ([0-9.]+) ([kMG])B of memory, 60 MB may be taken: .* takes? less.*; --memory says otherwise", told)
