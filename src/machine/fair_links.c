@@ -85,7 +85,8 @@ bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *c, uint3
   map->ends = c->staged ? 3 : 1;
   map->per_node = c->gpus_per_node;
   map->host_shared = c->host.shared > 1 ? c->host.shared : 1;
-  map->host_groups = c->staged ? (c->gpus_per_node + map->host_shared - 1) / map->host_shared : 0;
+  const bool hosts = c->staged || (join && join->staged);
+  map->host_groups = hosts ? (c->gpus_per_node + map->host_shared - 1) / map->host_shared : 0;
   map->has_exchange = c->has_exchange;
   map->out = numbered(map, map->cards ? map->nodes * map->nics : 0);
   map->in = numbered(map, map->cards ? map->nodes * map->nics : 0);
@@ -103,7 +104,7 @@ bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *c, uint3
   map->inner = numbered(map, map->ports ? 2 * map->seats : 0);
   map->path = 2 * ((uint32_t)map->cards + map->levels); /* between nodes; a bus is crossed inside them */
   if (map->bus && map->path == 0) map->path = 1;
-  map->path += 2 * ((uint32_t)map->ports + map->staged);
+  map->path += 2 * ((uint32_t)map->ports + hosts);
   if (!ss_take(&map->arena, map->node, map->endpoints) || !ss_take(&map->arena, map->card, map->endpoints) ||
       !make_kinds(map, c))
     return false;

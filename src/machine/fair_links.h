@@ -42,10 +42,11 @@ struct ss_fair_map {
   bool has_exchange;
 };
 
-/* Maps of networks that share links number them alike: as if so many endpoints had ports, and cards were there. */
+/* Maps of networks that share links number them alike: as if so many endpoints had ports, and cards were there, and
+ * paths through machines' memory where one of them is `staged`. */
 struct ss_fair_join {
   uint32_t endpoints;
-  bool cards;
+  bool cards, staged;
 };
 
 /* Whoever opens it frees its arena, also where memory was short. `join`: NULL where it shares with no other. */

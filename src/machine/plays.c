@@ -39,7 +39,8 @@ struct ss_plays *ss_plays_open(const struct ss_cluster *const *clusters, uint32_
   struct ss_plays *p = ss_alloc_zero(1, sizeof *p);
   if (!p) return NULL;
   p->size = size;
-  p->join = (struct ss_fair_join){size.ranks + size.servers, true};
+  p->join = (struct ss_fair_join){size.ranks + size.servers, true, false};
+  for (uint32_t i = 0; i < count; i++) p->join.staged = p->join.staged || clusters[i]->staged;
   p->wire.asking = size.shared ? size.ranks : 0;
   if (open_links(p, clusters, count)) return p;
   ss_plays_close(p);

@@ -830,6 +830,12 @@ def tables_alone_cross_the_path_to_the_host(folder):
     device, tables, host = ({task["modules"][0]: task["time_s"] for task in results(folder, {**scenario, "systems": [
         {**busy_system(staging=staging), "bucket": 0}]})[0]["tasks"]} for staging in ("device", "tables", "host"))
     assert device["a"] == tables["a"] < host["a"] and device["t"] < tables["t"] == host["t"], (device, tables, host)
+    # at once, in channels of their own: over a host that takes no time as on the device, over a slow one longer
+    apart = [busy_system(name=staging, staging=staging, channels=[["dense"], ["gradient"]]) for staging in ("device", "tables")]
+    for speed, longer in (("1e6GB/s", 0), ("0.1GB/s", 0.001)):
+        both = busy_scenario(*apart)
+        one, two = results(folder, {**both, "cluster": {**both["cluster"], "host": {"latency": 0, "bandwidth": speed}}})
+        assert one["iteration_s"] * (1 + longer) <= two["iteration_s"] * (1 + 1e-6) and (longer or close(one["iteration_s"], two["iteration_s"], 1e-6)), (one, two)
 
 
 @test
