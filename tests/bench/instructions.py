@@ -1,10 +1,11 @@
 """Counts the instructions of the hottest kernels under callgrind and holds them against instructions.json.
 
-usage: instructions.py BENCH_ENGINE [--update]
+usage: instructions.py BENCH_ENGINE BUILDTYPE [--update]
 
-instructions.json: for each kernel the arguments of bench_engine and the count that was recorded, with the compiler it
-was recorded with. Prints TAP; more than 10% above the record fails, as does a kernel without one. A record of another
-compiler is no measure: the kernel is skipped then. --update records what is counted now.
+instructions.json: for each kernel the arguments of bench_engine and the count that was recorded, with the compiler and
+meson's build type that it was recorded with. Prints TAP; more than 10% above the record fails, as does a kernel without
+one. A record of another compiler or build type is no measure: the kernel is skipped then. --update records what is
+counted now.
 """
 import json
 import os
@@ -37,17 +38,18 @@ def verdict(kernel, record, now, here):
     if now is None:
         return False, "the program failed"
     if was is None:
-        return False, "nothing recorded: tests/bench/instructions.py build/tests/bench_engine --update"
-    if record.get("compiler") != here:
-        return True, f"# SKIP recorded with {record.get('compiler')}, this is {here}"
+        return False, "nothing recorded: tests/bench/instructions.py build/tests/bench_engine release --update"
+    with_what = record.get("compiler"), record.get("buildtype")
+    if with_what != here:
+        return True, "# SKIP recorded with {}, {}; this is {}, {}".format(*with_what, *here)
     return now <= was * ALLOWED, f"{now} instructions, {100 * (now / was - 1):+.1f}% of the record"
 
 
 def main():
     arguments = sys.argv[1:]
     update = "--update" in arguments
-    program = next(argument for argument in arguments if argument != "--update")
-    here = f"gcc {compiler()}"
+    program, buildtype = (argument for argument in arguments if argument != "--update")
+    here = f"gcc {compiler()}", buildtype
     with open(RECORD, encoding="utf-8") as file:
         records = json.load(file)
     print(f"1..{len(records)}")
@@ -55,7 +57,7 @@ def main():
     for number, (kernel, record) in enumerate(records.items(), 1):
         now = count(program, record["arguments"])
         if update and now is not None:
-            record.update(instructions=now, compiler=here)
+            record.update(instructions=now, compiler=here[0], buildtype=buildtype)
         good, why = verdict(kernel, record, now, here)
         failed += not good
         print(f"{'ok' if good else 'not ok'} {number} - {kernel}{' ' if why.startswith('#') else ': '}{why}")
