@@ -17,12 +17,13 @@ static double told(const struct ss_measured_cluster *m, const struct ss_known_te
   return sum;
 }
 
-/* Whether an observation's terms still tell its time, now that costs are others. */
+/* Sets *tell to whether an observation's terms still tell its time, now that costs are others. */
 static bool still_tell(const struct ss_measured_cluster *m, const struct ss_observation *o,
-                       const struct ss_known_terms *known, struct ss_error *error) {
-  double seconds;
-  if (known->count == 0 || !ss_observation_predict(m, o, &seconds, error)) return false;
-  return fabs(told(m, known) - seconds) <= EXACT * seconds;
+                       const struct ss_known_terms *known, bool *tell, struct ss_error *error) {
+  double seconds = NAN;
+  if (known->count > 0 && !ss_observation_predict(m, o, &seconds, error)) return false;
+  *tell = fabs(told(m, known) - seconds) <= EXACT * seconds;
+  return true;
 }
 
 static bool play_one(const struct ss_measured_cluster *m, const struct ss_observation *o,
@@ -47,10 +48,12 @@ static bool play_all(struct ss_fit_problem *p, const struct ss_measured_cluster 
     struct ss_error mine;
     const struct ss_observation *o = &p->list[p->at[i]];
     struct ss_known_terms *known = ss_fit_terms(p, i);
+    bool tell = false;
     if (p->first[i] < i) continue;
-    if (still_tell(m, o, known, &mine)) continue;
+    const bool asked = still_tell(m, o, known, &tell, &mine);
+    if (tell) continue;
     count++;
-    if (play_one(m, o, known, &mine)) continue;
+    if (asked && play_one(m, o, known, &mine)) continue;
 #pragma omp critical
     {
       if (ok) *error = mine;
@@ -253,18 +256,24 @@ static void drop_unseen(const struct ss_fit_problem *p, struct ss_measured_clust
 
 /* --- cards and windows -------------------------------------------------------------------------------------- */
 
+/* What is tried and has no fit is not chosen; but where memory was short nobody knows, and nothing is fitted. */
+static bool tried(struct ss_fit_problem *p, bool ok, const struct ss_error *error) {
+  if (!ok && error->status == SS_MACHINE) p->starved = true;
+  return ok;
+}
+
 /* How far what is played is from what terms tell of it: they may follow a cluster that fits have left. */
-static double drift(const struct ss_fit_problem *p, const struct ss_measured_cluster *m, size_t i,
-                    struct ss_error *error) {
+static double drift(struct ss_fit_problem *p, const struct ss_measured_cluster *m, size_t i, struct ss_error *error) {
   double seconds;
-  if (!ss_observation_predict(m, &p->list[p->at[i]], &seconds, error)) return 1;
+  if (!tried(p, ss_observation_predict(m, &p->list[p->at[i]], &seconds, error), error)) return 1;
   return fabs(log(told(m, ss_fit_terms(p, i)) / seconds));
 }
 
 static double criterion(struct ss_fit_problem *p, struct ss_measured_cluster m, struct ss_error *error) {
   SS_AUTO_FREE double *weight = ss_alloc(p->count, sizeof *weight);
+  const bool ok = weight || ss_fail_memory(error, "fitting times");
   p->cap = 1;
-  if (!weight || !settle(p, &m, false, weight, error)) return INFINITY;
+  if (!tried(p, ok && settle(p, &m, false, weight, error), error)) return INFINITY;
   double off = 0;
   for (size_t i = 0; i < p->count; i++) off += fmin(drift(p, &m, i, error), 1);
   return 2 * (double)p->count * log(ss_fit_score(p, &m) + off / (double)p->count);
@@ -318,7 +327,8 @@ static void choose_cards(struct ss_fit_problem *p, struct ss_measured_cluster *m
  * [count], each at most 1. */
 static bool hold_out(struct ss_fit_problem *p, struct ss_measured_cluster m, double *score, struct ss_error *error) {
   SS_AUTO_FREE double *weight = ss_alloc(p->count, sizeof *weight);
-  if (!weight || !settle(p, &m, true, weight, error)) return false;
+  const bool ok = weight || ss_fail_memory(error, "fitting times");
+  if (!tried(p, ok && settle(p, &m, true, weight, error), error)) return false;
   p->cap = 1;
   if (!ss_fit_cross_validate(p, &m, score)) return false;
   for (size_t i = 0; i < p->count; i++) score[i] = fmin(score[i] + drift(p, &m, i, error), 1);
@@ -334,7 +344,9 @@ static void forget(const struct ss_fit_problem *p) {
 static bool tells_more(struct ss_fit_problem *p, const struct ss_measured_cluster *a,
                        const struct ss_measured_cluster *b, struct ss_error *error) {
   SS_AUTO_FREE double *mine = ss_alloc(p->count, sizeof *mine), *other = ss_alloc(p->count, sizeof *other);
-  bool ok = mine && other && hold_out(p, *a, mine, error);
+  bool ok = mine && other;
+  p->starved = p->starved || !ok;
+  ok = ok && hold_out(p, *a, mine, error);
   forget(p);
   ok = ok && hold_out(p, *b, other, error);
   forget(p);
@@ -503,7 +515,7 @@ static bool weigh_sums(struct ss_fit_problem *p, struct ss_measured_cluster *m, 
                       *free_ones = ss_alloc(p->count, sizeof *free_ones);
   if (!supposed || !free_ones) return ss_fail_memory(error, "fitting times");
   p->suppose_sum = false;
-  const bool ok = tells_sums(p) && settle(p, &fitted, true, out->weight, error) &&
+  const bool ok = tells_sums(p) && tried(p, settle(p, &fitted, true, out->weight, error), error) &&
                   ss_fit_cross_validate(p, &fitted, free_ones) && grows(p, &fitted, NULL);
   p->suppose_sum = true;
   if (!settle(p, m, true, out->weight, error)) return false;
@@ -529,6 +541,7 @@ static bool solve(struct ss_fit_problem *p, const struct ss_cluster_fit_options 
   choose_exchange(p, m, options->window > 0, out, error);
   if (m->pieces[SS_COST_MEMORY] > 0 ? !weigh_sums(p, m, out, error) : !settle(p, m, true, out->weight, error))
     return false;
+  if (p->starved) return ss_fail_memory(error, "fitting times");
   return predict_all(p, out, error) && grows(p, m, error) && judge_pieces(p, out, error);
 }
 

@@ -127,11 +127,18 @@ static double distance(const struct ss_fit_problem *p, const struct ss_times *t,
   return fmin(predicted > 0 ? fabs(log((p->taken[i] + t->seconds[i]) / predicted)) : INFINITY, p->cap);
 }
 
+static bool fits(struct ss_fit_problem *p, const struct ss_times *times, struct ss_robust_cost *cost) {
+  struct ss_error error;
+  const bool ok = ss_robust_fit(times, cost, NULL, &error);
+  if (!ok && error.status == SS_MACHINE) p->starved = true;
+  return ok;
+}
+
 double ss_fit_score(struct ss_fit_problem *p, const struct ss_measured_cluster *m) {
   struct ss_robust_cost cost[SS_FIT_COSTS];
   const struct ss_times t = design(p, m, FOLDS, false);
   double sum = 0;
-  if (!ss_robust_fit(&t, cost, NULL, NULL)) return INFINITY;
+  if (!fits(p, &t, cost)) return INFINITY;
   for (size_t i = 0; i < t.count; i++) sum += distance(p, &t, i, cost);
   return fmax(sum / (double)t.count, RESOLUTION);
 }
@@ -140,7 +147,7 @@ bool ss_fit_cross_validate(struct ss_fit_problem *p, const struct ss_measured_cl
   for (size_t fold = 0; fold < FOLDS; fold++) {
     struct ss_robust_cost cost[SS_FIT_COSTS];
     const struct ss_times known = design(p, m, fold, false);
-    if (!ss_robust_fit(&known, cost, NULL, NULL)) return false;
+    if (!fits(p, &known, cost)) return false;
     const struct ss_times left = design(p, m, fold, true);
     for (size_t i = 0, k = 0; i < p->count; i++)
       if (fold_of(p, i) == fold) score[i] = distance(p, &left, k++, cost);
@@ -152,12 +159,12 @@ static bool by_distance(struct ss_fit_problem *p, const struct ss_measured_clust
   struct ss_robust_cost cost[SS_FIT_COSTS];
   p->cap = INFINITY;
   const struct ss_times t = design(p, m, FOLDS, false);
-  if (!ss_robust_fit(&t, cost, NULL, NULL)) return false;
+  if (!fits(p, &t, cost)) return false;
   double *sorted = p->score[0];
   for (size_t i = 0; i < t.count; i++) sorted[i] = distance(p, &t, i, cost);
   struct ss_residuals all;
   for (size_t i = 0; i < t.count; i++) p->score[1][i] = 1;
-  if (!ss_residuals_of(sorted, p->score[1], t.count, &all)) return false;
+  if (!ss_residuals_of(sorted, p->score[1], t.count, &all)) return !(p->starved = true);
   p->cap = fmax(CAP * all.typical, RESOLUTION);
   return true;
 }

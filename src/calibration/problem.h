@@ -30,6 +30,7 @@ struct ss_fit_problem {
   bool suppose_sum; /* the observations do not tell sums from messages */
   bool inside;      /* some runs stayed inside one node: what messages cost there can be told */
   uint64_t *sizes;  /* [count * SS_COST_TERMS] scratch */
+  bool starved;     /* memory was short in a fit that was tried: what was chosen means nothing */
   struct ss_arena arena;
 };
 

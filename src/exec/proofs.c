@@ -91,7 +91,8 @@ static bool pooled(struct ss_proof *proof, uint32_t rank, uint32_t table, const 
   const uint64_t low = b->first[table], n = b->first[table + 1] - low, lookups = p->input->lookups[rank];
   SS_ASIDE;
   float *sum = ss_alloc_zero(n * c->width, sizeof *sum);
-  bool good = sum && (c->count == 0 || (c->rows && (c->values || c->width == 0)));
+  if (!sum) return proof->starved = true;
+  bool good = (c->count == 0 || (c->rows && (c->values || c->width == 0)));
   for (uint64_t i = ss_lower_bound(b->bag, lookups, low); good && i < lookups && b->bag[i] - low < n; i++) {
     const uint64_t mark = ss_contribution(SS_PARAMETERS, b->row[i], 0);
     for (uint32_t k = 0; k < c->width; k++)

@@ -162,7 +162,7 @@ static bool collect(struct ss_proof *proof, const struct ss_chunk *chunk, uint32
   if (only) return chunk->count == only->count && note(c, chunk, true);
   const bool again = known_range(c, chunk);
   if (again && ss_chunk_same_entries(&c->last, chunk)) return true;
-  if (!again && !add_range(c, chunk)) return false;
+  if (!again && !add_range(c, chunk)) return proof->starved = true;
   if (!note(c, chunk, !again)) return false;
   c->last = *chunk;
   return !again || chunk->count == count_there(c, chunk->low, chunk->high);

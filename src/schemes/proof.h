@@ -21,6 +21,7 @@ struct ss_proof {
    * on: sums of looked-up parameters, of every bag that has a row. NULL: nobody pools. */
   bool (*pooled)(struct ss_proof *proof, uint32_t rank, uint32_t table, const struct ss_chunk *chunk,
                  uint32_t column);
+  bool starved; /* memory was short: nothing was proven */
 };
 
 /* The brute-force sum over ranks, by marks. Made from the input alone, row by row. */

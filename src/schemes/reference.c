@@ -90,7 +90,7 @@ static bool dense(struct ss_proof *proof, const struct ss_chunk *c, uint32_t uni
   struct reference *r = (struct reference *)proof;
   if (r->units != units) {
     uint64_t *sums = ss_realloc(r->dense, units, sizeof *sums);
-    if (!sums) return false;
+    if (!sums) return r->proof.starved = true;
     memset(sums, 0, units * sizeof *sums);
     for (uint32_t rank = 0; rank < r->input->ranks; rank++)
       for (uint32_t u = 0; u < units; u++) sums[u] += ss_contribution(rank, u, 0);

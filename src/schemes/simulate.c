@@ -245,9 +245,12 @@ bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct s
                        .state = stage->state,
                        .proof = stage->proof,
                        .verdict = &verdict};
+  const bool holds = !stage->player->resident;
+  struct ss_holding *holding =
+      holds ? ss_arena_zero(stage->arena, input->ranks + stage->servers, sizeof *holding) : NULL;
+  if (holds && !holding) return ss_fail_memory(error, "counting what ranks hold");
   if (!ss_play_open(&play, stage->player, input->ranks, stage->servers, error)) return false;
-  if (!stage->player->resident)
-    play.holding = ss_arena_zero(stage->arena, input->ranks + stage->servers, sizeof *play.holding);
+  play.holding = holding;
   play.listed = run.coo;
   play.listed.format = SS_WIRE_SMALLER;
   play.payloads = stage->payloads;
@@ -264,6 +267,7 @@ bool ss_stage_run(const struct ss_stage *stage, struct ss_final *final, struct s
   if (setting->hierarchy && input->ranks > 1) ok = ss_hierarchy_run(&run, stage->per_node, error);
   else if (input->ranks > 1 || valued) ok = ss_run_scheme(&run, error);
   ok = ok && ss_play_kernels(&play, error);
+  if (ok && stage->proof && stage->proof->starved) ok = ss_fail_memory(error, "proving what ranks end with");
   tell(&run, out);
   tell_work(&play, stage, out);
   tell_memory(&play, out);
