@@ -43,10 +43,10 @@ def copy_tree(to):
             shutil.copy(source, to / name)
 
 
-def build(tree, targets):
+def build(tree, targets, *options):
     folder = os.path.realpath(tree / "build")
     real = [os.path.relpath(os.path.realpath(os.path.join(folder, target)), folder) for target in targets]  # of a library's links
-    return subprocess.run(["ninja", "-C", folder, *real], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return subprocess.run(["ninja", "-C", folder, *options, *real], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
 def fails(tree, name, command):

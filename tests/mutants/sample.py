@@ -1,37 +1,52 @@
 #!/usr/bin/env python3
 """A random sample of mistakes in src, planted one by one: which share of them do tests notice?
 
-usage: tests/mutants/sample.py [--sample N] [--seed S] [--minutes M] [--tests unit|room|all] [--tree FOLDER] [WORD...]
+usage: tests/mutants/sample.py [--sample N] [--seed S] [--minutes M] [--tests unit|room|all] [--jobs J] [WORD...]
 
 What mistakes there are is for universalmutator to say (./dev mutants installs it), not for us: a file of src is drawn by its
 length, then one of its mutants, with WORDs of the files alone that have one in their name. What does not build (without a
-warning) is drawn again, and so is what makes no other object code: nobody could tell it from the original. A mutant goes to the unit tests
-that include the file's header, to those of its room, to `sparsync check` and to the room's tests of the command line, until
-one fails; --tests says where that ends. The same seed draws the same mutants of the same tree. Survivors are printed with
-both lines: whether somebody could tell them apart is for a reader to judge.
+warning) is drawn again, and so is what makes no other object code: nobody could tell it from the original. A mutant goes to
+the unit tests that include the file's header, to those of its room, to `sparsync check` and to the room's tests of the
+command line, the cheapest first, until one fails, or does not end; --tests says which. A test whose programs are the same
+bytes with the mutant is passed over. The same seed draws the same mutants of the same tree. Survivors are printed with both
+lines: whether somebody could tell them apart is for a reader to judge.
+
+Trees with their builds, and how long each test takes, stay in build-mutator: of a tree that is there, only what differs from
+the sources is copied and built.
 """
 import argparse
+import concurrent.futures
 import contextlib
+import filecmp
+import hashlib
 import io
+import json
+import os
 import pathlib
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.dont_write_bytecode = True
 import run  # noqa: E402
 
 ROOT = run.ROOT
-sys.path.append(str(ROOT / "build-mutator"))
-run.TIMEOUT = 300  # s; what takes longer than any test, for want of an end, is caught
+HERE = ROOT / "build-mutator"
+sys.path.append(str(HERE))
+UNKNOWN = 300  # s; what takes longer, for want of an end, is caught
+WAIT, PATIENCE = 30, 10  # a test that is known to take t ends within WAIT + PATIENCE * t, or hangs
+OWN = 1 / 3    # a test that includes the file's header goes before others that take as much of its time
 RULES = ["universal.rules", "c_like.rules", "c.rules"]
 CLI = {"base": "bad_input commands", "tensor": "scheme_values second", "trace": "trace_cli import pooling extrapolate trace_fit",
        "kernels": "commands", "machine": "placed collective jitter ranges bad_input second", "sim": "collective second placed",
        "schemes": "scheme_values second plan", "cost": "crossover commands", "calibration": "calibrate validate", "exec": "exec",
-       "share": "share", "train": "train captured share", "learn": "learn", "study": "sweep commands ranges plan placement extrapolate",
+       "share": "share", "train": "train workloads captured share", "learn": "learn",
+       "study": "sweep commands ranges plan placement extrapolate",
        "query": "commands bad_input claims", "export": "export", "figures": "plot", "claims": "claims", "library": "library python",
        "report": "report commands plan", "cli": "commands bad_input progress"}
 
@@ -76,88 +91,122 @@ def unit_tests(path):
     return own, [name for name in texts if room in texts[name] and name not in own]
 
 
-def stages(tree, path, how):
-    """What to build, and what to run then."""
-    own, room = unit_tests(path)
-    named = CLI.get(path.parts[1], "commands").split()
-    cli = lambda names: [(f"cli {name}", [sys.executable, str(tree / "tests" / "cli" / f"test_{name}.py"), str(tree / "build" / "sparsync"), str(tree)])
-                         for name in names]
-    yield [f"tests/{name}" for name in own], run.tests(tree, own)
-    yield [f"tests/{name}" for name in room], run.tests(tree, room)
-    if how == "unit":
-        return
-    if path.parts[1] not in ("cli", "export", "share", "exec", "learn"):
-        yield ["sparsync"], list(run.checks(tree))
-    yield ["sparsync", "src/libsparsync.so"] if "python" in named else ["sparsync"], cli(named)
-    if how == "all":
-        others = [name for name in run.TESTS if name not in own + room]
-        yield [f"tests/{name}" for name in others], run.tests(tree, others)
-        yield ["all"], cli(p.stem[len("test_"):] for p in sorted((ROOT / "tests" / "cli").glob("test_*.py")) if p.stem[len("test_"):] not in named)
+class Tree:
+    """A copy of the sources with its build, which stays from run to run. What differs from them is copied, the rest is left."""
 
+    def __init__(self, folder, seconds):
+        self.folder, self.build, self.seconds, self.clean, self.green = folder, folder / "build", seconds, {}, {}
+        folder.mkdir(parents=True, exist_ok=True)
+        listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True, stdout=subprocess.PIPE)
+        names = {name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()}
+        there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and self.build not in path.parents}
+        for name in there - names:
+            (folder / name).unlink()
+        for name in names:
+            if name not in there or not filecmp.cmp(ROOT / name, folder / name, shallow=False):
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(ROOT / name, folder / name)
+                shutil.copymode(ROOT / name, folder / name)
+        options = ["--reconfigure"] if (self.build / "build.ninja").exists() else ["-Dcuda=disabled", "-Dbuildtype=debugoptimized"]
+        if len(options) > 1 or there != names:
+            subprocess.run(["meson", "setup", self.build, folder, *options], check=True, stdout=subprocess.DEVNULL)
+        files = {target["id"]: target["filename"] for target in self.introspect("targets")}
+        self.tests = {}
+        for test in self.introspect("tests"):
+            made = [os.path.relpath(file, self.build) for target in test["depends"] for file in files[target]]
+            self.tests[test["name"]] = test["cmd"], made, dict(os.environ, **test["env"]), test["workdir"] or self.build
+        programs = [target for _, targets, *_ in self.tests.values() for target in targets]
+        made = run.build(folder, sorted({"sparsync", *programs}))
+        if made.returncode != 0:
+            sys.exit(made.stdout.decode())
+        for name, command in run.checks(folder):
+            self.tests[name] = command, ["sparsync"], dict(os.environ, SPARSYNC_DATA=str(folder)), folder
+        self.clean = {target: self.code(self.build / target) for target in {"sparsync", *programs}}
 
-def object_of(tree, path):
-    name = "_".join(path.relative_to("src").parts)
-    found = sorted((tree / "build" / "src").glob(f"*.p/{name}.o"))
-    return found[0] if found else None
+    def introspect(self, what):
+        return json.loads(subprocess.run(["meson", "introspect", self.build, f"--{what}"], check=True, stdout=subprocess.PIPE).stdout)
 
+    def code(self, file):
+        """A hash of its bytes without what debuggers read."""
+        with tempfile.NamedTemporaryFile() as plain:
+            subprocess.run(["objcopy", "--strip-debug", file, plain.name], check=True)
+            return hashlib.sha256(pathlib.Path(plain.name).read_bytes()).digest()
 
-def code_of(object_file):
-    """Its bytes without what debuggers read."""
-    with tempfile.NamedTemporaryFile() as plain:
-        subprocess.run(["objcopy", "--strip-debug", object_file, plain.name], check=True)
-        return pathlib.Path(plain.name).read_bytes()
+    def make(self, targets):
+        return run.build(self.folder, targets, "-j1").returncode == 0
 
+    def fails(self, name):
+        command, _, environment, folder = self.tests[name]
+        known, begun = self.seconds.get(name), time.monotonic()
+        limit = WAIT + PATIENCE * known if known else UNKNOWN
+        with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              start_new_session=True) as program:
+            try:
+                failed = program.wait(limit) != 0
+            except subprocess.TimeoutExpired:
+                failed = True
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(program.pid, 9)  # what it began and left
+        if not failed:
+            self.seconds[name] = time.monotonic() - begun
+        return failed
 
-def plant(tree, path, line, text):
-    file = tree / path
-    lines = file.read_text().splitlines(keepends=True)
-    before = lines[line - 1]
-    lines[line - 1] = text
-    file.write_text("".join(lines))
-    return before
+    def reds(self, file, original, planted, names):
+        """The first test that fails with the mutant and passes without, or ""."""
+        for name in names:
+            targets = self.tests[name][1]
+            if not self.green.get(name, True):
+                continue
+            if not self.make(targets):
+                return None
+            if all(self.code(self.build / target) == self.clean[target] for target in targets) or not self.fails(name):
+                continue
+            if name not in self.green:
+                file.write_text(original)
+                self.green[name] = self.make(targets) and not self.fails(name)
+                file.write_text(planted)
+            if self.green[name]:
+                return name
+            print(f"red without any mutant, and left out: {name}", flush=True)
+        return ""
 
-
-def try_one(tree, path, line, text, how, known):
-    """(verdict, what turned red, the line as it was)"""
-    file, object_file = tree / path, object_of(tree, path)
-    original, code = file.read_text(), code_of(object_file) if object_file else b""
-    before = plant(tree, path, line, text)
-    try:
-        if not object_file or run.build(tree, [str(object_file.relative_to(tree / "build"))]).returncode != 0:
-            return "does not build", "", before
-        if code_of(object_file) == code:
-            return "is the same", "", before
-        for targets, programs in stages(tree, path, how):
-            if programs and run.build(tree, targets).returncode != 0:
+    def try_one(self, path, line, text, how):
+        """(verdict, what turned red, the line as it was)"""
+        file = self.folder / path
+        name = "_".join(path.relative_to("src").parts)
+        objects = sorted((self.build / "src").glob(f"*.p/{name}.o"))
+        if not objects:
+            return "does not build", "", ""
+        original, target = file.read_text(), str(objects[0].relative_to(self.build))
+        self.make([target])
+        code = self.code(objects[0])
+        lines = original.splitlines(keepends=True)
+        before, lines[line - 1] = lines[line - 1], text
+        planted = "".join(lines)
+        try:
+            file.write_text(planted)
+            if not self.make([target]):
                 return "does not build", "", before
-            for name, command in programs:
-                if not known.get(name, True) or not run.fails(tree, name, command):
-                    continue
-                if name in known:
-                    return "caught", name, before
-                file.write_text(original)  # does it pass without the mutant?
-                run.build(tree, targets)
-                known[name] = not run.fails(tree, name, command)
-                if known[name]:
-                    return "caught", name, before
-                print(f"red without any mutant, and left out: {name}", flush=True)
-                plant(tree, path, line, text)
-                run.build(tree, targets)
-        return "survived", "", before
-    finally:
-        file.write_text(original)
-        if object_file:
-            run.build(tree, [str(object_file.relative_to(tree / "build"))])
+            if self.code(objects[0]) == code:
+                return "is the same", "", before
+            red = self.reds(file, original, planted, self.names(path, how))
+            return ("does not build" if red is None else "caught" if red else "survived"), red, before
+        finally:
+            file.write_text(original)
 
-
-def prepare(tree):
-    if not (tree / "build").exists():
-        run.copy_tree(tree)
-        subprocess.run(["meson", "setup", tree / "build", tree, "-Dcuda=disabled", "-Dbuildtype=debugoptimized"], check=True,
-                       stdout=subprocess.DEVNULL)
-    made = run.build(tree, ["sparsync"])
-    if made.returncode != 0:
-        sys.exit(made.stdout.decode())
+    def names(self, path, how):
+        """The tests that a mutant of the file goes to, the cheapest first."""
+        own, room = unit_tests(path)
+        found = [name.removeprefix("test_") for name in own + room]
+        if how != "unit":
+            found += ["cli " + name for name in CLI.get(path.parts[1], "commands").split()]
+            if path.parts[1] not in ("cli", "export", "share", "exec", "learn"):
+                found += [name for name in self.tests if name.startswith("check")]
+        mine = {name.removeprefix("test_") for name in own}
+        price = lambda name: self.seconds.get(name, 60) * (OWN if name in mine else 1)
+        found = sorted((name for name in found if name in self.tests), key=price)
+        others = set(self.tests) - set(found) - {"simgrid", "instructions"} if how == "all" else ()
+        return found + sorted(others, key=price)
 
 
 def main():
@@ -167,34 +216,45 @@ def main():
     parser.add_argument("--minutes", type=float, default=None, metavar="M", help="begin none after so many")
     parser.add_argument("--tests", choices=["unit", "room", "all"], default="room",
                         help="the room's unit tests alone; `sparsync check` and its tests of the command line, too (room); then all others")
-    parser.add_argument("--tree", type=pathlib.Path, help="a folder for the copy, which stays")
+    parser.add_argument("--jobs", type=int, default=1, metavar="J", help="so many at once, each in a tree of its own (1)")
     parser.add_argument("words", nargs="*")
     args = parser.parse_args()
     paths = sources(args.words)
     if not paths:
         sys.exit(f"no file of src has {' or '.join(args.words)} in its name")
-    with contextlib.ExitStack() as stack:
-        tree = args.tree.resolve() if args.tree else pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sparsync-sample-")))
-        begun = time.monotonic()
-        tree.mkdir(exist_ok=True)
-        prepare(tree)
-        count = {"caught": 0, "survived": 0, "does not build": 0, "is the same": 0}
-        survivors, known = [], {}
-        for path, line, text in draw(paths, args.seed):
-            spent = (time.monotonic() - begun) / 60
-            if count["caught"] + count["survived"] == args.sample or (args.minutes and spent > args.minutes):
-                break
-            verdict, red, before = try_one(tree, path, line, text, args.tests, known)
-            count[verdict] += 1
-            if verdict in ("caught", "survived"):
-                shown = re.sub(r"\s+", " ", text).strip()
-                print(f"{verdict:9} {path}:{line}: {shown[:100]} {red} ({(time.monotonic() - begun) / 60:.1f} min)", flush=True)
-            if verdict == "survived":
-                survivors.append(f"{path}:{line}\n- {before.rstrip()}\n+ {text.rstrip()}")
-        tried = count["caught"] + count["survived"]
-        print("\n".join(["", *survivors, ""]))
-        print(f"seed {args.seed}: {count['caught']} of {tried} caught, in {(time.monotonic() - begun) / 60:.0f} min; {count['does not build']} did not "
-              f"build, {count['is the same']} made the same object code")
+    begun, lock, memory = time.monotonic(), threading.Lock(), HERE / "seconds.json"
+    minutes = lambda: (time.monotonic() - begun) / 60
+    seconds = json.loads(memory.read_text()) if memory.exists() else {}
+    trees = [Tree(HERE / f"tree-{k}", seconds) for k in range(args.jobs)]
+    mutants, running, survivors = draw(paths, args.seed), [0], []
+    count = {"caught": 0, "survived": 0, "does not build": 0, "is the same": 0}
+
+    def work(tree):
+        while True:
+            with lock:
+                # One that turns out not to count is drawn again, so these are the same N, however many are at work.
+                if count["caught"] + count["survived"] + running[0] >= args.sample or (args.minutes and minutes() > args.minutes):
+                    return
+                path, line, text = next(mutants)
+                running[0] += 1
+            started = time.monotonic()
+            verdict, red, before = tree.try_one(path, line, text, args.tests)
+            with lock:
+                running[0] -= 1
+                count[verdict] += 1
+                memory.write_text(json.dumps(seconds))
+                if verdict in ("caught", "survived"):
+                    shown = re.sub(r"\s+", " ", text).strip()
+                    print(f"{verdict:9} {path}:{line}: {shown[:100]} [{red}] {time.monotonic() - started:.0f} s ({minutes():.1f} min)", flush=True)
+                if verdict == "survived":
+                    survivors.append(f"{path}:{line}\n- {before.rstrip()}\n+ {text.rstrip()}")
+
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for done in [pool.submit(work, tree) for tree in trees]:
+            done.result()
+    print("\n".join(["", *survivors, ""]))
+    print(f"seed {args.seed}: {count['caught']} of {count['caught'] + count['survived']} caught, in {minutes():.0f} min; "
+          f"{count['does not build']} did not build, {count['is the same']} made the same object code")
 
 
 if __name__ == "__main__":
