@@ -23,6 +23,7 @@ static void close_network(struct ss_network *n) {
   ss_fair_heap_close(&n->late);
   leave_wire(n);
   free(n->message);
+  free(n->blocks.left);
   free(n->work);
   free(n->ended);
   free(n->past);
@@ -37,7 +38,7 @@ static bool open_parts(struct ss_network *n, const struct ss_cluster *cluster, u
   n->window = ss_cluster_window(cluster);
   for (int i = 0; i < 2; i++) n->window_of[i] = ss_cluster_window_of(cluster, i == 1);
   n->uneven = ss_uneven_of(&n->cluster.jitter);
-  n->free_message = n->free_work = SS_NONE;
+  n->blocks.free = n->free_work = SS_NONE;
   struct ss_arena *arena = &n->map.arena;
   n->ended = ss_alloc(endpoints, sizeof *n->ended);
   if (!n->ended || !ss_take_zero(arena, n->end, endpoints) || !ss_take_zero(arena, n->done, endpoints) ||
@@ -112,17 +113,28 @@ static bool reserve_flows(struct ss_network *n, uint32_t flows) {
   return over && ss_shares_reserve(&wire->shares, (uint32_t)all);
 }
 
+/* Room for so many messages more. */
+static bool reserve_messages(struct ss_network *n, uint32_t messages) {
+  struct ss_fair_blocks *blocks = &n->blocks;
+  const uint32_t more = messages / SS_FAIR_BLOCK + 1, unused = blocks->capacity - blocks->used;
+  if (blocks->free_count + unused >= more) return true;
+  const uint64_t need = (uint64_t)blocks->used + more, grown = blocks->capacity + (uint64_t)blocks->capacity / 2;
+  const uint64_t capacity = grown > need ? grown : need;
+  if (capacity * SS_FAIR_BLOCK >= SS_NONE) return false;
+  struct ss_fair_message *message = ss_realloc(n->message, capacity, SS_FAIR_BLOCK * sizeof *message);
+  if (message) n->message = message;
+  uint32_t *left = ss_realloc(blocks->left, capacity, sizeof *left);
+  if (left) blocks->left = left;
+  if (!message || !left) return false;
+  blocks->capacity = (uint32_t)capacity;
+  return !n->uneven.latency || ss_fair_heap_reserve(&n->late, (uint32_t)capacity * SS_FAIR_BLOCK);
+}
+
 /* No more flow than messages are listed, nor than ports may have under way. */
 static bool reserve(struct ss_network *n, uint32_t messages, uint32_t works) {
   const uint64_t most = (uint64_t)n->window * n->map.endpoints, listed = (uint64_t)n->listed + messages;
   if (listed >= SS_NONE) return false;
-  if (n->message_capacity < listed) {
-    const uint32_t capacity = enough(n->message_capacity, listed);
-    struct ss_fair_message *message = ss_realloc(n->message, capacity, sizeof *message);
-    if (message) n->message = message;
-    if (!message || (n->uneven.latency && !ss_fair_heap_reserve(&n->late, capacity))) return false;
-    n->message_capacity = capacity;
-  }
+  if (!reserve_messages(n, messages)) return false;
   const uint64_t flows = listed < most ? listed : most;
   if (flows > n->flows && !reserve_flows(n, enough((uint32_t)n->flows, flows))) return false;
   if (works > 0 && n->work_capacity - n->works < works) {
@@ -145,14 +157,26 @@ static uint32_t played(const struct ss_network *n, uint32_t endpoint) {
   return endpoint < n->live || n->live == 0 ? endpoint : endpoint % n->live;
 }
 
+static uint32_t new_message(struct ss_network *n) {
+  struct ss_fair_blocks *blocks = &n->blocks;
+  if (blocks->next % SS_FAIR_BLOCK == 0) {
+    const bool again = blocks->free != SS_NONE;
+    const uint32_t block = again ? blocks->free : blocks->used++;
+    if (again) blocks->free = blocks->left[block], blocks->free_count--;
+    blocks->left[block] = SS_FAIR_BLOCK;
+    blocks->next = block * SS_FAIR_BLOCK;
+  }
+  n->listed++;
+  return blocks->next++;
+}
+
 static void list_message(struct ss_network *n, const struct ss_network_round *round, uint32_t i) {
   const uint32_t from = ss_message_from(&round->messages, i), there = ss_message_to(&round->messages, i);
   const uint32_t to = played(n, there);
   const uint64_t bytes = ss_message_bytes(&round->messages, i);
-  const uint32_t id = n->free_message != SS_NONE ? n->free_message : n->messages++;
+  const uint32_t id = new_message(n);
   struct ss_fair_end *a = &n->end[from], *b = &n->end[to];
   struct ss_fair_message *m = &n->message[id];
-  if (n->free_message != SS_NONE) n->free_message = m->next_out;
   *m = (struct ss_fair_message){.bytes = (double)bytes * n->stretch,
                                 .need = {a->barrier, b->barrier},
                                 .from = from,
@@ -171,7 +195,6 @@ static void list_message(struct ss_network *n, const struct ss_network_round *ro
   if (b->in.next == SS_NONE) b->in.next = id, ss_fair_stir(n, to);
   a->listed++;
   b->listed++;
-  n->listed++;
 }
 
 static void list_work(struct ss_network *n, uint32_t endpoint, double seconds) {
@@ -260,7 +283,7 @@ static bool take_round(struct ss_network *n, const struct ss_network_round *roun
 /* Of a port that has several messages under way: as long as the links of its classes need, and messages that went in
  * turn; and of several rings, which rarely have as many as they may, what each message takes alone, so many at a
  * time. */
-static void add_least(const struct ss_network *n, uint32_t number, const struct ss_fair_port *port,
+static void add_least(const struct ss_network *n, uint32_t number, const struct ss_fair_use *port,
                       struct ss_link_use *out) {
   const struct ss_shares_link *outer = &n->wire->shares.link[n->map.outer + number];
   const struct ss_shares_link *inner = &n->wire->shares.link[n->map.inner + number];
@@ -273,7 +296,7 @@ static void add_least(const struct ss_network *n, uint32_t number, const struct 
 }
 
 static void use_of_port(const struct ss_network *n, uint32_t e, bool in, struct ss_link_use *out) {
-  const struct ss_fair_port *port = in ? &n->end[e].in : &n->end[e].out;
+  const struct ss_fair_use *port = in ? &n->end[e].received : &n->end[e].sent;
   const bool server = e >= n->map.ranks;
   *out = (struct ss_link_use){.kind = in ? SS_INGRESS : SS_EGRESS,
                               .index = server ? e - n->map.ranks : e,

@@ -33,14 +33,24 @@ static void rise(struct ss_fair_heap *heap, uint32_t at, struct ss_fair_item ite
   settle_at(heap, at, item);
 }
 
+/* The first of those that are least, of `count` items. */
+static uint32_t least_of(const struct ss_fair_item *item, uint32_t count) {
+  uint32_t least = 0;
+  if (count == CHILDREN) { /* two pairs, without a jump that nobody foresees */
+    const uint32_t a = item[1].time < item[0].time, b = 2 + (item[3].time < item[2].time);
+    return item[b].time < item[a].time ? b : a;
+  }
+  for (uint32_t i = 1; i < count; i++)
+    if (item[i].time < item[least].time) least = i;
+  return least;
+}
+
 static void sink(struct ss_fair_heap *heap, uint32_t at, struct ss_fair_item item) {
   for (;;) {
     const uint32_t first = CHILDREN * at + 1;
     if (first >= heap->count) break;
-    const uint32_t behind = first + CHILDREN < heap->count ? first + CHILDREN : heap->count;
-    uint32_t least = first;
-    for (uint32_t i = first + 1; i < behind; i++)
-      if (heap->item[i].time < heap->item[least].time) least = i;
+    const uint32_t rest = heap->count - first;
+    const uint32_t least = first + least_of(&heap->item[first], rest < CHILDREN ? rest : CHILDREN);
     if (heap->item[least].time >= item.time) break;
     settle_at(heap, at, heap->item[least]);
     at = least;
@@ -83,7 +93,7 @@ static uint32_t take_many(struct ss_fair_heap *heap, double limit, uint32_t *ids
   return taken;
 }
 
-uint32_t ss_fair_heap_take(struct ss_fair_heap *heap, double limit, uint32_t *ids) {
+uint32_t ss_fair_heap_take_some(struct ss_fair_heap *heap, double limit, uint32_t *ids) {
   enum { MANY = 8 };
   uint32_t taken = 0;
   while (heap->count > 0 && heap->item[0].time <= limit) {

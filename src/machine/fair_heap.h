@@ -23,5 +23,8 @@ void ss_fair_heap_set(struct ss_fair_heap *heap, uint32_t id, double time);
 void ss_fair_heap_put(struct ss_fair_heap *heap, uint32_t id, double time);
 void ss_fair_heap_order(struct ss_fair_heap *heap);
 /* Takes all items up to `limit` out, writes their ids, and returns how many there were. */
-uint32_t ss_fair_heap_take(struct ss_fair_heap *heap, double limit, uint32_t *ids);
+uint32_t ss_fair_heap_take_some(struct ss_fair_heap *heap, double limit, uint32_t *ids);
+static inline uint32_t ss_fair_heap_take(struct ss_fair_heap *heap, double limit, uint32_t *ids) {
+  return heap->count > 0 && heap->item[0].time <= limit ? ss_fair_heap_take_some(heap, limit, ids) : 0;
+}
 /* SPDX-License-Identifier: Apache-2.0 */

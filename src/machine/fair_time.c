@@ -25,6 +25,12 @@ static void expect(const struct ss_network *n, uint32_t id) {
   __builtin_prefetch(&n->message[id].ended);
 }
 
+/* What may start at an endpoint. */
+static void expect_at(const struct ss_network *n, uint32_t e) {
+  expect(n, n->end[e].out.next);
+  expect(n, n->end[e].in.next);
+}
+
 static struct ss_passage passage_of(const struct ss_network *n, const struct ss_fair_message *m) {
   return (struct ss_passage){n->map.node[m->from], n->map.node[m->to], m->to, m->number};
 }
@@ -49,7 +55,7 @@ static double start_in_queue(struct ss_network *n, uint32_t id, const struct ss_
 
 /* Messages with a window of 1 never overlap at a port. */
 static void count_least(struct ss_network *n, const struct ss_fair_message *m, double seconds, bool startup) {
-  struct ss_fair_port *const ports[] = {&n->end[m->from].out, &n->end[m->to].in};
+  struct ss_fair_use *const ports[] = {&n->end[m->from].sent, &n->end[m->to].received};
   for (int i = 0; i < 2; i++) {
     ports[i]->least += seconds;
     if (startup) ports[i]->startup += seconds;
@@ -148,9 +154,7 @@ void ss_fair_computed(struct ss_network *n, uint32_t e) {
 static void free_messages(struct ss_network *n, struct ss_fair_end *to) {
   for (uint32_t id; (id = to->oldest) != SS_NONE && n->message[id].ended;) {
     to->oldest = n->message[id].next_in;
-    n->message[id].next_out = n->free_message;
-    n->free_message = id;
-    n->listed--;
+    ss_fair_forget(n, id);
   }
 }
 
@@ -166,14 +170,17 @@ static void end_message(struct ss_network *n, uint32_t id) {
 }
 
 static bool end_flows(struct ss_fair_wire *wire, double limit) {
-  const uint32_t count = ss_shares_take(&wire->shares, limit, wire->ended);
+  const uint32_t count =
+      ss_shares_next(&wire->shares) > limit ? 0 : ss_shares_take(&wire->shares, limit, wire->ended);
   for (uint32_t i = 0; i < count; i++) {
     const struct ss_shares_flow *flow = &wire->shares.flow[wire->ended[i]];
     struct ss_network *n = wire->member[flow->owner];
     const uint32_t id = flow->id;
     const struct ss_fair_message *m = &n->message[id];
-    n->end[m->from].out.busy += wire->now - m->due;
-    n->end[m->to].in.busy += wire->now - m->due;
+    n->end[m->from].sent.busy += wire->now - m->due;
+    n->end[m->to].received.busy += wire->now - m->due;
+    expect_at(n, m->from);
+    expect_at(n, m->to);
     ss_shares_end(&wire->shares, wire->now, wire->ended[i]);
     end_message(n, id);
   }
@@ -195,14 +202,25 @@ static void flow(struct ss_network *n, uint32_t id) {
       .bytes = m->bytes * n->map.kind[m->kind].weight, .cap = cap_of(n, m), .id = id, .owner = n->number};
   const double least = flow.bytes / ss_shares_begin(&n->wire->shares, n->wire->now, n->path, links, flow);
   count_least(n, m, least, false);
-  from->out.bytes += m->bytes;
-  to->in.bytes += m->bytes;
+  from->sent.bytes += m->bytes;
+  to->received.bytes += m->bytes;
   m->due = n->wire->now;
 }
 
 static void end_latency(struct ss_network *n, uint32_t id) {
   if (n->message[id].bytes > 0) flow(n, id);
   else end_message(n, id);
+}
+
+/* While a message begins to flow, what the one behind it in the queue needs can come, and the one behind that. */
+static void expect_next(const struct ss_network *n, uint32_t id) {
+  if (id == SS_NONE) return;
+  const struct ss_fair_message *m = &n->message[id];
+  __builtin_prefetch(&n->end[m->from]);
+  __builtin_prefetch(&n->end[m->from].sent);
+  __builtin_prefetch(&n->end[m->to]);
+  __builtin_prefetch(&n->end[m->to].received);
+  expect(n, m->next_out);
 }
 
 static bool end_latencies(struct ss_network *n, double limit) {
@@ -213,6 +231,7 @@ static bool end_latencies(struct ss_network *n, double limit) {
     struct ss_fair_queue *queue = &n->queue[i];
     for (uint32_t id; (id = queue->first) != SS_NONE && n->message[id].due <= limit; any = true) {
       queue->first = n->message[id].next_out;
+      expect_next(n, queue->first);
       end_latency(n, id);
     }
   }
@@ -246,6 +265,14 @@ double ss_fair_next(const struct ss_fair_wire *wire) {
   return next;
 }
 
+/* The flow that ends first, unless others come and go before. */
+static void expect_end(const struct ss_fair_wire *wire) {
+  const struct ss_shares *shares = &wire->shares;
+  if (shares->ends.count == 0) return;
+  const struct ss_shares_flow *flow = &shares->flow[shares->bundle[shares->ends.item[0].id].first];
+  expect(wire->member[flow->owner], flow->id);
+}
+
 void ss_fair_step(struct ss_fair_wire *wire, double instant) {
   wire->now = ss_later(wire->now, instant);
   const double limit = wire->now * (1 + INSTANT);
@@ -260,6 +287,7 @@ void ss_fair_step(struct ss_fair_wire *wire, double instant) {
     }
   }
   ss_shares_update(&wire->shares, wire->now);
+  expect_end(wire);
 }
 
 void ss_fair_advance(struct ss_network *n, bool to_the_end) {

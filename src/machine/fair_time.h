@@ -6,6 +6,9 @@
 
 #include "machine/fair_links.h"
 
+/* Messages of a block; B of a line of memory. */
+enum { SS_FAIR_BLOCK = 64, SS_FAIR_LINE = 64 };
+
 /* A message that was listed and has not ended, or one before it at its ingress has not. */
 struct ss_fair_message {
   double bytes;
@@ -34,21 +37,29 @@ struct ss_fair_work {
 /* Messages that a port serves in order: from `next` on they have not started. */
 struct ss_fair_port {
   uint32_t next, last, under_way;
+};
+
+/* What a port carried. */
+struct ss_fair_use {
   double bytes, least, busy;
   double in_turn; /* of `least`: of messages that went alone */
   double startup; /* of `least`: before bytes flow */
 };
 
+/* What every message looks at lies in one line of memory, and what it only counts behind that. */
 struct ss_fair_end {
-  struct ss_fair_port out, in;
+  _Alignas(SS_FAIR_LINE) struct ss_fair_port out;
+  struct ss_fair_port in;
   uint32_t oldest; /* the first message listed at the ingress that has not ended */
   uint32_t listed, completed, receipts;
   uint32_t barrier; /* `listed` at the nearest dependent round */
   uint32_t next_work, last_work;
   uint32_t open; /* of its ports: those at which a message to come could start now */
   bool computing, stirred;
+  struct ss_fair_use sent;
   double seconds; /* of computations */
   double asked;   /* s: when the one that asks for a stream could start */
+  _Alignas(SS_FAIR_LINE) struct ss_fair_use received;
 };
 
 struct ss_fair_queue {
@@ -94,9 +105,13 @@ struct ss_network {
   uint32_t window, window_of[2];      /* of chains, of exchanges; and the larger */
   struct ss_fair_end *end;            /* [map.endpoints] */
   double *done;                       /* [map.endpoints] */
-  struct ss_fair_message *message;
-  uint32_t messages, free_message, message_capacity; /* messages: how many ids were ever used at once */
-  uint32_t listed;                                   /* messages that are kept */
+  struct ss_fair_message *message;    /* in blocks, filled in turn: what is listed together lies together */
+  struct ss_fair_blocks {
+    uint32_t *left; /* [capacity] messages to come or kept; of a free block: the next free one */
+    uint32_t free, free_count, used, capacity;
+    uint32_t next; /* id of the next message; the first of a block: that is to be found */
+  } blocks;
+  uint32_t listed; /* messages that are kept */
   struct ss_fair_work *work;
   uint32_t works, free_work, work_capacity;
   struct ss_fair_queue *queue; /* [map.queues] */
@@ -132,6 +147,17 @@ static inline void ss_fair_count_open(struct ss_network *n, uint32_t e) {
   const uint32_t open = ss_fair_reached(end->completed, end->barrier) ? (uint32_t)out + (uint32_t)in : 0;
   n->open = n->open + open - end->open;
   end->open = open;
+}
+
+/* It is kept no more. */
+static inline void ss_fair_forget(struct ss_network *n, uint32_t message) {
+  struct ss_fair_blocks *blocks = &n->blocks;
+  const uint32_t block = message / SS_FAIR_BLOCK;
+  n->listed--;
+  if (--blocks->left[block] > 0) return;
+  blocks->left[block] = blocks->free;
+  blocks->free = block;
+  blocks->free_count++;
 }
 
 /* --- nodes that all do the same (fair_fold.c) ---------------------------------------------------------------- */

@@ -491,10 +491,6 @@ void ss_shares_update(struct ss_shares *shares, double now) {
 
 /* --- ends --------------------------------------------------------------------------------------------------- */
 
-double ss_shares_next(const struct ss_shares *shares) {
-  return shares->ends.count > 0 ? shares->ends.item[0].time : HUGE_VAL;
-}
-
 uint32_t ss_shares_take(struct ss_shares *shares, double limit, uint32_t *flows) {
   const uint32_t bundles = ss_fair_heap_take(&shares->ends, limit, shares->room);
   uint32_t count = 0;
