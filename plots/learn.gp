@@ -6,7 +6,7 @@ if (!exists('kind')) kind = 'svg'
 if (kind eq 'pdf') { set terminal pdfcairo size 4in,3in font ',9' } else { set terminal svg size 560,420 font ',12' background 'white' }
 stats data using 2 nooutput
 # Colours as in all figures: Okabe and Ito's palette, which colour-blind readers can tell apart.
-array colour[8] = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000', '#997700']
+array colour[8] = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#c68900', '#4b9dcc', '#000000', '#997700']
 set termoption noenhanced
 set border 3 linecolor rgb '#333333' linewidth 0.8
 set tics nomirror out scale 0.5

@@ -236,7 +236,7 @@ const drawPanel = (panel, drawn) => {
   for (const l of axis < 0 ? [] : drawn) {
     const own = marks.filter(m => m.l === l).sort((a, b) => a.x - b.x);
     svg.append(make('path', {d: own.map((m, i) => (i ? 'L' : 'M') + x(m) + ' ' + y(m.s)).join(''), fill: 'none', stroke: colour(l),
-      'stroke-width': 1.8, 'stroke-dasharray': DASHES[l.style > 16 ? (l.style - 17) % 5 : Math.floor((l.style - 1) / 8)], 'data-label': l.name}));
+      'stroke-width': 1.8, 'stroke-dasharray': DASHES[(l.style - 1) % 5], 'data-label': l.name}));
   }
   for (const m of marks) {
     const e = bars ? make('rect', {x: x(m) - thick * 0.45, width: thick * 0.9, y: y(m.s), height: Math.max(0, y(0) - y(m.s)), fill: colour(m.l)})

@@ -258,7 +258,16 @@ bool ss_drawing_open(const struct ss_plot *plot, size_t at, const char *const *s
     return ss_fail(error, SS_BAD_INPUT, "a logarithmic axis needs a value above zero");
   if (!collect(d, error)) return false;
   find_lonely_bars(d);
+  d->drawn = d->count;
   return true;
+}
+
+void ss_drawing_add_series(struct ss_drawing *d) {
+  for (size_t i = 0; i < d->all; i++) {
+    size_t at = 0;
+    while (at < d->count && d->mine[at] != i) at++;
+    if (at == d->count) d->mine[d->count++] = i;
+  }
 }
 
 void ss_drawing_close(struct ss_drawing *d) {

@@ -21,9 +21,11 @@ struct ss_drawing {
   const struct ss_plot_panel *panel;
   const char *const *series; /* of the whole figure: a name has one style everywhere */
   size_t all;
-  size_t mine[SS_PLOT_SERIES_MAX], count; /* indices in `series` of those drawn here */
-  bool printed;                           /* some marks are what a paper prints */
-  struct ss_drawn_axis x, y, z;           /* z has no categories */
+  size_t mine[SS_PLOT_SERIES_MAX],
+      count;                    /* indices in `series` of those drawn here, then of those its key alone has */
+  size_t drawn;                 /* of them: drawn here */
+  bool printed;                 /* some marks are what a paper prints */
+  struct ss_drawn_axis x, y, z; /* z has no categories */
   double width, height, left, bottom;
   double below; /* what stands under the plot: tics, label, key */
   bool keyless; /* another panel's key is that of all, or each bar stands over its own name */
@@ -51,6 +53,8 @@ bool ss_axis_tics_have_unit(const struct ss_plot_axis *axis);
 /* Panel `at` of the plot, whose series in all are `series`. To be closed, also after a failure. */
 bool ss_drawing_open(const struct ss_plot *plot, size_t at, const char *const *series, size_t all,
                      struct ss_drawing *out, struct ss_error *error) SS_MUST_CHECK;
+/* The panel's key is to have all series of the figure. */
+void ss_drawing_add_series(struct ss_drawing *drawing);
 void ss_drawing_close(struct ss_drawing *drawing);
 
 /* `count` when it is not in the list. */

@@ -19,9 +19,9 @@ static const char *const own[OWN][NAMES_MAX] = {
     {"topka"},
     {"topkdsa"},
     {"gtopk"},
-    {"s2"},
-    {"sparcmlsplit", "embracehybridonly"},
     {"sparcmldsar", "embracehorizontal", "algorithm1"},
+    {"sparcmlsplit", "embracehybridonly"},
+    {"s2"},
 };
 
 /* Letters and digits alone, as far as they go: "Ok-Topk" is "oktopk". */

@@ -146,7 +146,8 @@ static void set_style(const struct ss_drawing *d, size_t i, FILE *s) {
   const struct ss_plot_style *own = d->plot->style, *end = own + d->plot->styles;
   char dash[24];
   while (own < end && strcmp(own->label, label) != 0) own++;
-  fprintf(s, "style[%zu] = %zu\nink[%zu] = colour[1 + (style[%zu] - 1) %% 24]\n", i + 1, style, i + 1, i + 1);
+  fprintf(s, "style[%zu] = %zu\nink[%zu] = colour[1 + (style[%zu] - 1) %% 24]\nbelow[%zu] = %.3f\n", i + 1, style,
+          i + 1, i + 1, i + 1, (double)(d->all - 1 - d->mine[i]) / (double)d->all); /* the same in all panels */
   if (own == end) return;
   snprintf(dash, sizeof dash, own->dash ? "%d" : "dash[%d]", own->dash ? own->dash : (int)style);
   if (own->colour[0]) fprintf(s, "ink[%zu] = '%s'\n", i + 1, own->colour);
@@ -158,7 +159,8 @@ static void set_style(const struct ss_drawing *d, size_t i, FILE *s) {
 
 static void set_names(const struct ss_drawing *d, double width, double height, FILE *s) {
   char text[600];
-  fprintf(s, "n = %zu\narray name[%zu]\narray style[%zu]\narray ink[%zu]\n", d->count, d->count, d->count, d->count);
+  fprintf(s, "n = %zu\narray name[%zu]\narray style[%zu]\narray ink[%zu]\narray below[%zu]\n", d->count, d->count,
+          d->count, d->count, d->count);
   for (size_t i = 0; i < d->count; i++) {
     set_style(d, i, s);
     fprintf(s, "name[%zu] = ", i + 1);
@@ -189,10 +191,10 @@ static void set_span_names(const struct ss_drawing *d, FILE *s) {
   }
 }
 
-/* A mark at every point of a short line, of a long one at some 25. */
+/* A mark at every point of a short line, of a long one at some eight: between them its dashes are to be seen. */
 static size_t marks_apart(const struct ss_drawing *d) {
-  const size_t each = d->panel->rows / (d->count ? d->count : 1);
-  return each > 30 ? each / 25 : 1;
+  const size_t each = d->panel->rows / (d->drawn ? d->drawn : 1);
+  return each > 16 ? each / 8 : 1;
 }
 
 static bool put_template(const char *name, FILE *s, struct ss_error *error) {
@@ -270,7 +272,7 @@ static int by_x(const void *a, const void *b) {
 
 static void data_line(const struct ss_drawing *d, const struct ss_plot_row *r, size_t series, FILE *s) {
   /* a cluster of bars leaves a fifth of its width free */
-  const double bar = d->alone ? 0.6 : 0.8 / (double)d->count;
+  const double bar = d->alone ? 0.6 : 0.8 / (double)d->drawn;
   const bool words = ss_panel_by_category(d->panel);
   if (d->panel->kind == SS_PLOT_SPANS) {
     number(r->low * d->x.factor, s);
@@ -280,7 +282,7 @@ static void data_line(const struct ss_drawing *d, const struct ss_plot_row *r, s
     return;
   }
   double x = words ? ss_drawn_index(&d->x, r->x_text, r->x) : r->x * d->x.factor, y = r->y;
-  if (d->panel->kind == SS_PLOT_BARS && !d->alone) x += bar * ((double)series - ((double)d->count - 1) / 2);
+  if (d->panel->kind == SS_PLOT_BARS && !d->alone) x += bar * ((double)series - ((double)d->drawn - 1) / 2);
   if (isnan(y) && isfinite(r->low) && isfinite(r->high)) y = (r->low + r->high) / 2;
   number(x, s);
   number(ss_panel_cells(d->panel) ? ss_drawn_index(&d->y, r->y_text, r->y) : y * d->y.factor, s);
@@ -402,21 +404,23 @@ static double place_row(struct ss_drawing *d, size_t first, size_t end, double b
   return height;
 }
 
-/* One key for panels of a kind, where one of them has all series: below all of them. Returns how high it is; 0: each
- * panel has its own. */
+/* One key for panels of a kind that have series, or printed marks, in common: below all of them, with each name once.
+ * Returns how high it is; 0: each panel has its own. */
 static double share_key(const struct ss_plot *plot, struct ss_drawing *d, double width) {
-  struct ss_drawing *whole = NULL;
-  size_t with = 0;
+  struct ss_drawing *whole = &d[0];
+  size_t with = 0, entries = 0;
+  bool printed = false;
   for (size_t i = 0; i < plot->panels; i++) {
     if (plot->panel[i].kind != plot->panel[0].kind) return 0;
     with += ss_drawing_has_key(&d[i]);
-    if (d[i].count == d[i].all && (!whole || d[i].printed > whole->printed)) whole = &d[i];
+    entries += ss_drawing_key_count(&d[i]);
+    printed = printed || d[i].printed;
+    if (d[i].count > whole->count) whole = &d[i];
   }
-  if (with < 2 || !whole || !ss_drawing_has_key(whole)) return 0;
-  for (size_t i = 0; i < plot->panels; i++) {
-    if (d[i].printed > whole->printed) return 0;
-    d[i].keyless = d[i].keyless || &d[i] != whole;
-  }
+  if (with < 2 || entries == whole->all + printed || !ss_drawing_has_key(whole)) return 0;
+  for (size_t i = 0; i < plot->panels; i++) d[i].keyless = d[i].keyless || &d[i] != whole;
+  ss_drawing_add_series(whole);
+  whole->printed = printed;
   whole->key_width = width;
   return ss_drawing_key_height(whole);
 }
@@ -448,6 +452,8 @@ static struct frame place_panels(const struct ss_plot *plot, enum ss_picture pic
 static bool write_figure(const struct ss_plot *plot, enum ss_picture picture, struct ss_drawing *d, FILE *s,
                          struct ss_error *error) {
   const struct frame f = place_panels(plot, picture, d);
+  for (size_t i = 0; i < plot->panels; i++)
+    if (!write_data(&d[i], i, s, error)) return false;
   ss_plot_terminal(picture, f.width, f.height, s);
   fputs("set multiplot\n", s);
   /* The texts belong to a plot without anything in it: as labels of a panel they would be drawn with each. */
@@ -467,8 +473,7 @@ bool ss_plot_script(const void *drawn, enum ss_picture picture, FILE *s, struct 
   const char *series[SS_PLOT_SERIES_MAX];
   size_t all = 0;
   bool ok = series_of(plot, series, &all, error);
-  for (size_t i = 0; ok && i < plot->panels; i++)
-    ok = ss_drawing_open(plot, i, series, all, &d[i], error) && write_data(&d[i], i, s, error);
+  for (size_t i = 0; ok && i < plot->panels; i++) ok = ss_drawing_open(plot, i, series, all, &d[i], error);
   ok = ok && write_figure(plot, picture, d, s, error);
   for (size_t i = 0; i < plot->panels; i++) ss_drawing_close(&d[i]);
   return ok;

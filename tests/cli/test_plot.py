@@ -560,7 +560,7 @@ def tex_has_room_and_marks_that_differ(folder):
         assert min(b - a for a, b in zip(heights, heights[1:])) > 0.3, heights  # cm; a line of 8 points takes 0.28
         tics = [x for name, (x, _) in nodes.items() if re.fullmatch(r"\$\d+\$", name) and nodes["time (ms)"][0] < x < 1.5]
         assert tics and min(tics) - nodes["time (ms)"][0] > 0.6, (tics, nodes["time (ms)"])
-        dashes, marks = (set(re.findall(what, text)) for what in (r"gpsetdashtype\{gp dt (\d+)\}", r"gp mark (\d+)"))
+        dashes, marks = (set(re.findall(what, text)) for what in (r"gpsetdashtype\{(.*)\}", r"gp mark (\d+)"))
         assert len(dashes) >= 3 and len(marks) >= 4, (dashes, marks)
 
 
@@ -599,13 +599,13 @@ def labels_keep_colours_and_dashes(folder):
 
 @test
 def panels_share_a_legend(folder):
-    """Panels of the same series have one key, below all; where a panel has others, each has its own."""
+    """Panels with a series in common have one key, below all, with each name once; others have their own."""
     need_gnuplot()
-    def drawn(first, second):
+    def drawn(first, second, width="wide"):
         points = [{"label": label, "ranks": r, "cluster": cluster, "time_s": r} for cluster, labels in (("one", first), ("two", second))
                   for label in labels for r in (2, 4)]
         (folder / "r.json").write_text(json.dumps({"points": points}))
-        call("plot", folder / "r.json", "-o", folder / "f.svg", "--x", "ranks", "--kind", "lines", "--width", "wide")
+        call("plot", folder / "r.json", "-o", folder / "f.svg", "--x", "ranks", "--kind", "lines", "--width", width)
         return texts_of(folder / "f.svg")
 
     same = drawn(["aaa", "bbb", "ccc"], ["aaa", "bbb", "ccc"])
@@ -613,7 +613,38 @@ def panels_share_a_legend(folder):
     fewer = drawn(["aaa", "bbb", "ccc"], ["aaa", "ccc"])
     assert [fewer.count(name) for name in ("aaa", "bbb", "ccc")] == [1, 1, 1], fewer
     other = drawn(["aaa", "bbb"], ["aaa", "ddd"])
-    assert [other.count(name) for name in ("aaa", "bbb", "ddd")] == [2, 1, 1], other
+    assert [other.count(name) for name in ("aaa", "bbb", "ddd")] == [1, 1, 1], other
+    drawn(["aaa", "bbb"], ["aaa", "ddd"], "column")
+    places = {name: y for name in ("aaa", "bbb", "ccc", "ddd") for y in key_heights(folder / "f.svg", name)}
+    drawn(["aaa", "bbb"], ["ccc", "ddd"], "column")
+    apart = {name: y for name in ("aaa", "bbb", "ccc", "ddd") for y in key_heights(folder / "f.svg", name)}
+    assert len(set(places.values())) == 1 and len(set(apart.values())) == 2, (places, apart)
+    bars = [{"label": label, "ranks": r, "cluster": c, "time_s": 1} for c, labels in (("one", "ab"), ("two", "ac")) for label in labels for r in (2, 4)]
+    (folder / "r.json").write_text(json.dumps(bars))
+    call("plot", folder / "r.json", "-o", folder / "f.svg", "--x", "ranks", "--kind", "bars", "--width", "wide")
+    assert [texts_of(folder / "f.svg").count(name) for name in "abc"] == [1, 1, 1]
+
+
+def key_heights(path, name):
+    return [float(re.search(r",([\d.]+)\)", g.get("transform"))[1]) for g in xml.parse(path).iter("{http://www.w3.org/2000/svg}g")
+            if g.get("transform") and "".join(g.itertext()).strip() == name]
+
+
+@test
+def equal_lines_are_all_seen(folder):
+    """Of lines that are the same each lower one is wider, and no two have the same dash and mark; a long line shows its dashes between few marks."""
+    need_gnuplot()
+    labels = ["spardl", "oktopk", "topka", "topkdsa", "gtopk"]
+    (folder / "r.json").write_text(json.dumps([{"label": label, "bytes": x, "time_s": x} for label in labels for x in range(1, 41)]))
+    call("plot", folder / "r.json", "-o", folder / "f.tex", "--x", "bytes", "--kind", "lines", "--log", "xy")
+    text = (folder / "f.tex").read_text()
+    curves = re.findall(r"gpsetdashtype\{(.*)\}\n.gpsetlinewidth\{([\d.]+)\}\n((?:.draw\[gp path\] .*\n(?:  --.*\n)*)+)", text)
+    curves = [(dash, float(width)) for dash, width, path in curves if path.count("--") >= 39]
+    marks = re.findall(r"gp mark (\d+)\}\{\}\{\((\S+),", text)
+    assert len(curves) == 5 and len({dash for dash, _ in curves}) == 5, curves
+    widths = [width for _, width in curves]
+    assert widths == sorted(widths, reverse=True) and widths[0] > 1.5 * widths[-1], widths
+    assert len({mark for mark, _ in marks}) == 5 and len({x for _, x in marks}) >= 40 and len(marks) < 60, marks  # each at places of its own
 
 
 @test
