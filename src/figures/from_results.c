@@ -397,7 +397,9 @@ static bool draw_ranges(const cJSON *result, const struct ss_notice *notice, str
 static void explain_map(const struct making *m) {
   if (strcmp(m->kind, "map") == 0)
     cJSON_AddStringToObject(
-        m->root, "note", "A cell has the colour of who is best there; its number: by how many % the next has more.");
+        m->root, "note",
+        "A cell has the colour of who is best there; its number: by how many % the next has more. Hatched: by less "
+        "than 0.5%, or the best is so in fewer than 66 of 100 draws.");
 }
 
 /* Panels that differ in a place alone are read beside each other: one axis of y for all. */

@@ -177,6 +177,20 @@ static bool run_gnuplot(const int file[3], struct ss_picture_bytes *out, struct 
   return out->bytes != NULL;
 }
 
+/* A picture for TeX that is wider than the line it stands in (a column, or a page's text) shrinks to that, type and
+ * all.
+ */
+static bool fit_line(struct ss_picture_bytes *picture, struct ss_error *error) {
+  static const char before[] = "\\leavevmode\\sbox0{%\n",
+                    behind[] = "}\\ifdim\\wd0>\\linewidth\\resizebox{\\linewidth}{!}{\\box0}\\else\\box0\\fi\n";
+  const size_t size = picture->size + sizeof before + sizeof behind;
+  char *text = ss_alloc(size, 1);
+  if (text) picture->size = (size_t)snprintf(text, size, "%s%s%s", before, picture->bytes, behind);
+  free(picture->bytes);
+  picture->bytes = text;
+  return text || ss_fail_memory(error, "drawing");
+}
+
 bool ss_plot_draw_script(ss_plot_writer *script, const void *context, enum ss_picture picture,
                          struct ss_picture_bytes *out, struct ss_error *error) {
   int file[3] = {-1, -1, -1};
@@ -190,7 +204,8 @@ bool ss_plot_draw_script(ss_plot_writer *script, const void *context, enum ss_pi
     file[i] = ss_scratch_open(NULL, error);
     ok = file[i] >= 0;
   }
-  ok = ok && ss_scratch_write(file[0], text, size, 0, error) && run_gnuplot(file, out, error);
+  ok = ok && ss_scratch_write(file[0], text, size, 0, error) && run_gnuplot(file, out, error) &&
+       (picture != SS_PICTURE_TEX || fit_line(out, error));
   for (int i = 0; i < 3; i++)
     if (file[i] >= 0) (void)close(file[i]);
   return ok;

@@ -20,6 +20,9 @@ enum ss_plot_kind {
 enum ss_plot_scale { SS_SCALE_LINEAR, SS_SCALE_LOG, SS_SCALE_LOG2 };
 enum ss_picture { SS_PICTURE_SVG, SS_PICTURE_PDF, SS_PICTURE_PNG, SS_PICTURE_TEX };
 
+/* The series of a map's cells where the next is as good. */
+#define SS_PLOT_TIE "no clear winner"
+
 enum { SS_PLOT_PANELS = 6, SS_PLOT_ROWS_MAX = 20000, SS_PLOT_SERIES_MAX = 64 };
 
 struct ss_plot_axis {
@@ -34,6 +37,7 @@ struct ss_plot_row {
   const char *series;
   const char *x_text, *y_text; /* categories, or NULL: x and y are numbers */
   double x, y, z, low, high;   /* low, high: a range about y; of spans, along x; z: of cells */
+  double wins;                 /* of a map: in what share of draws it is best; NaN where nothing is drawn */
   bool printed;                /* what a paper prints: a hollow mark beside ours */
 };
 

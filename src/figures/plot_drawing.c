@@ -249,6 +249,11 @@ static bool make_room(struct ss_drawn_axis *axis) {
   return axis->texts && axis->values;
 }
 
+static int by_index(const void *a, const void *b) {
+  const size_t *p = a, *q = b;
+  return *p < *q ? -1 : *p > *q;
+}
+
 bool ss_drawing_open(const struct ss_plot *plot, size_t at, const char *const *series, size_t all,
                      struct ss_drawing *d, struct ss_error *error) {
   *d = (struct ss_drawing){.plot = plot, .panel = &plot->panel[at], .series = series, .all = all};
@@ -257,6 +262,7 @@ bool ss_drawing_open(const struct ss_plot *plot, size_t at, const char *const *s
   if (!can_be_logarithmic(d, &d->panel->x, 'x') || !can_be_logarithmic(d, &d->panel->y, 'y'))
     return ss_fail(error, SS_BAD_INPUT, "a logarithmic axis needs a value above zero");
   if (!collect(d, error)) return false;
+  qsort(d->mine, d->count, sizeof *d->mine, by_index); /* in all panels in one order */
   find_lonely_bars(d);
   d->drawn = d->count;
   return true;

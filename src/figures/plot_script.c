@@ -148,6 +148,7 @@ static void set_style(const struct ss_drawing *d, size_t i, FILE *s) {
   while (own < end && strcmp(own->label, label) != 0) own++;
   fprintf(s, "style[%zu] = %zu\nink[%zu] = colour[1 + (style[%zu] - 1) %% 24]\nbelow[%zu] = %.3f\n", i + 1, style,
           i + 1, i + 1, i + 1, (double)(d->all - 1 - d->mine[i]) / (double)d->all); /* the same in all panels */
+  if (strcmp(label, SS_PLOT_TIE) == 0) fprintf(s, "tie = %zu\n", i + 1);
   if (own == end) return;
   snprintf(dash, sizeof dash, own->dash ? "%d" : "dash[%d]", own->dash ? own->dash : (int)style);
   if (own->colour[0]) fprintf(s, "ink[%zu] = '%s'\n", i + 1, own->colour);
@@ -159,8 +160,8 @@ static void set_style(const struct ss_drawing *d, size_t i, FILE *s) {
 
 static void set_names(const struct ss_drawing *d, double width, double height, FILE *s) {
   char text[600];
-  fprintf(s, "n = %zu\narray name[%zu]\narray style[%zu]\narray ink[%zu]\narray below[%zu]\n", d->count, d->count,
-          d->count, d->count, d->count);
+  fprintf(s, "n = %zu\narray name[%zu]\narray style[%zu]\narray ink[%zu]\narray below[%zu]\ntie = 0\n", d->count,
+          d->count, d->count, d->count, d->count);
   for (size_t i = 0; i < d->count; i++) {
     set_style(d, i, s);
     fprintf(s, "name[%zu] = ", i + 1);
@@ -341,6 +342,9 @@ static bool series_of(const struct ss_plot *plot, const char **series, size_t *c
       series[(*count)++] = plot->panel[p].row[i].series;
     }
   }
+  const size_t tie = ss_drawing_index_of_text(series, *count, SS_PLOT_TIE);
+  for (size_t i = tie; i + 1 < *count; i++) series[i] = series[i + 1]; /* last, so that it moves nobody's style */
+  if (tie < *count) series[*count - 1] = SS_PLOT_TIE;
   return true;
 }
 
@@ -351,17 +355,18 @@ void ss_plot_terminal(enum ss_picture picture, double width, double height, FILE
   case SS_PICTURE_SVG:
     fprintf(s, "set terminal svg size %.0f,%.0f font 'sans-serif,10.67' noenhanced background '#ffffff' rounded\n",
             width, height);
-    fputs("big = ',12'\nsmall = ',8.67'\nkey_spacing = 0.85\nkey_narrow = 0.15\nmark_size = 0.45\n", s);
+    fputs("big = ',12'\nsmall = ',8.67'\nkey_spacing = 0.85\nkey_narrow = 0.15\nmark_size = 0.45\nhatching = 5\n", s);
     break;
   case SS_PICTURE_PDF:
     fprintf(
         s, "set terminal pdfcairo size %.4fin,%.4fin font 'Sans,8' noenhanced fontscale 0.75 linewidth 1.5 rounded\n",
         width / 96, height / 96);
-    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = 0.1\nmark_size = 0.45\n", s);
+    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = 0.1\nmark_size = 0.45\nhatching = 5\n", s);
     break;
   case SS_PICTURE_TEX: /* to be input beside the package gnuplot-lua-tikz */
-    fprintf(s, "set terminal tikz size %.4fin,%.4fin font ',8' linewidth 1.5\n", width / 96, height / 96);
-    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.45\nkey_narrow = -0.2\nmark_size = 0.7\n", s);
+    fprintf(s, "set terminal tikz size %.4fin,%.4fin font ',8' linewidth 1.5 dashlength 0.6\n", width / 96,
+            height / 96);
+    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.45\nkey_narrow = -0.2\nmark_size = 0.7\nhatching = 1\n", s);
     break;
   case SS_PICTURE_PNG:
     /* 288 dots an inch: print at column width, and sharp on a dense screen */
@@ -369,7 +374,7 @@ void ss_plot_terminal(enum ss_picture picture, double width, double height, FILE
             "set terminal pngcairo size %.0f,%.0f font 'Sans,8' noenhanced fontscale 3 linewidth 3 pointscale 3 "
             "rounded\n",
             width * 3, height * 3);
-    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = -0.05\nmark_size = 0.45\n", s);
+    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = -0.05\nmark_size = 0.45\nhatching = 5\n", s);
     break;
   }
 }
@@ -470,7 +475,7 @@ static bool write_figure(const struct ss_plot *plot, enum ss_picture picture, st
 bool ss_plot_script(const void *drawn, enum ss_picture picture, FILE *s, struct ss_error *error) {
   const struct ss_plot *plot = drawn;
   struct ss_drawing d[SS_PLOT_PANELS] = {0};
-  const char *series[SS_PLOT_SERIES_MAX];
+  const char *series[SS_PLOT_SERIES_MAX] = {NULL};
   size_t all = 0;
   bool ok = series_of(plot, series, &all, error);
   for (size_t i = 0; ok && i < plot->panels; i++) ok = ss_drawing_open(plot, i, series, all, &d[i], error);

@@ -1,6 +1,8 @@
 #include "figures/records.h"
 
+#include "base/json.h"
 #include "query/field.h"
+#include "study/ranges.h"
 
 /* --- what is known of fields --------------------------------------------------------------------------------- */
 
@@ -127,7 +129,7 @@ bool ss_figure_add_record(const struct ss_figure_record *r, const struct ss_figu
                           struct ss_plot_panel *panel, struct ss_figure_search *search, struct ss_error *error) {
   char buffer[40];
   const bool cells = panel->kind == SS_PLOT_HEAT || panel->kind == SS_PLOT_MAP, spans = panel->kind == SS_PLOT_SPANS;
-  struct ss_plot_row row = {.x = number_of(r, &m->x), .y = number_of(r, &m->y)};
+  struct ss_plot_row row = {.x = number_of(r, &m->x), .y = number_of(r, &m->y), .wins = NAN};
   const char *x = words_of(r, &m->x), *y = cells || spans ? words_of(r, &m->y) : NULL;
   row.z = number_of(r, &m->z), row.low = number_of(r, &m->low), row.high = number_of(r, &m->high);
   if (!admitted(r, m->where) || !admitted(r, m->also_where)) return true;
@@ -136,6 +138,8 @@ bool ss_figure_add_record(const struct ss_figure_record *r, const struct ss_figu
   if (spans && !ranged && !present(r, isfinite(row.low) ? &m->high : &m->low, NULL, NAN, search)) return true;
   if (!ranged && !present(r, &m->y, y, row.y, search)) return true;
   if (cells && !present(r, &m->z, NULL, row.z, search)) return true;
+  const struct ss_known_field *compared = m->z.field ? ss_known_field(m->z.field) : NULL;
+  if (compared && strcmp(compared->unit, "s") == 0) row.wins = ss_json_number(r->result, "wins"); /* draws of time */
   search->rows++;
   return keep(plot, series_of(r, m, buffer, sizeof buffer), &row.series, error) &&
          keep(plot, x ? renamed(m->names, x) : NULL, &row.x_text, error) &&
@@ -287,6 +291,11 @@ static bool beats(const struct ss_plot_row *other, const struct ss_plot_row *row
   return other->z < row->z || (other->z == row->z && other < row);
 }
 
+/* The next takes as long in the digits that are shown, or others are best in so many draws that nobody likely is. */
+static bool is_tie(const struct ss_plot_row *best, double next) {
+  return next < 1.005 * best->z || best->wins < SS_LIKELY;
+}
+
 void ss_figure_keep_winners(struct ss_plot_panel *panel) {
   size_t kept = 0;
   struct ss_plot_row *rows = panel->row;
@@ -300,6 +309,7 @@ void ss_figure_keep_winners(struct ss_plot_panel *panel) {
     }
     rows[i].low = best ? 100 * (next / rows[i].z - 1) : -1;
     rows[i].high = best;
+    if (best && is_tie(&rows[i], next)) rows[i].series = SS_PLOT_TIE;
   }
   for (size_t i = 0; i < panel->rows; i++) {
     if (rows[i].high == 0) continue;

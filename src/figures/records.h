@@ -69,6 +69,7 @@ bool ss_figure_mark_printed(struct ss_node node, struct ss_plot_panel *panel, si
                             struct ss_error *error) SS_MUST_CHECK;
 /* Of a heat map a cell has one colour: of two results there, one would be hidden. */
 bool ss_figure_check_cells(const struct ss_plot_panel *panel, struct ss_error *error) SS_MUST_CHECK;
-/* Of the rows at one position the least z wins: it stays, with what the next takes longer (%) as z. */
+/* Of the rows at one position the least z wins: it stays, with what the next takes longer (%) as z, and SS_PLOT_TIE
+ * as its series where nobody does clearly. */
 void ss_figure_keep_winners(struct ss_plot_panel *panel);
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "study/ranges.h"
 
 const char *ss_decision_name(const struct cJSON *record, const char *field) {
   const char *label = ss_json_word(record, field);
@@ -24,10 +25,6 @@ int ss_of_100(double share) {
 static int of_100(const struct cJSON *record, const char *share) {
   return ss_of_100(ss_json_number(record, share));
 }
-
-/* From that share of the draws on, and below 95 of 100, which decide, it is called likely, as the IPCC does (Guidance
- * Note on uncertainties, 2010, Table 1: likely is 66 to 100 of 100). */
-static const double LIKELY = 0.66;
 
 /* "NAME", and what who takes it has to know: "NAME (lossy)". `lossless`, `model_parallel`: where the record says so.
  */
@@ -70,7 +67,7 @@ static void print_best(const struct cJSON *record, bool verb, FILE *stream) {
 
 /* By the numbers as they are given one takes least, and another one does so in more of the draws. */
 static void print_overtaken(const struct cJSON *record, FILE *stream) {
-  const bool likely = ss_json_number(record, "rival_wins") >= LIKELY;
+  const bool likely = ss_json_number(record, "rival_wins") >= SS_LIKELY;
   print_best(record, false, stream);
   fprintf(stream, " take%s least by numbers as given, ", is_tied(record) ? "" : "s");
   ss_decision_print_time(record, stream);
@@ -83,7 +80,7 @@ static void print_overtaken(const struct cJSON *record, FILE *stream) {
 }
 
 static void print_near(const struct cJSON *record, FILE *stream) {
-  const bool likely = ss_json_number(record, "wins") >= LIKELY;
+  const bool likely = ss_json_number(record, "wins") >= SS_LIKELY;
   print_best(record, likely, stream);
   if (likely) fprintf(stream, " likely fastest, in %d of 100 draws", of_100(record, "wins"));
   fputs(", ", stream);

@@ -65,6 +65,9 @@ struct ss_decision {
  * list. */
 bool ss_decide(struct ss_candidate *list, size_t n, const struct ss_uncertain *base, struct ss_decision *out,
                struct ss_error *error) SS_MUST_CHECK;
+/* From that share of the draws on, and below 95 of 100, which decide, who is best is called likely so, as the IPCC
+ * does (Guidance Note on uncertainties, 2010, Table 1: likely is 66 to 100 of 100). */
+#define SS_LIKELY 0.66
 /* Adds "time_s", "next", "next_time_s" and "margin", by how much of the time the next is slower; and where there is a
  * next "next_lossless" and "next_model_parallel". */
 void ss_decision_add_times(struct cJSON *object, const struct ss_decision *decision);

@@ -141,6 +141,22 @@ def maps_name_the_winner_and_its_margin(folder):
 
 
 @test
+def ties_are_nobodys_on_a_map(folder):
+    """As fast as the next in the digits shown, or best in fewer than 66 of 100 draws: neither scheme has the cell."""
+    points = [{"label": label, "ranks": ranks, "at": {"c": c}, "time_s": time, "bytes_total": time, "wins": wins} for ranks, c, pair in (
+        (2, 1, [(1, None), (1, None)]), (2, 2, [(1, None), (1.004, None)]), (2, 3, [(1, None), (1.006, None)]),
+        (4, 1, [(1, 0.65), (2, 0.35)]), (4, 2, [(1, 0.66), (2, 0.34)]), (4, 3, [(1, 0.3), (2, 0.7)])) for label, (time, wins) in zip("ab", pair)]
+    (folder / "r.json").write_text(json.dumps({"points": points}))
+    options = ["plot", folder / "r.json", "--kind", "map", "--x", "ranks", "--y", "c"]
+    for z, ties in (("time_s", {("2", "1"), ("2", "2"), ("4", "1"), ("4", "3")}), ("bytes_total", {("2", "1"), ("2", "2")})):  # draws are of times
+        found = {(row["x"], row["y"]): row["series"] for row in csv.DictReader(io.StringIO(call(*options, "--z", z, "--data", "-")[0]))}
+        assert len(found) == 6 and {at for at, series in found.items() if series == "no clear winner"} == ties and set(found.values()) == {"a", "no clear winner"}, found
+    need_gnuplot()
+    call(*options, "-o", folder / "f.svg")
+    assert texts_of(folder / "f.svg").count("no clear winner") == 1 and "<pattern" in (folder / "f.svg").read_text() and "66 of 100" in " ".join(texts_of(folder / "f.svg"))
+
+
+@test
 def traffic_is_that_of_every_rank(folder):
     call("run", "--trace", KJV, "--cluster", "p3.16xlarge-25g", "--scheme", "zen,allgather", "--iterations", "2", "--per-rank", "--format", "json",
          "-o", folder / "r.json")
@@ -467,7 +483,7 @@ def bars_on_a_logarithm_are_their_ends(folder):
 @test
 def endings_choose_the_format(folder):
     need_gnuplot()
-    for ending, begin in (("svg", b"<?xml"), ("pdf", b"%PDF"), ("png", b"\x89PNG"), ("tex", b"\\begin{tikzpicture}")):
+    for ending, begin in (("svg", b"<?xml"), ("pdf", b"%PDF"), ("png", b"\x89PNG"), ("tex", b"\\leavevmode")):
         call("plot", "spardl-table1", "-o", folder / f"f.{ending}")
         assert (folder / f"f.{ending}").read_bytes().startswith(begin), ending
     assert call("plot", "spardl-table1")[0].startswith("<?xml"), "no SVG on standard output"
@@ -518,9 +534,11 @@ def tex_takes_labels_for_letters(folder):
     assert told.count("{") == told.count("}"), "braces that do not close"
     if shutil.which("pdflatex"):
         subprocess.run(["gnuplot", "-e", "set terminal tikz createstyle"], cwd=folder, check=True, capture_output=True, timeout=tap.HANG)
-        (folder / "doc.tex").write_text("\\documentclass{article}\\usepackage{gnuplot-lua-tikz}\\begin{document}\\input{f.tex}\\end{document}")
+        (folder / "doc.tex").write_text("\\documentclass{article}\\usepackage{gnuplot-lua-tikz}\\begin{document}"
+                                      "\\input{f.tex}\\newpage\\parbox{4cm}{\\input{f.tex}}\\end{document}")
         done = subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "doc.tex"], cwd=folder, capture_output=True, text=True, timeout=tap.HANG)
         assert done.returncode == 0 and (folder / "doc.pdf").read_bytes().startswith(b"%PDF"), done.stdout[-600:]
+        assert "Overfull" not in done.stdout, done.stdout  # in a column of 4 cm
     fake = folder / "bin" / "gnuplot"
     fake.parent.mkdir()
     fake.write_text("#!/bin/sh\necho 'line 2: unknown or ambiguous terminal type; type just set terminal for a list' >&2\nexit 1\n")
