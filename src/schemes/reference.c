@@ -39,12 +39,14 @@ static void add_bags(struct reference *r, uint32_t rank) {
 
 /* Sums of all bags of the table, lookup by lookup, against those that the chunk lists. */
 static bool pooled(struct ss_proof *proof, uint32_t rank, uint32_t table, const struct ss_chunk *c, uint32_t column) {
-  const struct ss_input *in = ((struct reference *)proof)->input;
+  struct reference *r = (struct reference *)proof;
+  const struct ss_input *in = r->input;
   const struct ss_bagged *b = &in->bagged[rank];
   const uint64_t low = b->first[table], n = b->first[table + 1] - low;
   SS_AUTO_FREE uint64_t *sum = ss_alloc_zero(n, sizeof *sum);
   (void)column; /* an integer stands for all columns */
-  if (!sum || (c->count > 0 && (!c->rows || !ss_chunk_marked(c)))) return false;
+  if (!sum) return r->proof.starved = true;
+  if (c->count > 0 && (!c->rows || !ss_chunk_marked(c))) return false;
   for (uint64_t i = ss_lower_bound(b->bag, in->lookups[rank], low); i < in->lookups[rank]; i++)
     if (b->bag[i] - low < n) sum[b->bag[i] - low] += ss_contribution(SS_PARAMETERS, b->row[i], 0);
     else break;

@@ -1201,6 +1201,13 @@ def cost_on_nodes(folder):
         holds("alltoall-gradients", p, max(port, 2 * (p - 4) * share * outside), "bound")
     for p in (2, 4):  # one node: the flat form of its own links
         holds("alltoall-gradients", p, (p - 1) * (near_ + 256 * (256 / p + 4) * inside), "exact")
+    for cards, servers in ((1, 2), (1, 8), (2, 8), (4, 8)):
+        # all 8 ranks to each server and back, half of them from the other node; a card has one way of all its servers, at least
+        away = costs("--M", "1MiB", "--density", "1/16", "--row-width", "64", "--ranks", "8", "--gamma", "none", "--latency", "10us",
+                     "--bandwidth", "1GB/s", "--servers", servers, *nodes[:3], cards, *nodes[4:])
+        share = 2 ** 20 / servers
+        port = 8 * (far + share * outside) + 8 * (near_ + share * inside)
+        near(away["ps-dense", 8]["placed_s"], max(port, servers / 2 / cards * 4 * share * outside), f"{servers} servers, {cards} cards")
     assert found["allgather-recursive-doubling", 6]["placed_s"] is found["allgather-ring", 6]["placed_s"] is None
     near(found["allgather-ring", 8]["formula_s"], 7 * (far + x * outside), "the flat form stays as it is")
     out, _ = call("cost", "alltoall", "--M", "1MiB", "--density", "1/16", "--row-width", "64", "--ranks", "4,16", *nodes)

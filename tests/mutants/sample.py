@@ -25,6 +25,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -38,8 +39,9 @@ import run  # noqa: E402
 ROOT = run.ROOT
 HERE = ROOT / "build-mutator"
 sys.path.append(str(HERE))
-UNKNOWN = 300  # s; what takes longer, for want of an end, is caught
-WAIT, PATIENCE = 30, 10  # a test that is known to take t ends within WAIT + PATIENCE * t, or hangs
+UNKNOWN = 300  # s of processor time; a process that takes longer, for want of an end, is caught
+WAIT, PATIENCE = 20, 5  # of a test that is known to take t it is WAIT + PATIENCE * t
+ASLEEP = 10  # times as long as that a test may take in all, on a machine that has other work, before it is caught
 OWN = 1 / 3    # a test that includes the file's header goes before others that take as much of its time
 RULES = ["universal.rules", "c_like.rules", "c.rules"]
 CLI = {"base": "bad_input commands", "tensor": "scheme_values second", "trace": "trace_cli import pooling extrapolate trace_fit",
@@ -48,7 +50,7 @@ CLI = {"base": "bad_input commands", "tensor": "scheme_values second", "trace": 
        "share": "share", "train": "train workloads captured share", "learn": "learn",
        "study": "sweep commands ranges plan placement extrapolate",
        "query": "commands bad_input claims", "export": "export", "figures": "plot", "claims": "claims", "library": "library python",
-       "report": "report commands plan", "cli": "commands bad_input progress"}
+       "report": "report learn commands plan", "cli": "commands bad_input progress"}
 
 
 def sources(words):
@@ -141,14 +143,15 @@ class Tree:
         limit = WAIT + PATIENCE * known if known else UNKNOWN
         with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                               start_new_session=True) as program:
+            resource.prlimit(program.pid, resource.RLIMIT_CPU, (int(limit), int(limit) + 5))
             try:
-                failed = program.wait(limit) != 0
+                failed = program.wait(ASLEEP * limit) != 0
             except subprocess.TimeoutExpired:
                 failed = True
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(program.pid, 9)  # what it began and left
         if not failed:
-            self.seconds[name] = time.monotonic() - begun
+            self.seconds[name] = min(time.monotonic() - begun, known or UNKNOWN)
         return failed
 
     def reds(self, file, original, planted, names):

@@ -147,22 +147,26 @@ static inline uint32_t shape_row(struct dice *dice, enum shape shape, uint32_t i
   }
 }
 
-/* Bags of two lookups, none, one and three, and so on in turn, of each segment as far as its lookups go; `out` is to
- * be freed. */
-static inline void cut_into_bags(const uint64_t *offsets, uint32_t segments, struct ss_bags *out) {
-  static const uint32_t sizes[] = {2, 0, 1, 3};
-  const uint64_t most = 2 * offsets[segments] + 1;
+/* Bags of up to three lookups of each segment, as far as these go. Some have none: anywhere, at a segment's ends, or
+ * all that a rank without lookups has. `out` is to be freed. */
+static inline void cut_into_bags(struct dice dice, const uint64_t *offsets, uint32_t segments, struct ss_bags *out) {
+  enum { EMPTY = 3 }; /* at most, one after the other */
+  const uint64_t most = (EMPTY + 1) * (offsets[segments] + segments);
   uint64_t *first = calloc(segments + 1ull, sizeof *first), *bags = calloc(most + 1, sizeof *bags), n = 0;
   assert_non_null(first);
   assert_non_null(bags);
   for (uint32_t s = 0; s < segments; s++) {
-    for (uint64_t at = offsets[s]; at < offsets[s + 1]; n++) {
-      assert_true(n + 1 <= most);
-      const uint64_t end = at + sizes[n % COUNT(sizes)];
-      at = bags[n + 1] = end < offsets[s + 1] ? end : offsets[s + 1];
+    uint64_t at = offsets[s];
+    for (bool over = false; !over; over = at == offsets[s + 1] && dice_one_in(&dice, 2)) {
+      for (uint32_t empty = dice_one_in(&dice, 3) ? dice_below(&dice, EMPTY + 1) : 0; empty > 0; empty--)
+        bags[++n] = at;
+      if (at == offsets[s + 1]) break;
+      const uint64_t end = at + dice_between(&dice, 1, 3);
+      at = bags[++n] = end < offsets[s + 1] ? end : offsets[s + 1];
     }
     first[s + 1] = n;
   }
+  assert_true(n <= most);
   *out = (struct ss_bags){first, bags};
 }
 
@@ -188,7 +192,7 @@ static inline struct ss_trace *ragged_iterations(struct dice *dice, enum shape s
   content.tensor = &tensor;
   content.offsets = (const uint64_t *const[]){offsets};
   content.rows = (const uint32_t *const[]){ids};
-  cut_into_bags(offsets, segments, &bags);
+  cut_into_bags((struct dice){.seed = dice->seed + 1}, offsets, segments, &bags);
   content.bags = &bags;
   if (!ss_trace_build("ragged", &content, &trace, &error)) fail_msg("%s", error.text);
   free((void *)bags.first);

@@ -214,6 +214,9 @@ TEST(each_question_says_that_memory_is_short) {
        ss_request_train, NULL},
       {"{\"text\": \"README.md\", \"ranks\": 2, \"steps\": 1, \"batch\": 1, \"seq\": 4, \"schemes\": [\"zen\"]}",
        ss_request_learn, NULL},
+      {"{\"trace\": \"traces/clicks-4.safetensors\", \"iterations\": 1, " CLUSTER
+       ", \"schemes\": [{\"name\": \"alltoall\", \"pooling\": \"sum\"}]}",
+       ss_request_run, NULL},
       {"memory-is-short.safetensors", NULL, tell_trace},
       {"zen", NULL, tell_sync},
       {"spardl:density=0.5", NULL, tell_sync},
