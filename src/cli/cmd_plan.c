@@ -103,8 +103,10 @@ const struct ss_command ss_command_plan = {
         "Simulates every candidate on the scenario's trace and cluster, and prints for each tensor the cheapest, "
         "with its margin to the next. Candidates are the scenario's schemes; without any, all that can run there, "
         "with each of their algorithms and formats (and teams, powers of two), and on nodes of several GPUs also "
-        "behind a hierarchy. Its \"expect\" is not read. All are simulated twice, with the cluster's window and with "
-        "the other (all, or 1): where another would then be the cheapest, a warning says so.\n",
+        "behind a hierarchy. Its \"expect\" is not read. Where the cluster's window is given, all are simulated "
+        "twice, "
+        "with it and with another (all, of more than 32 ranks 4; or 1): where another would then be the cheapest, "
+        "a warning says so.\n",
     .examples = "  sparsync plan --trace traces/bible-kjv-16.safetensors --cluster p3.16xlarge-25g\n"
                 "  sparsync plan scenarios/demo.json --model-parallel\n"
                 "  sparsync plan --place --trace traces/lstm-bible-4.safetensors --cluster p3.16xlarge-25g --format "

@@ -78,6 +78,11 @@ uint32_t ss_cluster_window_of(const struct ss_cluster *cluster, bool exchange) {
   return window > UINT32_MAX / rings ? UINT32_MAX : window * rings;
 }
 
+uint32_t ss_other_window(uint32_t window, uint32_t ranks) {
+  const uint32_t many = ranks <= 32 ? UINT32_MAX : 4;
+  return window < many ? many : 1;
+}
+
 uint32_t ss_cluster_window(const struct ss_cluster *cluster) {
   const uint32_t exchange = ss_cluster_window_of(cluster, true), chain = ss_cluster_window_of(cluster, false);
   return exchange > chain ? exchange : chain;
@@ -185,6 +190,7 @@ void ss_cluster_scale_component(struct ss_cluster *c, enum ss_component componen
   case SS_INTRA_TRANSFER: scale_class(&c->intra, &c->intra_segments, &f, 1); break;
   case SS_COMPUTING:
   case SS_PASSES:
+  case SS_WINDOW:
   case SS_COMPONENTS: break;
   }
 }

@@ -46,7 +46,8 @@ enum ss_origin_of_number {
   SS_ESTIMATED, /* "estimated ...", "assumed ..." */
 };
 struct ss_cluster_source {
-  enum ss_origin_of_number latency, bandwidth, intra, exchange; /* exchange: as bandwidth, where nothing is said */
+  enum ss_origin_of_number latency, bandwidth, intra, exchange,
+      window; /* exchange: as bandwidth, where nothing is said */
 };
 
 struct ss_cluster {
@@ -120,6 +121,9 @@ bool ss_cluster_mpi(const struct ss_cluster *cluster);
  * the window of each ring; and the larger of the two. */
 uint32_t ss_cluster_window_of(const struct ss_cluster *cluster, bool exchange);
 uint32_t ss_cluster_window(const struct ss_cluster *cluster);
+/* What an unknown library may have instead: all (UINT32_MAX), among more than 32 ranks 4, since a play of all takes
+ * time by the square of their messages; 1 of those that have as many. */
+uint32_t ss_other_window(uint32_t window, uint32_t ranks);
 uint32_t ss_cluster_rings(const struct ss_cluster *cluster);
 /* How many bytes of a shared link's capacity each byte of a chain, or of an exchange, takes. */
 double ss_cluster_weight(const struct ss_cluster *cluster, bool exchange);

@@ -262,6 +262,7 @@ static void read_source(struct ss_node sources, struct ss_cluster_source *out) {
   out->latency = origin_of(sources, "latency", SS_SUPPOSED);
   out->bandwidth = origin_of(sources, "bandwidth", SS_SUPPOSED);
   out->intra = origin_of(sources, "intra", SS_SUPPOSED);
+  out->window = origin_of(sources, "window", SS_SUPPOSED);
   out->exchange =
       origin_of(sources, "exchange", larger(out->latency, out->bandwidth)); /* of an edit of one of them it is none */
 }

@@ -2,9 +2,11 @@
 
 #include "machine/device.h"
 
-const char *const ss_component_names[] = {"latency",           "transfer",      "exchange_latency",
-                                          "exchange_transfer", "intra_latency", "intra_transfer",
-                                          "kernels",           "passes",        NULL};
+const char *const ss_component_names[] = {"latency",          "transfer",
+                                          "exchange_latency", "exchange_transfer",
+                                          "intra_latency",    "intra_transfer",
+                                          "kernels",          "passes",
+                                          "window",           NULL};
 
 const char *ss_component_words(enum ss_component component) {
   static const char *const words[SS_COMPONENTS] = {
@@ -16,6 +18,7 @@ const char *ss_component_words(enum ss_component component) {
       [SS_INTRA_TRANSFER] = "the bandwidth inside nodes",
       [SS_COMPUTING] = "the kernels of the device",
       [SS_PASSES] = "forward and backward passes",
+      [SS_WINDOW] = "how many messages a port has under way",
   };
   return words[component];
 }
@@ -25,8 +28,12 @@ const char *ss_component_words(enum ss_component component) {
 #define SURE                                                                                                         \
   { 1, 1 }
 #define ALL_SURE                                                                                                     \
-  { SURE, SURE, SURE, SURE, SURE, SURE, SURE, SURE }
+  { SURE, SURE, SURE, SURE, SURE, SURE, SURE, SURE, SURE }
 const struct ss_uncertainty ss_certain = {.of = ALL_SURE, .own = ALL_SURE, .model = SURE};
+
+bool ss_component_of_links(enum ss_component component) {
+  return component < SS_COMPUTING || component == SS_WINDOW;
+}
 
 bool ss_component_uncertain(const struct ss_uncertainty *u, enum ss_component component) {
   return !ss_spread_certain(&u->of[component]) || !ss_spread_certain(&u->own[component]);
@@ -36,6 +43,8 @@ bool ss_component_uncertain(const struct ss_uncertainty *u, enum ss_component co
  * (docs/ranges.md, "Ranges", says why). */
 static const struct ss_spread by_source[] = {
     [SS_SUPPOSED] = {1, 1}, [SS_PRINTED] = {1.14, 1.5}, [SS_MEASURED] = {1.1, 1.3}, [SS_ESTIMATED] = {1.33, 2}};
+/* One window or the other: ss_spread_factor makes no draw of it. */
+static const struct ss_spread either_window = {2, 2};
 static const struct ss_spread measured_kernels = {1.12, 1.5}, estimated_kernels = {1.33, 2},
                               of_the_model = {1.03, 1.1};
 /* Of exchanges where rings alone are known: the class "kind" of models/measured/priors.json. */
@@ -113,6 +122,11 @@ static void add_unknown_exchanges(struct ss_uncertainty *u, const struct ss_clus
     u->of[SS_EXCHANGE_TRANSFER] = ss_spread_join(u->of[SS_TRANSFER], unknown_exchanges);
 }
 
+/* Does nobody say how many messages a port has under way, or estimates somebody, where that can make a difference? */
+static bool window_is_open(const struct ss_cluster *c, uint32_t ranks) {
+  return ss_cluster_fair(c) && ranks > 2 && (c->window == 0 || c->source.window == SS_ESTIMATED);
+}
+
 struct ss_uncertainty ss_uncertainty_of(const struct ss_cluster *c, const struct ss_device *device, uint32_t ranks,
                                         uint32_t collective) {
   struct ss_uncertainty u = ss_certain;
@@ -130,6 +144,10 @@ struct ss_uncertainty ss_uncertainty_of(const struct ss_cluster *c, const struct
   if (between) add_unknown_exchanges(&u, c);
   if (inside) u.of[SS_INTRA_LATENCY] = u.of[SS_INTRA_TRANSFER] = by_source[c->source.intra];
   if (c->accuracy.known) add_fitted(&u, c, ss_cluster_nodes(c, ranks), collective);
+  if (window_is_open(c, ranks)) {
+    u.of[SS_WINDOW] = either_window;
+    u.other_window = ss_other_window(ss_cluster_window_of(c, true), ranks);
+  }
   add_kernels(&u, device);
   return u;
 }
@@ -183,7 +201,8 @@ struct ss_cluster ss_cluster_dearer(const struct ss_cluster *cluster, const stru
   struct ss_cluster out = *cluster;
   out.has_exchange = cluster->has_exchange || ss_component_uncertain(uncertainty, SS_EXCHANGE_LATENCY) ||
                      ss_component_uncertain(uncertainty, SS_EXCHANGE_TRANSFER);
-  ss_cluster_scale_component(&out, component, factor);
+  if (component == SS_WINDOW) out.window = uncertainty->other_window;
+  else ss_cluster_scale_component(&out, component, factor);
   return out;
 }
 
@@ -195,7 +214,7 @@ void ss_variants_make(struct ss_variants *out, const struct ss_cluster *cluster,
     const uint32_t n = out->count++;
     const struct ss_spread both = ss_spread_join(uncertainty->of[i], uncertainty->own[i]);
     out->of[n] = (enum ss_component)i;
-    out->factor[n] = step_of(&both);
+    out->factor[n] = i == SS_WINDOW ? 2 : step_of(&both);
     out->pace[n] = i == SS_COMPUTING ? out->factor[n] : 1;
     out->cluster[n] = ss_cluster_dearer(cluster, uncertainty, (enum ss_component)i, out->factor[n]);
   }
@@ -204,10 +223,31 @@ void ss_variants_make(struct ss_variants *out, const struct ss_cluster *cluster,
 struct ss_components ss_variants_split(const struct ss_variants *variants, double time, const double *on) {
   struct ss_components components = {{0}};
   double sum = 0;
-  for (uint32_t n = 0; n < variants->count; n++)
-    sum += components.s[variants->of[n]] = fmax(0, (on[n] - time) / (variants->factor[n] - 1));
+  for (uint32_t n = 0; n < variants->count; n++) {
+    double *own = &components.s[variants->of[n]];
+    *own = (on[n] - time) / (variants->factor[n] - 1);
+    if (variants->of[n] != SS_WINDOW) sum += *own = fmax(0, *own);
+  }
   /* where a step makes another message the last one, components grow faster than at first, and overlap */
-  for (uint32_t n = 0; sum > time && n < variants->count; n++) components.s[variants->of[n]] *= time / sum;
+  for (uint32_t n = 0; sum > time && n < variants->count; n++)
+    if (variants->of[n] != SS_WINDOW) components.s[variants->of[n]] *= time / sum;
   return components;
+}
+
+double ss_components_time(const struct ss_components *c, double time, const double factor[SS_COMPONENTS]) {
+  static const enum ss_component latencies[] = {SS_LATENCY, SS_EXCHANGE_LATENCY, SS_INTRA_LATENCY};
+  double drawn = time, startups = 0, drawn_startups = 0;
+  for (int i = 0; i < SS_WINDOW; i++)
+    if (c->s[i] != 0) drawn += c->s[i] * (factor[i] - 1);
+  if (factor[SS_WINDOW] == 1 || c->s[SS_WINDOW] == 0) return fmax(drawn, 0);
+  for (size_t i = 0; i < sizeof latencies / sizeof *latencies; i++) {
+    startups += c->s[latencies[i]];
+    drawn_startups += c->s[latencies[i]] * factor[latencies[i]];
+  }
+  /* what another window spares are start-ups first, then what costs as the rest does */
+  const double spared = fmin(fmax(-c->s[SS_WINDOW], 0), startups);
+  const double rest = time > startups ? (drawn - drawn_startups) / (time - startups) : 1;
+  if (spared > 0) drawn -= spared * drawn_startups / startups;
+  return fmax(drawn + (c->s[SS_WINDOW] + spared) * rest, 0);
 }
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -17,6 +17,7 @@ enum ss_component {
   SS_INTRA_TRANSFER,
   SS_COMPUTING, /* kernels */
   SS_PASSES,    /* forward and backward passes of a training; no number of the machine */
+  SS_WINDOW,    /* what the other window adds, less than 0 where it is faster: of a machine has one or the other */
   SS_COMPONENTS
 };
 /* NULL-terminated: "latency", "transfer", "exchange_latency", ... in the order of the components. */
@@ -29,8 +30,11 @@ const char *ss_component_words(enum ss_component component);
 struct ss_uncertainty {
   struct ss_spread of[SS_COMPONENTS], own[SS_COMPONENTS];
   bool doubtful;          /* the machine's fit is: nobody should trust its numbers */
+  uint32_t other_window;  /* that half of the draws have, where SS_WINDOW is uncertain */
   struct ss_spread model; /* of the model itself, where every number is known: of each scheme apart */
 };
+/* Is it of messages, and not of what ranks compute? */
+bool ss_component_of_links(enum ss_component component);
 /* Is the component uncertain, either way? */
 bool ss_component_uncertain(const struct ss_uncertainty *uncertainty, enum ss_component component);
 /* Nothing is uncertain. */
@@ -73,10 +77,13 @@ struct ss_spread ss_spread_join(struct ss_spread a, struct ss_spread b);
 struct ss_components {
   double s[SS_COMPONENTS];
 };
+/* The time in a draw in which components cost so many times as much: at least 0. */
+double ss_components_time(const struct ss_components *components, double time, const double factor[SS_COMPONENTS]);
 
 /* The component costs `factor` times as much. */
 void ss_cluster_scale_component(struct ss_cluster *cluster, enum ss_component component, double factor);
-/* The cluster on which it does; exchanges are told from chains where they are uncertain apart. */
+/* The cluster on which it does; exchanges are told from chains where they are uncertain apart. SS_WINDOW: the cluster
+ * that has the other window. */
 struct ss_cluster ss_cluster_dearer(const struct ss_cluster *cluster, const struct ss_uncertainty *uncertainty,
                                     enum ss_component component, double factor);
 

@@ -5,10 +5,13 @@
 #include "query/query_internal.h"
 #include "study/ranges.h"
 
-/* A form of one flat link is beyond a node, however few ranks there are. */
+/* A form of one flat link is beyond a node, however few ranks there are, and has one window. */
 static struct ss_uncertainty uncertainty_at(const struct ss_cluster *c, uint32_t ranks) {
   const struct ss_device none = ss_device_none();
-  return ss_uncertainty_of(c, &none, ranks > c->gpus_per_node ? ranks : c->gpus_per_node + 1, SS_COLLECTIVES);
+  struct ss_uncertainty u =
+      ss_uncertainty_of(c, &none, ranks > c->gpus_per_node ? ranks : c->gpus_per_node + 1, SS_COLLECTIVES);
+  u.of[SS_WINDOW] = ss_certain.of[SS_WINDOW];
+  return u;
 }
 
 /* The request's answers on dearer clusters. */

@@ -561,33 +561,11 @@ static bool table_more(struct ss_results_writer *w, const struct ss_result *resu
   return true;
 }
 
-static bool supposes_window(const struct ss_result *r) {
-  return r->machine->window == 0 && ss_cluster_fair(r->machine) && r->ranks > 2;
-}
-
-/* Clusters whose window neither they nor a library nor the user gives, each once: no draw has another one. */
-static void print_windows(const struct ss_results *results, FILE *stream) {
-  const char *between = "window: ";
-  for (size_t i = 0; i < results->count; i++) {
-    const struct ss_result *r = &results->result[i], *q = results->result;
-    while (strcmp(q->cluster, r->cluster) != 0 || !supposes_window(q))
-      if (++q > r) break;
-    if (q != r) continue;
-    fprintf(stream, "%s%s", between, r->cluster);
-    between = ", ";
-  }
-  if (*between == ',')
-    fputs(": nobody says how many messages a port has under way; one is supposed, and not drawn (plan tries all, "
-          "too)\n",
-          stream);
-}
-
 static bool table_end(struct ss_results_writer *w, const struct ss_results *results, struct ss_error *error) {
   if (results->count == 0) return true;
   if (!ss_results_notes(results, print_note, w->stream, error)) return false;
   print_errata(results, w->stream);
   if (w->chosen) print_note("schemes", chosen_note, w->stream);
-  if (have_ranges(results)) print_windows(results, w->stream);
   if (w->links)
     fputs("busiest      of the links of a kind, the share of the time in which bytes flow on it; then the mean of "
           "all, and\n"
@@ -695,7 +673,6 @@ static bool brief_end(struct ss_results_writer *w, const struct ss_results *resu
   fputc('\n', w->stream);
   if (have_ranges(results)) fprintf(w->stream, "(90%%): %s (--certain leaves them out)\n", ss_range_note);
   if (have_ranges(results)) print_unsourced(results, w->stream);
-  if (have_ranges(results)) print_windows(results, w->stream);
   fputs("bytes: of the rank that sends or receives most", w->stream);
   for (const cJSON *r = records->child; r; r = r->next)
     if (!cJSON_IsTrue(ss_json_get(r, "exact"))) break;

@@ -202,9 +202,10 @@ static bool price(struct ss_duel *duel, const struct ss_cluster *cluster, const 
 static bool price_all(struct ss_crossover_study *s, const struct ss_crossover_search *search,
                       struct ss_error *error) {
   const struct ss_cluster cluster = s->duel.cluster;
-  const struct ss_uncertainty uncertainty = uncertainty_of(s);
+  struct ss_uncertainty uncertainty = uncertainty_of(s);
   struct ss_variants varied;
   bool ok = true;
+  uncertainty.of[SS_WINDOW] = ss_certain.of[SS_WINDOW]; /* forms have one */
   ss_variants_make(&varied, &cluster, &uncertainty);
   for (uint32_t i = 0; ok && i < ss_crossover_positions(search); i++) {
     struct ss_crossover_place p = {.x = ss_crossover_position(search, i), .uncertainty = {uncertainty, uncertainty}};
@@ -223,9 +224,7 @@ static int by_x(const void *a, const void *b) {
 static double lead(const struct ss_crossover_place *p, const struct ss_drawn drawn[2]) {
   double time[2];
   for (int i = 0; i < 2; i++) {
-    time[i] = p->time[i];
-    for (int k = 0; k < SS_COMPUTING; k++) time[i] += p->components[i].s[k] * (drawn[i].component[k] - 1);
-    time[i] *= drawn[i].model;
+    time[i] = ss_components_time(&p->components[i], p->time[i], drawn[i].component) * drawn[i].model;
   }
   return log(time[1] / time[0]);
 }

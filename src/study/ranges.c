@@ -25,6 +25,11 @@ static double factor(const struct lot *lot, uint64_t draw) {
   return lot->most > 0 ? ss_spread_factor(lot->half, lot->most, ss_unit(ss_mix(lot->number, draw))) : 1;
 }
 
+/* 2: the other window, which half of the draws have. */
+static double other_window(const struct lot *lot, uint64_t draw) {
+  return lot->most > 0 && ss_unit(ss_mix(lot->number, draw)) < 0.5 ? 2 : 1;
+}
+
 static uint64_t number_of(const char *label) {
   return label ? XXH64(label, strlen(label), 0) : 0;
 }
@@ -50,12 +55,17 @@ static struct lots lots_of(const struct ss_uncertainty *u, uint64_t label) {
   return out;
 }
 
+static struct ss_drawn drawn_of(const struct lots *lots, uint64_t draw) {
+  struct ss_drawn out = {.model = factor(&lots->model, draw)};
+  for (uint64_t i = 0; i < SS_WINDOW; i++)
+    out.component[i] = factor(&lots->shared[i], draw) * factor(&lots->own[i], draw);
+  out.component[SS_WINDOW] = other_window(&lots->shared[SS_WINDOW], draw);
+  return out;
+}
+
 struct ss_drawn ss_draw_of(const struct ss_uncertainty *u, const char *label, uint64_t draw) {
   const struct lots lots = lots_of(u, number_of(label));
-  struct ss_drawn out = {.model = factor(&lots.model, draw)};
-  for (uint64_t i = 0; i < SS_COMPONENTS; i++)
-    out.component[i] = factor(&lots.shared[i], draw) * factor(&lots.own[i], draw);
-  return out;
+  return drawn_of(&lots, draw);
 }
 
 /* The times get the distribution of those that were played, and keep their order. */
@@ -71,15 +81,10 @@ static void add_draws(const struct ss_uncertain *u, double out[SS_RANGE_DRAWS]) 
   const struct lots lots = lots_of(u->uncertainty, label);
   const struct lot ranks = own_lot(&u->own, label, OWN_RANKS);
   double time[SS_RANGE_DRAWS];
-  for (uint64_t d = 0; d < SS_RANGE_DRAWS; d++) {
-    time[d] = u->time;
-    for (uint64_t i = 0; i < SS_COMPONENTS; i++)
-      if (u->components->s[i] != 0)
-        time[d] += u->components->s[i] * (factor(&lots.shared[i], d) * factor(&lots.own[i], d) - 1);
-  }
-  if (u->played) map_draws(u, time);
   for (uint64_t d = 0; d < SS_RANGE_DRAWS; d++)
-    out[d] += fmax(time[d], 0) * factor(&lots.model, d) * factor(&ranks, d);
+    time[d] = ss_components_time(u->components, u->time, drawn_of(&lots, d).component);
+  if (u->played) map_draws(u, time);
+  for (uint64_t d = 0; d < SS_RANGE_DRAWS; d++) out[d] += time[d] * factor(&lots.model, d) * factor(&ranks, d);
 }
 
 /* What is drawn of it: its parts, or itself. */
@@ -154,8 +159,10 @@ static double variance_apart(const struct ss_uncertain *a, const struct ss_uncer
 static double deviation_shared(const struct ss_uncertain *u, int component) {
   double sum = 0;
   for (size_t i = 0; i < parts_of(u); i++)
-    sum += part_of(u, i)->components->s[component] * deviation(&part_of(u, i)->uncertainty->of[component]);
-  return u->time > 0 ? sum / u->time : 0;
+    sum += part_of(u, i)->components->s[component] *
+           (component == SS_WINDOW ? 1 : deviation(&part_of(u, i)->uncertainty->of[component]));
+  const double share = u->time > 0 ? sum / u->time : 0;
+  return component == SS_WINDOW ? log1p(fmax(share, -1 + 1e-9)) / 2 : share; /* one of two */
 }
 
 /* To first order: errors of both add where they are apart, and cancel where they are shared. */

@@ -22,8 +22,8 @@ struct ss_uncertain {
   size_t parts;
 };
 
-/* What a draw makes of a machine's numbers for that label: how many times as much each component costs, and what it
- * all takes besides. */
+/* What a draw makes of a machine's numbers for that label: how many times as much each component costs (of SS_WINDOW
+ * 2 where it has the other window), and what it all takes besides. */
 struct ss_drawn {
   double component[SS_COMPONENTS], model;
 };

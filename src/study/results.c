@@ -34,7 +34,8 @@ void ss_results_rank(const struct ss_result *results, size_t n, const struct ss_
       PART(prefix "exchange_latency", member, SS_EXCHANGE_LATENCY),                                                  \
       PART(prefix "exchange_transfer", member, SS_EXCHANGE_TRANSFER),                                                \
       PART(prefix "intra_latency", member, SS_INTRA_LATENCY),                                                        \
-      PART(prefix "intra_transfer", member, SS_INTRA_TRANSFER), PART(prefix "kernels", member, SS_COMPUTING)
+      PART(prefix "intra_transfer", member, SS_INTRA_TRANSFER), PART(prefix "kernels", member, SS_COMPUTING),        \
+      PART(prefix "window", member, SS_WINDOW)
 #define PART(name, member, component)                                                                                \
   {                                                                                                                  \
     name "_part_s", offsetof(struct ss_result, member) + (component) * sizeof(double), /* of its only array */       \

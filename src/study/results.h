@@ -111,7 +111,7 @@ enum {
   SS_FIELD_DRAWN = 64,  /* where numbers of the machine are: likewise */
   SS_FIELD_BESIDE = 128 /* depends on the others of its cell, too */
 };
-enum { SS_RESULT_FIELDS = 61 };
+enum { SS_RESULT_FIELDS = 63 };
 
 /* In the order of the schema, with the names that JSON has ("time_s", "bytes_sent_max", ...). */
 extern const struct ss_result_field {

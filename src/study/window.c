@@ -5,20 +5,17 @@
 /* As in `check`: nearer times are equal. */
 static const double ROUNDING = 1e-9;
 
-static uint32_t other_window(uint32_t window) {
-  return window == UINT32_MAX ? 1 : UINT32_MAX;
-}
-
 /* --- the other window --------------------------------------------------------------------------------------- */
 
-/* The points that have a window, with the other one; proofs were made already. */
+/* The points that have a window, with the other one where no draw has it; proofs were made already. */
 static struct ss_point *other_points(const struct ss_study *study, size_t *count) {
   struct ss_point *points = ss_alloc(study->count, sizeof *points);
   *count = 0;
   for (size_t i = 0; points && i < study->count; i++) {
     struct ss_point point = study->point[i];
     if (!ss_cluster_fair(&point.cluster) || point.ranks == 1) continue;
-    point.cluster.window = other_window(ss_cluster_window_of(&point.cluster, true));
+    if (ss_component_uncertain(&point.uncertainty, SS_WINDOW)) continue;
+    point.cluster.window = ss_other_window(ss_cluster_window_of(&point.cluster, true), point.ranks);
     point.verify = false;
     point.uncertainty = ss_certain;
     point.extrapolation = NULL; /* as far off as it is known to be */
@@ -45,7 +42,7 @@ static bool compare(const struct ss_result *here, const struct ss_result *there,
                                              .faster_other = faster_other->time,
                                              .slower_other = other->time,
                                              .window = window,
-                                             .other = other_window(window)};
+                                             .other = ss_other_window(window, best->ranks)};
   return true;
 }
 
@@ -75,6 +72,7 @@ bool ss_study_turns(const struct ss_study *study, const struct ss_results *resul
   struct ss_study other = *study;
   struct ss_results there = {0};
   other.request.listener = NULL;
+  other.request.notice = NULL; /* all was told of the cluster's own */
   *out = (struct ss_turns){0};
   SS_AUTO_FREE struct ss_point *points = other.point = other_points(study, &other.count);
   if (!points) return ss_fail_memory(error, "comparing rankings");

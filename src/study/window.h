@@ -18,9 +18,9 @@ struct ss_turns {
   size_t count;
 };
 
-/* Where another of `results` (of this study, with "*" as it has them) is the fastest with the other window: all, or 1
- * where the cluster's own is all. Times that differ by less than 1e-9 of themselves are equal, and no turn. Under the
- * model "alpha-beta", and with one rank, there is no window.
+/* Where another of `results` (of this study, with "*" as it has them) is the fastest with the other window
+ * (ss_other_window), unless draws have it already. Times that differ by less than 1e-9 of themselves are equal, and
+ * no turn. Under the model "alpha-beta", and with one rank, there is no window.
  *
  * Simulates every other point once more, without proofs; told to options->watcher. What turns point to is the
  * results', which must outlive them. */

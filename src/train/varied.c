@@ -138,10 +138,10 @@ static bool apply_factors(const struct ss_training *training, struct ss_timetabl
   bool ok = true;
   for (uint32_t i = 0; i < t->tasks; i++) {
     struct ss_task *task = &t->task[i];
-    double times = 1;
-    for (int k = 0; k < SS_PASSES; k++)
-      times += training->durations.duration[task->duration].share.s[k] * (factor[k] - 1);
-    if (task->period > 0) task->seconds = scaled(task->seconds, task->period, fmax(times, 0), arena);
+    struct ss_components share = training->durations.duration[task->duration].share;
+    share.s[SS_PASSES] = 0;
+    if (task->period > 0)
+      task->seconds = scaled(task->seconds, task->period, ss_components_time(&share, 1, factor), arena);
     ok = ok && task->seconds;
   }
   if (factor[SS_COMPUTING] != 1 && t->split) {
@@ -163,8 +163,9 @@ static bool play_varied(const struct ss_training *training, struct ss_training_p
   memcpy(t.task, recorded->timetable->task, t.tasks * sizeof *t.task);
   apply_help(&t, help);
   if (factor && !apply_factors(training, &t, factor, &arena, error)) return false;
-  for (enum ss_component i = 0; factor && i < SS_COMPUTING; i++)
-    if (factor[i] != 1) cluster = ss_cluster_dearer(&cluster, &p->uncertainty, i, factor[i]);
+  for (enum ss_component i = 0; factor && i < SS_COMPONENTS; i++)
+    if (factor[i] != 1 && ss_component_of_links(i))
+      cluster = ss_cluster_dearer(&cluster, &p->uncertainty, i, factor[i]);
   if (factor) options.compute *= factor[SS_PASSES];
   options.network = ss_point_network(&t, recorded, &cluster, factor ? factor[SS_COMPUTING] : 1);
   options.recorded = 1;
@@ -191,15 +192,16 @@ static bool find_components(const struct ss_training *training, struct ss_traini
   for (enum ss_component i = 0; i < SS_COMPONENTS; i++) {
     struct ss_iterated dearer;
     if (!ss_component_uncertain(&p->uncertainty, i)) continue;
-    factors factor = {1, 1, 1, 1, 1, 1, 1, 1};
-    factor[i] = DEARER;
+    const double dearer_by = i == SS_WINDOW ? 2 : DEARER;
+    factors factor = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+    factor[i] = dearer_by;
     if (!play_varied(training, p, recorded, help, factor, &dearer, error)) return false;
     on[varied.count] = dearer.mean * all;
-    varied.factor[varied.count] = DEARER;
+    varied.factor[varied.count] = dearer_by;
     varied.of[varied.count++] = i;
-    out->busy.s[i] = (dearer.busy - played->busy) / (DEARER - 1);
+    out->busy.s[i] = (dearer.busy - played->busy) / (dearer_by - 1);
     if (played->busy > 0)
-      out->hidden.s[i] = (dearer.hidden * dearer.busy - played->hidden * played->busy) / (DEARER - 1);
+      out->hidden.s[i] = (dearer.hidden * dearer.busy - played->hidden * played->busy) / (dearer_by - 1);
   }
   out->mean = ss_variants_split(&varied, played->mean * (help == UNHELPED ? 1 : all), on);
   return true;
@@ -217,8 +219,9 @@ static double factor_of(const struct ss_spread *spread, double u) {
 static void draw_factors(const struct ss_uncertainty *u, const gsl_qrng *points, factors out) {
   double at[DIMENSIONS];
   gsl_qrng_get(points, at);
-  for (int i = 0; i < SS_COMPONENTS; i++)
+  for (int i = 0; i < SS_WINDOW; i++)
     out[i] = factor_of(&u->of[i], at[i]) * factor_of(&u->own[i], at[SS_COMPONENTS + (i == SS_COMPUTING)]);
+  out[SS_WINDOW] = !ss_spread_certain(&u->of[SS_WINDOW]) && at[SS_WINDOW] < 0.5 ? 2 : 1;
 }
 
 /* What of each play's time is drawn, and how many times as much it cost, less one. */
@@ -259,7 +262,7 @@ static bool fit_steps(const struct ss_uncertainty *u, const struct step_plays *p
     before = columns;
     columns = 0;
     for (size_t i = 0; i < before; i++)
-      if (out->s[column[i]] >= 0) column[columns++] = column[i];
+      if (out->s[column[i]] >= 0 || column[i] == SS_WINDOW) column[columns++] = column[i];
   } while (columns < before);
   return true;
 }

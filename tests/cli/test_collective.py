@@ -345,7 +345,7 @@ def ranges_are_those_of_classes(folder):
     classes = {"measured": (1.06, 1.3), "collective": (1.2, 1.7), "kind": (1.4, 3), "doubling": (1.1, 1.4), "sizes": (1.05, 1.2)}
     accuracy = {"collectives": ["allreduce"], "kinds": ["chain"], "nodes": [2, 8], "bytes": [1 << 20, 1 << 24],
                 **{name: dict(zip(("half", "most"), spread)) for name, spread in classes.items()}}
-    cluster = {"name": "a", "latency": ALPHA, "bandwidth": RATE, "accuracy": accuracy, "source": {"latency": "a log", "bandwidth": "a log"}}
+    cluster = {"name": "a", "latency": ALPHA, "bandwidth": RATE, "window": 1, "accuracy": accuracy, "source": {"latency": "a log", "bandwidth": "a log"}}
     path.write_text(json.dumps(cluster))
     for collective, algorithm, ranks, size, of, nodes, sizes in (
             ("allreduce", "ring", 8, 1 << 20, "measured", 0, 0), ("allreduce", "trees", 2, 1 << 24, "measured", 0, 0), ("allreduce", "ring", 32, 1 << 22, "measured", 2, 0),

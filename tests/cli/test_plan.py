@@ -139,7 +139,7 @@ def choice_that_depends_on_the_window(folder):
     """Small blocks: start-ups one after the other favour doubling, all at once direct messages (2, 3 and 1 of 100 us)."""
     (folder / "s.json").write_text(json.dumps({
         "trace": {"uniform": {"rows": 100, "row_width": 10, "density": 0.1, "overlap": "full"}}, "ranks": 4,
-        "cluster": {"latency": "100us", "bandwidth": "1GB/s"},
+        "cluster": {"latency": "100us", "bandwidth": "1GB/s", "window": 1},
         "schemes": [{"name": "allgather", "algorithm": a, "label": a} for a in ("direct", "recursive-doubling")]}))
     wire = 3 * 10 * 44 / 1e9
     row, = plan(folder / "s.json")
@@ -158,6 +158,8 @@ def choice_that_depends_on_the_window(folder):
     row, = plan(folder / "s.json", "--latency", "0s")
     assert row["other_window"] is None and row["other_best"] is None
     assert call("plan", folder / "s.json", "--latency", "0s")[1] == ""
+    out, err = call("plan", folder / "s.json", "--set", 'cluster={"latency": "100us", "bandwidth": "1GB/s"}')
+    assert "measuring how many messages a port has under way would tell most" in out and not err, (out, err)
 
 
 @test

@@ -16,6 +16,7 @@ from hashes import MASK, mix, xxh64
 from tap import test, write_json
 
 NAMES = ("latency", "transfer", "exchange_latency", "exchange_transfer", "intra_latency", "intra_transfer", "kernels")
+LATENCIES = 0, 2, 4
 DRAWS, SURE, MODEL = 1000, (1, 1), (1.03, 1.1)
 BY_SOURCE = {None: SURE, "given": SURE, "measured": (1.1, 1.3), "estimated": (1.33, 2), "assumed": (1.33, 2)}
 ESTIMATED_KERNELS, MEASURED_KERNELS, UNKNOWN_EXCHANGES = (1.33, 2), (1.12, 1.5), (1.82, 6.6)
@@ -57,13 +58,23 @@ class Machine:
     def __init__(self, spreads, own=(SURE,) * 7, model=MODEL, dense=None):
         self.own, self.model, self.dense = own, model, dense
         self.drawn = [[factor(spread, i, d) for d in range(DRAWS)] for i, spread in enumerate(spreads)]
+        self.other_window = [mix(mix(1, 8), d) >> 11 < 2**52 for d in range(DRAWS)]
 
     def draws(self, time, parts, label, ranks=SURE):
         h = xxh64(label.encode())
         messages, kernels, model, off = (lambda spread, d, n=mix(h, k): factor(spread, n, d) for k in (7, 8, 9, 10))
         own = [kernels if i == 6 else messages for i in range(7)]
-        return [max(0, time + sum(p * (f[d] * g(spread, d) - 1) for p, f, g, spread in zip(parts, self.drawn, own, self.own) if p))
-                * model(self.model, d) * off(ranks, d) for d in range(DRAWS)]
+        latency = sum(parts[i] for i in LATENCIES)
+        spared = min(latency, max(0, -parts[7]))
+        def taken(d):
+            cost = [p * f[d] * g(spread, d) for p, f, g, spread in zip(parts, self.drawn, own, self.own)]
+            all_of_it = time - sum(parts[:7]) + sum(cost)
+            if not self.other_window[d] or not parts[7]:
+                return all_of_it
+            latencies = sum(cost[i] for i in LATENCIES)
+            return (all_of_it - (spared * latencies / latency if spared else 0)
+                    + (parts[7] + spared) * ((all_of_it - latencies) / (time - latency) if time > latency else 1))
+        return [max(0, taken(d)) * model(self.model, d) * off(ranks, d) for d in range(DRAWS)]
 
 
 def middle(values):
@@ -72,7 +83,7 @@ def middle(values):
 
 
 def parts_of(point, prefix=""):
-    return [point[f"{prefix}{name}_part_s"] for name in NAMES]
+    return [point[f"{prefix}{name}_part_s"] for name in (*NAMES, "window")]
 
 
 def further(point):
@@ -331,7 +342,7 @@ def played(folder, machine, spreads, count, device=None, **fields):
     of = Machine(spreads, model=SURE)
     base = {**machine, "device": device or "none"}
     told = points(scenario(folder, base, iterations="0:1", **fields))
-    machines = [scaled(machine, [f[d] for f in of.drawn], device) for d in range(count)]
+    machines = [{**scaled(machine, [f[d] for f in of.drawn], device), "window": "all" if of.other_window[d] and "window" not in machine else 1} for d in range(count)]
     path = scenario(folder, machines[0], "drawn.json", iterations="0:1", certain=True, sweep={"cluster": machines}, **fields)
     found = {}
     for p in points(path):
@@ -362,7 +373,7 @@ def drawn_machines_take_what_ranges_say(folder):
     exchange = {"latency": 9e-6, "bandwidth": 1e9}
     source = {"latency": "estimated", "bandwidth": "printed", "intra": "measured", "exchange": "estimated"}
     for machine, device in ((plain(), None), (plain(**INSIDE, nic="per-node", source=source), None),
-                            (plain(**INSIDE, exchange=exchange, source=source), None), (plain(**INSIDE, nic="per-rank", source=source), DEVICE)):
+                            (plain(**INSIDE, exchange=exchange, source=source, window=1), None), (plain(**INSIDE, nic="per-rank", source=source), DEVICE)):
         spreads = spreads_of(machine)
         for label, pairs in played(folder, machine, spreads, 200, device, ranks=[16]):
             off = sorted(abs(math.log(took / said)) for took, said in pairs)
@@ -412,13 +423,35 @@ def components_are_parts_of_a_time_and_of_what_has_a_source(folder):
         silent = {"latency": "latency", "transfer": "bandwidth", "intra_latency": "intra", "intra_transfer": "intra"}
         for p in points(scenario(folder, machine, ranks=[2, 8], iterations="0:1")):
             for prefix, time in (("", p["time_s"]), ("dense_", p["dense_s"])):
-                parts = parts_of(p, prefix)
+                parts = parts_of(p, prefix)[:7]
                 assert min(parts) >= 0 and sum(parts) <= time * (1 + 1e-9), f"{p['label']}: {parts} of {time}; {machine}"
             for name, key in silent.items():
                 assert source.get(key) or p[f"{name}_part_s"] == p[f"dense_{name}_part_s"] == 0, f"{p['label']}: {name}; {machine}"
             if machine["device"] == "none":
                 assert p["kernels_part_s"] == 0
             assert p["time_low_s"] < p["time_s"] < p["time_high_s"]
+
+
+@test
+def a_window_that_nobody_knows_is_the_one_or_the_other(folder):
+    """What the other window adds is what a play with it takes more; whoever gives a window, or a library that has one, is sure of it."""
+    trace = {"synth": {"rows": 4000, "row_width": 16, "ranks": 40, "iterations": 1, "tokens": 300}}
+    for ranks, other in ((16, "all"), (40, 4)):
+        shared = {**plain(), "gpus_per_node": 4, "nic": "per-node", "intra": {"latency": "4us", "bandwidth": "40GB/s"}}
+        ask = lambda **fields: points(scenario(folder, {**shared, **fields}, ranks=[ranks], iterations="0:1", trace=trace))
+        open_, one, many = ask(), ask(window=1), ask(window=other)
+        for p, a, b in zip(open_, one, many):
+            near((p["time_s"], p["dense_s"]), (a["time_s"], a["dense_s"]), p["label"])
+            for prefix, time in (("", "time_s"), ("dense_", "dense_s")):
+                assert abs(p[prefix + "window_part_s"] - (b[time] - a[time])) <= 1e-9 * a[time], f"{ranks}: {p['label']}: {p[prefix + 'window_part_s']}, not {b[time] - a[time]}"
+            assert a["window_part_s"] == b["window_part_s"] == 0
+        assert max(abs(p["window_part_s"]) / p["time_s"] for p in open_) > 0.2
+    for fields, drawn in (({"window": 1, "source": {"window": "estimated: as without a library"}}, True), ({"window": 1, "source": {"window": "measured"}}, False),
+                          ({"library": {"name": "cray-mpich"}}, False), ({"model": "alpha-beta", "nic": "per-rank"}, False)):
+        found = any(p["window_part_s"] for p in points(scenario(folder, {**shared, **fields}, ranks=[16], iterations="0:1")))
+        assert found == drawn, f"{fields}: {found}"
+    alone = points(scenario(folder, shared, ranks=[2], iterations="0:1"))
+    assert not any(p["window_part_s"] for p in alone)
 
 
 @test

@@ -283,7 +283,10 @@ MUTANTS = [
            'if (!strstr(x->cost->exact, "blocks")) return true;', cli="placed"),
     Mutant("the first halves go far", "src/sim/collectives/dense.c", "  fold.near = true;\n", "", cli="second"),
     # --- the other window
-    Mutant("the other window is this one", "src/study/window.c", "return window == UINT32_MAX ? 1 : UINT32_MAX;", "return window;", unit="window"),
+    Mutant("the other window is this one", "src/machine/cluster.c", "return window < many ? many : 1;", "return window;", unit="window"),
+    Mutant("an open window is certain", "src/machine/uncertainty.c", "if (window_is_open(c, ranks)) {", "if (0 * ranks) {", unit="window"),
+    Mutant("another window spares bytes alone", "src/machine/uncertainty.c", "if (spared > 0) drawn -= spared * drawn_startups / startups;",
+           "if (spared > 0) drawn -= spared;", cli="ranges"),
     Mutant("a ranking turns when one of two times does", "src/study/window.c",
            "slower->time - best->time > ROUNDING * slower->time &&", "", unit="window"),
     # --- the engine
@@ -945,7 +948,7 @@ MUTANTS = [
     Mutant("a crossing leaves by the other end", "src/study/crossover.c",
            "sign * leads[here] > 0 ? s->place[s->places - 1].x : s->place[0].x", "sign * leads[here] > 0 ? s->place[0].x : s->place[s->places - 1].x",
            cli="crossover"),
-    Mutant("forms of a draw have no error of their own", "src/study/crossover.c", "    time[i] *= drawn[i].model;\n", "", cli="crossover"),
+    Mutant("forms of a draw have no error of their own", "src/study/crossover.c", "drawn[i].component) * drawn[i].model;", "drawn[i].component);", cli="crossover"),
     Mutant("trainings are as sure as their numbers", "src/machine/uncertainty.c", "      u.own[i] = ss_spread_join(u.own[i], u.model);\n",
            "      u.own[i] = u.own[i];\n", cli="train"),
     Mutant("passes that are estimated are as sure as measured ones", "src/train/varied.c", 'w->estimate[i].field, "forward_s") == 0', 'w->estimate[i].field, "forward") == 0',

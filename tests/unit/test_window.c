@@ -14,6 +14,7 @@ static const double WIRE = 3 * 440 / 1e9, ALPHA = 100e-6;
   "\"ranks\": 4, \"cluster\": {\"model\": \"" model "\"" window                                                      \
   ", \"latency\": \"100us\", \"bandwidth\": \"1GB/s\"}, \"schemes\": " schemes "}"
 #define GATHER(name, algorithm) "{\"name\": \"allgather\", \"label\": \"" name "\", \"algorithm\": \"" algorithm "\"}"
+#define ONE ", \"window\": 1"
 #define RING GATHER("ring", "ring")
 #define DIRECT GATHER("direct", "direct")
 #define DOUBLING GATHER("doubling", "recursive-doubling")
@@ -72,7 +73,7 @@ static void near(double found, double expected) {
 TEST(a_turn_is_told) {
   struct compared a;
   char text[SS_TURN_TEXT_SIZE];
-  ask(SCENARIO("fair", "", "[" RING ", " DIRECT ", " DOUBLING "]"), &a);
+  ask(SCENARIO("fair", ONE, "[" RING ", " DIRECT ", " DOUBLING "]"), &a);
   /* the ring takes as long as direct messages where they wait for each other: a tie is no turn */
   assert_int_equal(a.turns.count, 1);
   assert_int_equal(runs, 2);
@@ -103,6 +104,17 @@ TEST(the_other_of_all_is_one) {
   close_compared(&a);
 }
 
+/* Draws have both. */
+TEST(an_open_window_makes_no_turn) {
+  struct compared a;
+  ask(SCENARIO("fair", "", "[" DOUBLING ", " DIRECT "]"), &a);
+  assert_int_equal(a.turns.count, 0);
+  assert_int_equal(runs, 1);
+  near(a.results.result[0].components.s[SS_WINDOW], 0);
+  near(a.results.result[1].components.s[SS_WINDOW], -2 * ALPHA);
+  close_compared(&a);
+}
+
 TEST(without_a_window_nothing_turns) {
   struct compared a;
   ask(SCENARIO("alpha-beta", "", "[" DOUBLING ", " DIRECT "]"), &a);
@@ -114,7 +126,7 @@ TEST(without_a_window_nothing_turns) {
 /* Neither the ring nor doubling has more than one message under way at a port. */
 TEST(a_ranking_that_stands_is_not_told) {
   struct compared a;
-  ask(SCENARIO("fair", "", "[" RING ", " DOUBLING "]"), &a);
+  ask(SCENARIO("fair", ONE, "[" RING ", " DOUBLING "]"), &a);
   assert_true(a.results.result[0].time > a.results.result[1].time);
   assert_int_equal(a.turns.count, 0);
   close_compared(&a);
@@ -127,7 +139,7 @@ TEST(rounding_makes_no_turn) {
   const struct ss_run_options options = {.jobs = 1};
   struct compared a;
   struct ss_error error;
-  ask(SCENARIO("fair", "", "[" RING ", " DIRECT "]"), &a);
+  ask(SCENARIO("fair", ONE, "[" RING ", " DIRECT "]"), &a);
   assert_int_equal(a.turns.count, 0);
   for (uint32_t i = 0; i < COUNT(slower); i++) {
     ss_turns_free(&a.turns);
