@@ -166,6 +166,13 @@ const figure = document.querySelector('#figures figure');
 const live = figure && numeric.length < 2 && cells.length <= 60 && data.cells.length === cellTables.length;
 const canvas = make('div', {class: 'live-figure'}), read = make('p', {class: 'hover', 'aria-live': 'polite'});
 const colour = l => COLOURS[(l.style - 1) % COLOURS.length];
+// as gnuplot's (style.gp): circle, square, triangle, diamond, triangle down, star, x, plus
+const MARKS = ['M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z', 'M-3.5-3.5h7v7h-7z', 'M0-4.6L4.6 3.4H-4.6z', 'M0-5L5 0L0 5L-5 0z', 'M0 4.6L4.6-3.4H-4.6z',
+  'M-4 0H4M0-4V4M-3-3L3 3M-3 3L3-3', 'M-3.5-3.5L3.5 3.5M-3.5 3.5L3.5-3.5', 'M-4.5 0H4.5M0-4.5V4.5'];
+const markOf = (l, x, y) => make('path', {class: 'mark', d: MARKS[(l.style - 1) % 8], transform: `translate(${x} ${y})`, fill: colour(l), stroke: colour(l), 'stroke-width': 1.6});
+const stroke = l => ({fill: 'none', stroke: colour(l), 'stroke-width': 1.8, 'stroke-dasharray': DASHES[(l.style - 1) % 5]});
+const sign = (l, bars) => bars ? swatch(l)
+  : make('svg', {width: 32, height: 12, viewBox: '-16 -6 32 12', 'aria-hidden': 'true'}, ...(axis < 0 ? [] : [make('path', {d: 'M-16 0H16', ...stroke(l)})]), markOf(l, 0, 0));
 const swatch = l => {
   const e = make('span', {class: 'swatch'});
   if (l.style > 0) e.style.background = colour(l);
@@ -195,26 +202,23 @@ const ticks = (low, high, log) => {
 const draw = () => {
   if (!live) return;
   canvas.replaceChildren();
-  const drawn = series.filter(l => !hidden.has(l.name));
-  for (const panel of panels()) canvas.append(drawPanel(panel, drawn));
-  canvas.append(make('p', {class: 'legend'}, ...drawn.map(l => make('span', {class: 'scheme'}, swatch(l), l.name))));
+  const drawn = series.filter(l => !hidden.has(l.name)), found = panels().map(panel => marksOf(panel, drawn));
+  const ends = found.flat().flatMap(range).filter(s => s !== null), low = Math.min(...ends), high = Math.max(...ends) || 1,
+    least = Math.min(...found.flat().map(m => m.s));
+  const log = low > 0 && high > data.spread * least, bars = axis < 0 && !log; // else points on a logarithmic axis
+  panels().forEach((panel, i) => canvas.append(drawPanel(panel, drawn, found[i], {low, high, log, bars})));
+  canvas.append(make('p', {class: 'legend'}, ...drawn.map(l => make('span', {class: 'scheme'}, sign(l, bars), l.name))));
 };
-const drawPanel = (panel, drawn) => {
+const range = m => played() && m.row.low !== null ? [m.row.low, m.row.high] : [m.s, m.s];
+const marksOf = (panel, drawn) => drawn.flatMap(l => panel.cells.map((cell, i) => ({l, cell, i, row: rowOf(cell, l.name)})))
+  .filter(m => m.row).map(m => ({...m, s: timeOf(m.row).s, x: axis < 0 ? m.i : m.cell.places[axis].value}));
+const drawPanel = (panel, drawn, marks, y0) => {
   const W = Math.min(880, Math.max(280, canvas.clientWidth - 16)), H = 300, L = 62, R = 12, T = 22, B = 34;
   const svg = make('svg', {viewBox: `0 0 ${W} ${H}`, width: W, height: H, role: 'img', 'aria-label': 'Times' + (panel.name ? ', ' + panel.name : '')});
-  const marks = [];
-  for (const l of drawn) panel.cells.forEach((cell, i) => {
-    const row = rowOf(cell, l.name);
-    if (row) marks.push({l, cell, row, i, s: timeOf(row).s, x: axis < 0 ? i : cell.places[axis].value});
-  });
   if (!marks.length) return svg;
-  const range = m => played() && m.row.low !== null ? [m.row.low, m.row.high] : [m.s, m.s];
-  const lows = marks.map(m => range(m)[0]), high = Math.max(...marks.map(m => range(m)[1])) || 1;
-  const bars = axis < 0 && !(high > 10 * Math.min(...marks.map(m => m.s))); // else points on a logarithmic axis
-  const log = !bars && Math.min(...lows) > 0;
-  const low = log ? Math.min(...lows, high / 2) / 1.2 : 0, top = log ? high * 1.2 : high * 1.05;
+  const {log, bars} = y0, low = log ? y0.low / 1.2 : 0, top = y0.high * (log ? 1.2 : 1.05);
   const y = s => log ? H - B - (H - B - T) * Math.log(s / low) / Math.log(top / low) : H - B - (H - B - T) * s / top;
-  const xs = [...new Set(marks.map(m => m.x))].sort((a, b) => a - b), logX = axis >= 0 && xs[0] > 0 && xs.at(-1) / xs[0] >= 4;
+  const xs = [...new Set(marks.map(m => m.x))].sort((a, b) => a - b), logX = axis >= 0 && xs[0] > 0 && (panel.cells[0].places[axis].field === 'ranks' || xs.at(-1) > data.spread * xs[0]);
   const u = v => xs.length < 2 ? 0.5 : logX ? Math.log(v / xs[0]) / Math.log(xs.at(-1) / xs[0]) : (v - xs[0]) / (xs.at(-1) - xs[0]);
   const band = (W - L - R) / panel.cells.length, thick = Math.min(bars ? 26 : 60, band * 0.8 / drawn.length);
   const x = m => axis < 0 ? L + band * (m.i + 0.5) + thick * (drawn.indexOf(m.l) - (drawn.length - 1) / 2) : L + 12 + (W - L - R - 24) * u(m.x);
@@ -227,7 +231,7 @@ const drawPanel = (panel, drawn) => {
   for (const c of panel.cells) {
     const m = marks.find(k => k.cell === c), name = axis < 0 ? otherText(c) || c.name : c.places[axis].text;
     const middle = axis < 0 ? L + band * (panel.cells.indexOf(c) + 0.5) : m ? x(m) : 0;
-    const room = axis < 0 ? band : Infinity, wide = 6.4, fits = name.length * wide > room ? name.slice(0, Math.max(1, Math.floor(room / wide) - 1)) + '\u2026' : name;
+    const room = axis < 0 ? band - 6 : Infinity, wide = 6.4, fits = name.length * wide > room ? name.slice(0, Math.max(1, Math.floor(room / wide) - 2)) + '\u2026' : name;
     const half = fits.length * wide / 2, at = axis < 0 ? middle : Math.min(Math.max(middle, L - 20 + half), W - half);
     if (axis >= 0 && at - half < free) continue;
     free = at + half + 6;
@@ -235,12 +239,11 @@ const drawPanel = (panel, drawn) => {
   }
   for (const l of axis < 0 ? [] : drawn) {
     const own = marks.filter(m => m.l === l).sort((a, b) => a.x - b.x);
-    svg.append(make('path', {d: own.map((m, i) => (i ? 'L' : 'M') + x(m) + ' ' + y(m.s)).join(''), fill: 'none', stroke: colour(l),
-      'stroke-width': 1.8, 'stroke-dasharray': DASHES[(l.style - 1) % 5], 'data-label': l.name}));
+    svg.append(make('path', {d: own.map((m, i) => (i ? 'L' : 'M') + x(m) + ' ' + y(m.s)).join(''), ...stroke(l), 'data-label': l.name}));
   }
   for (const m of marks) {
     const e = bars ? make('rect', {x: x(m) - thick * 0.45, width: thick * 0.9, y: y(m.s), height: Math.max(0, y(0) - y(m.s)), fill: colour(m.l)})
-      : make('circle', {cx: x(m), cy: y(m.s), r: 4, fill: colour(m.l)});
+      : markOf(m.l, x(m), y(m.s));
     e.setAttribute('data-label', m.l.name);
     e.append(make('title', {}, textOf(m.cell, m.row)));
     const [from, to] = range(m);

@@ -183,7 +183,9 @@ static const struct ss_option_spec options[] = {
     {"--where", SS_TEXTS(struct arguments, results.where, results.wheres), .value = "FIELD=VALUE",
      .help = "only results that have it (repeatable; the same field again admits either)"},
     {"--relative", TEXT(results.relative), .value = "SERIES", .help = "y over that of SERIES at the same x"},
-    {"--log", TEXT(results.log), .value = "x|y|xy", .help = "logarithmic axes"},
+    {"--log", TEXT(results.log), .value = "x|y|xy|none",
+     .help =
+         "logarithmic axes; unless told, those along which values above zero spread over more than a factor of 10"},
     {"--log2", TEXT(results.log2), .value = "x|y",
      .help = "the same in powers of 2; along x tics stand where the data are (so do ranks)"},
     {"", SS_HEADING, .help = "of SCENARIO (--kind rounds):"},

@@ -21,6 +21,10 @@ bool ss_figure_plot(struct ss_doc *doc, const struct ss_notice *notice, const st
 
 /* --- result files ------------------------------------------------------------------------------------------- */
 
+/* Values above zero of which the largest, or the end of its range, is so many times the least stand on a logarithmic
+ * axis unless the user says otherwise: on one from zero the least could not be read. Pages' scripts are given it. */
+#define SS_FIGURE_SPREAD 10
+
 /* What to draw of results; NULL: not said. `kind` is lines, bars, heat, map, traffic or links. */
 struct ss_plot_options {
   const char *file; /* which has them, for errors */

@@ -187,6 +187,10 @@ static void title_of(const cJSON *cell, const char *before, char *text, size_t s
   snprintf(text, size, "%s", before ? before : "");
   for (const cJSON *p = cell->child; p; p = p->next) {
     char value[100];
+    if (strcmp(p->string, "tensor") == 0 && cJSON_IsString(p) && strcmp(p->valuestring, "*") == 0) {
+      ss_append(text, size, "%sall tensors", text[0] ? ", " : "");
+      continue;
+    }
     if (cJSON_IsString(p)) snprintf(value, sizeof value, "%.90s", p->valuestring);
     else ss_figure_value(p->string, cJSON_IsNumber(p) ? p->valuedouble : cJSON_IsTrue(p), value, sizeof value);
     ss_append(text, size, "%s%s = %s", text[0] ? ", " : "", p->string, value);
@@ -227,15 +231,16 @@ static void set_scale(cJSON *panel, const char *axis, const char *scale) {
 
 /* Axes' names, each once: anything else would draw linear axes, and say nothing. */
 static bool check_axes(const char *option, const char *text, struct ss_error *error) {
-  const bool good =
-      !text || strcmp(text, "x") == 0 || strcmp(text, "y") == 0 || strcmp(text, "xy") == 0 || strcmp(text, "yx") == 0;
-  return good || ss_fail(error, SS_BAD_INPUT, "%s: \"%s\" is not x, y or xy", option, text);
+  static const char *const good[] = {"x", "y", "xy", "yx", "none"};
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+    if (!text || strcmp(text, good[i]) == 0) return true;
+  return ss_fail(error, SS_BAD_INPUT, "%s: \"%s\" is not x, y, xy or none", option, text);
 }
 
 static void set_scales(cJSON *panel, const struct ss_plot_options *a, const char *x, bool bars) {
   const bool log2 = a->log2 ? strchr(a->log2, 'x') != NULL : strcmp(x, "ranks") == 0;
-  const char *log = a->log ? a->log : !a->log2 && strcmp(x, "bytes") == 0 ? "xy" : ""; /* sizes of all scales */
-  if (!bars && strchr(log, 'x')) set_scale(panel, "x", "log");                         /* bars stand by name */
+  const char *log = a->log ? a->log : "";
+  if (!bars && strchr(log, 'x')) set_scale(panel, "x", "log"); /* bars stand by name */
   else if (!bars && log2) set_scale(panel, "x", "log2");
   if (strchr(log, 'y')) set_scale(panel, "y", "log");
   else if (a->log2 && strchr(a->log2, 'y')) set_scale(panel, "y", "log2");
@@ -402,18 +407,31 @@ static void explain_map(const struct making *m) {
         "than 0.5%, or the best is so in fewer than 66 of 100 draws.");
 }
 
-/* Panels that differ in a place alone are read beside each other: one axis of y for all. */
-static void share_axis(struct ss_plot *plot) {
-  double low = INFINITY, high = 0;
+static void widen(double value, double *low, double *high) {
+  if (isfinite(value)) *low = fmin(*low, value), *high = fmax(*high, value);
+}
+
+/* Panels that differ in a place alone are read beside each other: one axis of y for all. Axes of which nothing was
+ * said are logarithmic where values are spread. */
+static void share_axes(const struct ss_plot_options *a, struct ss_plot *plot) {
+  double least = INFINITY, low = INFINITY, high = 0, left = INFINITY, right = 0;
   for (size_t p = 0; p < plot->panels; p++) {
     const struct ss_plot_panel *panel = &plot->panel[p];
     if (panel->kind != SS_PLOT_LINES && panel->kind != SS_PLOT_BARS) return;
-    high = fmax(high, ss_panel_largest(panel, 'y'));
-    for (size_t i = 0; i < panel->rows; i++) low = fmin(low, fmin(panel->row[i].y, panel->row[i].low));
+    for (size_t i = 0; i < panel->rows; i++) {
+      const struct ss_plot_row *r = &panel->row[i];
+      widen(r->y, &least, &high), widen(r->y, &low, &high), widen(r->low, &low, &high), widen(r->high, &low, &high);
+      widen(r->x_text ? 0 : r->x, &left, &right);
+    }
   }
-  if (plot->panels < 2 || !(high > 0) || !(low >= 0)) return;
   for (size_t p = 0; p < plot->panels; p++) {
-    struct ss_plot_axis *y = &plot->panel[p].y;
+    struct ss_plot_axis *x = &plot->panel[p].x, *y = &plot->panel[p].y;
+    const bool free = !a->log && !a->log2;
+    if (free && y->scale == SS_SCALE_LINEAR && low > 0 && high > SS_FIGURE_SPREAD * least) y->scale = SS_SCALE_LOG;
+    if (free && x->scale == SS_SCALE_LINEAR && left > 0 && right > SS_FIGURE_SPREAD * left &&
+        plot->panel[p].kind == SS_PLOT_LINES)
+      x->scale = SS_SCALE_LOG;
+    if (plot->panels < 2 || !(high > 0) || !(low >= 0)) continue;
     const bool linear = y->scale == SS_SCALE_LINEAR;
     y->high = high * (linear ? 1.05 : 1.2);
     if (!linear && low > 0) y->low = low / 1.2;
@@ -439,7 +457,7 @@ bool ss_figure_plot_results(const struct ss_plot_options *a, const cJSON *result
   if (!make_panels(&m, error)) return false;
   explain_map(&m);
   if (!ss_figure_fill(figure, all, notice, plot, error)) return false;
-  share_axis(plot);
+  share_axes(a, plot);
   return true;
 }
 /* SPDX-License-Identifier: Apache-2.0 */

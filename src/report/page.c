@@ -105,7 +105,6 @@ static bool write_answer(const struct ss_page *page, FILE *s, struct ss_error *e
 
 /* Of more schemes than can be told apart only so many are drawn. */
 enum { SCHEMES_DRAWN = 12, OF_MORE_DRAWN = 10 };
-static const double SPREAD = 10;
 
 /* A label, and how far from the fastest it is: the mean of the logarithms over cells. */
 struct drawn {
@@ -268,22 +267,6 @@ static bool write_figure(const struct ss_page *page, const struct ss_plot_option
          ss_fail(error, page->lacking->status, "%s", page->lacking->text);
 }
 
-/* The slowest, or the end of a range, is so far away that bars from zero would hide the others. */
-static bool is_spread(const cJSON *records) {
-  double low = INFINITY, high = 0;
-  for (const cJSON *r = records->child; r; r = r->next) {
-    low = fmin(low, ss_json_number(r, "time_s"));
-    high = fmax(high, fmax(ss_json_number(r, "time_s"), ss_json_number(r, "time_high_s")));
-  }
-  return low > 0 && high > SPREAD * low;
-}
-
-static bool all_positive(const cJSON *records, const char *field) {
-  for (const cJSON *r = records->child; r; r = r->next)
-    if (!(ss_place_of(r, field)->valuedouble > 0)) return false;
-  return true;
-}
-
 /* A map of who is fastest over two numbers that vary, lines over one, else bars. */
 static bool write_times(const struct ss_page *page, FILE *s, struct ss_error *error) {
   size_t places = 0, axes, labels, left_out;
@@ -294,9 +277,6 @@ static bool write_times(const struct ss_page *page, FILE *s, struct ss_error *er
   struct ss_plot_options options = {.file = "the page", .left_out = &places};
   if (axes > 0) options.x = varies[0]->string;
   if (axes > 1) options.kind = "map", options.y = varies[1]->string;
-  if (axes == 1 && all_positive(records, options.x) && all_positive(records, "time_s"))
-    options.log = strcmp(options.x, "ranks") == 0 ? "y" : "xy";
-  if (axes == 0 && is_spread(records)) options.log = "y";
   if (left_out)
     snprintf(some, sizeof some,
              "; of %zu schemes the %zu that are nearest to the fastest, the others stand in the tables", labels,

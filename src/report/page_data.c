@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "figures/figure.h"
 #include "figures/plot.h"
 #include "figures/plot_palette.h"
 
@@ -116,8 +117,8 @@ static void put_escaped(const char *json, FILE *stream) {
 bool ss_page_data_print(const struct ss_page *page, size_t cells, const cJSON *drawn, FILE *stream,
                         struct ss_error *error) {
   SS_AUTO_JSON cJSON *root =
-      ss_json_object(SS_J("factors", factors_json()), SS_J("labels", labels_json(page->results, drawn)),
-                     SS_J("cells", cells_json(page, cells)));
+      ss_json_object(SS_J("factors", factors_json()), SS_N("spread", SS_FIGURE_SPREAD),
+                     SS_J("labels", labels_json(page->results, drawn)), SS_J("cells", cells_json(page, cells)));
   SS_AUTO_FREE char *text = root ? cJSON_PrintUnformatted(root) : NULL;
   if (!text) return ss_fail_memory(error, "writing a page's numbers");
   fputs("<script type=\"application/json\" id=\"data\">", stream);

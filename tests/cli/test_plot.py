@@ -474,7 +474,7 @@ def bars_on_a_logarithm_are_their_ends(folder):
     """There is no zero for them to stand on."""
     need_gnuplot()
     (folder / "r.json").write_text(json.dumps([{"label": n, "ranks": 4, "time_s": t} for n, t in (("a", 1e-3), ("b", 1e-1))]))
-    for more, dots in (([], 0), (["--log", "y"], 2)):
+    for more, dots in ((["--log", "none"], 0), ([], 2)):
         call("plot", folder / "r.json", "--kind", "bars", "--x", "label", "--series", "ranks", *more, "-o", folder / "f.svg")
         drawn = re.findall("href='#gpPt[0-9]+' transform='translate", (folder / "f.svg").read_text())
         assert len(drawn) == dots, (more, drawn)
@@ -571,7 +571,7 @@ def tex_has_room_and_marks_that_differ(folder):
     points = [{"label": label, "ranks": ranks, "time_s": 0.001 * (i + 1) * ranks} for i, label in enumerate(own) for ranks in (2, 4, 8)]
     (folder / "r.json").write_text(json.dumps({"points": points}))
     for title in ((), ("--title", "a title changes the letters that gnuplot reckons with")):
-        call("plot", folder / "r.json", "-o", folder / "f.tex", *title)
+        call("plot", folder / "r.json", "-o", folder / "f.tex", "--log", "none", *title)
         text = (folder / "f.tex").read_text()
         nodes = {name: (float(x), float(y)) for x, y, name in re.findall(r"\\node\[.*\] at \((\S+),(\S+)\) \{(.*)\};", text)}
         heights = sorted(nodes[label][1] for label in own)
@@ -641,6 +641,9 @@ def panels_share_a_legend(folder):
     (folder / "r.json").write_text(json.dumps(bars))
     call("plot", folder / "r.json", "-o", folder / "f.svg", "--x", "ranks", "--kind", "bars", "--width", "wide")
     assert [texts_of(folder / "f.svg").count(name) for name in "abc"] == [1, 1, 1]
+    (folder / "r.json").write_text(json.dumps([{"label": label, "tensor": t, "time_s": 1} for label in "ab" for t in ("*", "t")]))
+    titles = {row["panel"] for row in csv.DictReader(io.StringIO(call("plot", folder / "r.json", "--data", "-")[0]))}
+    assert titles == {"all tensors", "tensor = t"}, titles
 
 
 def key_heights(path, name):
@@ -676,6 +679,20 @@ def panels_beside_each_other_have_one_axis(folder):
         tics = [t for t in texts_of(folder / "f.svg") if re.fullmatch(r"[\d.]+( .?s)?", t) and t not in ("1", "10")]
         double = {t for t in tics if tics.count(t) == 2}
         assert len(double) >= 2 and (len(double) * 2 == len(tics)), (more, tics)
+
+
+@test
+def what_is_spread_stands_on_logarithms(folder):
+    """Over more than a factor of ten, ends of ranges too, as on pages; --log none says otherwise."""
+    need_gnuplot()
+    for most, high, rate, options, log in ((9, None, 9, [], ""), (11, None, 9, [], "y"), (9, 11, 9, [], "y"), (9, None, 11, [], "x"), (11, 12, 11, ["--log", "none"], ""),
+                                           (11, 12, 11, ["--log", "x"], "x")):
+        points = [{"label": label, "at": {"cluster.bandwidth": rate * 1e9 / 8}, "cluster": c, "time_s": time, "time_low_s": time, "time_high_s": high and time * high / most}
+                  for label, c, time, rate in (("a", "c", 1, 1), ("b", "c", 2, 1), ("a", "c", 1, rate), ("b", "c", most, rate))]
+        (folder / "r.json").write_text(json.dumps({"points": points}))
+        call("plot", folder / "r.json", "-o", folder / "f.svg", *options)
+        texts = texts_of(folder / "f.svg")
+        assert (("y" if "time" in texts else "") + ("x" if "bandwidth" in texts else "")) == log and ("time (s)" in texts) == ("y" not in log), (most, high, rate, options, texts)
 
 
 # --- what goes wrong --------------------------------------------------------------------------------------------------

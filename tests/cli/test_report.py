@@ -456,7 +456,7 @@ def browse(folder, page, width, height, dark=False):
 MEASURE = """<script>
 window.onload = () => {
   const box = e => { const r = e.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom].map(Math.round) };
-  const shown = [...document.querySelectorAll('figure svg')].filter(e => e.getBoundingClientRect().width > 0);
+  const shown = [...document.querySelectorAll('figure svg:not([aria-hidden])')].filter(e => e.getBoundingClientRect().width > 0);
   const seen = e => { const r = e.getBoundingClientRect(), ink = getComputedStyle(e); return r.width + r.height > 0 &&
     [ink.stroke, ink.fill].some(c => { const v = (c.match(/\\d+/g) || []).slice(0, 3); return Math.max(...v) - Math.min(...v) > 60 }) };
   console.log('measured ' + JSON.stringify({inner: innerWidth, scroll: document.documentElement.scrollWidth, svg: shown.map(box),
@@ -541,8 +541,9 @@ def of_many_candidates_the_nearest_are_drawn(folder):
     assert "rect" in marks, marks
     # one ends ten times later than another: points on a logarithmic axis
     page = page_of("--trace", KJV, "--cluster", "p3.16xlarge-25g", "--ranks", "16", "--iterations", "0:1", "--scheme", "allgather,allreduce:algorithm=tree,zen", folder=folder)
-    marks = ask(folder, page, "$('.live-figure [data-label]').map(e => e.tagName)")
-    assert "circle" in marks and "rect" not in marks, marks
+    marks = ask(folder, page, "$('.live-figure [data-label]').map(e => [e.tagName, e.getAttribute('class'), e.getAttribute('d'), e.getAttribute('fill')])")
+    shapes = {tuple(shape) for tag, kind, *shape in marks if kind == "mark"}
+    assert not [tag for tag, *_ in marks if tag == "rect"] and len({fill for _, fill in shapes}) == 3 and len({d for d, _ in shapes}) >= 2, marks
 
 
 # What a user does: each step is a word and an expression; answers are the times of all tables, as they stand.
@@ -560,7 +561,7 @@ window.onload = () => {
   const filter = text => { send(document.getElementById('filter'), text, 'input'); return {tables: tables(), count: document.getElementById('rows').textContent}; };
   const toggle = label => { $('.scheme').find(e => e.textContent === label).querySelector('input').click();
     return {tables: tables(), links: $('table.links').map(rows), legend: $('.legend .scheme').map(e => e.textContent), marks: $('.live-figure [data-label]').filter(e => e.dataset.label === label).length, best: best()}; };
-  const hover = () => { const svg = $('.live-figure svg')[0], mark = $('rect, circle', svg)[0].getBoundingClientRect();
+  const hover = () => { const svg = $('.live-figure svg')[0], mark = $('rect, .mark', svg)[0].getBoundingClientRect();
     svg.dispatchEvent(new PointerEvent('pointermove', {clientX: mark.x + mark.width / 2, clientY: mark.y + 1})); return $('.hover')[0].textContent; };
   console.log('measured ' + JSON.stringify(EXPRESSION) + ' end');
 };
