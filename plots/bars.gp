@@ -6,7 +6,7 @@ set style fill solid 0.9 noborder
 # a logarithmic axis has no zero for a bar to stand on: there its end alone is drawn
 shape = logarithmic ? '1:2 with points' : '1:2:6 with boxes'
 entry = logarithmic ? 'points' : 'boxes'
-size = logarithmic ? 'pointsize 1' : ''
+size = logarithmic ? 'pointsize 1 linewidth 2' : ''
 halo = logarithmic ? 0 : printed * n # would hide the dot
 ring = logarithmic ? 1.7 : 1
 if (ranges) {

@@ -169,7 +169,7 @@ const colour = l => COLOURS[(l.style - 1) % COLOURS.length];
 // as gnuplot's (style.gp): circle, square, triangle, diamond, triangle down, star, x, plus
 const MARKS = ['M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z', 'M-3.5-3.5h7v7h-7z', 'M0-4.6L4.6 3.4H-4.6z', 'M0-5L5 0L0 5L-5 0z', 'M0 4.6L4.6-3.4H-4.6z',
   'M-4 0H4M0-4V4M-3-3L3 3M-3 3L3-3', 'M-3.5-3.5L3.5 3.5M-3.5 3.5L3.5-3.5', 'M-4.5 0H4.5M0-4.5V4.5'];
-const markOf = (l, x, y) => make('path', {class: 'mark', d: MARKS[(l.style - 1) % 8], transform: `translate(${x} ${y})`, fill: colour(l), stroke: colour(l), 'stroke-width': 1.6});
+const markOf = (l, x, y) => make('path', {class: 'mark', d: MARKS[(l.style - 1) % 8], transform: `translate(${x} ${y})`, fill: colour(l), stroke: colour(l), 'stroke-width': 2});
 const stroke = l => ({fill: 'none', stroke: colour(l), 'stroke-width': 1.8, 'stroke-dasharray': DASHES[(l.style - 1) % 5]});
 const sign = (l, bars) => bars ? swatch(l)
   : make('svg', {width: 32, height: 12, viewBox: '-16 -6 32 12', 'aria-hidden': 'true'}, ...(axis < 0 ? [] : [make('path', {d: 'M-16 0H16', ...stroke(l)})]), markOf(l, 0, 0));

@@ -183,17 +183,24 @@ static cJSON *find_cells(const cJSON *list, const struct free_fields *f) {
   return cells;
 }
 
+/* "bert, ranks = 8": what results have names of needs no word that says what it is. */
+static bool is_named(const char *field) {
+  static const char *const named[] = {"cluster", "device", "workload", "tensor"};
+  for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+    if (strcmp(field, named[i]) == 0) return true;
+  return false;
+}
+
 static void title_of(const cJSON *cell, const char *before, char *text, size_t size) {
   snprintf(text, size, "%s", before ? before : "");
   for (const cJSON *p = cell->child; p; p = p->next) {
     char value[100];
-    if (strcmp(p->string, "tensor") == 0 && cJSON_IsString(p) && strcmp(p->valuestring, "*") == 0) {
-      ss_append(text, size, "%sall tensors", text[0] ? ", " : "");
-      continue;
-    }
-    if (cJSON_IsString(p)) snprintf(value, sizeof value, "%.90s", p->valuestring);
-    else ss_figure_value(p->string, cJSON_IsNumber(p) ? p->valuedouble : cJSON_IsTrue(p), value, sizeof value);
-    ss_append(text, size, "%s%s = %s", text[0] ? ", " : "", p->string, value);
+    const char *and = text[0] ? ", " : "", *name = cJSON_IsString(p) ? p->valuestring : value;
+    if (!cJSON_IsString(p))
+      ss_figure_value(p->string, cJSON_IsNumber(p) ? p->valuedouble : cJSON_IsTrue(p), value, sizeof value);
+    if (cJSON_IsString(p) && is_named(p->string))
+      ss_append(text, size, "%s%.90s", and, strcmp(name, "*") == 0 ? "all tensors" : name);
+    else ss_append(text, size, "%s%s = %.90s", and, p->string, name);
   }
 }
 

@@ -237,8 +237,10 @@ static bool write_panel(const struct ss_drawing *d, size_t number, double width,
   fprintf(s, "set origin %.6f, %.6f\nset size %.6f, %.6f\n", d->left / width, d->bottom / height, d->width / width,
           d->height / height);
   if (d->panel->title && d->panel->title[0]) {
+    char title[400];
+    ss_text_cut(d->panel->title, (size_t)((d->width - 30) / 5.9), title, sizeof title); /* not into the next panel */
     fputs("set title ", s);
-    ss_plot_quote(d->panel->title, d->quote, s);
+    ss_plot_quote(title, d->quote, s);
     fprintf(s, " offset 0,%.1f\n", d->panel->kind == SS_PLOT_ROUNDS ? (ss_drawing_height_above(d) - 34) / 13 : -0.8);
   }
   /* gnuplot's own margin above a plot is made for larger type, and differs from panel to panel */

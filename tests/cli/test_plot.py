@@ -643,7 +643,12 @@ def panels_share_a_legend(folder):
     assert [texts_of(folder / "f.svg").count(name) for name in "abc"] == [1, 1, 1]
     (folder / "r.json").write_text(json.dumps([{"label": label, "tensor": t, "time_s": 1} for label in "ab" for t in ("*", "t")]))
     titles = {row["panel"] for row in csv.DictReader(io.StringIO(call("plot", folder / "r.json", "--data", "-")[0]))}
-    assert titles == {"all tensors", "tensor = t"}, titles
+    long = [{"label": label, "workload": f"a-workload-whose-name-is-long-{w}", "ranks": r, "time_s": r} for label in "ab" for w in range(4) for r in (1, 2)]
+    (folder / "r.json").write_text(json.dumps(long))
+    call("plot", folder / "r.json", "-o", folder / "f.svg", "--x", "ranks", "--kind", "lines")
+    drawn = [text for text in texts_of(folder / "f.svg") if text.startswith("a-workload")]
+    assert len(drawn) == 4 and all(text.endswith("...") and len(text) * 5.9 < 672 / 4 for text in drawn), drawn
+    assert titles == {"all tensors", "t"}, titles
 
 
 def key_heights(path, name):
