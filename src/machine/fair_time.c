@@ -150,10 +150,16 @@ void ss_fair_computed(struct ss_network *n, uint32_t e) {
   ss_fair_start_all(n);
 }
 
-/* Of those that have ended, the ones that nothing at their ingress waits before. */
-static void free_messages(struct ss_network *n, struct ss_fair_end *to) {
-  for (uint32_t id; (id = to->oldest) != SS_NONE && n->message[id].ended;) {
-    to->oldest = n->message[id].next_in;
+/* A message is kept while one listed before it at its ingress is under way. Most end in order: then nobody looks at
+ * the next, which lies far off. */
+static void free_message(struct ss_network *n, uint32_t id) {
+  struct ss_fair_end *to = &n->end[n->message[id].to];
+  n->message[id].ended = true;
+  to->ended++;
+  if (to->oldest != id) return;
+  for (uint32_t next; to->ended > 0 && n->message[id].ended; id = next) {
+    next = to->oldest = n->message[id].next_in;
+    to->ended--;
     ss_fair_forget(n, id);
   }
 }
@@ -163,8 +169,7 @@ static void end_message(struct ss_network *n, uint32_t id) {
   const uint32_t from = m->from, to = m->to;
   n->end[from].out.under_way--;
   n->end[to].in.under_way--;
-  m->ended = true;
-  free_messages(n, &n->end[to]);
+  free_message(n, id);
   complete(n, from);
   complete(n, to);
 }

@@ -54,7 +54,8 @@ struct ss_fair_end {
   uint32_t listed, completed, receipts;
   uint32_t barrier; /* `listed` at the nearest dependent round */
   uint32_t next_work, last_work;
-  uint32_t open; /* of its ports: those at which a message to come could start now */
+  uint32_t open;  /* of its ports: those at which a message to come could start now */
+  uint32_t ended; /* messages received that wait for the oldest */
   bool computing, stirred;
   struct ss_fair_use sent;
   double seconds; /* of computations */

@@ -142,8 +142,19 @@ static void note_decoding(struct ss_play *play, uint32_t to, const struct ss_wir
   note_batched(play, to, kernel, entries, bytes);
 }
 
+/* What is noted at an endpoint can come from memory while others are noted. */
+static void expect(const struct ss_play *play, const struct ss_messages *m, uint32_t i, bool encoding) {
+  if (i >= m->count) return;
+  const struct ss_kernel_stream *c = &play->stream[encoding ? ss_message_from(m, i) : ss_message_to(m, i)];
+  __builtin_prefetch(&c->due);
+  __builtin_prefetch(&c->packed_as);
+  __builtin_prefetch(&c->phase);
+}
+
 static void note_payloads(struct ss_play *play, const struct ss_round *round, bool encoding) {
+  enum { AHEAD = 8 };
   for (uint32_t i = 0; round->payloads && i < round->messages.count; i++) {
+    expect(play, &round->messages, i + AHEAD, encoding);
     const struct ss_payload *payload = &round->payloads[i];
     const struct ss_wire *wire = ss_round_wire(round, i);
     const uint32_t from = ss_message_from(&round->messages, i), to = ss_message_to(&round->messages, i);
