@@ -175,7 +175,8 @@ const sign = (l, bars) => bars ? swatch(l)
   : make('svg', {width: 32, height: 12, viewBox: '-16 -6 32 12', 'aria-hidden': 'true'}, ...(axis < 0 ? [] : [make('path', {d: 'M-16 0H16', ...stroke(l)})]), markOf(l, 0, 0));
 const swatch = l => {
   const e = make('span', {class: 'swatch'});
-  if (l.style > 0) e.style.background = colour(l);
+  e.hidden = !(l.style > 0);
+  if (!e.hidden) e.style.background = colour(l);
   return e;
 };
 const otherText = c => c.places.filter((p, i) => i !== axis && !(p.field === 'tensor' && c.tensor === '*')).map(p => p.text).join(', ');

@@ -406,12 +406,17 @@ static bool draw_ranges(const cJSON *result, const struct ss_notice *notice, str
   return ss_figure_fill(figure, ranges, notice, plot, error);
 }
 
-static void explain_map(const struct making *m) {
-  if (strcmp(m->kind, "map") == 0)
-    cJSON_AddStringToObject(
-        m->root, "note",
-        "A cell has the colour of who is best there; its number: by how many % the next has more. Hatched: by less "
-        "than 0.5%, or the best is so in fewer than 66 of 100 draws.");
+static bool explain_map(struct ss_plot *plot, struct ss_error *error) {
+  bool ties = false;
+  for (size_t p = 0; p < plot->panels; p++)
+    for (size_t i = 0; i < plot->panel[p].rows; i++)
+      ties = ties || strcmp(plot->panel[p].row[i].series, SS_PLOT_TIE) == 0;
+  plot->note = ss_plot_text(
+      plot,
+      ties ? "A cell has the colour of who is best there; its number: by how many % the next has more. Hatched: by "
+             "less than 0.5%, or the best is so in fewer than 66 of 100 draws."
+           : "A cell has the colour of who is best there; its number: by how many % the next has more.");
+  return plot->note || ss_fail_memory(error, "drawing");
 }
 
 static void widen(double value, double *low, double *high) {
@@ -462,8 +467,8 @@ bool ss_figure_plot_results(const struct ss_plot_options *a, const cJSON *result
   m.series = a->series ? a->series : first_of(list, called);
   if (!m.series) m.series = "tensor";
   if (!make_panels(&m, error)) return false;
-  explain_map(&m);
   if (!ss_figure_fill(figure, all, notice, plot, error)) return false;
+  if (strcmp(m.kind, "map") == 0 && !explain_map(plot, error)) return false;
   share_axes(a, plot);
   return true;
 }

@@ -281,13 +281,10 @@ static bool write_times(const struct ss_page *page, FILE *s, struct ss_error *er
     snprintf(some, sizeof some,
              "; of %zu schemes the %zu that are nearest to the fastest, the others stand in the tables", labels,
              labels - left_out);
-  snprintf(
-      caption, sizeof caption, "%s%s%s",
-      axes > 1
-          ? "Who is fastest; the number: by how many per cent the next takes longer, as the numbers are given (the "
-            "sentences above say where that is less than their error)"
-          : "Time of one synchronisation, with the range of 90 of 100 draws where something is not certain",
-      some, places ? "; other places stand in the tables" : "");
+  snprintf(caption, sizeof caption, "%s%s%s",
+           axes > 1 ? "Who is fastest as the numbers are given"
+                    : "Time of one synchronisation, with the range of 90 of 100 draws where something is not certain",
+           some, places ? "; other places stand in the tables" : "");
   return write_figure(page, &options, records, 1, caption, s, error);
 }
 
