@@ -157,6 +157,19 @@ bool ss_data_list(const char *kind, char ***names, size_t *count, struct ss_erro
   return ss_data_list_in(relative, names, count, error);
 }
 
+/* A kind under which there is a file of that name; NULL: none. */
+static const char *other_kind(const char *name) {
+  static const char *const kinds[] = {"scenarios", "figures", "clusters", "devices", "workloads", "systems", "costs"};
+  char relative[PATH_MAX / 4], folder[64], path[PATH_MAX];
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    folder_of(kinds[i], folder, sizeof folder);
+    if (snprintf(relative, sizeof relative, "%s/%s.json", folder, name) < (int)sizeof relative &&
+        ss_data_path(relative, path, sizeof path, NULL) && access(path, F_OK) == 0)
+      return kinds[i];
+  }
+  return NULL;
+}
+
 static bool fail_unknown(const char *kind, const char *name, struct ss_error *error) {
   SS_AUTO_FREE char **names = NULL;
   char all[600], folder[64];
@@ -173,6 +186,13 @@ static bool fail_unknown(const char *kind, const char *name, struct ss_error *er
   const int n = snprintf(all, sizeof all, "there are: ");
   ss_words_join((const char *const *)names, ", ", all + n, sizeof all - (size_t)n);
   if (strlen(all) + 1 == sizeof all) snprintf(all, sizeof all, "sparsync list %s shows what there is", kind);
+  const char *other = other_kind(name);
+  if (other)
+    return ss_fail(error, SS_BAD_INPUT, "\"%s\" is one of the %s, and one of the %s is wanted (%s; or give a path)",
+                   name, other, kind, all);
+  if (strchr(name, ','))
+    return ss_fail(error, SS_BAD_INPUT, "no file %s/%s.json: one alone (run and plan take several: A,B)", folder,
+                   name);
   return ss_fail(error, SS_BAD_INPUT, "no file %s/%s.json%s (%s; or give a path)", folder, name, near.text, all);
 }
 
@@ -202,6 +222,14 @@ bool ss_data_scenario(const char *name, char *path, size_t size, struct ss_error
     if (!strchr(name, '/') && !strchr(name, '.')) return ss_data_find("scenarios", name, path, size, error);
     if (name[0] != '/' && ss_data_path(name, shipped, sizeof shipped, NULL) && access(shipped, F_OK) == 0)
       found = shipped;
+    else if (errno == ENOENT) {
+      SS_AUTO_FREE char **names = NULL;
+      char all[600];
+      size_t count;
+      if (!ss_data_list("scenarios", &names, &count, error)) return false;
+      return ss_fail(error, SS_BAD_INPUT, "%.300s: cannot open: %s (a scenario is a .json file, or one of %s)", name,
+                     strerror(ENOENT), ss_words_join((const char *const *)names, ", ", all, sizeof all));
+    }
   }
   return snprintf(path, size, "%s", found) < (int)size ||
          ss_fail(error, SS_BAD_INPUT, "%.40s...: the path is too long", name);

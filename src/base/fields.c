@@ -56,6 +56,25 @@ static bool have_say(const struct ss_object_spec *spec, struct ss_node node, str
   return true;
 }
 
+/* What may stand in the field's place and have members; NULL: nothing. */
+static const struct ss_object_spec *members_of(const struct ss_field_spec *f) {
+  const struct ss_object_spec *found = f->kind == SS_SPEC_OBJECT ? f->object : NULL;
+  if (f->kind == SS_SPEC_LIST) return members_of(f->item);
+  for (const struct ss_field_spec *way = f->item; f->kind == SS_SPEC_EITHER && !found && way->kind; way++)
+    found = members_of(way);
+  return found;
+}
+
+/* The field of which the key is a member; NULL: none. */
+static const char *outer_of(const struct ss_object_spec *spec, const char *key) {
+  for (const struct ss_field_spec *f = spec->field; is_one(f); f++) {
+    const struct ss_object_spec *members = members_of(f);
+    for (const struct ss_field_spec *m = members ? members->field : NULL; m && is_one(m); m++)
+      if (strcmp(m->name, key) == 0) return f->name;
+  }
+  return NULL;
+}
+
 bool ss_object_check_keys(const struct ss_object_spec *spec, struct ss_node node, struct ss_error *error) {
   const char *known[2 * FIELDS_MAX + 1] = {NULL};
   size_t n = 0, extra = 0;
@@ -63,6 +82,12 @@ bool ss_object_check_keys(const struct ss_object_spec *spec, struct ss_node node
   /* a name that still works is no suggestion, unless it was given */
   for (const struct ss_field_spec *f = spec->field; is_one(f); f++)
     if (f->alias && ss_node_present(ss_node_get(node, f->alias))) known[n + extra++] = f->alias;
+  for (struct ss_node m = ss_node_first(node); cJSON_IsObject(node.at) && ss_node_present(m); m = ss_node_next(m)) {
+    size_t i = 0;
+    while (known[i] && strcmp(known[i], ss_node_key(m)) != 0) i++;
+    const char *outer = known[i] ? NULL : outer_of(spec, ss_node_key(m));
+    if (outer) return ss_node_fail(m, error, "unknown key (did you mean \"%s.%s\"?)", outer, ss_node_key(m));
+  }
   return ss_node_keys(node, known, error) && have_say(spec, node, error);
 }
 
@@ -200,15 +225,6 @@ bool ss_object_read_known(const struct ss_object_spec *spec, struct ss_node node
   return true;
 }
 
-/* What may stand in the field's place and have members; NULL: nothing. */
-static const struct ss_object_spec *members_of(const struct ss_field_spec *f) {
-  const struct ss_object_spec *found = f->kind == SS_SPEC_OBJECT ? f->object : NULL;
-  if (f->kind == SS_SPEC_LIST) return members_of(f->item);
-  for (const struct ss_field_spec *way = f->item; f->kind == SS_SPEC_EITHER && !found && way->kind; way++)
-    found = members_of(way);
-  return found;
-}
-
 void ss_object_forget_other_name(const struct ss_object_spec *spec, cJSON *object, const char *path) {
   const size_t n = strcspn(path, ".");
   const struct ss_field_spec *f = spec->field;
@@ -241,7 +257,7 @@ static const struct {
     [SS_NUMBER] = {"number", "", "a number, or a text of one"},
     [SS_RATIO] = {"ratio", "( *%| */ *[+-]?" UNSIGNED ")?", "a number, \"1.13%\" or \"1/32\""},
     [SS_TIME] = {"time", " *(ns|us|ms|s|min|h)", "s, or a text with a unit: \"10us\""},
-    [SS_BYTES] = {"size", "( *([kKMGTP]|[KMGTP]i)?B)?", "B, or a text with a unit: \"128MiB\""},
+    [SS_BYTES] = {"size", " *([kKMGTP]|[KMGTP]i)?B", "B, or a text with a unit: \"128MiB\""},
     [SS_RATE] = {"rate", " *([kKMGTP]|[KMGTP]i)?(B/s|bps|bit/s|b/s)",
                  "B/s, or a text with a unit: \"25Gbps\", \"3.1GB/s\""},
 };
@@ -289,7 +305,8 @@ static cJSON *quantity_schema(const struct ss_field_spec *f, const struct writin
   if (f->kind == SS_SPEC_NONNEGATIVE) cJSON_AddNumberToObject(number, "minimum", 0);
   if (f->most > 0) cJSON_AddNumberToObject(number, "maximum", f->most);
   if (w->written) return number;
-  const bool needed = f->dimension == SS_TIME || f->dimension == SS_RATE; /* the unit; see ss_units_said */
+  const bool needed = f->dimension == SS_TIME || f->dimension == SS_RATE ||
+                      f->dimension == SS_BYTES; /* the unit; see ss_units_said */
   snprintf(pattern, sizeof pattern, "^%s([+-]?" UNSIGNED "%s%s)$", f->kind == SS_SPEC_NUMBER ? "" : "(?!-)",
            dimensions[f->dimension].units, needed ? "|0" : "");
   cJSON *out = number_or_text(number, pattern);

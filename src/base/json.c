@@ -253,6 +253,10 @@ bool(ss_node_fail)(struct ss_node node, struct ss_error *error, const char *form
 
 enum { FOUND_SIZE = 100, LIST_SIZE = 600 };
 
+/* What calls take beside the fields of documents. */
+static const char *const of_calls[] = {"lossy",   "model_parallel", "per_rank", "per_iteration",
+                                       "threads", "progress",       NULL};
+
 /* What stands at the node, as its error names it. */
 static const char *describe(struct ss_node node, char buffer[FOUND_SIZE]) {
   if (!ss_node_present(node)) return "nothing";
@@ -282,6 +286,9 @@ bool ss_node_keys(struct ss_node node, const char *const *known, struct ss_error
     const char *key = ss_node_key(member);
     if (is_listed(key, known)) continue;
     char hint[LIST_SIZE + 8];
+    const char *call = node.at == node.doc->root && !ss_nearest(key, known) ? ss_nearest(key, of_calls) : NULL;
+    if (call)
+      return ss_node_fail(member, error, "unknown key (did you mean \"%s\", which calls take, and no file?)", call);
     snprintf(hint, sizeof hint, "known: %s", ss_words_join(known, ", ", buffer, sizeof buffer));
     return ss_node_fail(member, error, "unknown key%s", ss_suggest(key, known, hint).text);
   }
@@ -329,8 +336,11 @@ bool ss_node_quantity(struct ss_node node, enum ss_dimension dimension, double *
   }
   if (!ss_node_is_text(node))
     return ss_node_fail(node, error, "%s is not %s", describe(node, found), ss_dimension_wanted(dimension));
-  return ss_units_said(node.at->valuestring, dimension, out, &problem) ||
-         ss_node_fail(node, error, "%s", problem.text);
+  if (ss_units_said(node.at->valuestring, dimension, out, &problem)) return true;
+  return ss_node_fail(node, error, "%s%s", problem.text,
+                      strchr(node.at->valuestring, ',') ? ": one alone (several go into a \"sweep\" of run and plan: "
+                                                          "--set 'sweep={\"PATH\": [\"A\", \"B\"]}')"
+                                                        : "");
 }
 
 /* Above zero, or zero too. */

@@ -3,9 +3,14 @@
 void ss_append(char *text, size_t size, const char *format, ...) {
   const size_t used = strlen(text);
   va_list arguments;
+  if (used + 4 >= size && used >= 3 && strcmp(text + used - 3, "...") == 0) return; /* it was cut before */
   va_start(arguments, format);
-  (void)vsnprintf(text + used, size - used, format, arguments);
+  const int length = vsnprintf(text + used, size - used, format, arguments);
   va_end(arguments);
+  if (length < 0 || (size_t)length < size - used || size < 4) return;
+  size_t end = size - 4;
+  while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80) end--; /* no part of a character stays */
+  memcpy(text + end, "...", 4);
 }
 
 const char *ss_words_join(const char *const *words, const char *last, char *text, size_t size) {

@@ -39,7 +39,7 @@ const char *ss_dimension_wanted(enum ss_dimension dimension) {
   case SS_NUMBER: return "a number (say 12 or 0.5)";
   case SS_RATIO: return "a ratio (say \"1.13%\", \"1/32\" or 0.5)";
   case SS_TIME: return "a time (say \"10us\" or \"1.5ms\")";
-  case SS_BYTES: return "a size (say \"856MB\", \"128MiB\" or a number in B)";
+  case SS_BYTES: return "a size (say \"856MB\" or \"128MiB\")";
   case SS_RATE: return "a rate (say \"25Gbps\" or \"3.1GB/s\")";
   }
   return "a quantity";
@@ -152,7 +152,7 @@ bool ss_units_parse(const char *text, enum ss_dimension dimension, double *out, 
 bool ss_units_said(const char *text, enum ss_dimension dimension, double *out, struct ss_error *error) {
   double plain;
   if (!ss_units_parse(text, dimension, out, error)) return false;
-  const bool needed = dimension == SS_TIME || dimension == SS_RATE;
+  const bool needed = dimension == SS_TIME || dimension == SS_RATE || dimension == SS_BYTES;
   if (!needed || !(fabs(*out) > 0) || !ss_units_parse(text, SS_NUMBER, &plain, NULL)) return true;
   return ss_fail(error, SS_BAD_INPUT, "\"%s\" has no unit: want %s", text, ss_dimension_wanted(dimension));
 }

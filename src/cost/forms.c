@@ -133,20 +133,23 @@ static bool read_cost(struct ss_doc *doc, struct ss_cost *out, struct ss_error *
   if (!ss_object_read(&ss_cost_fields, root, out, error) || !ss_node_text(scheme, &name, error)) return false;
   out->scheme = ss_scheme_find(name);
   if (!out->scheme) return ss_node_fail(scheme, error, "no scheme is called \"%s\"", name);
+  const char *const formulas[] = {out->where, out->exact,     out->exact_low,  out->exact_high,
+                                  out->paper, out->paper_low, out->paper_high, out->broadcasts};
+  for (size_t i = 0; i < sizeof formulas / sizeof *formulas; i++)
+    if (formulas[i] && !ss_formula_names(formulas[i], out->scheme->options, error))
+      return ss_fail_prefix(error, "%s", out->file);
   return check_when(out, error) && try_settings(out, error);
 }
 
-/* A form whose scheme this program does not have stops no other one. */
-static bool has_scheme(struct ss_doc *doc, struct ss_error *why) {
-  const struct ss_node scheme = ss_node_get(ss_doc_root(doc), "scheme");
-  const char *name;
-  return !ss_node_is_text(scheme) || !ss_node_text(scheme, &name, why) || ss_scheme_find(name) ||
-         ss_node_fail(scheme, why, "no scheme is called \"%s\"", name);
+static bool read_file(const char *file, struct ss_doc **doc, struct ss_cost *out, struct ss_arena *arena,
+                      struct ss_error *error) {
+  char path[PATH_MAX];
+  return ss_data_find("costs", file, path, sizeof path, error) && ss_doc_read(path, 1 << 20, doc, error) &&
+         read_cost(*doc, out, error) && ss_cost_add_ways(out, arena, error);
 }
 
 bool ss_costs_open(const char *const *files, size_t count, struct ss_costs *out, struct ss_error *error) {
   SS_AUTO_FREE char **names = NULL;
-  char path[PATH_MAX];
   bool ok = true;
   *out = (struct ss_costs){0};
   if (count == 0) {
@@ -158,17 +161,26 @@ bool ss_costs_open(const char *const *files, size_t count, struct ss_costs *out,
   if (!out->cost || !out->doc) ok = ss_fail_memory(error, "reading closed forms");
   for (size_t i = 0; ok && i < count; i++) {
     const size_t at = out->count++;
-    ok =
-        ss_data_find("costs", files[i], path, sizeof path, error) && ss_doc_read(path, 1 << 20, &out->doc[at], error);
-    if (ok && names && !has_scheme(out->doc[at], &out->left_out)) {
+    struct ss_error why = {0};
+    ok = read_file(files[i], &out->doc[at], &out->cost[at], &out->arena, &why);
+    if (ok) continue;
+    /* one that this program cannot read, as a newer one's, stops no other where none was named */
+    if (names && why.status == SS_BAD_INPUT) {
+      if (!out->left_out.text[0]) out->left_out = why;
       ss_doc_free(out->doc[at]);
       out->doc[--out->count] = NULL;
-      continue;
-    }
-    ok = ok && read_cost(out->doc[at], &out->cost[at], error) && ss_cost_add_ways(&out->cost[at], &out->arena, error);
+      ok = true;
+    } else if (error) *error = why;
   }
   if (!ok) ss_costs_close(out);
   return ok;
+}
+
+void ss_costs_tell(const struct ss_costs *costs, const struct ss_notice *notice) {
+  char text[sizeof costs->left_out.text + 80];
+  if (!costs->left_out.text[0]) return;
+  snprintf(text, sizeof text, "a closed form that this program cannot read is left out: %s", costs->left_out.text);
+  ss_notice_tell(notice, text);
 }
 
 void ss_costs_close(struct ss_costs *costs) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/json.h"
+#include "base/notice.h"
 #include "cost/formula.h"
 #include "schemes/scheme.h"
 
@@ -28,16 +29,20 @@ enum { SS_COST_WAYS = 6 };
 
 extern const struct ss_object_spec ss_cost_fields; /* of a file of models/costs */
 
-/* All of models/costs, or the given files (paths or names). Strings live as long as the set. */
+/* All of models/costs that this program can read, or the given files (paths or names), each of which it must. Strings
+ * live as long as the set. */
 struct ss_costs {
   struct ss_cost *cost;
   size_t count;
   struct ss_doc **doc;
   struct ss_arena arena;    /* of the ways */
-  struct ss_error left_out; /* why a file of the folder is not among them: its scheme is unknown; text "": none */
+  struct ss_error left_out; /* why the first file of the folder that this program cannot read is not among them; text
+                               "": all are */
 };
 bool ss_costs_open(const char *const *files, size_t count, struct ss_costs *out,
                    struct ss_error *error) SS_MUST_CHECK;
+/* Tells which file was left out, if one was. */
+void ss_costs_tell(const struct ss_costs *costs, const struct ss_notice *notice);
 void ss_costs_close(struct ss_costs *costs);
 
 /* "zen-coo" of ".../zen-coo.json" */

@@ -49,6 +49,7 @@ bool ss_answer_cost(struct ss_node object, struct ss_request *request, struct ss
                                 : ss_ranks_parse("4..64", ranks, RANKS_MAX, &wanted.rank_counts, error)) ||
       !ss_costs_open(files.text, files.count, &costs, error))
     return false;
+  ss_costs_tell(&costs, request->notice);
   wanted.design = files.count > 0;
   request->answer = ss_costs_json(&costs, &wanted, error);
   return request->answer && (certain || ss_cost_add_ranges(request->answer, &costs, &wanted, error));

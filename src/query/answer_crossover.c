@@ -128,6 +128,7 @@ static bool search(struct reading *q, struct ss_request *request, struct ss_erro
       !ss_supposed_cluster(q->object, request, &q->study.duel.cluster, error) ||
       !ss_costs_open(q->files.text, q->files.count, &costs, error))
     return false;
+  ss_costs_tell(&costs, request->notice);
   q->study.duel.with = &q->with;
   q->study.duel.costs = &costs;
   q->study.watcher = request->run.watcher;

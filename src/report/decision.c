@@ -2,6 +2,8 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "schemes/registry.h"
+#include "schemes/setting.h"
 #include "study/ranges.h"
 
 const char *ss_decision_name(const struct cJSON *record, const char *field) {
@@ -95,10 +97,28 @@ static void print_near(const struct cJSON *record, FILE *stream) {
             of_100(record, "rival_wins"));
 }
 
+/* Who takes what two leave of the draws, where that is not little: up to two by name, and how many more. */
+static void print_others(const struct cJSON *record, FILE *stream) {
+  enum { NAMED = 2, LITTLE = 5 };
+  int left = 0, n = 0;
+  double more = 0;
+  for (const cJSON *o = ss_json_get(record, "others") ? ss_json_get(record, "others")->child : NULL; o;
+       o = o->next, n++)
+    if (n >= NAMED) more += ss_json_number(o, "wins");
+  left = 100 - of_100(record, "wins") - of_100(record, "rival_wins");
+  if (n == 0 || left < LITTLE) return;
+  const cJSON *o = ss_json_get(record, "others")->child;
+  fprintf(stream, "; of the other %d", left);
+  for (int i = 0; o && i < NAMED; i++, o = o->next)
+    fprintf(stream, "%s %s takes %d", i ? "," : "", ss_decision_name(o, "label"), of_100(o, "wins"));
+  if (n > NAMED) fprintf(stream, ", %d other%s %d", n - NAMED, n > NAMED + 1 ? "s" : "", ss_of_100(more));
+}
+
 static void print_contest(const struct cJSON *record, FILE *stream) {
   const char *measure = ss_json_word(record, "measure");
   if (ss_json_number(record, "rival_wins") > ss_json_number(record, "wins")) print_overtaken(record, stream);
   else print_near(record, stream);
+  print_others(record, stream);
   if (measure) fprintf(stream, "; measuring %s would tell most", measure);
   else fputs("; only a run of both would tell, no number of the machine", stream);
 }
@@ -146,6 +166,35 @@ void ss_decision_print(const struct cJSON *record, FILE *stream) {
   if (turns) print_turn(record, stream);
 }
 
+void ss_energy_print(bool lossless, double energy, FILE *stream) {
+  char applied[32] = "more than 99.9%";
+  if (energy < 0.9995) snprintf(applied, sizeof applied, "%.1f%%", 100 * energy);
+  if (lossless && energy < 1)
+    fprintf(stream, " for what the scenario selects, %s of the energy of what ranks had", applied);
+  else if (!lossless && energy <= 1) fprintf(stream, ": it applies %s of the energy of what ranks had", applied);
+  else if (!lossless && energy > 1)
+    fprintf(stream, ": what it applies has %.2f times the energy of what ranks had, the rest is noise", energy);
+}
+
+/* The scheme's offer that others come nearest to, one over any library before one over its own alone; NULL: none. */
+static const struct ss_offered *nearest_offer(const struct ss_scheme *scheme) {
+  const struct ss_offered *nearest = NULL;
+  for (const struct ss_offered *o = scheme ? scheme->offered : NULL; o && (o->option || o->offer.by[0]); o++)
+    if (o->offer.by[0] && (!nearest || (nearest->offer.over && !o->offer.over))) nearest = o;
+  return nearest;
+}
+
+static void print_nearest(const struct ss_scheme *scheme, FILE *stream) {
+  const struct ss_offered *o = nearest_offer(scheme);
+  if (!o) return;
+  fprintf(stream, " Nearest is %s's %s", o->offer.by, scheme->name);
+  if (o->option) fprintf(stream, ":%s=%s", o->option, o->choice);
+  if (o->hierarchy) fprintf(stream, "%chierarchy=%s", o->option ? ',' : ':', ss_hierarchies[o->hierarchy]);
+  fprintf(stream, ": %s", o->offer.how);
+  if (o->offer.over) fprintf(stream, "; over %s alone", ss_library_names[o->offer.over]);
+  fputc('.', stream);
+}
+
 void ss_offer_print(const char *name, const cJSON *offered, FILE *stream) {
   const char *by = ss_json_word(offered, "by");
   const char *over = ss_json_word(offered, "over");
@@ -171,7 +220,10 @@ void ss_offers_print(const cJSON *records, FILE *stream) {
   for (const cJSON *r = records->child; r; r = r->next) {
     const char *label = ss_json_word(r, "label");
     if (!label || said_before(r, label)) continue;
-    ss_offer_print(label, ss_json_get(r, "offered"), stream);
+    const cJSON *offered = ss_json_get(r, "offered");
+    const char *scheme = ss_json_word(r, "scheme");
+    ss_offer_print(label, offered, stream);
+    if (!ss_json_word(offered, "by") && scheme) print_nearest(ss_scheme_find(scheme), stream);
     fputc('\n', stream);
   }
 }

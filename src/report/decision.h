@@ -1,6 +1,7 @@
 /* Who is fastest and how sure that is, in words: the same in run, plan, train and report. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdio.h>
 
 struct cJSON;
@@ -14,6 +15,9 @@ struct cJSON;
  * drawn "NAME is fastest, 2.05 ms; NEXT takes 1.33 times as long". Of plan's rows that another window turns: "under
  * the cluster's window NAME is fastest, ...; under window all OTHER is, 1.8 ms, and NAME takes 2 ms". */
 void ss_decision_print(const struct cJSON *record, FILE *stream);
+/* What stands behind "lossless" or "lossy": nothing, or ": it applies 16.6% of the energy of what ranks had";
+ * `energy` is the share of that which was applied, NaN: not known. */
+void ss_energy_print(bool lossless, double energy, FILE *stream);
 /* A share of draws, of 100: at least so many, so that what is said to be 95 decides, and 100 are all. */
 int ss_of_100(double share);
 /* Its time, "2.05 ms (1.5 ms to 2.9 ms)". */
@@ -21,7 +25,7 @@ void ss_decision_print_time(const struct cJSON *record, FILE *stream);
 /* What a PyTorch user calls for what is called `name`, out of the member "offered" of its record: "In PyTorch:
  * allgather is DDP's: Embedding(...).", or that nobody offers it. */
 void ss_offer_print(const char *name, const struct cJSON *offered, FILE *stream);
-/* A line for each "label" of the records, once. */
+/* A line for each "label" of the records, once; where nobody offers it, with the nearest offer of their "scheme". */
 void ss_offers_print(const struct cJSON *records, FILE *stream);
 /* "label", or "next" where there is one. */
 const char *ss_decision_name(const struct cJSON *record, const char *field);

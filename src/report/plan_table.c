@@ -1,4 +1,5 @@
 #include "base/json.h"
+#include "base/suggest.h"
 #include "query/field.h"
 #include "report/columns.h"
 #include "report/decision.h"
@@ -21,10 +22,8 @@ static void print_loss(const cJSON *row, FILE *stream) {
   const double energy = ss_json_number(row, "energy");
   const char *scheme = ss_json_word(row, "scheme");
   const bool lossless = cJSON_IsTrue(ss_json_get(row, "lossless"));
-  fprintf(stream, lossless ? ". Lossless" : ". LOSSY");
-  if (isfinite(energy) && (!lossless || energy != 1))
-    fprintf(stream, ": %.1f%% of the gradients' energy is applied%s", 100 * energy,
-            lossless ? " (the scenario selects)" : "");
+  fputs(lossless ? ". Lossless" : ". LOSSY", stream);
+  ss_energy_print(lossless, energy, stream);
   if (scheme && !lossless && !isfinite(energy)) fprintf(stream, " (by how much, only a proven run knows)");
   if (cJSON_IsTrue(ss_json_get(row, "model_parallel")))
     fprintf(stream, "; needs the table cut over ranks (model parallelism)");
@@ -77,7 +76,10 @@ void ss_plan_words(const cJSON *rows, FILE *stream) {
 /* Who comes next, with a word where it is lossy; `out` has room for the label. */
 static const char *marked(const cJSON *row, const char *field, const char *lossless, char *out, size_t size) {
   const cJSON *flag = ss_json_get(row, lossless);
-  snprintf(out, size, "%.600s%s", ss_decision_name(row, field), cJSON_IsFalse(flag) ? " (lossy)" : "");
+  const char *name = ss_decision_name(row, field);
+  out[0] = '\0';
+  ss_append(out, size - sizeof " (lossy)", "%s", name);
+  ss_append(out, size, "%s", cJSON_IsFalse(flag) ? " (lossy)" : "");
   return out;
 }
 

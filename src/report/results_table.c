@@ -44,15 +44,6 @@ static void print_cell(const void *result, FILE *stream) {
   ss_cell_print(p->ranks, p->cluster, p->at, p->tensor, stream);
 }
 
-/* What ranks had and the winner leaves out: selected away by the scenario, of which a lossless scheme loses nothing,
- * or by the scheme. */
-static void print_energy(const struct ss_result *p, FILE *stream) {
-  if (!(p->energy < 1)) return;
-  if (p->lossless) fputs(" for what the scenario selects", stream);
-  if (p->energy < 0.9995) fprintf(stream, "; it applies %.1f%% of the energy of what ranks had", 100 * p->energy);
-  else fputs("; it applies more than 99.9% of the energy of what ranks had", stream);
-}
-
 /* Who is fastest by the median over draws; NULL: nothing was drawn. */
 static const struct ss_result *fastest_drawn(const struct ss_result *results, size_t n) {
   const struct ss_result *best = NULL;
@@ -123,6 +114,21 @@ static void print_unfit(const struct ss_result *results, size_t n, FILE *stream)
   if (any) fputc('.', stream);
 }
 
+/* What the bottleneck waits for, of which nothing is on it: others' messages, whose start-ups come one after the
+ * other, and kernels. How much of the time grows with these is known where they are not certain. */
+static void print_waiting(const struct ss_result *p, double share, FILE *stream) {
+  enum { LITTLE = 5 };
+  const double *s = p->components.s,
+               starts = 100 * (s[SS_LATENCY] + s[SS_EXCHANGE_LATENCY] + s[SS_INTRA_LATENCY]) / p->time,
+               computing = 100 * fmin(p->kernel / p->time, share);
+  if (!(100 * share >= LITTLE)) return;
+  fprintf(stream, "; the other %.0f%% it waits for other ranks", 100 * share);
+  if (starts >= 1 || computing >= 1) fputs(" (of all time", stream);
+  if (starts >= 1) fprintf(stream, " messages' start-ups in turn make up %.0f%%", starts);
+  if (computing >= 1) fprintf(stream, "%s kernels up to %.0f%%", starts >= 1 ? "," : "", computing);
+  if (starts >= 1 || computing >= 1) fputc(')', stream);
+}
+
 /* A link that waits while messages start is not busy. */
 static void print_bottleneck(const struct ss_result *p, FILE *stream) {
   const double startup = p->bound_startup > 0 ? p->bound_startup : 0;
@@ -130,7 +136,9 @@ static void print_bottleneck(const struct ss_result *p, FILE *stream) {
   fprintf(stream, " Its bottleneck is the %s: bytes take %.0f%% of the time", p->bound_by,
           100 * (p->bound - startup) / p->time);
   if (startup >= 0.005 * p->time) fprintf(stream, ", start-ups of messages %.0f%%", 100 * startup / p->time);
-  fputs(" (numbers as given).", stream);
+  fputs(" (numbers as given)", stream);
+  print_waiting(p, 1 - p->bound / p->time, stream);
+  fputc('.', stream);
 }
 
 /* "16 ranks on CLUSTER, tensor NAME: zen is fastest, ..." of a table's results, with the line's end. */
@@ -141,7 +149,7 @@ static void print_words(const struct ss_result *results, size_t n, FILE *stream)
   fputs(": ", stream);
   if (!print_decision(results, n, stream)) fputs("memory is short", stream);
   fprintf(stream, ". %s is %s", best->setting.label, best->lossless ? "lossless" : "lossy");
-  print_energy(best, stream);
+  ss_energy_print(best->lossless, best->energy, stream);
   if (ss_scheme_model_parallel(best->setting.scheme))
     fputs(", and needs the table cut over ranks (model parallelism)", stream);
   fputs(".", stream);
@@ -504,7 +512,8 @@ bool ss_results_notes(const struct ss_results *results, ss_note_writer *note, FI
       {"held/rank", "gradients, messages, sums, selections and residuals that a rank has at once, at most"},
       {"imbalance", "ZEN's ratios of Push and Pull: the largest part against an even one, worst of an iteration"},
       {"exact", "every rank's result equals the brute-force sum, made in this run"},
-      {"energy", "of what ranks had (gradients and old residuals), the share that was applied"},
+      {"energy",
+       "of what ranks had (gradients and old residuals), the share that was applied; above 100%: with noise"},
       {"closed form",
        "models/costs with this trace's mean nnz and gamma, on the cluster's nodes and cards where the form's\n"
        "pattern tells what these make of it (>=: a bound), else on one flat class of links"},
@@ -626,8 +635,9 @@ static void print_offers(const struct ss_results *results, FILE *stream) {
   for (size_t i = 0, n; i < results->count; i += n) {
     n = ss_results_in_cell(&results->result[i], results->count - i);
     ss_results_rank(&results->result[i], n, &best, &next);
-    cJSON_AddItemToArray(
-        list, ss_json_object(SS_T("label", best->setting.label), SS_J("offered", ss_result_offer_json(best))));
+    cJSON_AddItemToArray(list, ss_json_object(SS_T("label", best->setting.label),
+                                              SS_T("scheme", best->setting.scheme->name),
+                                              SS_J("offered", ss_result_offer_json(best))));
   }
   if (list) ss_offers_print(list, stream);
 }

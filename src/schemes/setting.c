@@ -1,10 +1,30 @@
 /* Reads settings, and tells what follows from them. */
 #include "schemes/setting.h"
 
+#include "base/suggest.h"
 #include "schemes/registry.h"
 #include "schemes/run.h"
 
 /* --- reading -------------------------------------------------------------------------------------------- */
+
+/* Whether it is a scheme with options, as the command line writes them; fails then, with what a document has. */
+static bool fail_options(const char *text, struct ss_node node, struct ss_error *error) {
+  SS_AUTO_FREE char *name = strdup(text);
+  char written[400] = "";
+  char *rest = name ? ss_setting_split(name) : NULL;
+  if (!rest || !ss_scheme_find(name)) return false;
+  for (char *word = strtok_r(rest, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
+    char *value = strchr(word, '=');
+    if (!value) return false;
+    *value++ = '\0';
+    const bool bare =
+        strcmp(value, "true") == 0 || strcmp(value, "false") == 0 || value[strspn(value, "0123456789.")] == '\0';
+    ss_append(written, sizeof written, bare ? ", \"%s\": %s" : ", \"%s\": \"%s\"", word, value);
+  }
+  ss_node_fail(node, error, "\"%s\" is how command lines write options: here {\"name\": \"%s\"%s}", text, name,
+               written);
+  return true;
+}
 
 static bool find_scheme(struct ss_node node, const struct ss_scheme **out, struct ss_error *error) {
   const char *name, *names[64];
@@ -14,6 +34,7 @@ static bool find_scheme(struct ss_node node, const struct ss_scheme **out, struc
   if (*out) return true;
   for (; ss_schemes()[n] && n < 63; n++) names[n] = ss_schemes()[n]->name;
   names[n] = NULL;
+  if (strchr(name, '=') && fail_options(name, node, error)) return false;
   char before[32], all[512] = "there are: "; /* before: what stands before the point of a design */
   ss_words_join(names, ", ", all + strlen(all), sizeof all - strlen(all));
   snprintf(before, sizeof before, "%.*s", (int)strcspn(name, ":"), name);

@@ -1,5 +1,6 @@
 #include "study/plan.h"
 
+#include "base/suggest.h"
 #include "schemes/registry.h"
 #include "study/study_internal.h"
 #include "study/window.h"
@@ -262,13 +263,11 @@ static bool add_row(struct planning *p, const struct ss_result *all, size_t n, s
 
 /* " at cluster.window = 1, index_bytes = 4": what a sweep says besides the cluster, which has its name. */
 static void put_place(const cJSON *at, char *text, size_t size) {
-  size_t used = 0;
   text[0] = '\0';
-  for (const cJSON *c = at ? at->child : NULL; c && used < size; c = c->next) {
+  for (const cJSON *c = at ? at->child : NULL; c; c = c->next) {
     if (strcmp(c->string, "cluster") == 0) continue;
     SS_AUTO_FREE char *value = cJSON_IsString(c) ? NULL : cJSON_PrintUnformatted(c);
-    used += (size_t)snprintf(text + used, size - used, "%s%s = %s", used ? ", " : " at ", c->string,
-                             value ? value : cJSON_GetStringValue(c));
+    ss_append(text, size, "%s%s = %s", text[0] ? ", " : " at ", c->string, value ? value : cJSON_GetStringValue(c));
   }
 }
 

@@ -303,7 +303,7 @@ static bool draw(struct drawing *d, const struct ss_uncertain *base, struct ss_d
 
 bool ss_decide(struct ss_candidate *list, size_t n, const struct ss_uncertain *base, struct ss_decision *out,
                struct ss_error *error) {
-  *out = (struct ss_decision){.best = list, .rival_ratio = unknown};
+  *out = (struct ss_decision){.best = list, .rival_ratio = unknown, .list = list, .n = n};
   for (struct ss_candidate *c = list; c < list + n; c++) {
     if (!c->left_out && (out->best->left_out || c->of.time < out->best->of.time)) out->best = c;
     c->next_ratio = c->base_ratio = unknown;
@@ -329,6 +329,26 @@ void ss_decision_add_times(cJSON *o, const struct ss_decision *d) {
   add_needs(o, "next_lossless", "next_model_parallel", d->next);
 }
 
+/* Who wins less than the last one, or as much behind it in the list; NULL: nobody. */
+static const struct ss_candidate *next_winner(const struct ss_decision *d, const struct ss_candidate *last) {
+  const struct ss_candidate *next = NULL;
+  for (const struct ss_candidate *c = d->list; c < d->list + d->n; c++) {
+    if (c->left_out || !(c->wins >= 0.01) || first_same(d->list, (size_t)(c - d->list)) < (size_t)(c - d->list))
+      continue;
+    const bool after = !last || c->wins < last->wins || (c->wins == last->wins && c > last);
+    if (after && (!next || c->wins > next->wins)) next = c;
+  }
+  return next;
+}
+
+static cJSON *others_json(const struct ss_decision *d) {
+  cJSON *others = cJSON_CreateArray();
+  for (const struct ss_candidate *c = next_winner(d, NULL); c; c = next_winner(d, c))
+    if (!ss_uncertain_same(&c->of, &d->best->of) && !ss_uncertain_same(&c->of, &d->rival->of))
+      cJSON_AddItemToArray(others, ss_json_object(SS_T("label", c->of.label), SS_N("wins", c->wins)));
+  return others;
+}
+
 void ss_decision_add_draws(cJSON *o, const struct ss_decision *d) {
   const struct ss_candidate *best = d->best;
   if (!is_ranged(&best->of)) return;
@@ -341,6 +361,7 @@ void ss_decision_add_draws(cJSON *o, const struct ss_decision *d) {
               SS_N("rival_wins", d->rival ? d->rival->wins : NAN), SS_N("rival_ratio_low", d->rival_ratio.low),
               SS_N("rival_ratio_high", d->rival_ratio.high), SS_T("measure", d->measure));
   add_needs(o, "rival_lossless", "rival_model_parallel", d->rival);
+  if (d->rival) ss_json_add(o, SS_J("others", others_json(d)));
 }
 
 /* --- of a mean over iterations ---------------------------------------------------------------------------------- */

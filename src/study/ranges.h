@@ -58,8 +58,10 @@ struct ss_decision {
   const struct ss_candidate *rival; /* the fastest in most of the draws that are not the best's; NULL: in 95 of 100
                                        nobody else is, or nothing is drawn */
   struct ss_likely rival_ratio;     /* of the rival's time to the best's */
-  const char *measure;              /* what would tell them apart: "the bandwidth between nodes"; NULL: no number of
-                                       the machine, but the model itself */
+  const struct ss_candidate *list;  /* [n] all */
+  size_t n;
+  const char *measure; /* what would tell them apart: "the bandwidth between nodes"; NULL: no number of
+                          the machine, but the model itself */
 };
 /* Fills in what draws say of the n candidates, at least one; `base` NULL: no baseline. The decision points into the
  * list. */
@@ -72,7 +74,8 @@ bool ss_decide(struct ss_candidate *list, size_t n, const struct ss_uncertain *b
  * next "next_lossless" and "next_model_parallel". */
 void ss_decision_add_times(struct cJSON *object, const struct ss_decision *decision);
 /* Adds, where something is uncertain, what draws say: "time_low_s", "wins", "next_ratio_low", "dense_ratio_low" (of
- * the baseline), "rival", "rival_lossless", "measure", ... */
+ * the baseline), "rival", "rival_lossless", "measure", ...; and beside a rival "others", [{"label", "wins"}, ...]:
+ * who else takes at least 1 of 100 draws, most first. */
 void ss_decision_add_draws(struct cJSON *object, const struct ss_decision *decision);
 
 /* --- of a mean over iterations --------------------------------------------------------------------------------- */

@@ -486,6 +486,10 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
     return ss_node_fail(schemes, error,
                         "a scenario of schemes, which sparsync run takes: train compares systems (a workload and "
                         "\"systems\", as in scenarios/training)");
+  const struct ss_node sweep = ss_node_get(root, "sweep");
+  if (ss_node_present(sweep))
+    return ss_node_fail(sweep, error,
+                        "a training takes one cluster and one value of a field: run and plan take several");
   if (!ss_object_check_keys(&ss_training_fields, root, error) || !split(out->doc, "workloads", error) ||
       !split(out->doc, "systems", error))
     return false;

@@ -262,10 +262,18 @@ def errors_have_the_words_of_the_program(_):
     fails("is no JSON", sparsync.run, {**SMALL, "ranks": float("nan")})
     fails("is no JSON", sparsync.run, SMALL, ranks=object())
     fails("over: unknown key", sparsync.cost, over="density")
-    fails('"100" has no unit', sparsync.cost, "zen", M=1e6, density=0.1, ranks=4, latency="10us", bandwidth=100)
+    fails('"100" has no unit', sparsync.cost, "zen", M="1MB", density=0.1, ranks=4, latency="10us", bandwidth=100)
+    fails('"856" has no unit', sparsync.cost, "zen", M=856, density=0.1)
+    for typo, meant in (("model_paralel", "model_parallel"), ("thread", "threads"), ("bandwidth", "cluster.bandwidth"), ("latency", "cluster.latency"), ("rank", "ranks")):
+        fails(f'{typo}: unknown key (did you mean "{meant}"', sparsync.run, SMALL, **{typo: True})
+    for told in ({"bandwidth": 100}, {"latency": 5}):
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            sparsync.run({**SMALL, "cluster": {**SMALL["cluster"], **told}})
+        assert any("network" in str(h.message) and "without a unit" in str(h.message) for h in heard), (told, heard)
     fails('cluster.latency: "1e-06" has no unit', sparsync.run, SMALL, set={"cluster.latency": 1e-6})
-    sparsync.cost("zen", M=1e6, density=0.1, ranks=4, cluster={"latency": 1e-5, "bandwidth": 100})  # a document says SI
-    fails("M: varies", sparsync.crossover, "zen", "ps", over="M", M=3)
+    sparsync.cost("zen", M="1MB", density=0.1, ranks=4, cluster={"latency": 1e-5, "bandwidth": 100})  # a document says SI
+    fails("M: varies", sparsync.crossover, "zen", "ps", over="M", M="3B")
     fails("no/such.log", sparsync.calibrate, "no/such.log")
     fails("zero byte", sparsync.run, "a\0b")
     for threads in (-1, 2**32, 1.5, "2"):
@@ -276,7 +284,7 @@ def notices_are_warnings_and_settings_are_taken(_):
     jitter = {**SMALL["cluster"], "model": "fair", "jitter": {"per": "pair", "draws": 2, "bandwidth": [[0, 0.9], [1, 1.1]]}}
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        sparsync.cost("allgather", M=1e6, density=0.1, ranks=[4], cluster=jitter)
+        sparsync.cost("allgather", M="1MB", density=0.1, ranks=[4], cluster=jitter)
     told = [str(w.message) for w in heard if issubclass(w.category, sparsync.Notice)]
     assert len(told) == 1, told
     with warnings.catch_warnings(record=True) as heard:
@@ -372,7 +380,7 @@ def notebooks_show_tables_and_one_line_of_an_error(_):
     assert "<td>&lt;b&gt;&amp;</td>" in shown and "<b>" not in shown and shown.count("<tr>") == 2, shown
     time = points[0]["time_s"]
     assert f"<td>{1e6 * time:.3g} µs</td>" in shown, (time, shown)
-    long = sparsync.cost(M=1e6, density=0.1, ranks=[2, 4, 8])
+    long = sparsync.cost(M="1MB", density=0.1, ranks=[2, 4, 8])
     assert long._repr_html_().count("<tr>") == 61 and f"{len(long)} rows, 60 shown" in long._repr_html_()
     assert str(points).splitlines()[0].split()[:3] == ["label", "ranks", "cluster"] and len(str(points).splitlines()) == 2, str(points)
     assert f"{1e6 * time:.3g} µs" in str(points) and "{" not in str(points) and f"{len(long)} rows, 60 shown" in str(long)

@@ -331,15 +331,30 @@ TEST(people_say_units) {
     const char *text;
     enum ss_dimension dimension;
     bool good;
-  } cases[] = {{"100", SS_RATE, false},  {"100 bps", SS_RATE, true}, {"0", SS_RATE, true},
-               {"1e-5", SS_TIME, false}, {"10us", SS_TIME, true},    {"0.0", SS_TIME, true},
-               {"4096", SS_BYTES, true}, {"0.5", SS_RATIO, true},    {"12", SS_NUMBER, true}};
+  } cases[] = {{"100", SS_RATE, false},   {"100 bps", SS_RATE, true}, {"0", SS_RATE, true},
+               {"1e-5", SS_TIME, false},  {"10us", SS_TIME, true},    {"0.0", SS_TIME, true},
+               {"4096", SS_BYTES, false}, {"4096 B", SS_BYTES, true}, {"0", SS_BYTES, true},
+               {"0.5", SS_RATIO, true},   {"12", SS_NUMBER, true}};
   for (size_t i = 0; i < COUNT(cases); i++) {
     struct ss_error error = {0};
     double value;
     assert_int_equal(ss_units_said(cases[i].text, cases[i].dimension, &value, &error), cases[i].good);
     if (!cases[i].good) assert_contains(error.text, "has no unit: want a ");
   }
+}
+
+/* What has no room is told to be cut, between characters. */
+TEST(appended_texts_are_cut_between_characters) {
+  char text[12] = "1234567";
+  ss_append(text, sizeof text, "%s", "89");
+  assert_string_equal(text, "123456789");
+  ss_append(text, sizeof text, "%s", "abc");
+  assert_string_equal(text, "12345678...");
+  ss_append(text, sizeof text, "%s", "d");
+  assert_string_equal(text, "12345678...");
+  memcpy(text, "1234567", 8);
+  ss_append(text, sizeof text, "%s", "\u20ac and more");
+  assert_string_equal(text, "1234567...");
 }
 
 TEST(quantities_ignore_the_locale) {

@@ -203,6 +203,13 @@ TEST(sentences_say_who_wins_and_what_it_needs) {
        " \"rival_ratio_high\": 1.1, \"measure\": \"x\"}",
        "a takes least by numbers as given, 1 s; but c, 0.50 to 1.10 times as long, is likely fastest in 80 of 100 "
        "draws, more than the 20 of a; measuring x would tell most"},
+      {"{" TIMES
+       "\"next_time_s\": 2, \"wins\": 0.26, \"rival\": \"c\", \"rival_wins\": 0.25, \"rival_ratio_low\": 0.5,"
+       " \"rival_ratio_high\": 2, \"measure\": \"x\", \"others\": [{\"label\": \"d\", \"wins\": 0.2}, {\"label\": "
+       "\"e\", "
+       "\"wins\": 0.17}, {\"label\": \"f\", \"wins\": 0.07}, {\"label\": \"g\", \"wins\": 0.05}]}",
+       "a, 1 s, and c, 0.50 to 2.00 times as long, cannot be told apart: they are fastest in 26 and 25 of 100 draws; "
+       "of the other 49 d takes 20, e takes 17, 2 others 12; measuring x would tell most"},
   };
   for (size_t i = 0; i < COUNT(cases); i++) {
     SS_AUTO_JSON cJSON *record = cJSON_Parse(cases[i][0]);
@@ -211,6 +218,26 @@ TEST(sentences_say_who_wins_and_what_it_needs) {
     begin(&s);
     ss_decision_print(record, s.stream);
     expect(&s, cases[i][1]);
+  }
+}
+
+/* What a lossless scheme leaves was left by the scenario; more energy than there was is noise, not a share. */
+TEST(losses_are_told_from_what_a_scenario_selects) {
+  static const struct {
+    bool lossless;
+    double energy;
+    const char *says;
+  } cases[] = {{true, 1, ""},
+               {true, 0.166, " for what the scenario selects, 16.6% of the energy of what ranks had"},
+               {false, 0.166, ": it applies 16.6% of the energy of what ranks had"},
+               {false, 0.9999, ": it applies more than 99.9% of the energy of what ranks had"},
+               {false, 4.27, ": what it applies has 4.27 times the energy of what ranks had, the rest is noise"},
+               {false, NAN, ""}};
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    struct shown s;
+    begin(&s);
+    ss_energy_print(cases[i].lossless, cases[i].energy, s.stream);
+    expect(&s, cases[i].says);
   }
 }
 /* SPDX-License-Identifier: Apache-2.0 */
