@@ -365,7 +365,7 @@ SCENARIOS["points.json"] = json.dumps({"sparsync": "1", "points": [
 SCENARIOS["misspelt.json"] = SCENARIOS["points.json"].replace("bytes_total", "byte_stotal").replace('"messages"', '"bytes_total": 0, "messages"')
 Bad("a baseline with a misspelt number", ["run", "tiny.json", "--baseline", "misspelt.json"], "points[0].byte_stotal: unknown key", '"bytes_total"')
 for option in ("--log", "--log2"):
-    Bad(f"plot: {option} of no axis", ["plot", "points.json", option, "xyz", "--data", "result"], option, '"xyz"', "x, y or xy")
+    Bad(f"plot: {option} of no axis", ["plot", "points.json", option, "xyz", "--data", "result"], option, '"xyz"', "x, y, xy or none")
 Bad("cost: no form at these ranks", ["cost", "gtopk", "--M", "1MB", "--density", "1%", "--ranks", "5"], "no closed form holds")
 Bad("cost: unknown scheme", ["cost", "alltoal", "--M", "1MB", "--density", "1%"], '"alltoal"', '"alltoall"')
 Bad("check: missing file", ["check", "none.json"], "none.json")
