@@ -71,7 +71,7 @@ def alltoall_against_allgather_as_embrace_has_it(folder):
         return below, above
 
     share = 1 - 2 / ranks
-    mass = ["--M", size, "--ranks", ranks]
+    mass = ["--M", f"{size}B", "--ranks", ranks]
     assert check(find(*common, "--over", "density", *mass, *link()), ALPHA * RATE / size / share) == ("allgather", "alltoall")
     found = find(*common, "--over", "M", "--density", density, "--ranks", ranks, *link())
     assert check(found, ALPHA * RATE / density / share) == ("allgather", "alltoall")
@@ -80,11 +80,11 @@ def alltoall_against_allgather_as_embrace_has_it(folder):
     found = find(*common, "--over", "bandwidth", "--density", density, *mass, "--latency", f"{ALPHA}s")
     assert check(found, density * size / ALPHA * share) == ("alltoall", "allgather")
     # at P = 2 never, and by the share 2/P more than that
-    found = find(*common, "--over", "density", "--M", size, "--ranks", 2, *link())
+    found = find(*common, "--over", "density", "--M", f"{size}B", "--ranks", 2, *link())
     assert found["crossings"] == [] and found["winner_below"] == found["winner_above"] == "allgather"
     # over ranks: d*M*beta*(1 - 2/P) > alpha from P = 2/(1 - alpha/(d*M*beta)) on
     small = 1.5 * ALPHA * RATE / size
-    found = find(*common, "--over", "ranks", "--density", repr(small), "--M", size, *link(), "--range", "2..50")
+    found = find(*common, "--over", "ranks", "--density", repr(small), "--M", f"{size}B", *link(), "--range", "2..50")
     crossing, = found["crossings"]
     assert crossing["at"] == 7 and crossing["before"] == 6, "d*M*beta = 1.5 alpha: 1 - 2/P > 2/3, P > 6"
     assert crossing["winner_above"] == "alltoall"
@@ -102,7 +102,7 @@ def crossings_lie_where_draws_have_them(folder):
     """Over bandwidth and over latency, in each draw by hand: 2(P-1) starts and 2(P-1)/P x bytes against P-1 starts and (P-1) x bytes; the model is each one's own."""
     path, P, x = folder / "u.json", 16, 0.001 * 252.5 * MIB
     starts, bytes_ = (2 * (P - 1), P - 1), (2 * (P - 1) / P * x, (P - 1) * x)
-    labels, common = ("alltoall", "allgather"), ["alltoall", "allgather", "--index-bytes", 0, "--row-width", 1024, "--density", 0.001, "--M", 252.5 * MIB,
+    labels, common = ("alltoall", "allgather"), ["alltoall", "allgather", "--index-bytes", 0, "--row-width", 1024, "--density", 0.001, "--M", f"{252.5 * MIB}B",
                                                  "--ranks", P, "--cluster", path]
     for source, latency, byte in (({"latency": "estimated"}, (1.33, 2), None), ({"latency": "estimated", "bandwidth": "a sheet"}, (1.33, 2), (1.14, 1.5)),
                                   ({}, None, None)):
@@ -137,7 +137,7 @@ def crossings_lie_where_draws_have_them(folder):
 @test
 def a_crossing_may_leave_the_range(folder):
     """And what wins everywhere wins in most draws, or in all; of simulations as of forms."""
-    said = ["alltoall", "allgather", "--index-bytes", 0, "--row-width", 1024, "--density", 0.001, "--M", 252.5 * MIB, "--ranks", 16, "--over", "bandwidth", "--latency", f"{ALPHA}s"]
+    said = ["alltoall", "allgather", "--index-bytes", 0, "--row-width", 1024, "--density", 0.001, "--M", f"{252.5 * MIB}B", "--ranks", 16, "--over", "bandwidth", "--latency", f"{ALPHA}s"]
     at = find(*said)["crossings"][0]["at"]
     near = find(*said, "--range", f"{at / 1.01}B/s..{at * 1e3}B/s")
     assert near["crossings"][0]["at_low"] == at / 1.01 and "(or below)" in call(*said, "--range", f"{at / 1.01}B/s..{at * 1e3}B/s").stdout
@@ -177,10 +177,10 @@ def every_change_over_rank_counts(folder):
             wanted.append((ranks - 1, ranks, last, winner))
         last = winner
     assert len(wanted) > 6
-    document = find("allreduce-ring", "allreduce-rabenseifner", "--over", "ranks", "--M", size, "--density", 1, *link(), "--range", "2..70")
+    document = find("allreduce-ring", "allreduce-rabenseifner", "--over", "ranks", "--M", f"{size}B", "--density", 1, *link(), "--range", "2..70")
     found = [(c["before"], c["at"], c["winner_below"], c["winner_above"]) for c in document["crossings"]]
     assert found == wanted, f"{found}, not {wanted}"
-    same = find("allreduce", "allreduce:algorithm=rabenseifner", "--over", "ranks", "--M", size, "--density", 1, *link(), "--range", "2..70")
+    same = find("allreduce", "allreduce:algorithm=rabenseifner", "--over", "ranks", "--M", f"{size}B", "--density", 1, *link(), "--range", "2..70")
     assert [c["at"] for c in same["crossings"]] == [at for _, at, _, _ in wanted]
     assert same["b"] == "allreduce:algorithm=rabenseifner"
 
@@ -188,7 +188,7 @@ def every_change_over_rank_counts(folder):
 @test
 def one_always_wins_and_by_how_much(folder):
     size, ranks = 1e8, 16
-    document = find("allreduce", "allreduce:algorithm=tree", "--over", "latency", "--M", size, "--density", 1, "--ranks", ranks,
+    document = find("allreduce", "allreduce:algorithm=tree", "--over", "latency", "--M", f"{size}B", "--density", 1, "--ranks", ranks,
                     "--bandwidth", f"{RATE}B/s", "--range", "1us..100us")
 
     def ratio(alpha):
@@ -200,10 +200,10 @@ def one_always_wins_and_by_how_much(folder):
         assert abs(document["ratio"][name] / ratio(alpha) - 1) < 1e-9 and document["ratio"][f"{name}_at"] == alpha
     part, = document["ranges"]
     assert abs(part["ratio_max"] / ratio(1e-6) - 1) < 1e-9 and abs(part["ratio_min"] / ratio(1e-4) - 1) < 1e-9
-    words = call("allreduce", "allreduce:algorithm=tree", "--over", "latency", "--M", size, "--density", 1, "--ranks", ranks,
+    words = call("allreduce", "allreduce:algorithm=tree", "--over", "latency", "--M", f"{size}B", "--density", 1, "--ranks", ranks,
                  "--bandwidth", f"{RATE}B/s", "--range", "1us..100us").stdout
     assert "allreduce is cheaper everywhere in the range, as links are given: allreduce:algorithm=tree takes" in words
-    turned = find("allreduce:algorithm=tree", "allreduce", "--over", "latency", "--M", size, "--density", 1, "--ranks", ranks,
+    turned = find("allreduce:algorithm=tree", "allreduce", "--over", "latency", "--M", f"{size}B", "--density", 1, "--ranks", ranks,
                   "--bandwidth", f"{RATE}B/s", "--range", "1us..100us")
     assert abs(turned["ratio"]["min"] * document["ratio"]["max"] - 1) < 1e-12
 
@@ -223,9 +223,9 @@ def zen_against_the_ring_where_overlap_is_random(folder):
     for _ in range(100):
         middle = (low + high) / 2
         low, high = (middle, high) if difference(middle) < 0 else (low, middle)
-    only(find("zen:format=coo", "allreduce", "--over", "density", "--M", size, "--row-width", width, *link()), low)
-    only(find("zen-coo", "allreduce", "--over", "density", "--M", size, "--row-width", width, *link()), low)
-    only(find('{"name": "zen", "format": "coo"}', "allreduce", "--over", "density", "--M", size, "--row-width", width, *link()), low)
+    only(find("zen:format=coo", "allreduce", "--over", "density", "--M", f"{size}B", "--row-width", width, *link()), low)
+    only(find("zen-coo", "allreduce", "--over", "density", "--M", f"{size}B", "--row-width", width, *link()), low)
+    only(find('{"name": "zen", "format": "coo"}', "allreduce", "--over", "density", "--M", f"{size}B", "--row-width", width, *link()), low)
 
 
 @test
@@ -275,10 +275,10 @@ def places_without_a_form_are_left_out(folder):
 @test
 def printed_forms_and_bounds(folder):
     size, ranks = 252.5 * MIB, 16
-    paper = find("alltoall", "allgather", "--form", "paper", "--over", "density", "--M", size, "--row-width", 1024, "--ranks", ranks, *link())
+    paper = find("alltoall", "allgather", "--form", "paper", "--over", "density", "--M", f"{size}B", "--row-width", 1024, "--ranks", ranks, *link())
     only(paper, ALPHA * RATE / size / (1 - 2 / ranks))  # printed without indices, whatever --index-bytes says
-    assert "only bounds" in call("topkdsa", "allreduce", "--over", "density", "--M", size, status=2).stderr
-    low, high = (find("topkdsa", "allreduce", "--form", form, "--over", "density", "--M", size, *link()) for form in ("low", "high"))
+    assert "only bounds" in call("topkdsa", "allreduce", "--over", "density", "--M", f"{size}B", status=2).stderr
+    low, high = (find("topkdsa", "allreduce", "--form", form, "--over", "density", "--M", f"{size}B", *link()) for form in ("low", "high"))
     # both end where 8 bytes an entry and the dense second half make up for the ring's start-ups
     wanted = 0.5 * (1 + (ranks - 1 - math.log2(ranks)) * ALPHA * RATE * ranks / (ranks - 1) / size)
     only(low, wanted)
@@ -297,7 +297,7 @@ def forms_on_nodes_are_what_is_played(folder):
     path.write_text(json.dumps({"name": "nodes", "model": "fair", "latency": ALPHA, "bandwidth": RATE, "gpus_per_node": 4, "nic": "per-node",
                                 "intra": {"latency": ALPHA, "bandwidth": near}, "source": "made for this test"}))
     common = ["allgather:algorithm=recursive-doubling", "allreduce", "--index-bytes", 0, "--row-width", 64, "--gamma", "full",
-              "--cluster", path, "--over", "density", "--M", size, "--ranks", ranks]
+              "--cluster", path, "--over", "density", "--M", f"{size}B", "--ranks", ranks]
     nodes, wanted = find(*common, "--form", "nodes"), (11 * ALPHA + 1.75 * size / RATE) / (size * (16 / RATE + 3 / near))
     assert nodes["form"] == "nodes" and nodes["skipped"] == []
     only(nodes, wanted)
@@ -318,13 +318,13 @@ def simulation_agrees_with_the_closed_form(folder):
     size, density, ranks = 2 ** 23, 1 / 64, 8
     common = ["alltoall", "allgather", "--index-bytes", 0, "--row-width", 64, "--gamma", "full", *flat(folder)]
     wanted = density * size / RATE * (1 - 2 / ranks)
-    found = find(*common, "--over", "latency", "--density", density, "--M", size, "--ranks", ranks, "--simulate")
+    found = find(*common, "--over", "latency", "--density", density, "--M", f"{size}B", "--ranks", ranks, "--simulate")
     assert found["method"] == "simulation" and found["rounded"] == []
     only(found, wanted, 1e-3)
-    found = find(*common, "--over", "bandwidth", "--density", density, "--M", size, "--ranks", ranks, "--simulate", "--range", "1Gbps..1Tbps")
+    found = find(*common, "--over", "bandwidth", "--density", density, "--M", f"{size}B", "--ranks", ranks, "--simulate", "--range", "1Gbps..1Tbps")
     only(found, density * size / ALPHA * (1 - 2 / ranks), 1e-3)
     small = 1.5 * ALPHA * RATE / density
-    found = find(*common, "--over", "ranks", "--density", density, "--M", repr(small), "--simulate", "--range", "2..40")
+    found = find(*common, "--over", "ranks", "--density", density, "--M", f"{small!r}B", "--simulate", "--range", "2..40")
     crossing, = found["crossings"]
     assert crossing["at"] == 7 and crossing["before"] == 6, crossing
 
@@ -332,14 +332,14 @@ def simulation_agrees_with_the_closed_form(folder):
 @test
 def sizes_that_do_not_divide_are_told(folder):
     common = ["zen:balance=even,format=coo", "allreduce", "--row-width", 3, "--index-bytes", 16, "--gamma", "none", "--simulate", *flat(folder)]
-    document = find(*common, "--over", "density", "--range", "0.1%..16%", "--M", 999999, "--ranks", 6)
+    document = find(*common, "--over", "density", "--range", "0.1%..16%", "--M", "999999B", "--ranks", 6)
     assert document["rounded"] and document["crossings"]
     for r in document["rounded"]:
         assert r["rows"] % 6 == 0 and round(r["rows"] * r["density"]) % 6 == 0
         assert abs(r["rows"] - r["rows_wanted"]) <= 3 and abs(r["rows"] * (r["density"] - r["density_wanted"])) <= 6
-    exact = find(*common[:-3], *flat(folder), "--over", "density", "--range", "0.1%..16%", "--M", 999999, "--ranks", 6)
+    exact = find(*common[:-3], *flat(folder), "--over", "density", "--range", "0.1%..16%", "--M", "999999B", "--ranks", 6)
     assert abs(document["crossings"][0]["at"] / exact["crossings"][0]["at"] - 1) < 0.01
-    assert "were rounded" in call(*common, "--over", "density", "--range", "0.1%..16%", "--M", 999999, "--ranks", 6).stdout
+    assert "were rounded" in call(*common, "--over", "density", "--range", "0.1%..16%", "--M", "999999B", "--ranks", 6).stdout
 
 
 @test
