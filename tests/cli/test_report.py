@@ -286,7 +286,7 @@ def page_reproduces_itself(folder):
     (folder / "again.json").write_text(Page(f"<main>{scenario}</main>").words["main"])
     again = page_of(folder / "again.json", folder=folder)
     assert [c["rows"] for c in page.data["cells"]] == [c["rows"] for c in again.data["cells"]]
-    assert page.rows("scheme", "time (90%)") == again.rows("scheme", "time (90%)") != []
+    assert page.rows("scheme", "time (90%)") == again.rows("scheme", "time (90%)") != [] and "more tables" not in page.text
     command = re.search(r"called as</p>\s*<pre[^>]*><code>(.*?)</code>", page.text, re.S)[1]
     words = Page(f"<main>{command}</main>").words["main"]
     (folder / "bin").mkdir()
@@ -340,6 +340,7 @@ def many_results_have_no_sliders(folder):
     page = page_of(small_world(folder, "1us", {"name": "allgather"}, sweep={"cluster.latency": latencies}), "--no-verify", "--certain", folder=folder,
                    slides=True, environment=without_gnuplot(folder))
     assert not isinstance(page.data["cells"][0]["rows"][0]["times"], list) and "at most 1000" in page.words["p"] and "at most 1000" in page.told
+    assert "<p>801 more tables:" in page.text, "of 1001, 200 stand there"
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------

@@ -611,6 +611,8 @@ def why_it_moved(folder):
     stored.write_text(json.dumps(document))
     diff = json.loads(call("run", scenario, "--baseline", stored, "--format", "json", status=1)[0])
     assert diff["moved"] == 1 and diff["changes"][0]["differs"] == ["exact"]
+    table = call("run", scenario, "--baseline", stored, status=1)[0]
+    assert re.search(r"^moved .* exact +- +- +- ", table, re.M), table
 
 
 @test

@@ -46,10 +46,10 @@ OWN = 1 / 3    # a test that includes the file's header goes before others that 
 RULES = ["universal.rules", "c_like.rules", "c.rules"]
 CLI = {"base": "bad_input commands", "tensor": "scheme_values second", "trace": "trace_cli import pooling extrapolate trace_fit",
        "kernels": "commands", "machine": "placed collective jitter ranges bad_input second", "sim": "collective second placed",
-       "schemes": "scheme_values second plan", "cost": "crossover commands", "calibration": "calibrate validate", "exec": "exec",
+       "schemes": "scheme_values second plan", "cost": "crossover export commands", "calibration": "calibrate validate", "exec": "exec",
        "share": "share", "train": "train workloads captured share", "learn": "learn",
        "study": "sweep commands ranges plan placement extrapolate",
-       "query": "commands bad_input claims", "export": "export", "figures": "plot", "claims": "claims", "library": "library python",
+       "query": "bad_input export sweep claims commands", "export": "export", "figures": "plot", "claims": "claims", "library": "library python",
        "report": "report learn commands plan", "cli": "commands bad_input progress"}
 
 
