@@ -114,19 +114,13 @@ static void print_unfit(const struct ss_result *results, size_t n, FILE *stream)
   if (any) fputc('.', stream);
 }
 
-/* What the bottleneck waits for, of which nothing is on it: others' messages, whose start-ups come one after the
- * other, and kernels. How much of the time grows with these is known where they are not certain. */
+/* Of the time in which nothing is on the bottleneck; kernels may run behind messages of others. */
 static void print_waiting(const struct ss_result *p, double share, FILE *stream) {
   enum { LITTLE = 5 };
-  const double *s = p->components.s,
-               starts = 100 * (s[SS_LATENCY] + s[SS_EXCHANGE_LATENCY] + s[SS_INTRA_LATENCY]) / p->time,
-               computing = 100 * fmin(p->kernel / p->time, share);
+  const double computing = 100 * fmin(p->kernel / p->time, share);
   if (!(100 * share >= LITTLE)) return;
   fprintf(stream, "; the other %.0f%% it waits for other ranks", 100 * share);
-  if (starts >= 1 || computing >= 1) fputs(" (of all time", stream);
-  if (starts >= 1) fprintf(stream, " messages' start-ups in turn make up %.0f%%", starts);
-  if (computing >= 1) fprintf(stream, "%s kernels up to %.0f%%", starts >= 1 ? "," : "", computing);
-  if (starts >= 1 || computing >= 1) fputc(')', stream);
+  if (computing >= 1) fprintf(stream, " (kernels: up to %.0f%%)", computing);
 }
 
 /* A link that waits while messages start is not busy. */
