@@ -179,7 +179,7 @@ TEST(test_unknown_versions_are_told) {
                {"2.4", "of nccl 2.4 nothing is known: it chooses as nccl-2.7 does"}};
   for (uint32_t i = 0; i < COUNT(cases); i++) {
     const struct ss_cluster c =
-        read_cluster("{\"latency\": 0, \"bandwidth\": 1, \"library\": {\"name\": \"nccl\", \"version\": \"%s\"}}",
+        read_cluster("{\"latency\": 0, \"bandwidth\": 1e9, \"library\": {\"name\": \"nccl\", \"version\": \"%s\"}}",
                      cases[i].version);
     assert_string_equal(c.warning, cases[i].tells);
   }
