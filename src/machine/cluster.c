@@ -44,6 +44,7 @@ void ss_cluster_tell_calls(const struct ss_cluster *cluster, const struct ss_lar
 
 void ss_cluster_tell_one_node(const struct ss_cluster *cluster, uint32_t ranks, const struct ss_notice *notice) {
   char text[sizeof cluster->name + 120];
+  if (ranks == 1) ss_notice_tell(notice, "one rank alone sends nothing (more --ranks do)");
   if (ranks < 2 || ranks > cluster->gpus_per_node || !cluster->has_intra) return;
   snprintf(text, sizeof text,
            "%u ranks are one node of %s: the network between nodes is not used (more --ranks use it)", ranks,

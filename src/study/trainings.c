@@ -127,15 +127,24 @@ static bool read_systems(struct ss_train_study *s, struct ss_error *error) {
   return read_baselines(s, ss_node_get(root, "baselines"), error);
 }
 
-/* Those that somebody offers, and the one that was captured, where no others are wanted. */
-static bool keep_offered(struct ss_train_study *s, struct ss_error *error) {
+/* Is that what was captured, under the name of who offers it? Then it is told once, as it ran. */
+static bool runs_already(const struct ss_train_study *s, const struct ss_system *other) {
+  const struct ss_system *own = s->training.system;
+  return s->captured.doc && s->training.skips && other > own && own->offer.by[0] &&
+         strcmp(own->offer.by, other->offer.by) == 0 && own->sparse.scheme == other->sparse.scheme &&
+         own->dense.scheme == other->dense.scheme && own->schedule == other->schedule;
+}
+
+/* The one that was captured, and the others, of which perhaps those alone are wanted that somebody offers. */
+static bool keep_wanted(struct ss_train_study *s, struct ss_error *error) {
   struct ss_training *t = &s->training;
   const struct ss_library *library = &t->durations.cluster.library;
   size_t kept = 0;
-  for (size_t i = 0; i < t->systems; i++)
-    if (!s->offered || ss_offer_over(&t->system[i].offer, library) || (s->captured.doc && i == 0))
-      t->system[kept++] = t->system[i];
+  for (size_t i = 0; i < t->systems; i++) {
+    const bool offered = !s->offered || ss_offer_over(&t->system[i].offer, library) || (s->captured.doc && i == 0);
+    if (offered && !runs_already(s, &t->system[i])) t->system[kept++] = t->system[i];
     else ss_system_free(&t->system[i]);
+  }
   t->systems = kept;
   return kept > 0 || ss_node_fail(ss_node_get(ss_doc_root(s->doc), "systems"), error,
                                   "nobody offers one of these to PyTorch over the cluster's library (sparsync list "
@@ -495,7 +504,7 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
     return false;
   if (!read_capture(out, request->notice, error) || !read_workloads(out, error) || !read_systems(out, error) ||
       !read_trace(out, error) || !read_layout(out, request->notice, error) || !read_options(out, error) ||
-      !keep_offered(out, error) || !read_software(out, error) || !read_ranks(out, request, error) ||
+      !keep_wanted(out, error) || !read_software(out, error) || !read_ranks(out, request, error) ||
       !scale(out, error) || !feed(out, like, error))
     return false;
   out->training.durations.certain |= request->certain;

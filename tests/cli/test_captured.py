@@ -81,6 +81,18 @@ def measured_and_predicted(folder):
 
 
 @test
+def what_runs_has_one_name(folder):
+    """The system that somebody offers and that is as captured is left out, unless it is named."""
+    offer = {"offered": {"by": "DDP", "how": "as it runs", "url": "https://docs.pytorch.org"}}
+    for rows, twin, other in (("allgather", "ddp-sparse", "ddp"), ("allreduce", "ddp", "ddp-sparse")):
+        said = captures.training(system=captures.system(sparse={"name": rows}, dense={"name": "allreduce", "algorithm": "ring"}, schedule="fifo", **offer))
+        run, links = capture(folder, said), cluster(folder)
+        names = {p["system"] for p in answer("train", "--capture", run, "--cluster", links)["training"]}
+        assert {"as-captured", other} < names and twin not in names, (rows, names)
+        assert {p["system"] for p in answer("train", "--capture", run, "--cluster", links, "--system", twin)["training"]} == {"as-captured", twin}
+
+
+@test
 def ranks_share_cores(folder):
     """What is computed takes its share of a core: as captured where a node has as many ranks, else by ranks over cores; what is
     waited for stays."""

@@ -58,6 +58,7 @@ def ranks_of_one_node_are_told(folder):
     says = ["4 ranks are one node of nodes: the network between nodes is not used (more --ranks use it)"]
     for command in (("run",), ("plan",), ("run", "--certain")):
         assert told(*command, many, "--ranks", "2,4") == says, command
+        assert ("one rank alone sends nothing" in call(*command, many, "--ranks", 1)[1]) and "alone" not in call(*command, many, "--ranks", "1,2")[1]
         assert told(*command, many) == told(*command, many, "--cluster", flat) == told(*command, many, "--ranks", 1) == [], command
     workload = ("train", "--workload", "spardl-vgg-16", "--system", "ddp", "--cluster", write(folder, "nodes.json", nodes))
     assert told(*workload, "--ranks", 4) == says and told(*workload, "--ranks", 8) == []
