@@ -13,6 +13,7 @@ import torch
 import torch.distributed as dist
 from safetensors import safe_open
 from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.nn.parallel import DistributedDataParallel
 
 sys.path.insert(0, sys.argv[1])
@@ -229,11 +230,16 @@ def exactness():
 
 def mixed():
     """Tables with dense gradients beside sparse ones; an iteration that cannot go without communication; two optimizers."""
-    model, ddp, optimizer = parallel(find_unused_parameters=True)
-    Recorder(ddp, optimizer, prefix=os.path.join(OUT, "unused"), **QUICK)
-    train(9, ddp, optimizer)
-    training = read("unused")[2]
-    assert any("find_unused_parameters" in text for text in training["unknown"]) and "interference" not in training["system"]
+    for says, options in (("find_unused_parameters", {"find_unused_parameters": True}), ("declared static", {"static_graph": True}),
+                          ("communication hook", {})):
+        _, ddp, optimizer = parallel(**options)
+        if not options:
+            ddp.register_comm_hook(None, allreduce_hook)
+        Recorder(ddp, optimizer, prefix=os.path.join(OUT, "unused"), iterations=6, warmup=3, quiet=1)
+        train(9, ddp, optimizer)
+        training = read("unused")[2]
+        assert any(says in text for text in training["unknown"]) and "interference" not in training["system"]
+        assert training["measured"]["bucket_s"] == []
     torch.manual_seed(1)
     model = Model(sparse=True)
     model.words.sparse = False

@@ -290,7 +290,7 @@ class Clock:
 
 
 def middle(numbers):
-    return statistics.median(numbers) if numbers else 0.0
+    return float(statistics.median(numbers)) if numbers else 0.0  # that of whole numbers is one, unless they are even in number
 
 
 def spread(numbers):
