@@ -13,6 +13,9 @@ static struct time_text time_of(const cJSON *o, const char *field) {
 }
 #define TIME(o, field) (time_of((o), (field)).text)
 
+/* A network is another one whose sums take so many times as long, or as short. */
+static const double FAR = 1.5;
+
 /* Where the range does not hold what was measured: what is off, and what the prediction consists of. */
 static void print_miss(const cJSON *o, FILE *stream) {
   const char *most = ss_json_word(o, "off_most"), *largest = ss_json_word(o, "largest");
@@ -27,11 +30,17 @@ static void print_miss(const cJSON *o, FILE *stream) {
     ss_units_format(without, sizeof without, SS_TIME, ss_json_number(o, "predicted_s") - computed);
     fprintf(stream, "communication adds %s, predicted %s. ", with, without);
   }
+  const double sums = ss_json_number(o, "sums_s") / ss_json_number(o, "predicted_sums_s");
+  if (most && isfinite(sums))
+    fprintf(stream, "By themselves the sums of its buckets took %s, predicted %s. ", TIME(o, "sums_s"),
+            TIME(o, "predicted_sums_s"));
   if (largest)
     fprintf(stream, "%s largest part of what is predicted is %s, %.0f%% as numbers are given.", most ? "The" : "the",
             largest, 100 * ss_json_number(o, "largest_share"));
-  fputs(" The times of others below are the model's alone, then: nothing to decide by."
-        " Where steps differ much from one to the next, others used the machine: capture again.",
+  fputs(" The times of others below are the model's alone, then: nothing to decide by.", stream);
+  fputs(fabs(log(sums)) > log(FAR)
+            ? " The cluster is not the network of that hour: measure both again, on a machine at rest."
+            : " Where steps differ much from one to the next, others used the machine: capture again.",
         stream);
   fputc('\n', stream);
 }

@@ -10,7 +10,19 @@
 enum { STEPS_MAX = 1 << 20 };
 
 static const struct ss_field_spec any_value = {NULL, NULL, .kind = SS_SPEC_ANY}, a_time = {NULL, NULL, SS_IS_ABOVE_0},
-                                  a_text = {NULL, NULL, SS_IS_NAME};
+                                  a_length = {NULL, NULL, SS_IS_FROM_0}, a_text = {NULL, NULL, SS_IS_NAME};
+static bool read_sums(struct ss_node node, void *capture, struct ss_error *error) {
+  struct ss_captured *c = capture;
+  double sum = 0, one;
+  c->buckets = 0;
+  for (struct ss_node t = ss_node_first(node); ss_node_present(t); t = ss_node_next(t), c->buckets++) {
+    if (!ss_node_quantity(t, SS_TIME, &one, error)) return false;
+    sum += one;
+  }
+  c->sums = c->buckets > 0 ? sum : NAN;
+  return true;
+}
+
 static const struct ss_field_spec measured_fields[] = {
     {"iteration_s", "of each timed iteration, the mean over ranks", SS_IS_LIST(&a_time, 1, STEPS_MAX),
      .required = true},
@@ -18,6 +30,8 @@ static const struct ss_field_spec measured_fields[] = {
     {"warmup", "iterations before those", SS_IS_COUNT(0, UINT64_C(1) << 53), SS_STORED(struct ss_captured, warmup)},
     {"quiet_iteration_s", "an iteration without communication, the median", SS_IS_FROM_0,
      SS_STORED(struct ss_captured, quiet)},
+    {"bucket_s", "what the sum of each bucket took by itself", SS_IS_LIST(&a_length, 0, STEPS_MAX),
+     .read = read_sums},
     {.name = NULL}};
 static const struct ss_object_spec measured_spec = {.field = measured_fields, .others = &any_value};
 static const struct ss_object_spec versions_spec = {.others = &a_text};
@@ -105,7 +119,7 @@ static bool check_models(const struct ss_captured *c, struct ss_error *error) {
 }
 
 bool ss_captured_read(const char *name, const char *text, struct ss_captured *out, struct ss_error *error) {
-  *out = (struct ss_captured){.accumulation = 1, .quiet = NAN};
+  *out = (struct ss_captured){.accumulation = 1, .quiet = NAN, .sums = NAN};
   if (!parse(name, text, &out->doc, error)) return false;
   const struct ss_node node = ss_node_get(ss_doc_root(out->doc), "training");
   if (!ss_node_is_object(node)) return ss_node_fail(node, error, "expected an object");

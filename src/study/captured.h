@@ -19,6 +19,8 @@ struct ss_captured {
   uint64_t steps, warmup;             /* iterations that were timed, and others before them */
   double time, low, high;             /* s: their median, and between which two 90% of them lie */
   double quiet;                       /* s: an iteration without communication; NaN: not measured */
+  double sums;                        /* s: what the sums of all buckets took, each by itself; NaN: not measured */
+  size_t buckets;
 };
 
 extern const struct ss_object_spec ss_captured_fields;

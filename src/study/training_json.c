@@ -235,6 +235,15 @@ static const char *off_most(double measured, double quiet, double predicted, dou
   return fabs(computed - quiet) > fabs((predicted - computed) - (measured - quiet)) ? "computing" : "communication";
 }
 
+/* What is predicted for its sums, each by itself; NaN: these are not as many as were measured. */
+static double sums_of(const struct ss_captured *c, const struct ss_training_point *p) {
+  const struct ss_timetable *t = &p->timetable;
+  double sum = 0;
+  for (uint32_t i = 0; i < t->tasks; i++)
+    for (uint32_t k = 0; k < t->task[i].period; k++) sum += t->task[i].seconds[k] / t->task[i].period;
+  return t->tasks == c->buckets ? sum : NAN;
+}
+
 static void add_judgement(cJSON *o, const struct ss_captured *c, const struct ss_training_point *p, bool elsewhere) {
   const double computed = p->result.own + p->result.step, predicted = p->result.mean;
   const struct ss_likely *range = &p->likely[SS_TOLD_ITERATION];
@@ -251,7 +260,8 @@ static void add_judgement(cJSON *o, const struct ss_captured *c, const struct ss
               SS_N("predicted_high_s", range->high), SS_B("elsewhere", elsewhere),
               SS_N("off", elsewhere ? NAN : predicted / c->time - 1),
               SS_J("holds", isfinite(range->low) && !elsewhere ? cJSON_CreateBool(holds) : cJSON_CreateNull()),
-              SS_N("quiet_s", c->quiet), SS_N("predicted_quiet_s", computed),
+              SS_N("quiet_s", c->quiet), SS_N("predicted_quiet_s", computed), SS_N("sums_s", c->sums),
+              SS_N("predicted_sums_s", sums_of(c, p)),
               SS_T("off_most", off_most(c->time, c->quiet, predicted, computed)),
               SS_T("largest", p->paths > 0 ? name : NULL), SS_N("largest_share", all > 0 ? largest / all : NAN));
 }

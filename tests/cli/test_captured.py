@@ -132,6 +132,17 @@ def what_is_off_most(folder):
         words = told("train", "--capture", run, "--cluster", links)
         assert (f"most of all {said} is off" in words) if said else "the largest part of what is predicted" in words
         assert "over 1 step)" in words
+        assert "By themselves" not in words
+    said = captures.training(measured={"iteration_s": [0.040], "quiet_iteration_s": 0.0115, "bucket_s": [0.001]})
+    tasks = answer("train", "--capture", capture(folder, said), "--cluster", links, "--system", "as-captured")["training"][0]["tasks"]
+    predicted = sum(t["time_s"] for t in tasks)
+    for times, far in ((1, False), (1.4, False), (1.6, True), (0.6, True)):
+        said = captures.training(measured={"iteration_s": [0.040], "quiet_iteration_s": 0.0115, "bucket_s": [times * predicted / len(tasks)] * len(tasks)})
+        run = capture(folder, said)
+        judged, words = answer("train", "--capture", run, "--cluster", links)["capture"], told("train", "--capture", run, "--cluster", links)
+        near(judged["sums_s"], times * predicted)
+        near(judged["predicted_sums_s"], predicted)
+        assert "By themselves the sums of its buckets took" in words and ("measure both again" in words) == far and ("capture again" in words) != far
 
 
 @test
