@@ -86,11 +86,11 @@ def inputs(step):
     return torch.randint(50, (9,)), torch.tensor([0, 2, 2, 7]), torch.randint(40, (4, 5))
 
 
-def train(steps, model, optimizer, accumulate=1, clip=0.05):
+def train(steps, model, optimizer, accumulate=1, clip=0.05, sends=False):
     for step in range(steps):
         optimizer.zero_grad()
         for micro in range(accumulate):
-            last = micro == accumulate - 1
+            last = sends or micro == accumulate - 1
             with contextlib.nullcontext() if last or not hasattr(model, "no_sync") else model.no_sync():
                 Watch.now += 0.05
                 model(*inputs(step * accumulate + micro)).square().mean().backward()
@@ -258,6 +258,16 @@ def mixed():
     close(training["workload"]["optimizer_states"], 2 * (1 - 50 * 8 / sum(p.numel() for p in model.parameters())))
 
 
+def each_pass_sends():
+    """Accumulated without no_sync(), with and without iterations that send nothing."""
+    for options in ({}, {"static_graph": True}):
+        _, ddp, optimizer = parallel(**options)
+        Recorder(ddp, optimizer, prefix=os.path.join(OUT, "sends"), **QUICK)
+        refused("3 backward passes of a step send their gradients each", lambda: train(9, ddp, optimizer, 3, sends=True))  # noqa: B023
+        train(1, ddp, optimizer)  # goes on without it
+    assert not os.path.exists(os.path.join(OUT, f"sends-rank{RANK:04}.safetensors"))
+
+
 def two_ranks_that_differ():
     torch.manual_seed(1)
     models = [nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 4)), nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 5))]
@@ -301,6 +311,51 @@ def alone():
     assert [m["kind"] for m in training["workload"]["modules"]] == ["dense", "dense"] and "no embedding" in training["unknown"][0]
 
 
+def odd_steps():
+    """Iterations without a backward pass, in the warm-up or behind it; with one pass in some and two in others."""
+    model = Model()
+    optimizer = Sleeping(model.parameters(), lr=0.1)
+    for warmup in (3, 4):  # behind the odd ones, or the even ones, comes what is timed
+        Recorder(model, optimizer, prefix=os.path.join(OUT, "twice"), iterations=6, warmup=warmup, quiet=2)
+        refused("took a step without a backward pass", lambda: [train(1, model, optimizer, n, None) for n in (1, 0) * 5])
+    for counts, says in (((1, 1, 2), "4 had 1, 2 had 2 backward passes"), ((1, 1, 1), None)):
+        Recorder(model, optimizer, prefix=os.path.join(OUT, "changes"), **QUICK)
+        for n in counts * 3:
+            train(1, model, optimizer, n, None)
+        told = [text for text in read("changes")[2]["unknown"] if text.startswith("what a step takes")]
+        assert len(told) == (says is not None) and all(says in text for text in told), told
+
+
+def warned(make):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        make()
+    return [str(w.message) for w in said]
+
+
+ENDS = """import sys, torch
+sys.path.insert(0, sys.argv[1])
+from capture_pytorch import Capture, Recorder
+model = torch.nn.Embedding(5, 2)
+recorder = Recorder(model, torch.optim.SGD(model.parameters(), lr=0.1), prefix=sys.argv[2])
+if sys.argv[3] == "capture":
+    recorder.done, recorder = True, Capture(model, sys.argv[2])
+if sys.argv[4] == "fails":
+    raise IndexError("of the user's own")
+"""
+
+
+def ends_before_a_step():
+    """One warning, or none where an exception says why."""
+    for what, says in (("recorder", "never took a step"), ("capture", "step() was never called")):
+        for how in ("fails", "runs"):
+            done = subprocess.run([sys.executable, "-c", ENDS, sys.argv[1], os.path.join(OUT, "never"), what, how], stderr=subprocess.PIPE,
+                                  text=True)
+            said = [line for line in done.stderr.splitlines() if "UserWarning: " in line]
+            assert len(said) == (how == "runs") and all(says in line for line in said), done.stderr
+            assert ("of the user's own" in done.stderr) == (how == "fails"), done.stderr
+
+
 def refusals():
     class Sharded(nn.Module):
         pass
@@ -317,14 +372,19 @@ def refusals():
     recorded = Model()
     first = Recorder(recorded, torch.optim.SGD(recorded.parameters(), lr=0.1), prefix=os.path.join(OUT, "first"))
     refused('"the model" has a Recorder already', lambda: Recorder(recorded, optimizer))
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        first._left()  # what the end of the program calls
-    assert [str(w.message) for w in said] == ["Recorder: the optimizer that it was given never took a step: is it the one that trains? "
-                                              "Nothing is written"]
+    assert warned(first._left) == ["Recorder: the optimizer that it was given never took a step: is it the one that trains? "
+                                   "Nothing is written"]  # what the end of the program calls
     first.done = True
     for options in ({"iterations": 5, "quiet": 5}, {"quiet": 0}, {"warmup": 2}):
         refused("expected more iterations", lambda: Recorder(model, optimizer, **options))  # noqa: B023
+    refused("iterations=10, quiet=5, warmup=2: expected", lambda: Recorder(model, optimizer, iterations=10, warmup=2))
+    half = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1).bfloat16())
+    refused("0.weight is torch.float32, 1.weight torch.bfloat16", lambda: Recorder(half, torch.optim.SGD(half.parameters(), lr=0.1)))
+    for given, says in (([model.bag.weight, model.words.weight, *model.a.parameters()], ["b.weight and 1 more are"]),
+                        ([p for p in model.parameters() if p is not model.b.bias], ["b.bias is"]), (model.parameters(), [])):
+        said = warned(lambda: setattr(Recorder(model, torch.optim.SGD(given, lr=0.1)), "done", True))  # noqa: B023
+        assert len(said) == len(says) and all(f"{name} in no optimizer" in text for name, text in zip(says, said)), said
+        capture_pytorch.RECORDED.discard(model)
 
 
 def ends_early():
@@ -334,10 +394,8 @@ def ends_early():
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         recorder = Recorder(model, optimizer, prefix=os.path.join(OUT, name), **QUICK)
         train(4, model, optimizer)
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            (recorder.close if closes else recorder._left)()
-        assert says in str(said[0].message), said
+        said = warned(recorder.close if closes else recorder._left)
+        assert says in said[0], said
         _, about, training = read(name)
         assert about["iterations"] == "1" and training is None
 
@@ -360,7 +418,7 @@ def main():
     capture_pytorch.time = Watch
     torch.optim.SGD([nn.Parameter(torch.zeros(1))]).step()  # from now on its step() is heard beside Sleeping's
     if len(sys.argv) == 3:
-        for case in (shared_cores, alone, refusals, ends_early):
+        for case in (shared_cores, alone, odd_steps, ends_before_a_step, refusals, ends_early):
             case()
         port = str(20000 + os.getpid() % 9999)
         ranks = [subprocess.Popen([sys.executable, __file__, *sys.argv[1:], str(rank)], env={**os.environ, "MASTER_ADDR": "127.0.0.1",
@@ -377,7 +435,7 @@ def main():
         return reduce(*arguments, **options)
 
     capture_pytorch.dist = types.SimpleNamespace(**{**vars(dist), "all_reduce": all_reduce})
-    for case in (rows_and_bags, times, buckets, exactness, mixed, two_ranks_that_differ):
+    for case in (rows_and_bags, times, buckets, exactness, mixed, each_pass_sends, two_ranks_that_differ):
         case()
     dist.barrier()
     sys.stdout.flush()

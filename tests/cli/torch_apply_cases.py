@@ -161,6 +161,9 @@ def what_cannot_be_is_refused(_):
     fails("no parameter is called 'three.*'", sparsync.torch.apply, model, exact=["three.*"])
     fails("a bucket is one tensor", sparsync.torch.apply, model, exact=["two.*"], per="bucket")
     fails("selects by itself", sparsync.torch.apply, model, select=0.1)
+    fails("apply: two.bias: topka:k=10: k 10 is more than the 3 elements of a table; exact=['two.bias'] leaves", sparsync.torch.apply,
+          model, "topka:k=10")
+    sparsync.torch.apply(DistributedDataParallel(Mixed(True)), "topka:k=10", exact=["two.bias"])
     scheme = "zen" if dist.get_rank() == 2 else "allgather"
     fails("rank 2 asks for", sparsync.torch.apply, model, scheme)
     sparsync.torch.apply(model, "allgather")

@@ -21,8 +21,8 @@ def apply(model, scheme="topka", *, select=0, per="parameter", exact=(), gpus_pe
     DDP; buckets are made anew after the first step, which ends with the exact mean.
     `exact`: names of parameters ("norm.*") that end with the exact mean.
 
-    Returns what is known of it: `steps`, `sent_bytes` (of the rank that sends most, values of 4 B, in the last step), `energy` (its
-    mean over tensors, in the last step)."""
+    Returns what is known of it, the same on all ranks: `steps`; of the last step `sent_bytes` (of each tensor those of the rank that
+    sends most of it, values of 4 B) and `energy` (of the sum over ranks; the mean over tensors that are not exact)."""
     if not isinstance(model, DistributedDataParallel):
         raise Error(f"apply: expected a DistributedDataParallel model, not {type(model).__name__}: other wrappers have no hook that "
                     "a scheme's result could come from")
@@ -62,6 +62,22 @@ class Applied:
             Sync(rows=max(sizes) if per == "parameter" else sum(sizes), ranks=self._ranks, **how)
         except Error as reason:
             raise Error("apply: " + str(reason).removeprefix("scheme: [0]: "), reason.status) from None
+        if per == "parameter":
+            self._refuse_small({name: p for name, p in named.items() if p.numel() and id(p) not in self._exact})
+
+    def _refuse_small(self, named):
+        """Names the parameters that have too few elements for the scheme."""
+        small, why = [], None
+        for name, p in sorted(named.items(), key=lambda item: item[1].numel()):
+            rows = len(p) if id(p) in self._tables else p.numel()
+            try:
+                Sync(rows=rows, row_width=p.numel() // rows, ranks=self._ranks, **self._how)
+                break
+            except Error as reason:
+                small, why = [*small, name], why or reason
+        if small:
+            text = str(why).removeprefix("scheme: [0]: ")
+            raise Error(f"apply: {small[0]}: {text}; exact={small} leaves such parameters to the exact mean", why.status)
 
     def _agree(self, asked):
         every = [None] * self._ranks

@@ -60,6 +60,11 @@ def distributed():
     return dist.is_available() and dist.is_initialized()
 
 
+def failed():
+    """Whether the program ends by an exception, which is told already."""
+    return getattr(sys, "last_value", None) is not None
+
+
 def size_of(tensors):
     return sum(t.numel() * t.element_size() for t in tensors)
 
@@ -211,15 +216,20 @@ class Capture:
             self._put(f"{name}.{part}", data)
         self.offsets[name].append(self.offsets[name][-1] + parts["rows"].numel())
 
-    def close(self):
-        """Writes the file, whole or not at all."""
+    def drop(self):
+        """Ends recording and writes nothing; whether there was anything to end."""
         hooks, self.hooks = self.hooks, []
         for hook in hooks:
             hook.remove()
-        if not hooks:
+        return bool(hooks)
+
+    def close(self):
+        """Writes the file, whole or not at all."""
+        if not self.drop():
             return
         if self.steps == 0:
-            warnings.warn(f"step() was never called: {self.path} is not written")
+            if not failed() and not self.held:
+                warnings.warn(f"step() was never called: {self.path} is not written")
             return
         self._write(wait=True)
         about = {"sparsync.version": "1", "iterations": str(self.steps), "ranks": "1", "source": self.source,
@@ -361,8 +371,14 @@ class Iteration:
 
     def __init__(self, step, timed, silent):
         self.step, self.timed, self.quiet = step, timed, timed and silent
-        self.marks, self.updates, self.copies, self.sums, self.reduced, self.passes = [], [], [], [], [], 0
+        self.marks, self.updates, self.copies, self.sums, self.reduced = [], [], [], [], []
+        self.passes = self.sent = 0  # backward passes, and those that send their gradients, of a timed iteration
         self.began = self.end = None
+
+    def passed(self):
+        """Backward passes of any: as many as end a forward pass or have the gradient that is ready last."""
+        marks = [what for what, _ in self.marks]
+        return max(marks.count("backward"), marks.count("last"), self.passes > 0)
 
 
 class Recorder:
@@ -380,7 +396,8 @@ class Recorder:
         if not hasattr(torch.Tensor, "register_post_accumulate_grad_hook"):
             raise ImportError(f"Recorder needs PyTorch 2.1 or later, not {torch.__version__} (Capture: 2.0)")
         if not (iterations > quiet > 0 and warmup >= 3):
-            raise ValueError("Recorder: expected more iterations than quiet ones, and a warmup of 3 or more")
+            raise ValueError(f"Recorder: iterations={iterations}, quiet={quiet}, warmup={warmup}: expected more iterations than quiet "
+                             "ones, 1 quiet one or more, and a warmup of 3 or more")
         if not all(isinstance(one, torch.optim.Optimizer) for one in self.optimizers):
             raise ValueError("Recorder: expected a torch.optim.Optimizer, or a list of them")
         self.ddp, self.prefix, self.warmup = wrapped(model), prefix, warmup
@@ -392,6 +409,7 @@ class Recorder:
         ignored = self.ddp.parameters_to_ignore if self.ddp else ()
         self.named = {plain(name): p for name, p in self.model.named_parameters()
                       if p.requires_grad and name.removeprefix("module.") not in ignored}
+        self._check_parameters()
         self.sparse = {id(m.weight) for m in self.model.modules() if isinstance(m, LOOKUPS) and m.sparse}
         self._agree([iterations, warmup, quiet])
         self.unknown, self.parts, self.hooks, self.depth = [], None, [], 0
@@ -414,6 +432,18 @@ class Recorder:
         atexit.register(self._left)
         RECORDED.add(self.model)
         self._begin(-warmup)
+
+    def _check_parameters(self):
+        (first, like), *_ = self.named.items()
+        for name, p in self.named.items():
+            if p.dtype != like.dtype:
+                raise ValueError(f"Recorder: {first} is {like.dtype}, {name} {p.dtype}: a capture's parameters have one type; keep them "
+                                 "all in torch.float32, and compute in less by torch.autocast")
+        given = {id(p) for one in self.optimizers for group in one.param_groups for p in group["params"]}
+        left = [name for name, p in self.named.items() if id(p) not in given]
+        if left and not self.rank:
+            warnings.warn(f"Recorder: {left[0]}{f' and {len(left) - 1} more are' if left[1:] else ' is'} in no optimizer that it was "
+                          "given: give it a list of all that step")
 
     def _gather(self, what):
         everyone = [what] * self.world
@@ -460,18 +490,20 @@ class Recorder:
         return dense
 
     def _left(self):
-        if not self.done and not self.kept and not self.capture.steps and self.now.step == -self.warmup:
+        if self.done or (failed() and not self.capture.steps):
+            return
+        if not self.capture.steps and self.now.step == -self.warmup:
             warnings.warn("Recorder: the optimizer that it was given never took a step: is it the one that trains? Nothing is written")
-        elif not self.done:
+        else:
             warnings.warn(f"Recorder: the training ended after {self.now.step + self.warmup} of {self.limit + self.warmup} "
-                          "steps without close(): rows alone are written")
+                          f"steps without close(): {'rows alone are' if self.capture.steps else 'nothing is'} written")
             self.capture.close()
 
     # --- an iteration ---
 
     def _begin(self, step):
         self.now = Iteration(step, step in self.timed, self.silent)
-        self.inside, self.suppressed = False, False
+        self.inside, self.suppressed, self.sends, self.backward = False, False, False, False
         if self.now.timed:
             if self.parts is None:
                 self._divide()
@@ -490,6 +522,7 @@ class Recorder:
         if not self.inside:
             return
         self._mark("forward")
+        self.sends = self.ddp is not None and self.ddp.require_backward_grad_sync
         if self.now.quiet:
             self.wanted = self.ddp.require_backward_grad_sync, self.ddp.require_forward_param_sync
             self.ddp.require_backward_grad_sync = False
@@ -519,6 +552,7 @@ class Recorder:
     def _backward_ends(self):
         self._mark("end")
         self.now.passes += 1
+        self.now.sent += self.sends
         if self.suppressed:
             self.suppressed, begin = False, self.clock.now()
             with torch.no_grad():
@@ -572,6 +606,12 @@ class Recorder:
         for hook in self.hooks:
             hook.remove()
         self.hooks = []
+        if it.sent > 1:
+            self._refuse(f"{it.sent} backward passes of a step send their gradients each, and the prediction knows one round a step: "
+                         "run all but the last under no_sync()")
+        if it.step >= -1 and not it.passed():
+            self._refuse("the optimizer took a step without a backward pass of the model since the step before: give it the "
+                         "optimizers that step once an iteration")
         if it.step >= 0:
             self.kept.append(it)
             self.capture.step(self.tokens)
@@ -584,6 +624,12 @@ class Recorder:
             self.close()
         else:
             self._begin(it.step + 1)
+
+    def _refuse(self, why):
+        """What shows while the training runs: nothing is written."""
+        self._stop()
+        self.capture.drop()
+        raise ValueError(f"Recorder: {why}")
 
     def _divide(self):
         """Parameters into buckets, which are settled by now, and parts."""
@@ -680,7 +726,7 @@ class Recorder:
         each = max(passes, 1)
         busy = [t for it in others for t in self._busy(it)]
         updates = [sum(took(a, b) for a, b in zip(it.updates[::2], it.updates[1::2])) for it in self.kept]
-        return {"steps": self.capture.steps, "passes": passes, "timed": len(timed),
+        return {"steps": self.capture.steps, "passes": passes, "timed": len(timed), "passed": [it.passed() for it in self.kept],
                 "forward": [middle([t[0][i] for t in times]) / each for i in range(len(self.parts or ()))],
                 "backward": [middle([t[1][i] for t in times]) / each for i in range(len(self.parts or ()))],
                 "compute": middle([sum(t[0]) + sum(t[1]) for t in times]), "optimizer": middle(updates),
@@ -707,14 +753,17 @@ class Recorder:
             raise ValueError(f"Recorder: rank {self.rank} ended recording after {self.capture.steps} iterations, and rank {late} has "
                              f"not {PATIENCE} s later: close() belongs behind the same step on all ranks") from None
 
-    def close(self):
-        """Ends recording, on all ranks behind the same step. Writes the files, and joins them where rank 0 sees them all."""
-        if self.done:
-            return
+    def _stop(self):
         self.done = True
         RECORDED.discard(self.model)
         for hook in self.always + self.hooks:
             hook.remove()
+
+    def close(self):
+        """Ends recording, on all ranks behind the same step. Writes the files, and joins them where rank 0 sees them all."""
+        if self.done:
+            return
+        self._stop()
         if self.world > 1:
             self._meet()
         everyone = self._gather(self._mine())
@@ -741,6 +790,10 @@ class Recorder:
             self.unknown.append(f"what {size_of(self.ddp.modules_buffers)} bytes of buffers take: rank 0 broadcasts them before each "
                                 "forward pass, and the first module's forward time has that in it")
         self.unknown += [f"the weights of the lookups of {name}: bags are recorded without" for name in everyone[0]["weighted"]]
+        passed = sorted(collections.Counter(everyone[0]["passed"]).items())
+        if len(passed) > 1:
+            self.unknown.append(f"what a step takes: {', '.join(f'{steps} had {n}' for n, steps in passed)} backward passes, and the "
+                                f"prediction is of steps with {over['accumulation']}")
         # who comes last waits for nobody
         alone = [[min(each) for each in zip(*ranks)] for ranks in zip(*(m["sums"] for m in everyone))]
         buckets = [middle(each) for each in zip(*alone)]
