@@ -83,8 +83,8 @@ static bool take_number(const char **at, int tens, double *out) {
   const size_t length = (size_t)(end - text), digits = strcspn(text, "eE") < length ? strcspn(text, "eE") : length;
   if (tens != 0) {
     if (length > 300 || length - digits > 11) return false;
-    const int own = digits < length ? atoi(text + digits + 1) : 0;
-    snprintf(shifted, sizeof shifted, "%.*se%d", (int)digits, text, own + tens);
+    const long own = digits < length ? strtol(text + digits + 1, NULL, 10) : 0;
+    snprintf(shifted, sizeof shifted, "%.*se%ld", (int)digits, text, own + tens);
     text = shifted;
   }
   locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
