@@ -105,14 +105,14 @@ bool ss_shares_reserve(struct ss_shares *shares, uint32_t flows);
 /* A flow begins over the links of `path`. Its rate stands after the next ss_shares_update. Returns the B/s that it
  * would have alone. */
 double ss_shares_begin(struct ss_shares *shares, double now, const uint32_t *path, uint32_t links,
-                       struct ss_shares_begun flow);
+                       struct ss_shares_begun begun);
 /* When the first flow ends, after ss_shares_update; HUGE_VAL: there is none. */
 static inline double ss_shares_next(const struct ss_shares *shares) {
   return shares->ends.count > 0 ? shares->ends.item[0].time : HUGE_VAL;
 }
 /* Writes the numbers of the flows that end up to `limit`, and returns how many: each must be ended next. */
 uint32_t ss_shares_take(struct ss_shares *shares, double limit, uint32_t *flows);
-void ss_shares_end(struct ss_shares *shares, double now, uint32_t flow);
+void ss_shares_end(struct ss_shares *shares, double now, uint32_t id);
 /* Gives every flow its max-min fair rate. */
 void ss_shares_update(struct ss_shares *shares, double now);
 /* B/s of a flow, after ss_shares_update. */
