@@ -421,7 +421,7 @@ class Recorder:
             self.unknown.append(f"rows: no embedding trains; of gradients that of {least} alone was recorded, as no others were named")
         self.capture = Capture(self.model, prefix, iterations, gradients, source, without)
         self.capture.held = True  # until close() here
-        self.limit, self.kept, self.done = iterations, [], False
+        self.limit, self.kept, self.done, self.before = iterations, [], False, 0
         # One of the warm-up, too: what is done for the first time takes longer.
         self.timed = {-1} | {int((i + 0.5) * iterations / quiet) for i in range(quiet)}
         self.always = [self.model.register_forward_pre_hook(self._forward_begins),
@@ -468,7 +468,7 @@ class Recorder:
         """Whether gradients may be summed behind the backward pass, to the same result."""
         if not self.ddp:
             return False
-        for there, reason in ((self.ddp._comm_hooks, "a communication hook is registered"),
+        for there, reason in ((self.ddp._comm_hooks, "a communication hook is registered (the prediction takes it for all-reduces of the buckets)"),
                               (self.ddp.find_unused_parameters, "find_unused_parameters is set"),
                               (self.ddp.static_graph, "the graph is declared static"),
                               (self.ddp.mixed_precision, "mixed_precision is set"),
@@ -606,10 +606,11 @@ class Recorder:
         for hook in self.hooks:
             hook.remove()
         self.hooks = []
-        if it.sent > 1:
+        before, self.before = self.before, it.passed()
+        if it.sent > 1 and before > 1:  # not where a step was skipped
             self._refuse(f"{it.sent} backward passes of a step send their gradients each, and the prediction knows one round a step: "
                          "run all but the last under no_sync()")
-        if it.step >= -1 and not it.passed():
+        if it.step >= -1 and not self.before:
             self._refuse("the optimizer took a step without a backward pass of the model since the step before: give it the "
                          "optimizers that step once an iteration")
         if it.step >= 0:
@@ -793,7 +794,7 @@ class Recorder:
         passed = sorted(collections.Counter(everyone[0]["passed"]).items())
         if len(passed) > 1:
             self.unknown.append(f"what a step takes: {', '.join(f'{steps} had {n}' for n, steps in passed)} backward passes, and the "
-                                f"prediction is of steps with {over['accumulation']}")
+                                f"prediction is of steps with {over['accumulation']} and one round of messages")
         # who comes last waits for nobody
         alone = [[min(each) for each in zip(*ranks)] for ranks in zip(*(m["sums"] for m in everyone))]
         buckets = [middle(each) for each in zip(*alone)]
