@@ -190,10 +190,11 @@ static bool fail_unknown(const char *kind, const char *name, struct ss_error *er
   if (other)
     return ss_fail(error, SS_BAD_INPUT, "\"%s\" is one of the %s, and one of the %s is wanted (%s; or give a path)",
                    name, other, kind, all);
-  if (strchr(name, ','))
-    return ss_fail(error, SS_BAD_INPUT, "no file %s/%s.json: one alone (run and plan take several: A,B)", folder,
-                   name);
-  return ss_fail(error, SS_BAD_INPUT, "no file %s/%s.json%s (%s; or give a path)", folder, name, near.text, all);
+  const char *several = !strchr(name, ',')              ? ""
+                        : strcmp(kind, "clusters") == 0 ? ": one alone; run and plan take several"
+                                                        : ": one alone";
+  return ss_fail(error, SS_BAD_INPUT, "no file %s/%s.json%s%s (%s; or give a path)", folder, name, several, near.text,
+                 all);
 }
 
 bool ss_data_find(const char *kind, const char *name, char *path, size_t size, struct ss_error *error) {

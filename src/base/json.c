@@ -287,6 +287,8 @@ bool ss_node_keys(struct ss_node node, const char *const *known, struct ss_error
     if (is_listed(key, known)) continue;
     char hint[LIST_SIZE + 8];
     const char *call = node.at == node.doc->root && !ss_nearest(key, known) ? ss_nearest(key, of_calls) : NULL;
+    if (call && strcmp(call, key) == 0)
+      return ss_node_fail(member, error, "unknown key: calls take it, and no file does");
     if (call)
       return ss_node_fail(member, error, "unknown key (did you mean \"%s\", which calls take, and no file?)", call);
     snprintf(hint, sizeof hint, "known: %s", ss_words_join(known, ", ", buffer, sizeof buffer));

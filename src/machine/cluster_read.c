@@ -1,19 +1,21 @@
 /* Clusters as JSON has them. */
 #include "machine/cluster.h"
 
+#include "base/suggest.h"
 #include "base/units.h"
 #include "machine/device.h"
 #include "machine/network.h"
 
 #include <strings.h>
 
-/* The first thing to tell. */
+/* One thing more to tell. */
 static SS_PRINTF(2, 3) void warn(struct ss_cluster *c, const char *format, ...) {
-  if (c->warning[0]) return;
+  char text[sizeof c->warning];
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(c->warning, sizeof c->warning, format, arguments);
+  vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
+  ss_append(c->warning, sizeof c->warning, "%s%s", c->warning[0] ? "; " : "", text);
 }
 
 /* --- link classes ------------------------------------------------------------------------------------------- */
@@ -361,10 +363,10 @@ static const struct { double latency_most, bandwidth_least, bandwidth_most; /* s
 /* Numbers of a file are in s and B/s, which who wrote them may not have known. */
 static void doubt_link(struct ss_cluster *c, const char *which, const struct ss_link *link) {
   if (link->alpha > had.latency_most)
-    warn(c, "a latency of %s%s, longer than any network's: numbers without a unit are in s (say \"10us\")",
+    warn(c, "a latency of %s%s, longer than any network's (numbers without a unit are in s)",
          ss_shown(SS_TIME, link->alpha), which);
   if (link->beta > 0 && (1 / link->beta < had.bandwidth_least || 1 / link->beta > had.bandwidth_most))
-    warn(c, "a bandwidth of %s%s, which no network has: numbers without a unit are in B/s (say \"25Gbps\")",
+    warn(c, "a bandwidth of %s%s, which no network has (numbers without a unit are in B/s)",
          ss_shown(SS_RATE, 1 / link->beta), which);
 }
 
@@ -389,10 +391,10 @@ bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_erro
   if (out->library.kind == SS_NCCL && !ss_cluster_fair(out) && !only_fair(node, "library", error)) return false;
   read_source(ss_node_get(node, "source"), &out->source);
   default_window(out);
-  doubt_link(out, " between nodes", &out->inter);
-  doubt_link(out, " inside nodes", &out->intra);
-  doubt_link(out, " in exchanges", &out->exchange);
   if (out->accuracy.doubt[0]) warn(out, "its fit is doubtful: %s", out->accuracy.doubt);
+  doubt_link(out, " between nodes", &out->inter);
+  if (out->has_intra) doubt_link(out, " inside nodes", &out->intra);
+  if (out->has_exchange) doubt_link(out, " in exchanges", &out->exchange);
   return true;
 }
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -126,8 +126,9 @@ static bool reserve_messages(struct ss_network *n, uint32_t messages) {
   uint32_t *left = ss_realloc(blocks->left, capacity, sizeof *left);
   if (left) blocks->left = left;
   if (!message || !left) return false;
+  if (n->uneven.latency && !ss_fair_heap_reserve(&n->late, (uint32_t)capacity * SS_FAIR_BLOCK)) return false;
   blocks->capacity = (uint32_t)capacity;
-  return !n->uneven.latency || ss_fair_heap_reserve(&n->late, (uint32_t)capacity * SS_FAIR_BLOCK);
+  return true;
 }
 
 /* No more flow than messages are listed, nor than ports may have under way. */

@@ -227,6 +227,7 @@ struct ss_components ss_variants_split(const struct ss_variants *variants, doubl
     double *own = &components.s[variants->of[n]];
     *own = (on[n] - time) / (variants->factor[n] - 1);
     if (variants->of[n] != SS_WINDOW) sum += *own = fmax(0, *own);
+    else if (fabs(*own) <= 1e-9 * time) *own = 0; /* rounding */
   }
   /* where a step makes another message the last one, components grow faster than at first, and overlap */
   for (uint32_t n = 0; sum > time && n < variants->count; n++)

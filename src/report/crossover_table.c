@@ -6,6 +6,7 @@
 #include "report/columns.h"
 #include "report/decision.h"
 #include "report/tables.h"
+#include "study/ranges.h"
 
 /* What is printed: the answer, and what varies. */
 struct found {
@@ -98,6 +99,8 @@ static void print_words(const struct found *f, FILE *stream) {
           text(f, strcmp(winner, text(f, "a")) == 0 ? "b" : "a"));
   print_ratio(ss_json_number(first, "ratio_min"), ss_json_number(first, "ratio_max"), stream);
   if (isnan(wins)) fputs(".\n", stream);
+  else if (wins < SS_LIKELY)
+    fprintf(stream, "; but in %d of 100 draws alone: they cannot be told apart.\n", ss_of_100(wins));
   else fprintf(stream, "; so it is in %d of 100 draws.\n", ss_of_100(wins));
 }
 
