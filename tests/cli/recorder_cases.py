@@ -266,7 +266,8 @@ def each_pass_sends():
         refused("3 backward passes of a step send their gradients each", lambda: train(9, ddp, optimizer, 3, sends=True))  # noqa: B023
         train(1, ddp, optimizer)  # goes on without it
     _, ddp, optimizer = parallel()
-    Recorder(ddp, optimizer, prefix=os.path.join(OUT, "skipped"), **QUICK)
+    recorder = Recorder(ddp, optimizer, prefix=os.path.join(OUT, "skipped"), **QUICK)
+    assert len(warned(recorder._left)) == (RANK == 0)  # of all ranks one says that no step was taken yet
     for n in (1, 1, 2) * 3:  # a step is skipped, also the last of the warm-up
         train(1, ddp, optimizer, n, sends=True)
     assert any("4 had 1, 2 had 2 backward passes" in text for text in read("skipped")[2]["unknown"])

@@ -468,7 +468,7 @@ class Recorder:
         """Whether gradients may be summed behind the backward pass, to the same result."""
         if not self.ddp:
             return False
-        for there, reason in ((self.ddp._comm_hooks, "a communication hook is registered (the prediction takes it for all-reduces of the buckets)"),
+        for there, reason in ((self.ddp._comm_hooks, "a communication hook is registered (predicted as all-reduces of the buckets)"),
                               (self.ddp.find_unused_parameters, "find_unused_parameters is set"),
                               (self.ddp.static_graph, "the graph is declared static"),
                               (self.ddp.mixed_precision, "mixed_precision is set"),
@@ -493,7 +493,8 @@ class Recorder:
         if self.done or (failed() and not self.capture.steps):
             return
         if not self.capture.steps and self.now.step == -self.warmup:
-            warnings.warn("Recorder: the optimizer that it was given never took a step: is it the one that trains? Nothing is written")
+            if not self.rank:
+                warnings.warn("Recorder: the optimizer that it was given never took a step: is it the one that trains? Nothing is written")
         else:
             warnings.warn(f"Recorder: the training ended after {self.now.step + self.warmup} of {self.limit + self.warmup} "
                           f"steps without close(): {'rows alone are' if self.capture.steps else 'nothing is'} written")
