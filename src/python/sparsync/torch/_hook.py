@@ -68,8 +68,9 @@ class Applied:
     def _refuse_small(self, named):
         """Names the parameters that have too few elements for the scheme."""
         small, why = [], None
-        for name, p in sorted(named.items(), key=lambda item: item[1].numel()):
-            rows = len(p) if id(p) in self._tables else p.numel()
+        rows_of = {name: len(p) if id(p) in self._tables else p.numel() for name, p in named.items()}
+        for name, rows in sorted(rows_of.items(), key=lambda item: item[1]):
+            p = named[name]
             try:
                 Sync(rows=rows, row_width=p.numel() // rows, ranks=self._ranks, **self._how)
                 break

@@ -60,9 +60,9 @@ def distributed():
     return dist.is_available() and dist.is_initialized()
 
 
-def failed():
-    """Whether the program ends by an exception, which is told already."""
-    return getattr(sys, "last_value", None) is not None
+def last_failure():
+    """The exception by which the program ends, which is told already; in a notebook the last one that was."""
+    return getattr(sys, "last_value", None)
 
 
 def size_of(tensors):
@@ -88,7 +88,7 @@ class Capture:
         self.steps, self.tokens, self.tensors, self.offsets, self.spool, self.hooks = 0, [], [], {}, {}, []
         self.tables, self.seen, self.wanted, self.sums, self.pads, self.bags = {}, {}, {}, {}, set(), {}
         self.waiting, self.bytes, self.weighted, self.training, self.held = collections.deque(), 0, set(), None, False
-        self.gpu = any(p.is_cuda for p in model.parameters())
+        self.gpu, self.failure = any(p.is_cuda for p in model.parameters()), last_failure()
         modules = list(model.named_modules())
         tied = {id(p) for _, m in modules if not isinstance(m, LOOKUPS) for p in m.parameters(recurse=False)}
         for name, module in modules:
@@ -228,7 +228,7 @@ class Capture:
         if not self.drop():
             return
         if self.steps == 0:
-            if not failed() and not self.held:
+            if last_failure() is self.failure and not self.held:
                 warnings.warn(f"step() was never called: {self.path} is not written")
             return
         self._write(wait=True)
@@ -434,6 +434,8 @@ class Recorder:
         self._begin(-warmup)
 
     def _check_parameters(self):
+        if not self.named:
+            raise ValueError("Recorder: the model has no parameter that is trained")
         (first, like), *_ = self.named.items()
         for name, p in self.named.items():
             if p.dtype != like.dtype:
@@ -490,7 +492,7 @@ class Recorder:
         return dense
 
     def _left(self):
-        if self.done or (failed() and not self.capture.steps):
+        if self.done or (last_failure() is not self.capture.failure and not self.capture.steps):
             return
         if not self.capture.steps and self.now.step == -self.warmup:
             if not self.rank:
