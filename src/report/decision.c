@@ -100,18 +100,17 @@ static void print_near(const struct cJSON *record, FILE *stream) {
 /* Who takes what two leave of the draws, where that is not little: up to two by name, and how many more. */
 static void print_others(const struct cJSON *record, FILE *stream) {
   enum { NAMED = 2, LITTLE = 5 };
-  int left = 0, n = 0;
-  double more = 0;
-  for (const cJSON *o = ss_json_get(record, "others") ? ss_json_get(record, "others")->child : NULL; o;
-       o = o->next, n++)
-    if (n >= NAMED) more += ss_json_number(o, "wins");
-  left = 100 - of_100(record, "wins") - of_100(record, "rival_wins");
+  const int n = cJSON_GetArraySize(ss_json_get(record, "others"));
+  int left = 100 - of_100(record, "wins") - of_100(record, "rival_wins");
   if (n == 0 || left < LITTLE) return;
   const cJSON *o = ss_json_get(record, "others")->child;
   fprintf(stream, "; of the other %d", left);
-  for (int i = 0; o && i < NAMED; i++, o = o->next)
-    fprintf(stream, "%s %s takes %d", i ? "," : "", ss_decision_name(o, "label"), of_100(o, "wins"));
-  if (n > NAMED) fprintf(stream, ", %d other%s %d", n - NAMED, n > NAMED + 1 ? "s" : "", ss_of_100(more));
+  for (int i = 0; o && i < NAMED; i++, o = o->next) {
+    const int takes = i + 1 == n ? left : of_100(o, "wins"); /* the last has what rounding leaves */
+    fprintf(stream, "%s %s takes %d", i ? "," : "", ss_decision_name(o, "label"), takes);
+    left -= takes;
+  }
+  if (n > NAMED) fprintf(stream, ", %d other%s %d", n - NAMED, n > NAMED + 1 ? "s" : "", left);
 }
 
 static void print_contest(const struct cJSON *record, FILE *stream) {

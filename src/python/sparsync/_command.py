@@ -192,7 +192,7 @@ def import_columns(file, path, fields):
 
 
 def collective(name, cluster, **options):
-    """What a library's collective takes on a cluster: a row an algorithm and size. ranks=64, sizes="1KiB..1GiB"."""
+    """What a library's collective takes on a cluster: a row an algorithm and size. ranks=64, sizes="1KiB:1GiB"."""
     with _folder() as temporary:
         folder = pathlib.Path(temporary)
         answer = json.loads(_call("collective", name, *_options(folder, {"cluster": cluster, **options}), "--format", "json"))
