@@ -333,8 +333,7 @@ void ss_decision_add_times(cJSON *o, const struct ss_decision *d) {
 static const struct ss_candidate *next_winner(const struct ss_decision *d, const struct ss_candidate *last) {
   const struct ss_candidate *next = NULL;
   for (const struct ss_candidate *c = d->list; c < d->list + d->n; c++) {
-    if (c->left_out || !(c->wins > 0) || first_same(d->list, (size_t)(c - d->list)) < (size_t)(c - d->list))
-      continue;
+    if (c->left_out || !(c->wins > 0) || first_same(d->list, (size_t)(c - d->list)) < (size_t)(c - d->list)) continue;
     const bool after = !last || c->wins < last->wins || (c->wins == last->wins && c > last);
     if (after && (!next || c->wins > next->wins)) next = c;
   }
