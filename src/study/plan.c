@@ -187,10 +187,8 @@ static void add_form(cJSON *o, const struct ss_result *best) {
 }
 
 static void add_turn(cJSON *o, const struct ss_turn *turn) {
-  ss_json_add(o,
-              SS_T("other_window", !turn                       ? NULL
-                                   : turn->other == UINT32_MAX ? "all"
-                                                               : "1"),
+  char window[16];
+  ss_json_add(o, SS_T("other_window", turn ? ss_window_text(turn->other, window) : NULL),
               SS_T("other_best", turn ? turn->slower->setting.label : NULL),
               SS_N("other_best_s", turn ? turn->slower_other : NAN),
               SS_N("other_time_s", turn ? turn->faster_other : NAN));

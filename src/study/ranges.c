@@ -81,8 +81,11 @@ static void add_draws(const struct ss_uncertain *u, double out[SS_RANGE_DRAWS]) 
   const struct lots lots = lots_of(u->uncertainty, label);
   const struct lot ranks = own_lot(&u->own, label, OWN_RANKS);
   double time[SS_RANGE_DRAWS];
-  for (uint64_t d = 0; d < SS_RANGE_DRAWS; d++)
-    time[d] = ss_components_time(u->components, u->time, drawn_of(&lots, d).component);
+  for (uint64_t d = 0; d < SS_RANGE_DRAWS; d++) {
+    const struct ss_drawn drawn = drawn_of(&lots, d);
+    const double least = u->least + u->passes * (drawn.component[SS_PASSES] - 1);
+    time[d] = fmax(ss_components_time(u->components, u->time, drawn.component), least);
+  }
   if (u->played) map_draws(u, time);
   for (uint64_t d = 0; d < SS_RANGE_DRAWS; d++) out[d] += time[d] * factor(&lots.model, d) * factor(&ranks, d);
 }

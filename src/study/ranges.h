@@ -16,6 +16,7 @@ struct ss_uncertain {
   const struct ss_uncertainty *uncertainty;
   const char *label;    /* of whose own error is drawn apart */
   struct ss_spread own; /* what it may be off besides, apart from all others: by ranks and iterations */
+  double passes, least; /* s: of a training passes, and them with software: no draw takes less; 0: of anything else */
   const double *played; /* [plays] rising, s: where time goes in steps, the distribution that draws have; or NULL */
   size_t plays;
   const struct ss_uncertain *part; /* [parts] what it is the sum of in each draw; NULL: it is drawn itself */

@@ -27,6 +27,8 @@ static struct ss_uncertain whole_of(const struct ss_training *t, const struct ss
                                .played = p->parts.plays > 0 ? p->parts.played : NULL,
                                .plays = p->parts.plays,
                                .label = p->system->name,
+                               .passes = p->result.own,
+                               .least = fmin(p->result.own + p->result.step, p->result.mean),
                                .own = t->durations.certain ? (struct ss_spread){1, 1} : own_spread(t, p)};
 }
 
@@ -48,14 +50,17 @@ bool ss_training_decide(const struct ss_training *t, size_t first, size_t n, str
 
 typedef double draws[SS_RANGE_DRAWS];
 
-/* Of something else of the same point, as far as components change it. */
+/* Of something else of the same point, as far as components change it; `least`: of it, above 0 where it has passes.
+ */
 static void draw_other(const struct ss_uncertain *whole, double time, const struct ss_components *components,
-                       struct ss_spread own, draws out) {
+                       struct ss_spread own, double least, draws out) {
   struct ss_uncertain other = *whole;
   other.time = time;
   other.components = components;
   other.own = own;
   other.played = NULL;
+  other.least = least;
+  if (!(least > 0)) other.passes = 0;
   ss_draws_of(&other, out);
 }
 
@@ -71,7 +76,7 @@ static void draw_passes(struct ss_training_point *p, const struct ss_uncertain *
   const struct ss_components passes = {.s[SS_PASSES] = p->result.own};
   const double rounding = 1e-9 * p->result.mean;
   draws own, stall;
-  draw_other(whole, p->result.own, &passes, p->options.sigma > 0 ? whole->own : (struct ss_spread){1, 1}, own);
+  draw_other(whole, p->result.own, &passes, p->options.sigma > 0 ? whole->own : (struct ss_spread){1, 1}, 0, own);
   for (size_t d = 0; d < SS_RANGE_DRAWS; d++) stall[d] = iteration[d] - own[d] > rounding ? iteration[d] - own[d] : 0;
   p->likely[SS_TOLD_STALL] = ss_likely_of(stall);
   p->likely[SS_TOLD_COMPUTE] = ss_likely_of(own);
@@ -81,11 +86,11 @@ static void draw_channels(struct ss_training_point *p, const struct ss_uncertain
   const struct ss_components split = {.s[SS_COMPUTING] = p->result.split};
   const struct ss_spread sure = {1, 1};
   draws of_split, busy, hidden, share;
-  draw_other(whole, p->result.split, &split, sure, of_split);
-  draw_other(whole, p->result.busy, &p->parts.busy, sure, busy);
+  draw_other(whole, p->result.split, &split, sure, 0, of_split);
+  draw_other(whole, p->result.busy, &p->parts.busy, sure, 0, busy);
   p->likely[SS_TOLD_SPLIT] = ss_likely_of(of_split);
   if (p->result.busy > 0) {
-    draw_other(whole, p->result.hidden * p->result.busy, &p->parts.hidden, sure, hidden);
+    draw_other(whole, p->result.hidden * p->result.busy, &p->parts.hidden, sure, 0, hidden);
     for (size_t d = 0; d < SS_RANGE_DRAWS; d++) share[d] = busy[d] > 0 ? fmin(hidden[d] / busy[d], 1) : 1;
     p->likely[SS_TOLD_HIDDEN] = ss_likely_of(share);
   }
@@ -111,7 +116,7 @@ static void draw_point(const struct ss_training *t, struct ss_training_point *p)
   ss_draws_of(&least, other);
   p->likely[SS_TOLD_SCALING] = ratio(1, other, iteration);
   for (struct ss_help *h = p->help; h < p->help + p->helps; h++) {
-    draw_other(&whole, h->mean, &h->parts.mean, whole.own, other);
+    draw_other(&whole, h->mean, &h->parts.mean, whole.own, fmin(whole.passes, h->mean), other);
     h->speedup = ratio(1, iteration, other);
     h->range = ss_likely_of(other);
   }

@@ -91,7 +91,7 @@ void ss_turns_free(struct ss_turns *turns) {
 
 /* --- in words ----------------------------------------------------------------------------------------------- */
 
-static const char *window_text(uint32_t window, char text[16]) {
+const char *ss_window_text(uint32_t window, char text[16]) {
   if (window == UINT32_MAX) return "all";
   snprintf(text, 16, "%u", window);
   return text;
@@ -102,8 +102,8 @@ const char *ss_turn_text(const struct ss_turn *t, char *buffer, size_t size) {
   const double seconds[] = {t->faster->time, t->slower->time, t->faster_other, t->slower_other};
   for (size_t i = 0; i < 4; i++) ss_units_format(time[i], sizeof time[i], SS_TIME, seconds[i]);
   snprintf(buffer, size, "with window %s %s takes %s and %s %s, with window %s %s and %s",
-           window_text(t->window, window), t->faster->setting.label, time[0], t->slower->setting.label, time[1],
-           window_text(t->other, other), time[2], time[3]);
+           ss_window_text(t->window, window), t->faster->setting.label, time[0], t->slower->setting.label, time[1],
+           ss_window_text(t->other, other), time[2], time[3]);
   return buffer;
 }
 /* SPDX-License-Identifier: Apache-2.0 */

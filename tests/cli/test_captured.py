@@ -11,7 +11,7 @@ import sys
 
 import captures
 import tap
-from asking import ask, fits, told
+from asking import ROOT, ask, fits, told
 from tap import near, test, write_json
 
 
@@ -90,6 +90,16 @@ def what_runs_has_one_name(folder):
         names = {p["system"] for p in answer("train", "--capture", run, "--cluster", links)["training"]}
         assert {"as-captured", other} < names and twin not in names, (rows, names)
         assert {p["system"] for p in answer("train", "--capture", run, "--cluster", links, "--system", twin)["training"]} == {"as-captured", twin}
+
+
+@test
+def no_draw_takes_less_than_computing(folder):
+    """Where exchanges are wide, straight lines through them go below what nothing is sent for: passes, of which stall is the rest, and software."""
+    whole = answer("train", "--capture", ROOT / "traces" / "clicks-4.safetensors", "--cluster", "p3dn.24xlarge-100g", "--ranks", "32")
+    for p in whole["training"]:  # but for what a mean over few iterations is off
+        assert p["stall_low_s"] >= 0.99 * p["step_s"] > 0 and p["iteration_low_s"] >= 0.99 * (p["compute_low_s"] + p["step_s"]), p["system"]
+    wide = {p["system"]: p["iteration_high_s"] / p["iteration_low_s"] for p in whole["training"] if p["ranks"] == 32}
+    assert wide["embrace"] > 5, "the case has exchanges that nobody measured"
 
 
 @test

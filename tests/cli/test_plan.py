@@ -157,6 +157,11 @@ def choice_that_depends_on_the_window(folder):
     assert (row["label"], row["other_window"], row["other_best"]) == ("direct", "1", "recursive-doubling"), row
     row, = plan(folder / "s.json", "--latency", "0s")
     assert row["other_window"] is None and row["other_best"] is None
+    schemes = [{"name": "allgather", "algorithm": "ring", "label": "ring"}, {"name": "allgather", "algorithm": "direct", "index_bytes": 8, "label": "direct"}]
+    row, = plan(folder / "s.json", "--ranks", 64, "--set", f"schemes={json.dumps(schemes)}")  # all under way would take too long to play
+    assert (row["label"], row["other_window"], row["other_best"]) == ("ring", "4", "direct"), row
+    sent = call("plan", folder / "s.json", "--ranks", 64, "--set", f"schemes={json.dumps(schemes)}")
+    assert "under window 4 direct is" in sent[0] and "with window 4" in sent[1], sent
     assert call("plan", folder / "s.json", "--latency", "0s")[1] == ""
     out, err = call("plan", folder / "s.json", "--set", 'cluster={"latency": "100us", "bandwidth": "1GB/s"}')
     assert "measuring how many messages a port has under way would tell most" in out and not err, (out, err)
