@@ -136,7 +136,7 @@ static bool read_cost(struct ss_doc *doc, struct ss_cost *out, struct ss_error *
   const char *const formulas[] = {out->where, out->exact,     out->exact_low,  out->exact_high,
                                   out->paper, out->paper_low, out->paper_high, out->broadcasts};
   for (size_t i = 0; i < sizeof formulas / sizeof *formulas; i++)
-    if (formulas[i] && !ss_formula_names(formulas[i], out->scheme->options, error))
+    if (formulas[i] && !ss_formula_check(formulas[i], out->scheme->options, error))
       return ss_fail_prefix(error, "%s", out->file);
   return check_when(out, error) && try_settings(out, error);
 }

@@ -215,39 +215,18 @@ bool ss_formula_evaluate(const char *formula, const struct ss_symbols *symbols, 
   return evaluate(parser, formula, out, error);
 }
 
-/* muParser's own. */
-static const char *const own_names[] = {"sin",  "cos",  "tan",   "asin",  "acos",  "atan", "atan2", "sinh",
-                                        "cosh", "tanh", "asinh", "acosh", "atanh", "log2", "log10", "log",
-                                        "ln",   "exp",  "sqrt",  "sign",  "rint",  "abs",  "sum",   "avg",
-                                        "min",  "max",  "ceil",  "floor", "pow2",  "_pi",  "_e"};
-
-static bool is_name(const char *name, const char *word, size_t length) {
-  return strncmp(name, word, length) == 0 && name[length] == '\0';
-}
-
-static bool is_known(const char *word, size_t length, const struct ss_option *options) {
-  bool known = false;
-  for (size_t i = 0; !known && i < sizeof variables / sizeof *variables; i++)
-    known = is_name(variables[i].name, word, length);
-  for (size_t i = 0; !known && i < sizeof functions / sizeof *functions; i++)
-    known = is_name(functions[i].name, word, length);
-  for (size_t i = 0; !known && i < sizeof own_names / sizeof *own_names; i++)
-    known = is_name(own_names[i], word, length);
-  for (; !known && options && options->name; options++) known = is_name(options->name, word, length);
-  return known;
-}
-
-bool ss_formula_names(const char *formula, const struct ss_option *options, struct ss_error *error) {
-  for (const char *at = formula; *at;) {
-    const bool number = isdigit((unsigned char)*at) || *at == '.';
-    size_t length = 0;
-    while (isalnum((unsigned char)at[length]) || at[length] == '_' || (number && at[length] == '.')) length++;
-    if (length > 0 && !number && !is_known(at, length, options))
-      return ss_fail(error, SS_BAD_INPUT, "formula: unknown symbol \"%.*s\" (character %d) in \"%.600s\"",
-                     length < 60 ? (int)length : 60, at, (int)(at - formula), formula);
-    at += length > 0 ? length : 1;
-  }
-  return true;
+/* muParser parses, and lists what it does not know as variables, of which none is defined here. */
+bool ss_formula_check(const char *formula, const struct ss_option *options, struct ss_error *error) {
+  struct values v = {.given = {.options = options}};
+  SS_AUTO(close_parser) muParserHandle_t parser = open_parser();
+  if (!parser) return ss_fail_memory(error, "reading a formula");
+  define(parser, &v, false);
+  mupSetExpr(parser, formula);
+  const int unknown = mupGetExprVarNum(parser);
+  if (mupError(parser)) return fail_parsing(parser, formula, error);
+  if (unknown == 0) return true;
+  (void)mupEval(parser); /* parses again, and stops at the first of them */
+  return fail_parsing(parser, formula, error);
 }
 
 bool ss_formula_take_apart(const char *formula, const struct ss_symbols *symbols, double *startups, double *bytes,

@@ -43,8 +43,9 @@ struct ss_symbols {
 bool ss_formula_evaluate(const char *formula, const struct ss_symbols *symbols, double *out,
                          struct ss_error *error) SS_MUST_CHECK;
 
-/* Whether all names in it are known: symbols, options of the scheme (NULL: none), functions. Nothing is evaluated. */
-bool ss_formula_names(const char *formula, const struct ss_option *options, struct ss_error *error) SS_MUST_CHECK;
+/* Whether it can be parsed, and all names in it are known: symbols, options of the scheme (NULL: none), functions.
+ * Nothing is evaluated; errors likewise. */
+bool ss_formula_check(const char *formula, const struct ss_option *options, struct ss_error *error) SS_MUST_CHECK;
 
 /* What is taken with a latency of 1 and no time for bytes, and with no latency and 1 s a byte; errors likewise. */
 bool ss_formula_take_apart(const char *formula, const struct ss_symbols *symbols, double *startups, double *bytes,

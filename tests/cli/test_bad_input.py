@@ -284,7 +284,7 @@ def form(exact, **fields):
     return {"scheme": "allreduce", "exact": exact, "grid": GRID, **fields}
 
 
-form_case("syntax error", form("2*(P-1*alpha"), "2*(P-1*alpha")
+form_case("syntax error", form("2*(P-1*alpha"), "2*(P-1*alpha", check=False)
 form_case("unknown symbol", form("2*(P-1)*alhpa"), "alhpa", check=False)
 form_case("not finite", form("alpha/(P-P)"), "finite", cost=False)
 form_case("without a grid", {"scheme": "allreduce", "exact": "alpha"}, "grid", cost=False)

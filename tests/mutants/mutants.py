@@ -940,7 +940,7 @@ MUTANTS = [
     # --- ranges
     Mutant("a trace that is played again tells more", "src/study/training_ranges.c", "p->fed->cycle > n ? n : p->fed->cycle;", "n;", cli="train"),
     Mutant("stalls are as sure as passes", "src/study/training_ranges.c", "rounding ? iteration[d] - own[d] : 0", "rounding ? iteration[d] - p->result.own : 0", cli="train"),
-    Mutant("what would help leaves all as it is made of", "src/study/training_ranges.c", "&h->parts.mean, whole.own, other", "&p->parts.mean, whole.own, other",
+    Mutant("what would help leaves all as it is made of", "src/study/training_ranges.c", "&h->parts.mean, whole.own, fmin", "&p->parts.mean, whole.own, fmin",
            cli="train"),
     Mutant("a flat form of few ranks is of links inside a node", "src/query/cost_ranges.c",
            "ranks > c->gpus_per_node ? ranks : c->gpus_per_node + 1", "ranks", cli="ranges"),
