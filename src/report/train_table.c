@@ -90,7 +90,8 @@ static void print_lossless(const char *lossy, const struct ss_training_point *p,
   }
   fprintf(stream, ". %s is lossy: it leaves out or estimates a part of the gradient", lossy);
   if (!best) return;
-  fprintf(stream, "; the fastest lossless system is %s, %s", p[at].system->name, ss_shown(SS_TIME, best->of.time));
+  fprintf(stream, "; the fastest lossless system is %s%s, %s", p[at].system->name,
+          best->model_parallel ? " (needs model parallelism)" : "", ss_shown(SS_TIME, best->of.time));
   if (best->range.low < best->range.high)
     fprintf(stream, " (%s to %s)", ss_shown(SS_TIME, best->range.low), ss_shown(SS_TIME, best->range.high));
 }

@@ -128,6 +128,7 @@ def placements_checks_exports_and_imports_are_the_commands(folder):
     assert kept.tensors == 3 and kept.ranks == 2
 
     candidates = sparsync.place(trace=where, cluster="rtx3090-10gbe")
+    assert f"{candidates[0]['bytes_imbalance']:.4g}" in str(candidates), "a ratio is no size"
     near(candidates.document, command("plan", "--place", "--trace", str(where), "--cluster", "rtx3090-10gbe"))
     [point] = sparsync.run(trace=trace, cluster="rtx3090-10gbe", placement=candidates.document, schemes="alltoall:partition=placed")
     assert len(candidates) == 5 and point["time_s"] == min(row["time_s"] for row in candidates)

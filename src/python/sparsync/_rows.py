@@ -101,7 +101,7 @@ def _shown(name, value):
         return str(value)
     if name.endswith("_s") and not name.endswith("per_s"):
         return "0 s" if value == 0 else _scaled(value * 1e9, ("ns", "µs", "ms", "s"))
-    if "bytes" in name and not name.endswith("per_s"):
+    if "bytes" in name and not name.endswith(("per_s", "_imbalance")):
         return _scaled(float(value), ("B", "kB", "MB", "GB", "TB"))
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 # SPDX-License-Identifier: Apache-2.0
