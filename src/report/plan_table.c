@@ -90,24 +90,26 @@ struct ss_table *ss_plan_block(cJSON *rows) {
                                       {"<next", "second", NULL},
                                       {SS_RANGED(rows, "takes", "next_ratio_low"), "takes", NULL},
                                       {SS_RANGED(rows, "?vs dense", "dense_ratio_low"), "vs_dense", NULL},
+                                      {"?<rival", "contender", NULL},
                                       {"lossless", "loses", NULL},
                                       {"?energy", "applied", "%.1f%%"}};
   ss_places_add(rows);
   for (cJSON *r = rows->child; r; r = r->next) {
-    /* the one of the sentence above: who may be the fastest, too, else who comes next */
-    const bool open = ss_json_word(r, "rival") != NULL;
-    const double time = ss_json_number(r, "time_s"), next = ss_json_number(r, open ? "rival_time_s" : "next_time_s"),
+    const double time = ss_json_number(r, "time_s"), next = ss_json_number(r, "next_time_s"),
                  energy = ss_json_number(r, "energy");
-    char second[640];
-    marked(r, open ? "rival" : "next", open ? "rival_lossless" : "next_lossless", second, sizeof second);
+    char second[640], other[640];
+    const char *rival = ss_json_word(r, "rival"), *name = ss_json_word(r, "next");
+    const bool told = !rival || (name && strcmp(rival, name) == 0);
+    marked(r, "next", "next_lossless", second, sizeof second);
+    marked(r, "rival", "rival_lossless", other, sizeof other);
     ss_json_add(r, SS_T("chosen", ss_decision_name(r, "label")), SS_T("second", isfinite(next) ? second : NULL),
+                SS_T("contender", told ? NULL : other),
                 SS_T("loses", !cJSON_IsTrue(ss_json_get(r, "lossless")) ? "no"
                               : energy < 1                              ? "of selected"
                                                                         : "yes"),
                 SS_N("applied", energy < 1 ? energy : NAN));
     ss_time_add(r, "time", time, ss_json_number(r, "time_low_s"), ss_json_number(r, "time_high_s"));
-    ss_ratio_add(r, "takes", next / time, ss_json_number(r, open ? "rival_ratio_low" : "next_ratio_low"),
-                 ss_json_number(r, open ? "rival_ratio_high" : "next_ratio_high"));
+    ss_ratio_add(r, "takes", next / time, ss_json_number(r, "next_ratio_low"), ss_json_number(r, "next_ratio_high"));
     ss_ratio_add(r, "vs_dense", ss_vs_dense(ss_json_number(r, "dense_s"), time), ss_json_number(r, "dense_ratio_low"),
                  ss_json_number(r, "dense_ratio_high"));
   }
@@ -156,9 +158,14 @@ static void print_notes(const cJSON *rows, struct ss_iterations_played iteration
   for (const cJSON *r = rows->child; r; r = r->next) ss_counted_add(&counted, ss_json_word(r, "device"));
   fputs("time      ", stream);
   ss_print_time_note(iterations, counted, stream);
-  fputs("\nnext      the scheme that may be the fastest instead, else the second\n"
+  fputs("\nnext      the second by time\n"
         "takes     how many times as long as the scheme that takes\n",
         stream);
+  for (const cJSON *r = rows->child; r; r = r->next) {
+    if (!ss_json_word(r, "contender")) continue;
+    fputs("rival     may be the fastest instead, where that is not the next\n", stream);
+    break;
+  }
   if (ss_records_have(rows, "dense_s"))
     fputs("vs dense  how many times faster than the dense all-reduce that a library would take there\n", stream);
   if (ss_records_have(rows, "time_low_s")) fprintf(stream, "(90%%)     %s\n", ss_range_note);

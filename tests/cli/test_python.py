@@ -344,6 +344,17 @@ def frames_where_pandas_is(_):
     assert sparsync.run(SMALL, ranks=numpy.array([2]))[0]["ranks"] == 2
 
 
+def plans_have_the_columns_of_the_command(_):
+    """Where the next by time is not who may be the fastest instead."""
+    fields = {"trace": str(ROOT / "traces/bible-kjv-16.safetensors"), "cluster": "p3.16xlarge-25g", "ranks": 16, "iterations": "0:5"}
+    words = [word for key, value in fields.items() for word in ("--" + key, str(value))]
+    told = subprocess.run([PROGRAM, "plan", *words, "--quiet", "--format", "markdown"], capture_output=True, text=True, timeout=tap.HANG)
+    head, _, row = [[cell.strip() for cell in line.split("|")] for line in told.stdout.splitlines() if line.startswith("|")]
+    table, columns = dict(zip(head, row)), sparsync.plan(**fields).columns()
+    assert columns["next"] != columns["rival"], "this shows nothing"
+    assert [table["scheme"], table["next"], table["rival"]] == [columns[name][0] for name in ("label", "next", "rival")], (table, columns)
+
+
 def without_pandas_one_line_says_what_to_install(_):
     points = sparsync.run(SMALL, ranks=2)
     before = sys.modules.get("pandas")
@@ -469,7 +480,7 @@ def pip_installs_the_package(folder):
 
 TESTS = [answers_are_those_of_the_command, captures_are_judged_as_by_the_command, placements_checks_exports_and_imports_are_the_commands, calibrated_clusters_and_rows_are_plain_data, traces_of_lists_and_arrays,
          gradients_end_as_a_scheme_leaves_them, what_a_sketch_errs_is_applied_in_the_end, errors_have_the_words_of_the_program, notices_are_warnings_and_settings_are_taken,
-         progress_is_told_and_what_it_raises_ends_the_request, control_c_ends_a_request, frames_where_pandas_is, without_pandas_one_line_says_what_to_install, frames_are_short_and_have_no_objects,
+         progress_is_told_and_what_it_raises_ends_the_request, control_c_ends_a_request, frames_where_pandas_is, plans_have_the_columns_of_the_command, without_pandas_one_line_says_what_to_install, frames_are_short_and_have_no_objects,
          notebooks_show_tables_and_one_line_of_an_error, what_the_command_alone_has_is_asked_of_it,
          notebook_runs_and_shows_what_it_says, pip_installs_the_package]
 sys.exit(tap.run(TESTS))

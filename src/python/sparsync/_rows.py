@@ -9,8 +9,8 @@ SHOWN = 60  # rows of a table in a notebook
 # What the command's tables say; the rest is there with all=True.
 SHORT = {
     "run": ("label", "ranks", "cluster", "tensor", "time_s", "time_low_s", "time_high_s", "dense_s", "bytes_sent_max", "bound_by"),
-    "plan": ("tensor", "ranks", "cluster", "label", "time_s", "time_low_s", "time_high_s", "next", "margin", "lossless",
-             "next_lossless"),
+    "plan": ("tensor", "ranks", "cluster", "label", "time_s", "time_low_s", "time_high_s", "next", "margin", "rival",
+             "lossless", "next_lossless"),
     "train": ("workload", "system", "ranks", "iteration_s", "iteration_low_s", "iteration_high_s", "stall_s", "hidden", "speedup",
               "tokens_per_s"),
     "cost": ("scheme", "form", "ranks", "cluster", "density", "gamma", "formula_s", "formula_low_s", "formula_high_s", "placed_s"),
