@@ -102,9 +102,10 @@ bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *c, uint3
   map->shared = map->links;
   map->outer = numbered(map, map->ports ? 2 * map->seats : 0);
   map->inner = numbered(map, map->ports ? 2 * map->seats : 0);
-  map->path = 2 * ((uint32_t)map->cards + map->levels); /* between nodes; a bus is crossed inside them */
-  if (map->bus && map->path == 0) map->path = 1;
-  map->path += 2 * ((uint32_t)map->ports + hosts);
+  const bool outer = map->ports && (!map->cards || map->seats > ranks), inner = map->ports && !map->bus;
+  const uint32_t between = 2 * ((uint32_t)map->cards + map->levels + (uint32_t)outer),
+                 inside = (uint32_t)map->bus + 2 * (uint32_t)inner;
+  map->path = (between > inside ? between : inside) + 2 * hosts;
   if (!ss_take(&map->arena, map->node, map->endpoints) || !ss_take(&map->arena, map->card, map->endpoints) ||
       !make_kinds(map, c))
     return false;
@@ -150,14 +151,25 @@ static uint32_t host_of(const struct ss_fair_map *map, uint32_t rank) {
   return map->node[rank] * map->host_groups + rank % map->per_node / map->host_shared;
 }
 
-uint32_t ss_fair_path(const struct ss_fair_map *map, uint32_t kind, uint32_t from, uint32_t to, uint32_t *links) {
-  const struct ss_fair_kind *k = &map->kind[kind];
+/* Whether all that crosses the endpoint's port crosses a link after it that carries no more. */
+static bool hides(const struct ss_fair_map *map, bool inside, uint32_t endpoint) {
+  return inside ? map->bus : map->cards && endpoint < map->ranks;
+}
+
+uint32_t ss_fair_ports(const struct ss_fair_map *map, struct ss_fair_way way, bool hidden, uint32_t *ports) {
+  const bool inside = map->kind[way.kind].inside;
+  const uint32_t first = inside ? map->inner : map->outer;
   uint32_t n = 0;
-  if (map->ports) {
-    const uint32_t ports = k->inside ? map->inner : map->outer;
-    links[n++] = ports + from;
-    links[n++] = ports + map->seats + to;
-  }
+  if (!map->ports) return 0;
+  if (hides(map, inside, way.from) == hidden) ports[n++] = first + way.from;
+  if (hides(map, inside, way.to) == hidden) ports[n++] = first + map->seats + way.to;
+  return n;
+}
+
+uint32_t ss_fair_path(const struct ss_fair_map *map, struct ss_fair_way way, uint32_t *links) {
+  const struct ss_fair_kind *k = &map->kind[way.kind];
+  const uint32_t from = way.from, to = way.to;
+  uint32_t n = ss_fair_ports(map, way, false, links);
   if (map->staged) {
     if (from < map->ranks) links[n++] = map->host_out + host_of(map, from);
     if (to < map->ranks) links[n++] = map->host_in + host_of(map, to);

@@ -174,6 +174,17 @@ static void end_message(struct ss_network *n, uint32_t id) {
   complete(n, to);
 }
 
+/* Of ports that hold no message back bytes and times are counted alone. */
+static void count_hidden(struct ss_network *n, const struct ss_fair_message *m, double bytes, bool begins) {
+  uint32_t port[2];
+  const uint32_t ports = ss_fair_ports(&n->map, (struct ss_fair_way){m->kind, m->from, m->to}, true, port);
+  for (uint32_t i = 0; i < ports; i++) {
+    struct ss_shares_link *link = &n->wire->shares.link[port[i]];
+    if (begins) ss_shares_link_begins(link, n->wire->now, bytes);
+    else ss_shares_link_ends(link, n->wire->now);
+  }
+}
+
 static bool end_flows(struct ss_fair_wire *wire, double limit) {
   const uint32_t count =
       ss_shares_next(&wire->shares) > limit ? 0 : ss_shares_take(&wire->shares, limit, wire->ended);
@@ -186,6 +197,7 @@ static bool end_flows(struct ss_fair_wire *wire, double limit) {
     n->end[m->to].received.busy += wire->now - m->due;
     expect_at(n, m->from);
     expect_at(n, m->to);
+    count_hidden(n, m, 0, false);
     ss_shares_end(&wire->shares, wire->now, wire->ended[i]);
     end_message(n, id);
   }
@@ -202,11 +214,12 @@ static double cap_of(const struct ss_network *n, const struct ss_fair_message *m
 static void flow(struct ss_network *n, uint32_t id) {
   struct ss_fair_message *m = &n->message[id];
   struct ss_fair_end *from = &n->end[m->from], *to = &n->end[m->to];
-  const uint32_t links = ss_fair_path(&n->map, m->kind, m->from, m->to, n->path);
+  const uint32_t links = ss_fair_path(&n->map, (struct ss_fair_way){m->kind, m->from, m->to}, n->path);
   const struct ss_shares_begun flow = {
       .bytes = m->bytes * n->map.kind[m->kind].weight, .cap = cap_of(n, m), .id = id, .owner = n->number};
   const double least = flow.bytes / ss_shares_begin(&n->wire->shares, n->wire->now, n->path, links, flow);
   count_least(n, m, least, false);
+  count_hidden(n, m, flow.bytes, true);
   from->sent.bytes += m->bytes;
   to->received.bytes += m->bytes;
   m->due = n->wire->now;

@@ -197,10 +197,9 @@ double ss_shares_begin(struct ss_shares *shares, double now, const uint32_t *pat
   bundle->count++;
   for (uint32_t i = 0; i < links; i++) {
     struct ss_shares_link *link = &shares->link[path[i]];
-    if (link->count++ == 0) link->since = now;
+    ss_shares_link_begins(link, now, begun.bytes);
     link->load += bundle->rate;
     link->inexact++;
-    link->bytes += begun.bytes;
     alone = ss_sooner(alone, link->capacity);
   }
   if (!bundle->fresh) shares->fresh[shares->fresh_count++] = at;
@@ -210,10 +209,9 @@ double ss_shares_begin(struct ss_shares *shares, double now, const uint32_t *pat
 
 static void leave(struct ss_shares *r, double now, uint32_t at, double rate) {
   struct ss_shares_link *link = &r->link[at];
-  link->count--;
+  ss_shares_link_ends(link, now);
   link->load = link->count > 0 ? link->load - rate : 0;
   link->inexact++;
-  if (link->count == 0) link->busy += now - link->since;
   if (link->necks == 0 || link->eased) return;
   link->eased = true;
   r->eased[r->eased_count++] = at;

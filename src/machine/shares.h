@@ -106,6 +106,14 @@ bool ss_shares_reserve(struct ss_shares *shares, uint32_t flows);
  * would have alone. */
 double ss_shares_begin(struct ss_shares *shares, double now, const uint32_t *path, uint32_t links,
                        struct ss_shares_begun begun);
+/* What a link counts of a flow that begins or ends on it. */
+static inline void ss_shares_link_begins(struct ss_shares_link *link, double now, double bytes) {
+  if (link->count++ == 0) link->since = now;
+  link->bytes += bytes;
+}
+static inline void ss_shares_link_ends(struct ss_shares_link *link, double now) {
+  if (--link->count == 0) link->busy += now - link->since;
+}
 /* When the first flow ends, after ss_shares_update; HUGE_VAL: there is none. */
 static inline double ss_shares_next(const struct ss_shares *shares) {
   return shares->ends.count > 0 ? shares->ends.item[0].time : HUGE_VAL;

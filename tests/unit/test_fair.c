@@ -145,6 +145,23 @@ TEST(usage_and_bound_are_told) {
   g.model->close(g.network);
 }
 
+TEST(ports_behind_a_card_are_counted) {
+  struct ss_cluster c = shared_cluster(2, 1);
+  c.window = 2;
+  struct game g = begin(&c, 4, 0);
+  PLAY(&g, true, {0, 2, 8}, {0, 3, 8}, {1, 3, 24}); /* 1..4 a third each; then 16 B are left: 4..6 */
+  struct ss_network_result result = DONE(&g, 4, 6, 4, 6);
+  assert_true(close_to(result.usage[SS_EGRESS].busy_max, 5, 1e-12) && result.usage[SS_EGRESS].bytes_max == 24);
+  assert_true(close_to(result.usage[SS_EGRESS].busy_mean, (3 + 5) / 4.0, 1e-12));
+  assert_true(close_to(result.usage[SS_INGRESS].busy_mean, (3 + 5) / 4.0, 1e-12));
+  c.intra_shared = true;
+  g = begin(&c, 2, 0);
+  PLAY(&g, true, {0, 1, 16}, {1, 0, 32}); /* of a bus of 16 B/s: 0.5..2.5, and 16 B more: ..3.5 */
+  result = DONE(&g, 3.5, 3.5);
+  assert_true(close_to(result.usage[SS_EGRESS].busy_max, 3, 1e-12));
+  assert_true(close_to(result.usage[SS_EGRESS].busy_mean, (2 + 3) / 2.0, 1e-12));
+}
+
 /* --- random cases against the second calculation -------------------------------------------------------------- */
 
 enum { ROUNDS = 14 };
