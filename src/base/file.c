@@ -346,7 +346,7 @@ bool ss_output_has_folder(const char *path, struct ss_error *error) {
   SS_AUTO_FREE char *folder = end ? folder_of(end) : NULL;
   if (!folder) return ss_fail_memory(error, "opening an output");
   if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
-    return ss_fail(error, SS_MACHINE, "%s: cannot write: there is no folder %s", path, folder);
+    return ss_fail(error, SS_BAD_INPUT, "%s: cannot write: there is no folder %s", path, folder);
   return access(folder, W_OK) == 0 || fail_open(path, errno, error);
 }
 

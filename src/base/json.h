@@ -59,8 +59,9 @@ bool ss_doc_adopt(const char *name, struct cJSON *root, struct ss_doc **out, str
  * something that is neither object nor array, or an index beyond the end, is an error. */
 bool ss_doc_set(struct ss_doc *doc, const char *path, const char *value, struct ss_error *error) SS_MUST_CHECK;
 /* That value, the caller's; NULL: an error, in which `name` stands for the document. What begins like a
- * list or an object must be one; `strict`: what begins like a text, too. A number is one that somebody said, of which
- * ss_node_quantity wants the unit, if it is to be a time or a rate; those inside lists and objects are as of files.
+ * list or an object must be one; `strict`: what begins like a text, too, which programs hand over. A number is one
+ * that somebody said, of which ss_node_quantity wants the unit, if it is to be a time, a size or a rate; those inside
+ * lists and objects too, which under `strict` are as of files.
  */
 struct cJSON *ss_json_value(const char *name, const char *path, const char *value, bool strict,
                             struct ss_error *error);

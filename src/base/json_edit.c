@@ -115,9 +115,10 @@ static bool is_utf8(const char *text) {
 }
 
 /* A number keeps beside its value that it was said without a unit, as text; copies do, too. Numbers of documents have
- * none. */
-static cJSON *said(cJSON *item) {
+ * none. `whole`: those in lists and objects as well. */
+static cJSON *said(cJSON *item, bool whole) {
   char text[32];
+  for (cJSON *member = whole ? item->child : NULL; member; member = member->next) (void)said(member, true);
   if (!cJSON_IsNumber(item)) return item;
   snprintf(text, sizeof text, "%.15g", item->valuedouble);
   item->valuestring = strdup(text);
@@ -134,7 +135,7 @@ cJSON *ss_json_value(const char *name, const char *path, const char *value, bool
   if (ss_doc_parse(path, value, strlen(value), &parsed, &no_json)) {
     cJSON *item = parsed->root;
     parsed->root = NULL;
-    return said(item);
+    return said(item, !strict);
   }
   const char first = value[strspn(value, " \t\r\n")];
   const bool words = strict ? !strchr("[{\"", first) : first != '[' && first != '{';

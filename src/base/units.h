@@ -21,8 +21,8 @@ const char *ss_dimension_wanted(enum ss_dimension dimension);
  * without a unit is in base units. */
 bool ss_units_parse(const char *text, enum ss_dimension dimension, double *out, struct ss_error *error) SS_MUST_CHECK;
 
-/* The same of what a person says: a time or rate that is a plain number, of which nobody can tell the unit, is an
- * error too, unless it is 0. (A plain size is of bytes everywhere.) */
+/* The same of what a person says: a time, size or rate that is a plain number, of which nobody can tell the
+ * unit, is an error too, unless it is 0. */
 bool ss_units_said(const char *text, enum ss_dimension dimension, double *out, struct ss_error *error) SS_MUST_CHECK;
 
 /* Parses a whole number in [low, high]; no sign, no spaces, no unit. `what` names it in the error. */

@@ -63,7 +63,11 @@ bool ss_duel_side_read(const struct ss_costs *costs, const struct ss_supposition
 
 bool ss_duel_open(struct ss_duel *duel, const char *a, const char *b, struct ss_error *error) {
   return ss_duel_side_read(duel->costs, duel->with, a, &duel->side[0], error) &&
-         ss_duel_side_read(duel->costs, duel->with, b, &duel->side[1], error);
+         ss_duel_side_read(duel->costs, duel->with, b, &duel->side[1], error) &&
+         (!cJSON_Compare(ss_doc_root(duel->side[0].doc).at, ss_doc_root(duel->side[1].doc).at, true) ||
+          ss_fail(error, SS_BAD_INPUT,
+                  "%s and %s are one scheme: name two (options tell them apart: %s:OPTION=VALUE)", a, b,
+                  duel->side[0].setting.scheme->name));
 }
 
 void ss_duel_close(struct ss_duel *duel) {

@@ -6,6 +6,7 @@
 #include "report/columns.h"
 #include "report/decision.h"
 #include "report/tables.h"
+#include "schemes/registry.h"
 #include "study/ranges.h"
 
 /* What is printed: the answer, and what varies. */
@@ -33,6 +34,17 @@ static const char *position(const struct found *f, double x, char *buffer, size_
   return buffer;
 }
 
+/* A side as sentences name it: by its label, and what who takes it has to know. Returns `out`. */
+enum { NAME_SIZE = 160 };
+static const char *named(const struct found *f, const char *label, char out[NAME_SIZE]) {
+  const bool a = strcmp(label, text(f, "a")) == 0;
+  const char *name = ss_json_word(ss_json_get(list(f, a ? "forms_of_a" : "forms_of_b"), "scheme"), "name");
+  const struct ss_scheme *scheme = name ? ss_scheme_find(name) : NULL;
+  snprintf(out, NAME_SIZE, "%s%s", label,
+           scheme ? ss_needs_words(!ss_scheme_lossless(scheme), ss_scheme_model_parallel(scheme)) : "");
+  return out;
+}
+
 /* --- in words --------------------------------------------------------------------------------------------- */
 
 /* "1.24 times as long", "1.24 to 7.5 times as long"; what rounds to 1.000 is said in words. */
@@ -50,7 +62,10 @@ static void print_ratio(double low, double high, FILE *stream) {
 
 static void print_crossing(const struct found *f, const cJSON *crossing, FILE *stream) {
   char at[40], before[40];
+  char names[2][NAME_SIZE];
   const char *below = ss_json_word(crossing, "winner_below"), *above = ss_json_word(crossing, "winner_above");
+  if (below) below = named(f, below, names[0]);
+  if (above) above = named(f, above, names[1]);
   const char *over = f->axis->name;
   position(f, ss_json_number(crossing, "at"), at, sizeof at);
   position(f, ss_json_number(crossing, "before"), before, sizeof before);
@@ -90,13 +105,15 @@ static void print_words(const struct found *f, FILE *stream) {
   const char *where = cJSON_GetArraySize(list(f, "skipped")) > 0 ? "wherever in the range they can be compared"
                                                                  : "everywhere in the range";
   const char *winner = ss_json_word(first, "winner");
+  char names[2][NAME_SIZE];
   if (!winner) {
     fprintf(stream, "Both cost the same %s.\n", where);
     return;
   }
   const double wins = number(f, "wins");
-  fprintf(stream, "%s is cheaper %s%s: %s takes ", winner, where, isnan(wins) ? "" : ", as links are given",
-          text(f, strcmp(winner, text(f, "a")) == 0 ? "b" : "a"));
+  fprintf(stream, "%s is cheaper %s%s: %s takes ", named(f, winner, names[0]), where,
+          isnan(wins) ? "" : ", as links are given",
+          named(f, text(f, strcmp(winner, text(f, "a")) == 0 ? "b" : "a"), names[1]));
   print_ratio(ss_json_number(first, "ratio_min"), ss_json_number(first, "ratio_max"), stream);
   if (isnan(wins)) fputs(".\n", stream);
   else if (wins < SS_LIKELY)
@@ -129,11 +146,12 @@ static bool print_ranges(const struct found *f, FILE *stream, struct ss_error *e
 /* --- what it holds for ------------------------------------------------------------------------------------ */
 
 static void print_head(const struct found *f, FILE *stream) {
-  char low[40], high[40];
+  char low[40], high[40], names[2][NAME_SIZE];
   const cJSON *links = list(f, "links");
   const double ranks = number(f, "ranks"), bytes = number(f, "M"), density = number(f, "density"),
                latency = ss_json_number(links, "latency"), bandwidth = ss_json_number(links, "bandwidth");
-  fprintf(stream, "%s against %s over %s %s to %s:", text(f, "a"), text(f, "b"), f->axis->name,
+  fprintf(stream, "%s against %s over %s %s to %s:", named(f, text(f, "a"), names[0]),
+          named(f, text(f, "b"), names[1]), f->axis->name,
           position(f, ss_json_number(list(f, "range"), "low"), low, sizeof low),
           position(f, ss_json_number(list(f, "range"), "high"), high, sizeof high));
   if (!isnan(ranks)) fprintf(stream, " %.0f ranks,", ranks);

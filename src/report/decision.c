@@ -11,6 +11,15 @@ const char *ss_decision_name(const struct cJSON *record, const char *field) {
   return label ? label : "each with its own";
 }
 
+void ss_decision_print_name(const struct cJSON *record, const char *field, FILE *stream) {
+  char lossless[40], cut[40];
+  const bool own = strcmp(field, "label") == 0;
+  snprintf(lossless, sizeof lossless, "%s%slossless", own ? "" : field, own ? "" : "_");
+  snprintf(cut, sizeof cut, "%s%smodel_parallel", own ? "" : field, own ? "" : "_");
+  fprintf(stream, "%s%s", ss_decision_name(record, field),
+          ss_needs_words(cJSON_IsFalse(ss_json_get(record, lossless)), cJSON_IsTrue(ss_json_get(record, cut))));
+}
+
 void ss_decision_print_time(const struct cJSON *record, FILE *stream) {
   const double low = ss_json_number(record, "time_low_s"), high = ss_json_number(record, "time_high_s");
   char time[32], from[32], to[32];
@@ -28,53 +37,29 @@ static int of_100(const struct cJSON *record, const char *share) {
   return ss_of_100(ss_json_number(record, share));
 }
 
-/* "NAME", and what who takes it has to know: "NAME (lossy)". `lossless`, `model_parallel`: where the record says so.
- */
-static void print_other(const struct cJSON *record, const char *field, const char *lossless,
-                        const char *model_parallel, FILE *stream) {
-  const bool lossy = cJSON_IsFalse(ss_json_get(record, lossless)),
-             cut = cJSON_IsTrue(ss_json_get(record, model_parallel));
-  fputs(ss_decision_name(record, field), stream);
-  if (lossy || cut)
-    fprintf(stream, " (%s%s%s)", lossy ? "lossy" : "", lossy && cut ? "; " : "",
-            cut ? "needs model parallelism" : "");
-}
-
-static void print_rival(const struct cJSON *record, FILE *stream) {
-  print_other(record, "rival", "rival_lossless", "rival_model_parallel", stream);
-}
-
-static void print_next_name(const struct cJSON *record, FILE *stream) {
-  print_other(record, "next", "next_lossless", "next_model_parallel", stream);
-}
-
-/* Takes the next exactly as long, in every draw? */
-static bool is_tied(const struct cJSON *record) {
-  const double low = ss_json_number(record, "next_ratio_low"), high = ss_json_number(record, "next_ratio_high");
-  const double time = ss_json_number(record, "time_s"), next = ss_json_number(record, "next_time_s");
-  return next <= time * (1 + 1e-9) && (!isfinite(low) || (low == 1 && high == 1));
-}
-
-/* "zen is", or of two that take as long "zen and allgather alike are". */
+/* "zen is", or of those that take as long "zen, allgather and 2 others alike are"; the ties are of the record. */
 static void print_best(const struct cJSON *record, bool verb, FILE *stream) {
-  const bool tied = is_tied(record);
-  fputs(ss_decision_name(record, "label"), stream);
-  if (tied) {
-    fputs(" and ", stream);
-    print_next_name(record, stream);
-    fputs(" alike", stream);
+  enum { NAMED = 2 };
+  const cJSON *ties = ss_json_get(record, "ties"), *tie = ties ? ties->child : NULL;
+  const int n = cJSON_GetArraySize(ties);
+  ss_decision_print_name(record, "label", stream);
+  for (int i = 0; tie && i < NAMED; i++, tie = tie->next) {
+    fputs(i + 1 == n ? " and " : ", ", stream);
+    ss_decision_print_name(tie, "label", stream);
   }
-  if (verb) fputs(tied ? " are" : " is", stream);
+  if (n > NAMED) fprintf(stream, " and %d other%s", n - NAMED, n > NAMED + 1 ? "s" : "");
+  if (n > 0) fputs(" alike", stream);
+  if (verb) fputs(n > 0 ? " are" : " is", stream);
 }
 
 /* By the numbers as they are given one takes least, and another one does so in more of the draws. */
 static void print_overtaken(const struct cJSON *record, FILE *stream) {
-  const bool likely = ss_json_number(record, "rival_wins") >= SS_LIKELY;
+  const bool likely = ss_json_number(record, "rival_wins") >= SS_LIKELY, is_tied = ss_json_get(record, "ties");
   print_best(record, false, stream);
-  fprintf(stream, " take%s least by numbers as given, ", is_tied(record) ? "" : "s");
+  fprintf(stream, " take%s least by numbers as given, ", is_tied ? "" : "s");
   ss_decision_print_time(record, stream);
   fputs("; but ", stream);
-  print_rival(record, stream);
+  ss_decision_print_name(record, "rival", stream);
   fprintf(stream, ", %.2f to %.2f times as long, is %sfastest in %d of 100 draws, more than the %d of %s",
           ss_json_number(record, "rival_ratio_low"), ss_json_number(record, "rival_ratio_high"),
           likely ? "likely " : "", of_100(record, "rival_wins"), of_100(record, "wins"),
@@ -88,7 +73,7 @@ static void print_near(const struct cJSON *record, FILE *stream) {
   fputs(", ", stream);
   ss_decision_print_time(record, stream);
   fputs(likely ? "; " : ", and ", stream);
-  print_rival(record, stream);
+  ss_decision_print_name(record, "rival", stream);
   fprintf(stream, ", %.2f to %.2f times as long, ", ss_json_number(record, "rival_ratio_low"),
           ss_json_number(record, "rival_ratio_high"));
   if (likely) fprintf(stream, "is in %d", of_100(record, "rival_wins"));
@@ -105,12 +90,15 @@ static void print_others(const struct cJSON *record, FILE *stream) {
   if (n == 0 || left < LITTLE) return;
   const cJSON *o = ss_json_get(record, "others")->child;
   fprintf(stream, "; of the other %d", left);
-  for (int i = 0; o && i < NAMED; i++, o = o->next) {
-    const int takes = i + 1 == n ? left : of_100(o, "wins"); /* the last has what rounding leaves */
-    fprintf(stream, "%s %s takes %d", i ? "," : "", ss_decision_name(o, "label"), takes);
+  int named = 0;
+  for (; o && named < NAMED && (named + 1 == n || of_100(o, "wins") > 0); named++, o = o->next) {
+    const int takes = named + 1 == n ? left : of_100(o, "wins"); /* the last has what rounding leaves */
+    fputs(named ? ", " : " ", stream);
+    ss_decision_print_name(o, "label", stream);
+    fprintf(stream, " takes %d", takes);
     left -= takes;
   }
-  if (n > NAMED) fprintf(stream, ", %d other%s %d", n - NAMED, n > NAMED + 1 ? "s" : "", left);
+  if (n > named) fprintf(stream, "%s %d other%s %d", named ? "," : "", n - named, n > named + 1 ? "s" : "", left);
 }
 
 static void print_contest(const struct cJSON *record, FILE *stream) {
@@ -127,7 +115,7 @@ static void print_next(const struct cJSON *record, FILE *stream) {
                low = ss_json_number(record, "next_ratio_low"), high = ss_json_number(record, "next_ratio_high");
   char text[32];
   fputs("; ", stream);
-  print_next_name(record, stream);
+  ss_decision_print_name(record, "next", stream);
   if (time == 0 && next > 0) fprintf(stream, " takes %s", ss_units_format(text, sizeof text, SS_TIME, next));
   else if (isfinite(low)) fprintf(stream, " takes %.2f to %.2f times as long", low, high);
   else if (next < 1.005 * time) fputs(" is nearly as fast", stream);
@@ -139,8 +127,9 @@ static void print_turn(const struct cJSON *record, FILE *stream) {
   char time[2][32];
   ss_units_format(time[0], sizeof time[0], SS_TIME, ss_json_number(record, "other_best_s"));
   ss_units_format(time[1], sizeof time[1], SS_TIME, ss_json_number(record, "other_time_s"));
-  fprintf(stream, "; under window %s %s is, %s, and %s takes %s", ss_json_word(record, "other_window"),
-          ss_json_word(record, "other_best"), time[0], ss_decision_name(record, "label"), time[1]);
+  fprintf(stream, "; under window %s ", ss_json_word(record, "other_window"));
+  ss_decision_print_name(record, "other_best", stream);
+  fprintf(stream, " is, %s, and %s takes %s", time[0], ss_decision_name(record, "label"), time[1]);
 }
 
 static void print_who(const struct cJSON *record, FILE *stream) {
@@ -155,7 +144,7 @@ static void print_who(const struct cJSON *record, FILE *stream) {
   else if (drawn) fprintf(stream, " fastest in %d of 100 draws, ", of_100(record, "wins"));
   else fputs(" fastest, ", stream);
   ss_decision_print_time(record, stream);
-  if (!alone && !is_tied(record)) print_next(record, stream);
+  if (!alone && !ss_json_get(record, "ties")) print_next(record, stream);
 }
 
 void ss_decision_print(const struct cJSON *record, FILE *stream) {
@@ -163,6 +152,13 @@ void ss_decision_print(const struct cJSON *record, FILE *stream) {
   if (turns) fputs("under the cluster's window ", stream);
   print_who(record, stream);
   if (turns) print_turn(record, stream);
+}
+
+void ss_decision_tell(const struct ss_decision *decision, FILE *stream) {
+  SS_AUTO_JSON cJSON *record = ss_candidate_json(decision->best);
+  ss_decision_add_times(record, decision);
+  ss_decision_add_draws(record, decision);
+  ss_decision_print(record, stream);
 }
 
 void ss_energy_print(bool lossless, double energy, FILE *stream) {

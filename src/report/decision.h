@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 struct cJSON;
+struct ss_decision;
 
 /* Of a record with what ss_decision_add_times and ss_decision_add_draws give it, and the "label" of the best: null,
  * as that of the next, is each tensor with its own.
@@ -15,6 +16,8 @@ struct cJSON;
  * drawn "NAME is fastest, 2.05 ms; NEXT takes 1.33 times as long". Of plan's rows that another window turns: "under
  * the cluster's window NAME is fastest, ...; under window all OTHER is, 1.8 ms, and NAME takes 2 ms". */
 void ss_decision_print(const struct cJSON *record, FILE *stream);
+/* The same of a decision itself. */
+void ss_decision_tell(const struct ss_decision *decision, FILE *stream);
 /* What stands behind "lossless" or "lossy": nothing, or ": it applies 16.6% of the energy of what ranks had";
  * `energy` is the share of that which was applied, NaN: not known. */
 void ss_energy_print(bool lossless, double energy, FILE *stream);
@@ -27,6 +30,9 @@ void ss_decision_print_time(const struct cJSON *record, FILE *stream);
 void ss_offer_print(const char *name, const struct cJSON *offered, FILE *stream);
 /* A line for each "label" of the records, once; where nobody offers it, with the nearest offer of their "scheme". */
 void ss_offers_print(const struct cJSON *records, FILE *stream);
-/* "label", or "next" where there is one. */
+/* What is called so, as tables name it. */
 const char *ss_decision_name(const struct cJSON *record, const char *field);
+/* What is called so ("label", "next", "rival"), as a sentence names it first: "NAME (lossy)". What who takes it has
+ * to know is in members of the name ("next_lossless"), of the label in "lossless" and "model_parallel". */
+void ss_decision_print_name(const struct cJSON *record, const char *field, FILE *stream);
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -6,21 +6,10 @@
 #include "report/tables.h"
 #include "study/placing.h"
 
-static void name(cJSON *record, const char *field, const struct ss_placing *p, const struct ss_candidate *which) {
-  if (which)
-    cJSON_ReplaceItemInObjectCaseSensitive(record, field, cJSON_CreateString(p->candidate[which - p->drawn].name));
-}
-
 static void print_answer(const struct ss_placing *p, FILE *stream) {
-  const struct ss_decision *d = &p->decision;
-  SS_AUTO_JSON cJSON *record = ss_json_object(SS_T("label", p->candidate[p->best].name));
-  ss_decision_add_times(record, d);
-  ss_decision_add_draws(record, d);
-  name(record, "next", p, d->next);
-  name(record, "rival", p, d->rival);
   (void)fprintf(stream, "%" PRIu32 " tables on %" PRIu32 " rank%s of %s: ", p->tables, p->ranks,
                 p->ranks == 1 ? "" : "s", p->candidate[p->best].result->cluster);
-  ss_decision_print(record, stream);
+  ss_decision_tell(&p->decision, stream);
   (void)fputs(".\n", stream);
   if (isfinite(p->whole_served_bound))
     (void)fprintf(

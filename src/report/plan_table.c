@@ -25,8 +25,6 @@ static void print_loss(const cJSON *row, FILE *stream) {
   fputs(lossless ? ". Lossless" : ". LOSSY", stream);
   ss_energy_print(lossless, energy, stream);
   if (scheme && !lossless && !isfinite(energy)) fprintf(stream, " (by how much, only a proven run knows)");
-  if (cJSON_IsTrue(ss_json_get(row, "model_parallel")))
-    fprintf(stream, "; needs the table cut over ranks (model parallelism)");
   fputc('.', stream);
 }
 
@@ -145,8 +143,9 @@ void ss_plan_hierarchies(const cJSON *rows, FILE *stream) {
   for (const cJSON *r = rows->child; r; r = r->next) {
     const cJSON *best = best_of_hierarchies(rows, r);
     if (!best) continue;
-    fprintf(stream, "Of all hierarchies %s is the cheapest for %s, ", ss_decision_name(best, "label"),
-            is_sum(best) ? "all tensors" : ss_json_word(best, "tensor"));
+    fputs("Of all hierarchies ", stream);
+    ss_decision_print_name(best, "label", stream);
+    fprintf(stream, " is the cheapest for %s, ", is_sum(best) ? "all tensors" : ss_json_word(best, "tensor"));
     ss_decision_print_time(best, stream);
     fputs(", on ", stream);
     print_heading(best, stream);

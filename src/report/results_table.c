@@ -55,7 +55,8 @@ static const struct ss_result *fastest_drawn(const struct ss_result *results, si
 static void print_fan(const struct ss_result *results, size_t n, const struct ss_result *best, FILE *stream) {
   const struct ss_result *drawn = fastest_drawn(results, n);
   if (!drawn) return;
-  fprintf(stream, " On uneven links %s takes %s, from %s to %s in 90%% of the draws", drawn->setting.label,
+  fprintf(stream, " On uneven links %s%s takes %s, from %s to %s in 90%% of the draws", drawn->setting.label,
+          drawn == best ? "" : ss_needs_words(!drawn->lossless, ss_scheme_model_parallel(drawn->setting.scheme)),
           ss_shown(SS_TIME, drawn->fan.p50), ss_shown(SS_TIME, drawn->fan.p5), ss_shown(SS_TIME, drawn->fan.p95));
   if (drawn->fan.p50 < best->fan.p50) fputs(", and is fastest by its median", stream);
   fputc('.', stream);
@@ -86,13 +87,9 @@ size_t ss_results_winner(const struct ss_result *results, size_t n) {
 /* As plan would say it. */
 static bool print_decision(const struct ss_result *results, size_t n, FILE *stream) {
   SS_AUTO_FREE struct ss_candidate *list = NULL;
-  SS_AUTO_JSON cJSON *record = cJSON_CreateObject();
   struct ss_decision d;
   if (!decide(results, n, &list, &d)) return false;
-  ss_json_add_text(record, "label", d.best->of.label);
-  ss_decision_add_times(record, &d);
-  ss_decision_add_draws(record, &d);
-  ss_decision_print(record, stream);
+  ss_decision_tell(&d, stream);
   return true;
 }
 
@@ -144,8 +141,6 @@ static void print_words(const struct ss_result *results, size_t n, FILE *stream)
   if (!print_decision(results, n, stream)) fputs("memory is short", stream);
   fprintf(stream, ". %s is %s", best->setting.label, best->lossless ? "lossless" : "lossy");
   ss_energy_print(best->lossless, best->energy, stream);
-  if (ss_scheme_model_parallel(best->setting.scheme))
-    fputs(", and needs the table cut over ranks (model parallelism)", stream);
   fputs(".", stream);
   if (best->dropped > 0)
     fprintf(stream, " %.1f%% of the lookups found no room and are not in it.", 100 * best->dropped);

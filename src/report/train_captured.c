@@ -1,6 +1,7 @@
 /* A capture in words: what was measured, what is predicted for it, and what else it might run. */
 #include "base/json.h"
 #include "report/tables.h"
+#include "study/ranges.h"
 
 /* "469 ms"; of what changes with each call a buffer of its own. */
 struct time_text {
@@ -62,8 +63,9 @@ void ss_capture_words(const cJSON *o, FILE *stream) {
  * 469 ms." */
 static void print_switch(const cJSON *o, const cJSON *to, FILE *stream) {
   const char *name = ss_json_word(to, "system");
-  fprintf(stream, "  %s would be %.2f times as fast as %s", name, ss_json_number(to, "speedup"),
-          ss_json_word(o, "system"));
+  fprintf(stream, "  %s%s would be %.2f times as fast as %s", name,
+          ss_needs_words(cJSON_IsTrue(ss_json_get(to, "lossy")), cJSON_IsTrue(ss_json_get(to, "model_parallel"))),
+          ss_json_number(to, "speedup"), ss_json_word(o, "system"));
   if (isfinite(ss_json_number(to, "speedup_low")))
     fprintf(stream, " (%.2f to %.2f%s)", ss_json_number(to, "speedup_low"), ss_json_number(to, "speedup_high"),
             ss_json_number(to, "speedup_low") <= 1 ? ", so perhaps no faster" : "");
@@ -73,7 +75,7 @@ static void print_switch(const cJSON *o, const cJSON *to, FILE *stream) {
       fprintf(stream, " (%s to %s)", TIME(to, "time_low_s"), TIME(to, "time_high_s"));
     fprintf(stream, " in place of the measured %s", TIME(o, "measured_s"));
   }
-  fprintf(stream, "%s.\n", cJSON_IsTrue(ss_json_get(to, "lossy")) ? "; it is lossy" : "");
+  fputs(".\n", stream);
 }
 
 void ss_capture_switch(const cJSON *o, double ranks, FILE *stream) {

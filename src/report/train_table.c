@@ -78,6 +78,10 @@ static void print_unfit(const struct ss_training_point *p, size_t n, double memo
   if (any) fputs(".\n", stream);
 }
 
+static const char *needs_of(const struct ss_system *s) {
+  return ss_needs_words(ss_system_lossy(s), ss_scheme_model_parallel(s->sparse.scheme));
+}
+
 /* ". spardl is lossy; of the lossless systems zen is the fastest, 195 ms (146 ms to 276 ms)" */
 static void print_lossless(const char *lossy, const struct ss_training_point *p, const struct ss_candidate *list,
                            size_t n, FILE *stream) {
@@ -91,40 +95,52 @@ static void print_lossless(const char *lossy, const struct ss_training_point *p,
   fprintf(stream, ". %s is lossy: it leaves out or estimates a part of the gradient", lossy);
   if (!best) return;
   fprintf(stream, "; the fastest lossless system is %s%s, %s", p[at].system->name,
-          best->model_parallel ? " (needs model parallelism)" : "", ss_shown(SS_TIME, best->of.time));
+          ss_needs_words(false, best->model_parallel), ss_shown(SS_TIME, best->of.time));
   if (best->range.low < best->range.high)
     fprintf(stream, " (%s to %s)", ss_shown(SS_TIME, best->range.low), ss_shown(SS_TIME, best->range.high));
+}
+
+static void print_offer_of(const struct ss_system *system, const struct ss_library *library, FILE *stream) {
+  SS_AUTO_JSON cJSON *offered = ss_offer_json(ss_offer_over(&system->offer, library), library);
+  ss_offer_print(system->name, offered, stream);
+}
+
+/* Who offers the fastest, of equals what somebody offers; where nobody does, what is offered instead. */
+static void print_offer(const struct ss_library *library, const struct ss_training_point *p,
+                        const struct ss_decision *d, FILE *stream) {
+  const struct ss_candidate *offered = NULL;
+  for (const struct ss_candidate *c = d->list; c < d->list + d->n; c++)
+    if (!c->left_out && ss_offer_over(&p[c - d->list].system->offer, library) &&
+        (!offered || c->of.time < offered->of.time))
+      offered = c;
+  const struct ss_system *system = offered ? p[offered - d->list].system : NULL;
+  const bool own = offered && ss_uncertain_same(&d->best->of, &offered->of);
+  print_offer_of(own ? system : p[d->best - d->list].system, library, stream);
+  if (system && !own) {
+    fprintf(stream, " Of those that are offered %s%s is the fastest, %s. ", system->name, needs_of(system),
+            ss_shown(SS_TIME, offered->of.time));
+    print_offer_of(system, library, stream);
+  }
+  fputc('\n', stream);
 }
 
 /* "4 ranks: embrace is fastest in 97 of 100 draws, ...; of an iteration 1 ms stall." */
 static bool print_words(const struct ss_training *t, size_t first, size_t n, FILE *stream, struct ss_error *error) {
   const struct ss_training_point *p = &t->point[first];
   SS_AUTO_FREE struct ss_candidate *list = ss_alloc(n, sizeof *list);
-  SS_AUTO_JSON cJSON *record = cJSON_CreateObject();
   struct ss_decision d;
   if (!list) return ss_fail_memory(error, "comparing systems");
   if (!ss_training_decide(t, first, n, list, &d, error)) return false;
   const struct ss_training_point *best = &p[d.best - list];
   const struct ss_likely *stalled = &best->likely[SS_TOLD_STALL];
-  ss_json_add_text(record, "label", d.best->of.label);
-  ss_decision_add_times(record, &d);
-  ss_decision_add_draws(record, &d);
   fprintf(stream, "%u rank%s: ", p->ranks, p->ranks == 1 ? "" : "s");
-  ss_decision_print(record, stream);
+  ss_decision_tell(&d, stream);
   if (ss_system_lossy(best->system)) print_lossless(best->system->name, p, list, n, stream);
-  if (d.best->model_parallel)
-    fprintf(stream, ". %s needs tables cut over ranks (model parallelism)", best->system->name);
   fprintf(stream, ". Of an iteration %s", ss_shown(SS_TIME, best->result.stall));
   if (stalled->low < stalled->high)
     fprintf(stream, " (%s to %s)", ss_shown(SS_TIME, stalled->low), ss_shown(SS_TIME, stalled->high));
   fputs(" stall.\n  ", stream);
-  const struct ss_library *library = &t->durations.cluster.library;
-  const struct ss_system *told = best->system; /* of equals what somebody offers */
-  if (d.next && !ss_offer_over(&told->offer, library) && ss_uncertain_same(&d.best->of, &d.next->of))
-    told = p[d.next - list].system;
-  SS_AUTO_JSON cJSON *offered = ss_offer_json(ss_offer_over(&told->offer, library), library);
-  ss_offer_print(told->name, offered, stream);
-  fputc('\n', stream);
+  print_offer(&t->durations.cluster.library, p, &d, stream);
   print_path(t, best, stream);
   print_unfit(p, n, t->durations.device.memory_size, stream);
   return true;
@@ -261,8 +277,9 @@ static void print_ranking(const struct ss_train_study *s, FILE *stream) {
     const struct ss_training_point *p = &t->point[i];
     if (i > 0 && t->point[i - 1].fed == p->fed && t->point[i - 1].ranks == p->ranks) continue;
     fprintf(stream, "%s, %u rank%s: fastest", p->fed->workload.name, p->ranks, p->ranks == 1 ? "" : "s");
-    for (size_t k = 0; k < 3; k++)
-      fprintf(stream, "%s %s at %g times the compute times", k ? "," : "", s->best[i][k], s->factor[k]);
+    for (size_t k = 0; k < SS_TRAIN_FACTORS; k++)
+      fprintf(stream, "%s %s%s at %g times the compute times", k ? "," : "", s->best[i][k]->name,
+              needs_of(s->best[i][k]), s->factor[k]);
     fprintf(stream, "\n");
   }
   fputc('\n', stream);

@@ -347,7 +347,9 @@ bool ss_placing_make(const struct ss_request *request, struct ss_placing *out, s
   out->whole_held_bound = whole_bound(out, true);
   if (!play_candidates(request, out, error)) return false;
   /* one scheme is played in all of them: its errors are the same, and what it sends differs */
-  for (size_t c = 0; c < SS_PLACINGS; c++) out->drawn[c].of = ss_result_uncertain(out->candidate[c].result);
+  for (size_t c = 0; c < SS_PLACINGS; c++)
+    out->drawn[c] =
+        (struct ss_candidate){.of = ss_result_uncertain(out->candidate[c].result), .name = out->candidate[c].name};
   return ss_decide(out->drawn, SS_PLACINGS, NULL, &out->decision, error);
 }
 

@@ -192,6 +192,9 @@ static void add_turn(cJSON *o, const struct ss_turn *turn) {
               SS_T("other_best", turn ? turn->slower->setting.label : NULL),
               SS_N("other_best_s", turn ? turn->slower_other : NAN),
               SS_N("other_time_s", turn ? turn->faster_other : NAN));
+  if (turn)
+    ss_json_add(o, SS_B("other_best_lossless", turn->slower->lossless),
+                SS_B("other_best_model_parallel", ss_scheme_model_parallel(turn->slower->setting.scheme)));
 }
 
 /* Candidates that do not fit. */

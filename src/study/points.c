@@ -34,6 +34,13 @@ static bool parse_span(char *word, uint64_t *low, uint64_t *high, struct ss_erro
                                   dots + 2, dots + 2, word);
 }
 
+static bool each_once(const uint32_t *ranks, size_t count, struct ss_error *error) {
+  for (size_t i = 1; i < count; i++)
+    for (size_t k = 0; k < i; k++)
+      if (ranks[k] == ranks[i]) return ss_fail(error, SS_BAD_INPUT, "ranks: %u is there twice", ranks[i]);
+  return true;
+}
+
 bool ss_ranks_parse(const char *text, uint32_t *out, size_t capacity, size_t *count, struct ss_error *error) {
   char copy[512], *rest = copy;
   *count = 0;
@@ -47,7 +54,7 @@ bool ss_ranks_parse(const char *text, uint32_t *out, size_t capacity, size_t *co
       if (rank == high) break;
     }
   }
-  return true;
+  return each_once(out, *count, error);
 }
 
 bool ss_ranks_read(struct ss_node node, uint32_t available, uint32_t *out, size_t capacity, size_t *count,
@@ -70,7 +77,17 @@ bool ss_ranks_read(struct ss_node node, uint32_t available, uint32_t *out, size_
   for (struct ss_node n = ss_node_first(node); ss_node_present(n); n = ss_node_next(n))
     if (!ss_node_count(n, 1, SS_RANKS_MAX, &rank, error) || !add_rank(rank, out, capacity, count, error))
       return false;
-  return true;
+  return each_once(out, *count, error) || ss_fail_prefix(error, "%s", ss_doc_name(node.doc));
+}
+
+void ss_merge_tell(const struct ss_trace *trace, uint32_t merge, struct ss_node ranks,
+                   const struct ss_notice *notice) {
+  const uint32_t left = ss_trace_ranks(trace) % merge;
+  char text[120];
+  if (left == 0 || ss_node_present(ranks)) return;
+  snprintf(text, sizeof text, "%u ranks merged %u at a time leave %u over, which %s not played",
+           ss_trace_ranks(trace), merge, left, left == 1 ? "is" : "are");
+  ss_notice_tell(notice, text);
 }
 
 /* --- one cell ------------------------------------------------------------------------------------------- */
@@ -214,6 +231,7 @@ static bool read_extent(struct ss_study *s, struct ss_node root, struct cell *p,
   if (trace && p->available == 0)
     return ss_node_fail(ss_node_get(root, "merge"), error, "%u ranks cannot be merged %u at a time",
                         ss_trace_ranks(trace), p->point.origin.merge);
+  if (trace) ss_merge_tell(trace, p->point.origin.merge, ss_node_get(root, "ranks"), s->request.notice);
   if (trace) most = ss_trace_iterations(trace);
   else if (p->source->is_gradient) most = p->source->gradient.iterations;
   p->point.end = trace || p->source->is_gradient ? most : 1;

@@ -320,16 +320,46 @@ bool ss_decide(struct ss_candidate *list, size_t n, const struct ss_uncertain *b
   return !is_drawn(&out->best->of) || draw(&d, base, out, error);
 }
 
+const char *ss_needs_words(bool lossy, bool model_parallel) {
+  if (lossy) return model_parallel ? " (lossy; needs model parallelism)" : " (lossy)";
+  return model_parallel ? " (needs model parallelism)" : "";
+}
+
 /* What has to be known of who is named beside the best: "next" or "rival". */
 static void add_needs(cJSON *o, const char *lossless, const char *model_parallel, const struct ss_candidate *who) {
   if (who) ss_json_add(o, SS_B(lossless, !who->lossy), SS_B(model_parallel, who->model_parallel));
 }
 
+static const char *name_of(const struct ss_candidate *c) {
+  return !c ? NULL : c->name ? c->name : c->of.label;
+}
+
+cJSON *ss_candidate_json(const struct ss_candidate *c) {
+  return ss_json_object(SS_T("label", name_of(c)), SS_B("lossless", !c->lossy),
+                        SS_B("model_parallel", c->model_parallel));
+}
+
+/* Takes it exactly as long as the best, in every draw? (The best's time to its own is 1 then.) */
+static bool is_tied(const struct ss_decision *d, const struct ss_candidate *c) {
+  const struct ss_likely *r = &c->next_ratio;
+  return c != d->best && !c->left_out && c->of.time <= d->best->of.time * (1 + 1e-9) &&
+         (!isfinite(r->low) || (r->low == 1 && r->high == 1));
+}
+
+static void add_ties(cJSON *o, const struct ss_decision *d) {
+  cJSON *ties = cJSON_CreateArray();
+  for (const struct ss_candidate *c = d->list; c < d->list + d->n; c++)
+    if (is_tied(d, c)) cJSON_AddItemToArray(ties, ss_candidate_json(c));
+  if (cJSON_GetArraySize(ties) > 0) ss_json_add(o, SS_J("ties", ties));
+  else cJSON_Delete(ties);
+}
+
 void ss_decision_add_times(cJSON *o, const struct ss_decision *d) {
   const double time = d->best->of.time, next = d->next ? d->next->of.time : NAN;
-  ss_json_add(o, SS_N("time_s", time), SS_T("next", d->next ? d->next->of.label : NULL), SS_N("next_time_s", next),
+  ss_json_add(o, SS_N("time_s", time), SS_T("next", name_of(d->next)), SS_N("next_time_s", next),
               SS_N("margin", time > 0 ? next / time - 1 : NAN));
   add_needs(o, "next_lossless", "next_model_parallel", d->next);
+  add_ties(o, d);
 }
 
 /* Who wins less than the last one, or as much behind it in the list; NULL: nobody. */
@@ -345,9 +375,12 @@ static const struct ss_candidate *next_winner(const struct ss_decision *d, const
 
 static cJSON *others_json(const struct ss_decision *d) {
   cJSON *others = cJSON_CreateArray();
-  for (const struct ss_candidate *c = next_winner(d, NULL); c; c = next_winner(d, c))
-    if (!ss_uncertain_same(&c->of, &d->best->of) && !ss_uncertain_same(&c->of, &d->rival->of))
-      cJSON_AddItemToArray(others, ss_json_object(SS_T("label", c->of.label), SS_N("wins", c->wins)));
+  for (const struct ss_candidate *c = next_winner(d, NULL); c; c = next_winner(d, c)) {
+    if (ss_uncertain_same(&c->of, &d->best->of) || ss_uncertain_same(&c->of, &d->rival->of)) continue;
+    cJSON *other = ss_candidate_json(c);
+    ss_json_add(other, SS_N("wins", c->wins));
+    cJSON_AddItemToArray(others, other);
+  }
   return others;
 }
 
@@ -358,7 +391,7 @@ void ss_decision_add_draws(cJSON *o, const struct ss_decision *d) {
   if (!is_drawn(&best->of)) return;
   ss_json_add(o, SS_N("wins", best->wins), SS_N("next_ratio_low", best->next_ratio.low),
               SS_N("next_ratio_high", best->next_ratio.high), SS_N("dense_ratio_low", best->base_ratio.low),
-              SS_N("dense_ratio_high", best->base_ratio.high), SS_T("rival", d->rival ? d->rival->of.label : NULL),
+              SS_N("dense_ratio_high", best->base_ratio.high), SS_T("rival", name_of(d->rival)),
               SS_N("rival_time_s", d->rival ? d->rival->of.time : NAN),
               SS_N("rival_wins", d->rival ? d->rival->wins : NAN), SS_N("rival_ratio_low", d->rival_ratio.low),
               SS_N("rival_ratio_high", d->rival_ratio.high), SS_T("measure", d->measure));

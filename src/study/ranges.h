@@ -44,6 +44,7 @@ struct ss_likely ss_likely_of(double draws[SS_RANGE_DRAWS]);
 /* One of those that are compared: what it takes, and what draws say of that. */
 struct ss_candidate {
   struct ss_uncertain of;
+  const char *name;            /* what it is called; NULL: of.label */
   bool left_out;               /* wins nothing, as it does not fit where another one does */
   bool lossy, model_parallel;  /* what who takes it has to know */
   struct ss_likely range;      /* of its time */
@@ -64,6 +65,11 @@ struct ss_decision {
   const char *measure; /* what would tell them apart: "the bandwidth between nodes"; NULL: no number of
                           the machine, but the model itself */
 };
+/* What stands behind the name of a scheme or system where a sentence names it first: " (lossy)", " (needs model
+ * parallelism)", both, or "". */
+const char *ss_needs_words(bool lossy, bool model_parallel);
+/* {"label", "lossless", "model_parallel"}; the caller's. */
+struct cJSON *ss_candidate_json(const struct ss_candidate *candidate);
 /* Fills in what draws say of the n candidates, at least one; `base` NULL: no baseline. The decision points into the
  * list. */
 bool ss_decide(struct ss_candidate *list, size_t n, const struct ss_uncertain *base, struct ss_decision *out,
@@ -71,12 +77,13 @@ bool ss_decide(struct ss_candidate *list, size_t n, const struct ss_uncertain *b
 /* From that share of the draws on, and below 95 of 100, which decide, who is best is called likely so, as the IPCC
  * does (Guidance Note on uncertainties, 2010, Table 1: likely is 66 to 100 of 100). */
 #define SS_LIKELY 0.66
-/* Adds "time_s", "next", "next_time_s" and "margin", by how much of the time the next is slower; and where there is a
- * next "next_lossless" and "next_model_parallel". */
+/* Adds "time_s", "next", "next_time_s" and "margin", by how much of the time the next is slower; where there is a
+ * next "next_lossless" and "next_model_parallel"; and where others take exactly as long, in every draw, "ties",
+ * [{"label", "lossless", "model_parallel"}, ...], the next first. */
 void ss_decision_add_times(struct cJSON *object, const struct ss_decision *decision);
 /* Adds, where something is uncertain, what draws say: "time_low_s", "wins", "next_ratio_low", "dense_ratio_low" (of
- * the baseline), "rival", "rival_lossless", "measure", ...; and beside a rival "others", [{"label", "wins"}, ...]:
- * who else takes at least 1 of 100 draws, most first. */
+ * the baseline), "rival", "rival_lossless", "measure", ...; and beside a rival "others", [{"label", "lossless",
+ * "model_parallel", "wins"}, ...]: who else takes draws, most first. */
 void ss_decision_add_draws(struct cJSON *object, const struct ss_decision *decision);
 
 /* --- of a mean over iterations --------------------------------------------------------------------------------- */

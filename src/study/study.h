@@ -174,4 +174,7 @@ bool ss_ranks_parse(const char *text, uint32_t *out, size_t capacity, size_t *co
 /* A scenario's "ranks": such a text, a number, or a list; absent: `available`, an error where that is 0. */
 bool ss_ranks_read(struct ss_node node, uint32_t available, uint32_t *out, size_t capacity, size_t *count,
                    struct ss_error *error) SS_MUST_CHECK;
+/* Tells which ranks of the trace `merge` leaves over, where nobody said "ranks". */
+void ss_merge_tell(const struct ss_trace *trace, uint32_t merge, struct ss_node ranks,
+                   const struct ss_notice *notice);
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -183,7 +183,8 @@ static cJSON *point_json(const struct ss_train_study *s, size_t at) {
   if (s->best) {
     cJSON *ranking = cJSON_AddArrayToObject(o, "fastest");
     for (size_t k = 0; k < 3; k++) {
-      cJSON_AddItemToArray(ranking, ss_json_object(SS_N("compute", s->factor[k]), SS_T("system", s->best[at][k])));
+      cJSON_AddItemToArray(ranking,
+                           ss_json_object(SS_N("compute", s->factor[k]), SS_T("system", s->best[at][k]->name)));
     }
   }
   return o;
@@ -280,11 +281,11 @@ static const struct ss_training_point *fastest(const struct ss_training *t, size
 static cJSON *switch_json(const struct ss_captured *c, const struct ss_training_point *p, bool holds) {
   const double time = p->ranks == c->world && holds ? c->time : NAN;
   const struct ss_likely *ratio = &p->likely[SS_TOLD_SPEEDUP];
-  return ss_json_object(SS_T("system", p->system->name), SS_N("ranks", p->ranks),
-                        SS_B("lossy", ss_system_lossy(p->system)), SS_N("speedup", p->speedup),
-                        SS_N("speedup_low", ratio->low), SS_N("speedup_high", ratio->high),
-                        SS_N("time_s", time / p->speedup), SS_N("time_low_s", time / ratio->high),
-                        SS_N("time_high_s", time / ratio->low));
+  return ss_json_object(
+      SS_T("system", p->system->name), SS_N("ranks", p->ranks), SS_B("lossy", ss_system_lossy(p->system)),
+      SS_B("model_parallel", ss_scheme_model_parallel(p->system->sparse.scheme)), SS_N("speedup", p->speedup),
+      SS_N("speedup_low", ratio->low), SS_N("speedup_high", ratio->high), SS_N("time_s", time / p->speedup),
+      SS_N("time_low_s", time / ratio->high), SS_N("time_high_s", time / ratio->low));
 }
 
 cJSON *ss_train_study_capture(const struct ss_train_study *s) {

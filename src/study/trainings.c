@@ -228,11 +228,9 @@ static bool read_ranks(struct ss_train_study *s, const struct ss_request *reques
       !add_world(s, ranks, error))
     return false;
   t->ranks = s->ranks;
-  for (size_t i = 0; i < t->rank_counts; i++) {
-    for (size_t k = 0; k < i; k++)
-      if (s->ranks[k] == s->ranks[i]) return ss_node_fail(ranks, error, "%u ranks twice", s->ranks[i]);
+  for (size_t i = 0; i < t->rank_counts; i++)
     if (s->ranks[i] > most) most = s->ranks[i];
-  }
+  if (t->trace) ss_merge_tell(t->trace, t->merge, ranks, request->notice);
   const struct ss_cluster *cluster = &t->durations.cluster;
   if (!request->certain) ss_cluster_tell_nodes(cluster, ss_cluster_nodes(cluster, most), request->notice);
   ss_cluster_tell_one_node(cluster, most, request->notice);
@@ -529,7 +527,7 @@ static bool play(struct ss_training *t, unsigned jobs, struct ss_error *error) {
 }
 
 /* The fastest system at the point's workload and ranks, of those that fit. */
-static const char *fastest(const struct ss_training *t, const struct ss_training_point *at) {
+static const struct ss_system *fastest(const struct ss_training *t, const struct ss_training_point *at) {
   const struct ss_training_point *best = at;
   bool found = false;
   for (size_t i = 0; i < t->points; i++) {
@@ -538,7 +536,7 @@ static const char *fastest(const struct ss_training *t, const struct ss_training
     if (!found || p->result.mean < best->result.mean) best = p;
     found = true;
   }
-  return best->system->name;
+  return best->system;
 }
 
 static bool rank_systems(struct ss_train_study *s, unsigned jobs, struct ss_error *error) {

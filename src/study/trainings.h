@@ -26,12 +26,13 @@ struct ss_train_study {
   bool offered;     /* only systems that somebody offers */
   uint32_t ranks[SS_TRAIN_RANKS];
   struct ss_scale scale;
-  struct ss_training training;           /* prepared, scaled */
-  double factor[SS_TRAIN_FACTORS];       /* on compute times, of which `best` tells */
-  const char *(*best)[SS_TRAIN_FACTORS]; /* [points] the fastest system at each factor; NULL: nobody asked */
-  bool per_iteration;                    /* JSON has arrays */
-  const struct ss_notice *notice;        /* NULL: nobody listens */
-  bool wide;                             /* the table has all columns */
+  struct ss_training training;     /* prepared, scaled */
+  double factor[SS_TRAIN_FACTORS]; /* on compute times, of which `best` tells */
+  const struct ss_system *(
+      *best)[SS_TRAIN_FACTORS];   /* [points] the fastest system at each factor; NULL: nobody asked */
+  bool per_iteration;             /* JSON has arrays */
+  const struct ss_notice *notice; /* NULL: nobody listens */
+  bool wide;                      /* the table has all columns */
 };
 
 /* The request may edit "workloads" and "systems" by texts "a,b", the first also where the document has a "workload".

@@ -29,7 +29,7 @@ bool ss_study_turns(const struct ss_study *study, const struct ss_results *resul
 void ss_turns_free(struct ss_turns *turns);
 
 /* "with window 1 a takes 1.2 ms and b 1.5 ms, with window all a 3 ms and b 2 ms"; returns `buffer`. */
-enum { SS_TURN_TEXT_SIZE = 320 };
+enum { SS_TURN_TEXT_SIZE = 420 };
 const char *ss_turn_text(const struct ss_turn *turn, char *buffer, size_t size);
 /* "all", "4"; returns one of them or `text`. */
 const char *ss_window_text(uint32_t window, char text[16]);

@@ -360,7 +360,7 @@ def several_tensors(folder):
     rows = plan(file, "--model-parallel", "--set", f"schemes={json.dumps(cut)}")
     same([(r["label"], r["model_parallel"]) for r in rows], [("alltoall", True), ("allreduce", False), (None, True)], "what needs the table cut")
     text = call("plan", file, "--model-parallel", "--set", f"schemes={json.dumps(cut)}")[0]
-    assert re.search(r"all tensors: each with its own.*Lossless.*; needs the table cut over ranks", text), text
+    assert re.search(r"all tensors: each with its own \(needs model parallelism\).*Lossless\.$", text, re.M), text
     whole = folder / "whole.safetensors"
     call("trace", "merge", folder / "two.safetensors", folder / "two.safetensors", "-o", whole)
     agrees(plan(file, "--trace", whole, "--ranks", "2,4"), points(file, "--trace", whole, "--ranks", "2,4"), "merged")
@@ -383,6 +383,13 @@ def a_rival_that_needs_the_table_cut_is_said_to(_):
     assert re.search(r"; alltoall \(needs model parallelism\), \S+ to \S+ times as long, ", call("plan", *question)[0])
     row, = plan(*question[:-2], "--latency", "1us")
     same((row["label"], row["rival"], row["model_parallel"], row["rival_model_parallel"]), ("alltoall", "allgather", True, False), "the other way round")
+
+
+@test
+def ranks_that_merging_leaves_over_are_told(_):
+    question = ["--trace", BIBLE, "--cluster", "p3.16xlarge-25g", "--scheme", "allgather,zen", "--iterations", ":2", "--no-verify"]
+    assert "16 ranks merged 3 at a time leave 1 over, which is not played" in call("plan", *question, "--merge", "3")[1]
+    assert "leave" not in call("plan", *question, "--merge", "3", "--ranks", "4")[1] + call("plan", *question, "--merge", "4")[1]
 
 
 @test

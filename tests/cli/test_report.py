@@ -630,8 +630,9 @@ def sliders_tell_what_run_tells(folder):
         cluster = at["name"].split(" on ")[1].split(",")[0]
         places = {"cluster.latency": sorted({at["latency_s"] * 2 ** l for l, _ in POSITIONS}),
                   "cluster.bandwidth": sorted({at["bandwidth"] * 2 ** b for _, b in POSITIONS})}
+        said = {path: [f"{value!r}{unit}" for value in places[path]] for path, unit in (("cluster.latency", "s"), ("cluster.bandwidth", "B/s"))}
         points = json.loads(call("run", "--trace", KJV, "--ranks", 16, "--cluster", cluster, "--scheme", "allreduce,allgather,ps,alltoall", "--certain",
-                                 "--no-verify", *plain, "--set", "sweep=" + json.dumps(places), "--format", "json", "--quiet")[0])["points"]
+                                 "--no-verify", *plain, "--set", "sweep=" + json.dumps(said), "--format", "json", "--quiet")[0])["points"]
         times = {(p["label"], p["at"]["cluster.latency"], p["at"]["cluster.bandwidth"]): p["time_s"] for p in points}
         for (l, b), answer in list(zip(POSITIONS, answers))[1:]:
             here = {label: times[label, at["latency_s"] * 2 ** l, at["bandwidth"] * 2 ** b] for label, _ in answer["tables"][cell]}

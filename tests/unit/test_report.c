@@ -174,12 +174,21 @@ TEST(plans_say_how_much_longer) {
  * named together, who wins more of the draws is said to, and what a rival leaves out or needs stands behind its name.
  */
 TEST(sentences_say_who_wins_and_what_it_needs) {
+#define TIES "\"ties\": [{\"label\": \"b\"}"
 #define TIMES "\"label\": \"a\", \"time_s\": 1, \"next\": \"b\", "
   static const char *const cases[][2] = {
       {"{" TIMES "\"next_time_s\": 2, \"next_lossless\": false, \"next_model_parallel\": false}",
        "a is fastest, 1 s; b (lossy) takes 2.00 times as long"},
-      {"{" TIMES "\"next_time_s\": 1}", "a and b alike are fastest, 1 s"},
-      {"{" TIMES "\"next_time_s\": 1, \"wins\": 1, \"next_ratio_low\": 1, \"next_ratio_high\": 1}",
+      {"{" TIMES "\"next_time_s\": 1, " TIES "]}", "a and b alike are fastest, 1 s"},
+      {"{" TIMES "\"next_time_s\": 1, \"lossless\": false, " TIES ", {\"label\": \"c\", \"model_parallel\": true}]}",
+       "a (lossy), b and c (needs model parallelism) alike are fastest, 1 s"},
+      {"{" TIMES "\"next_time_s\": 1, " TIES ", {\"label\": \"c\"}, {\"label\": \"d\"}]}",
+       "a, b, c and 1 other alike are fastest, 1 s"},
+      {"{" TIMES "\"next_time_s\": 2, \"model_parallel\": true, \"other_window\": \"4\", \"other_best\": \"d\","
+       " \"other_best_lossless\": false, \"other_best_s\": 3, \"other_time_s\": 4}",
+       "under the cluster's window a (needs model parallelism) is fastest, 1 s; b takes 2.00 times as long; under "
+       "window 4 d (lossy) is, 3 s, and a takes 4 s"},
+      {"{" TIMES "\"next_time_s\": 1, \"wins\": 1, \"next_ratio_low\": 1, \"next_ratio_high\": 1, " TIES "]}",
        "a and b alike are fastest in 100 of 100 draws, 1 s"},
       {"{\"label\": \"a\", \"time_s\": 0, \"next\": \"b\", \"next_time_s\": 3, \"next_ratio_low\": 1,"
        " \"next_ratio_high\": 1}",
@@ -205,11 +214,20 @@ TEST(sentences_say_who_wins_and_what_it_needs) {
        "draws, more than the 20 of a; measuring x would tell most"},
       {"{" TIMES
        "\"next_time_s\": 2, \"wins\": 0.26, \"rival\": \"c\", \"rival_wins\": 0.25, \"rival_ratio_low\": 0.5,"
-       " \"rival_ratio_high\": 2, \"measure\": \"x\", \"others\": [{\"label\": \"d\", \"wins\": 0.2}, {\"label\": "
+       " \"rival_ratio_high\": 2, \"measure\": \"x\", \"others\": [{\"label\": \"d\", \"lossless\": false, \"wins\": "
+       "0.2}, "
+       "{\"label\": "
        "\"e\", "
        "\"wins\": 0.17}, {\"label\": \"f\", \"wins\": 0.07}, {\"label\": \"g\", \"wins\": 0.05}]}",
        "a, 1 s, and c, 0.50 to 2.00 times as long, cannot be told apart: they are fastest in 26 and 25 of 100 draws; "
-       "of the other 49 d takes 20, e takes 17, 2 others 12; measuring x would tell most"},
+       "of the other 49 d (lossy) takes 20, e takes 17, 2 others 12; measuring x would tell most"},
+      {"{" TIMES
+       "\"next_time_s\": 2, \"wins\": 0.5, \"rival\": \"c\", \"rival_wins\": 0.43, \"rival_ratio_low\": 0.5,"
+       " \"rival_ratio_high\": 2, \"measure\": \"x\", \"others\": [{\"label\": \"d\", \"wins\": 0.03}, {\"label\": "
+       "\"e\", "
+       "\"wins\": 0.009}, {\"label\": \"f\", \"wins\": 0.009}]}",
+       "a, 1 s, and c, 0.50 to 2.00 times as long, cannot be told apart: they are fastest in 50 and 43 of 100 draws; "
+       "of the other 7 d takes 3, 2 others 4; measuring x would tell most"},
   };
   for (size_t i = 0; i < COUNT(cases); i++) {
     SS_AUTO_JSON cJSON *record = cJSON_Parse(cases[i][0]);
