@@ -1,7 +1,7 @@
-/* Memory that is short, at every place that asks for some: a call is made once for each, and there alone it is
- * refused. Either the call says so, and has left nothing behind, or what it answers is what it answers otherwise. The
- * linker sends what asks for memory here (tests/meson.build). Leaks are the sanitizers' to see, and glibc's count of
- * bytes in use. */
+/* Memory that is short, at every place that asks for some: a call is made once for each that no call before it came
+ * to, and there alone it is refused. Either the call says so, and has left nothing behind, or what it answers is what
+ * it answers otherwise. The linker sends what asks for memory here (tests/meson.build). Leaks are the sanitizers' to
+ * see, and glibc's count of bytes in use. */
 #include "support.h"
 
 #include "base/file.h"
@@ -12,12 +12,12 @@
 #include <execinfo.h>
 #include <unistd.h>
 
-enum { CALLERS = 2, PLACES = 1 << 14, DEPTH = 12 };
+enum { CALLERS = 3, PLACES = 1 << 14, DEPTH = 12 };
 
-static bool listening;              /* in a call under test */
+static bool listening, noting;      /* in a call under test; its places are asked for */
 static uint64_t asked, refused;     /* so many times; the one refused, from 1 on, 0: none */
-static uint64_t place[PLACES];      /* hashes of who asked */
-static uint64_t first_from[PLACES]; /* the count of the first request from there, 0: none yet */
+static uint64_t place[PLACES];      /* hashes of who asked, in all calls */
+static uint64_t first_from[PLACES]; /* the count of this call's first request from there, 0: none, or tried before */
 static uint32_t places;
 static void *who[DEPTH]; /* the callers of the one that was refused, for addr2line */
 static int who_asked;
@@ -29,8 +29,8 @@ static void note_place(void) {
   uint64_t hash = 0x9e3779b97f4a7c15;
   for (int i = 2; i < depth; i++) hash = (hash ^ (uintptr_t)caller[i]) * 0x100000001b3;
   uint32_t at = (uint32_t)(hash >> 32) % PLACES;
-  while (first_from[at] && place[at] != hash) at = (at + 1) % PLACES;
-  if (first_from[at]) return;
+  while (place[at] && place[at] != hash) at = (at + 1) % PLACES;
+  if (place[at]) return;
   assert_true(++places < PLACES / 2);
   place[at] = hash;
   first_from[at] = asked;
@@ -39,7 +39,7 @@ static void note_place(void) {
 static __attribute__((noinline)) bool refuses(void) {
   if (!listening) return false;
   asked++;
-  if (!refused) note_place();
+  if (noting) note_place();
   if (asked != refused) return false;
   who_asked = backtrace(who, DEPTH);
   return true;
@@ -159,21 +159,23 @@ static void refuse_each(const struct call *call) {
   struct ss_error error;
   char *wanted = NULL, *found;
   memset(first_from, 0, sizeof first_from);
-  places = 0;
   for (int i = 0; i < 2; i++) { /* the second time what stays in memory is there */
     free(wanted);
+    noting = i > 0;
     if (!attempt(call, 0, &wanted, &error)) fail_msg("%s: %s", call->document, error.text);
   }
-  uint32_t told = 0;
+  noting = false;
+  uint32_t told = 0, tried = 0;
   for (uint32_t i = 0; i < PLACES; i++) {
     if (!first_from[i]) continue;
+    tried++;
     const bool good = attempt(call, first_from[i], &found, &error);
     judge(call, good, found, wanted, &error);
     told += !good;
     free(found);
   }
-  print_message("%u places, %u told\n", places, told);
-  assert_true(told > 10);
+  print_message("%u places, %u told\n", tried, told);
+  assert_true(told >= tried - tried / 4);
   assert_true(attempt(call, 0, &found, &error));
   assert_string_equal(found, wanted);
   free(found);
