@@ -246,7 +246,7 @@ MUTANTS = [
            "const double limit = wire->now * (1 - INSTANT);", unit="fair"),
     Mutant("ports behind a card are busy for good", "src/machine/fair_time.c", "count_hidden(n, m, 0, false);", "(void)count_hidden;", unit="fair"),
     Mutant("servers' ports are behind cards that they do not cross", "src/machine/fair_links.c",
-           "inside ? map->bus : map->cards && endpoint < map->ranks", "inside ? map->bus : map->cards && endpoint < map->endpoints", unit="fair"),
+           "inside ? map->bus : map->cards && endpoint < map->ranks", "inside ? map->bus : map->cards && endpoint < map->endpoints", unit="together"),
     Mutant("the bus is two", "src/machine/fair_links.c", "map->buses + map->node[from];", "map->buses + (from < to ? map->node[from] : 0);", unit="fair"),
     Mutant("exchanges pay as chains do", "src/machine/fair_links.c", "exchange && map->has_exchange ? EXCHANGE", "exchange && map->has_exchange && false ? EXCHANGE", unit="fair"),
     Mutant("a segment's limit belongs to the next", "src/machine/fair_links.c", "piece[piece].up_to < bytes", "piece[piece].up_to <= bytes", unit="fair"),
