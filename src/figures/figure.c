@@ -315,16 +315,18 @@ static bool join_note(struct ss_node root, struct ss_plot *plot, struct ss_error
   char whole[3000] = "";
   if (ss_node_present(source)) {
     if (!ss_node_text(source, &text, error)) return false;
-    ss_append(whole, sizeof whole, "After %.300s. ", text);
+    ss_append(whole, sizeof whole, "After %.300s.", text);
   }
   if (ss_node_present(note)) {
     if (!ss_node_text(note, &text, error)) return false;
-    ss_append(whole, sizeof whole, "%.1200s ", text);
+    ss_append(whole, sizeof whole, "%s%.1200s", whole[0] ? " " : "", text);
   }
   for (struct ss_node at = ss_node_first(estimated); ss_node_present(at); at = ss_node_next(at)) {
     if (!ss_node_text(at, &text, error)) return false;
     if (strlen(whole) + 320 > sizeof whole) break;
-    ss_append(whole, sizeof whole, "%s%.300s", at.at == estimated.at->child ? "Estimated: " : "; ", text);
+    const bool first = at.at == estimated.at->child, last = !at.at->next;
+    ss_append(whole, sizeof whole, "%s%s%.300s%s", first && whole[0] ? " " : "", first ? "Estimated: " : "; ", text,
+              last ? "." : "");
   }
   if (!whole[0]) return true;
   plot->note = ss_plot_text(plot, whole);

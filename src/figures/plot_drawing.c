@@ -195,7 +195,7 @@ size_t ss_drawing_key_count(const struct ss_drawing *d) {
 }
 
 size_t ss_drawing_key_columns(const struct ss_drawing *d) {
-  const double entry = (double)ss_drawing_longest_name(d) * letter + 36;
+  const double entry = (double)ss_drawing_longest_name(d) * letter + (d->panel->kind == SS_PLOT_LINES ? 50 : 36);
   const double columns = fmax(1, floor((key_room(d) - 16) / entry));
   if (ceil((double)ss_drawing_key_count(d) / columns) <= SS_KEY_STACKED) return (size_t)columns;
   return (size_t)fmax(1, floor((key_room(d) - 90) / (1.3 * entry)));

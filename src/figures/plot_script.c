@@ -132,11 +132,12 @@ static void set_axes(const struct ss_drawing *d, FILE *s) {
 
 static void set_key(const struct ss_drawing *d, double width, double height, FILE *s) {
   const size_t columns = ss_drawing_key_columns(d), rows = (ss_drawing_key_count(d) + columns - 1) / columns;
-  fprintf(s, "set key at screen %.6f, screen %.6f bottom center %s %zu width -key_narrow*%zu\n",
+  const bool lines = d->panel->kind == SS_PLOT_LINES; /* their longer samples stand closer */
+  fprintf(s, "set key at screen %.6f, screen %.6f bottom center %s %zu width -key_narrow*%zu-%g%s\n",
           d->key_width > 0 ? 0.5 : (d->left + d->width / 2) / width,
           ((d->key_width > 0 ? d->key_bottom : d->bottom) + 4) / height,
           rows <= SS_KEY_STACKED ? "vertical maxrows" : "horizontal maxcols", rows <= SS_KEY_STACKED ? rows : columns,
-          ss_drawing_longest_name(d));
+          ss_drawing_longest_name(d), lines ? 0.8 : 0, lines ? " samplen key_sample" : "");
 }
 
 /* The style of the i-th series, and what the user says of its label. */
@@ -350,25 +351,31 @@ static bool series_of(const struct ss_plot *plot, const char **series, size_t *c
   return true;
 }
 
-/* How gnuplot's terminals reckon the height and width of type differs: key_spacing and key_narrow make up for it. */
+/* How gnuplot's terminals reckon the height and width of type differs: key_spacing and key_narrow make up for it;
+ * with key_sample a key's lines are long enough for each of style.gp's dashes. */
 void ss_plot_terminal(enum ss_picture picture, double width, double height, FILE *s) {
+  static const struct {
+    const char *big, *small, *tic_format;
+    double spacing, narrow, sample, mark;
+    int hatching;
+  } type[] = {[SS_PICTURE_SVG] = {"12", "8.67", "%h", 0.85, 0.15, 3.4, 0.45, 5},
+              [SS_PICTURE_PDF] = {"9", "6.5", "%h", 1.1, 0.1, 4, 0.45, 5},
+              [SS_PICTURE_PNG] = {"9", "6.5", "%h", 1.1, -0.05, 4, 0.45, 5},
+              [SS_PICTURE_TEX] = {"9", "6.5", "$%h$", 1.45, -0.2, 4.4, 0.7, 1}};
   fputs("set encoding utf8\n", s);
   switch (picture) {
   case SS_PICTURE_SVG:
     fprintf(s, "set terminal svg size %.0f,%.0f font 'sans-serif,10.67' noenhanced background '#ffffff' rounded\n",
             width, height);
-    fputs("big = ',12'\nsmall = ',8.67'\nkey_spacing = 0.85\nkey_narrow = 0.15\nmark_size = 0.45\nhatching = 5\n", s);
     break;
   case SS_PICTURE_PDF:
     fprintf(
         s, "set terminal pdfcairo size %.4fin,%.4fin font 'Sans,8' noenhanced fontscale 0.75 linewidth 1.5 rounded\n",
         width / 96, height / 96);
-    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = 0.1\nmark_size = 0.45\nhatching = 5\n", s);
     break;
   case SS_PICTURE_TEX: /* to be input beside the package gnuplot-lua-tikz */
     fprintf(s, "set terminal tikz size %.4fin,%.4fin font ',8' linewidth 1.5 dashlength 0.6\n", width / 96,
             height / 96);
-    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.45\nkey_narrow = -0.2\nmark_size = 0.7\nhatching = 1\n", s);
     break;
   case SS_PICTURE_PNG:
     /* 288 dots an inch: print at column width, and sharp on a dense screen */
@@ -376,9 +383,12 @@ void ss_plot_terminal(enum ss_picture picture, double width, double height, FILE
             "set terminal pngcairo size %.0f,%.0f font 'Sans,8' noenhanced fontscale 3 linewidth 3 pointscale 3 "
             "rounded\n",
             width * 3, height * 3);
-    fputs("big = ',9'\nsmall = ',6.5'\nkey_spacing = 1.1\nkey_narrow = -0.05\nmark_size = 0.45\nhatching = 5\n", s);
     break;
   }
+  fprintf(s, "big = ',%s'\nsmall = ',%s'\ntic_format = '%s'\nkey_spacing = %g\nkey_narrow = %g\nkey_sample = %g\n",
+          type[picture].big, type[picture].small, type[picture].tic_format, type[picture].spacing,
+          type[picture].narrow, type[picture].sample);
+  fprintf(s, "mark_size = %g\nhatching = %d\n", type[picture].mark, type[picture].hatching);
 }
 
 struct frame {

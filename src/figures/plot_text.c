@@ -56,11 +56,13 @@ void ss_text_cut(const char *text, size_t most, char *out, size_t size) {
   snprintf(out, size, "%.*s%s", (int)at, text, text[at] ? "..." : "");
 }
 
-/* Where a line of at most `capacity` letters ends: behind a word if there is one. */
+/* Where a line of at most `capacity` letters ends: behind a word if there is one, which is no number: its unit would
+ * begin the next. */
 static size_t line_end(const char *text, size_t capacity) {
   size_t end = 0, at = 0, n = 0;
   for (; text[at] && n <= capacity; at++) {
-    if (text[at] == ' ' || text[at] == '\n') end = at;
+    const bool number = at > 0 && isdigit((unsigned char)text[at - 1]);
+    if ((text[at] == ' ' && !number) || text[at] == '\n') end = at;
     n += ((unsigned char)text[at] & 0xc0) != 0x80;
   }
   if (!text[at] && n <= capacity) return at;

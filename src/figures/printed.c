@@ -100,9 +100,8 @@ bool ss_figure_tell_printed(struct ss_node root, struct ss_plot *plot, struct ss
   if (!tell_verdicts(root, text, sizeof text, error)) return false;
   if (!text[0]) return true;
   const char *note = plot->note ? plot->note : "";
-  size_t n = strlen(note);
-  while (n > 0 && note[n - 1] == ' ') n--;
-  snprintf(whole, sizeof whole, "%.*s%s%s", (int)n, note, n == 0 ? "" : note[n - 1] == '.' ? " " : ". ", text);
+  const size_t n = strlen(note);
+  snprintf(whole, sizeof whole, "%s%s%s", note, n == 0 ? "" : note[n - 1] == '.' ? " " : ". ", text);
   plot->note = ss_plot_text(plot, whole);
   return plot->note ? true : ss_fail_memory(error, "reading a figure");
 }

@@ -470,6 +470,38 @@ def keys_stand_below_the_middle(folder):
 
 
 @test
+def samples_in_keys_show_their_dashes(folder):
+    """A whole period of each line's dashes, inside the picture; and numbers stand at their tics, without a space in front."""
+    need_gnuplot()
+    names = ["allreduce", "allgather", "alltoall", "ps", "zen, a name that is long"]
+    (folder / "r.json").write_text(json.dumps([{"label": n, "ranks": r, "time_s": r} for n in names for r in (2, 4)]))
+    for width in ("column", "wide"):
+        call("plot", folder / "r.json", "--x", "ranks", "--kind", "lines", "--width", width, "-o", folder / "f.svg")
+        text = (folder / "f.svg").read_text()
+        samples = [(sum(map(float, dash.split(","))), float(left), float(right)) for dash, left, right in
+                   re.findall(r"stroke-dasharray='([\d.,]+)'\s+d='M([\d.]+),[\d.]+ L([\d.]+),[\d.]+\s*'", text)]
+        samples = [s for s in samples if s[2] - s[1] < 60]
+        assert len(samples) == 4 and all(right - left >= period for period, left, right in samples), samples
+        assert min(left for _, left, _ in samples) > 0
+        ends = [float(x) + 5 * len(name) for x, name in re.findall(r"translate\(([\d.]+),[^>]*>\s*<text>([^<]*)<", text) if name in names]
+        assert len(ends) == 5 and max(ends) < (317 if width == "column" else 672), ends
+        assert "<text>4</text>" in text and "<text> 4</text>" not in text
+
+
+@test
+def notes_are_sentences(folder):
+    """What is estimated ends with a full stop, and no line with a number whose unit begins the next."""
+    need_gnuplot()
+    (folder / "r.json").write_text(json.dumps([{"label": "zen", "ranks": r, "time_s": r} for r in (2, 4)]))
+    for n in range(6):
+        (folder / "f.json").write_text(json.dumps({"note": "x" * n + " It took" + " 25 Gbit/s" * 30 + ".", "estimated": ["latency 25 us", "the rest"], "panels": [
+            {"kind": "lines", "x": {"field": "ranks"}, "y": {"field": "time_s"}, "series": "label", "data": [{"file": str(folder / "r.json")}]}]}))
+        call("plot", folder / "f.json", "-o", folder / "f.svg")
+        lines = [text for text in texts_of(folder / "f.svg") if "Gbit/s" in text or "Estimated" in text or "rest" in text]
+        assert " ".join(lines).endswith("Estimated: latency 25 us; the rest.") and not any(line[-1].isdigit() for line in lines), lines
+
+
+@test
 def bars_on_a_logarithm_are_their_ends(folder):
     """There is no zero for them to stand on."""
     need_gnuplot()
