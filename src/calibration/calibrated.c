@@ -131,6 +131,8 @@ static void add_machine(cJSON *root, const struct ss_calibrated *c) {
   if (m->pieces[SS_COST_MEMORY] > 0)
     add_pieces(cJSON_AddObjectToObject(root, "memory"), "pieces", m, SS_COST_MEMORY, add_touched, NAN);
   if (library) ss_json_add(root, SS_J("library", library_json(m)));
+  else if (c->observations->of_gloo == c->observations->count) /* no other plays otherwise for its name */
+    ss_json_add(root, SS_J("library", ss_json_object(SS_T("name", ss_library_names[SS_GLOO]))));
   if (m->pieces[SS_COST_INTRA] > 0 && m->gpus_per_node > 1)
     add_links(cJSON_AddObjectToObject(root, "intra"), c, SS_COST_INTRA);
 }

@@ -32,6 +32,7 @@ struct ss_observations {
   char hardware[64];        /* of the first log that says it: "NVIDIA H100 80GB HBM3" */
   uint32_t hardware_source; /* which log that was */
   uint32_t skipped;         /* rows without a time, in all */
+  uint32_t of_gloo;         /* of the list, what tables say to be gloo's */
 };
 
 /* How logs are to be read where they leave something open, and what of them. */

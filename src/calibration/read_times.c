@@ -163,7 +163,10 @@ static bool read_row(struct table *t, struct ss_error *error) {
     return wrong(t, error, "there must be 2 to 65536 ranks", NULL);
   one.nodes = (uint32_t)nodes;
   one.per_node = (uint32_t)per_node;
-  return ss_observations_add(t->out, t->reading, (double)one.bytes, &one, error);
+  const size_t before = t->out->count;
+  if (!ss_observations_add(t->out, t->reading, (double)one.bytes, &one, error)) return false;
+  if (strncasecmp(cell_of(t, LIBRARY), "gloo", 4) == 0) t->out->of_gloo += (uint32_t)(t->out->count - before);
+  return true;
 }
 
 static bool read_rows(struct table *t, struct ss_error *error) {

@@ -401,6 +401,18 @@ def options_that_tables_make_void(folder):
 
 
 @test
+def a_table_of_gloo_names_it(folder):
+    """A cluster of what gloo took has gloo, over which alone some schemes are offered; of two libraries it has none."""
+    times, line = folder / "t.csv", "all_reduce,ring,{},{},1,{},{}\n".format
+    times.write_text("collective,algorithm,library,nodes,gpus_per_node,bytes,seconds\n" + "".join(
+        line("gloo 2.15.0", n, b, 2 * (n - 1) * (20e-6 + b / n / 1.2e9)) for b in (1024, 65536, 1 << 20, 1 << 24) for n in (2, 4)))
+    assert calibrate(times)["library"] == {"name": "gloo"}
+    with open(times, "a", encoding="utf-8") as file:
+        file.write(line("Open MPI 4.1", 8, 1024, 14 * (20e-6 + 128 / 1.2e9)))
+    assert "library" not in calibrate(times)
+
+
+@test
 def a_log_is_fitted_once(folder):
     """Under mpirun as without: one rank reads and writes, and it alone speaks."""
     log = DATA / "all_reduce_perf.log"
