@@ -221,6 +221,27 @@ static double bus_rate(const struct answer *r, double rate) {
   }
 }
 
+/* Adds what it might take instead, where that takes less than 1 / MUCH of the time and is played in a second or so.
+ */
+static const double MUCH = 1.2;
+static bool play_others(const struct answer *out, struct ss_choice taken, uint64_t bytes, double seconds, cJSON *item,
+                        struct ss_error *error) {
+  struct ss_choice best = taken;
+  double least = seconds / MUCH, time;
+  const struct ss_pattern_call call = ss_choice_call(out->cluster, taken, out->collective, out->a->ranks, bytes);
+  if (ss_pattern_messages(&call, out->cluster->gpus_per_node) > messages_a_second) return true;
+  for (int i = 0; i < SS_WAYS * SS_PROTOCOLS; i++) {
+    const struct ss_choice c = {(enum ss_way)(i / SS_PROTOCOLS), (enum ss_protocol)(i % SS_PROTOCOLS), 0};
+    if (!isfinite(ss_tuner_believes(out->cluster, out->collective, out->a->ranks, bytes, c))) continue;
+    if (!play_choice(out, c, bytes, &out->cluster, 1, &time, error)) return false;
+    if (time < least) least = time, best = c;
+  }
+  if (least < seconds / MUCH)
+    ss_json_add(item, SS_T("faster_algorithm", ss_choice_algorithm(best)),
+                SS_T("faster_protocol", ss_protocol_names[best.protocol]), SS_N("faster_s", least));
+  return true;
+}
+
 static bool play_size(struct answer *out, uint64_t bytes, struct ss_error *error) {
   const struct ss_choice choice =
       out->tuned ? ss_tuner_choose(out->cluster, out->collective, out->a->ranks, bytes) : (struct ss_choice){0};
@@ -253,6 +274,7 @@ static bool play_size(struct answer *out, uint64_t bytes, struct ss_error *error
     if (out->tuned)
       ss_json_add(item, SS_T("protocol", ss_protocol_names[choice.protocol]), SS_N("believed_s", choice.seconds));
     cJSON_AddItemToArray(out->times, item);
+    if (out->tuned && !play_others(out, choice, bytes, p->seconds, item, error)) return false;
   }
   return true;
 }
@@ -284,6 +306,10 @@ static cJSON *times_of(const struct answer *r) {
     char share[16];
     snprintf(share, sizeof share, "%d%%", ss_of_100(wins));
     ss_json_add_text(t, "won", isfinite(wins) ? share : NULL);
+    char faster[64];
+    snprintf(faster, sizeof faster, "%s %s %s", ss_json_word(t, "faster_algorithm"),
+             ss_json_word(t, "faster_protocol"), ss_shown(SS_TIME, ss_json_number(t, "faster_s")));
+    ss_json_add_text(t, "faster", ss_json_word(t, "faster_protocol") ? faster : NULL);
   }
   return times;
 }
@@ -294,7 +320,8 @@ static bool print_table(const void *report, FILE *stream, struct ss_error *error
       {"bytes", "bytes", "B"},          {"<algorithm", "algorithm", NULL},
       {"?<protocol", "protocol", NULL}, {"?rings", "rings", "%.0f"},
       {"?chunks", "chunks", "%.0f"},    {r->a->certain ? "time" : "time (90%)", "time", NULL},
-      {"?fastest in", "won", NULL},     {"bus bandwidth", "busbw_bytes_per_s", "B/s"}};
+      {"?fastest in", "won", NULL},     {"bus bandwidth", "busbw_bytes_per_s", "B/s"},
+      {"?<faster", "faster", NULL}};
   const uint32_t nodes = ss_cluster_nodes(r->cluster, r->a->ranks);
   (void)fprintf(stream, "%s on %s, %" PRIu32 " ranks on %" PRIu32 " node%s\n\n", ss_collective_names[r->collective],
                 r->cluster->name, r->a->ranks, nodes, nodes == 1 ? "" : "s");
@@ -303,6 +330,14 @@ static bool print_table(const void *report, FILE *stream, struct ss_error *error
     fputs("\n(90%): where time lies in 90 of 100 draws of the numbers and the model that are not certain (--certain "
           "leaves them out);\nbus bandwidth: at the time as it is told\n",
           stream);
+  for (const cJSON *t = r->times->child; t; t = t->next) {
+    if (!ss_json_word(t, "faster_protocol")) continue;
+    fputs(
+        "faster: what NCCL has and does not choose by itself (NCCL_ALGO, NCCL_PROTO), where it takes less by a sixth "
+        "or more\n",
+        stream);
+    break;
+  }
   if (!r->a->certain && r->algorithms > 1)
     fputs("fastest in: the share of the draws in which it takes the least of its size\n", stream);
   return true;
@@ -317,6 +352,9 @@ static bool print_csv(const void *report, FILE *stream, struct ss_error *error) 
                                              {"busbw_bytes_per_s", "busbw_bytes_per_s", SS_EXACT},
                                              {"?protocol", "protocol", NULL},
                                              {"?believed_s", "believed_s", SS_EXACT},
+                                             {"?faster_algorithm", "faster_algorithm", NULL},
+                                             {"?faster_protocol", "faster_protocol", NULL},
+                                             {"?faster_s", "faster_s", SS_EXACT},
                                              {"?rings", "rings", SS_EXACT},
                                              {"?chunks", "chunks", SS_EXACT},
                                              {"?time_low_s", "time_low_s", SS_EXACT},

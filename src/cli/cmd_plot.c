@@ -8,6 +8,8 @@
 #include "figures/rounds_drawing.h"
 #include "study/rounds.h"
 
+#include <unistd.h>
+
 struct arguments {
   struct ss_call call;
   const char *what, *data, *title;
@@ -107,9 +109,12 @@ static bool make_plot(struct arguments *a, struct ss_error *error) {
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   SS_AUTO(ss_plot_free) struct ss_plot plot = {0};
   /* a wrong ending is better known before minutes of computing */
-  if (!picture_of(a->call.output, &picture, error) || !ss_data_find("figures", a->what, path, sizeof path, error) ||
-      !ss_doc_read(path, 1 << 30, &doc, error))
+  if (!picture_of(a->call.output, &picture, error) || !ss_data_find("figures", a->what, path, sizeof path, error))
     return false;
+  const char *ending = strrchr(path, '.');
+  if (ending && strcmp(ending, ".csv") == 0 && access(path, R_OK) == 0)
+    return ss_fail(error, SS_BAD_INPUT, "%s: pictures are drawn of what --format json writes, not of CSV", path);
+  if (!ss_doc_read(path, 1 << 30, &doc, error)) return false;
   a->results.file = path;
   return (ss_is_figure(doc)
               ? figure_options(a, error) &&

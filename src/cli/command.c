@@ -146,7 +146,7 @@ static bool print_help(const struct ss_command *command, struct ss_error *error)
   ss_print_filled(command->usage, 0, 0, stdout);
   fputc('\n', stdout);
   for (size_t i = 0; command->commands && command->commands[i]; i++)
-    fprintf(stdout, "  %-7s  %s\n", command->commands[i]->name, command->commands[i]->summary);
+    fprintf(stdout, "  %-8s  %s\n", command->commands[i]->name, command->commands[i]->summary);
   if (command->options) ss_options_help(command->options, stdout);
   fprintf(stdout, "\nexamples:\n%s", command->examples);
   if (fflush(stdout) == 0 && !ferror(stdout)) return true;

@@ -16,7 +16,7 @@ static const struct ss_command trace = {
 static const struct ss_command calibrate = {
     .name = "calibrate",
     .summary = "make model files out of measurements",
-    .usage = "usage: sparsync calibrate network|kernels ...\n\n"
+    .usage = "usage: sparsync calibrate network|training|kernels ...\n\n"
              "Makes model files out of measurements: docs/calibration.md says what is fitted and how. `sparsync "
              "calibrate network --help` and so on tell more.\n",
     .examples = "  sparsync calibrate network all_reduce.log -o mine.json\n"

@@ -230,13 +230,13 @@ bool ss_picture_write(struct ss_picture_bytes *picture, const char *path, struct
 }
 
 bool ss_picture_of(const char *path, enum ss_picture *out, struct ss_error *error) {
-  static const char *const endings[] = {".svg", ".pdf", ".png", ".tex"};
+  static const char *const endings[] = {".svg", ".pdf", ".png", ".tex", ".pgf"};
   const char *dot = strrchr(path, '.');
-  for (int i = 0; dot && i < 4; i++)
+  for (int i = 0; dot && i < 5; i++)
     if (strcmp(dot, endings[i]) == 0) {
-      *out = (enum ss_picture)i;
+      *out = i < SS_PICTURE_TEX ? (enum ss_picture)i : SS_PICTURE_TEX;
       return true;
     }
-  return ss_fail(error, SS_BAD_INPUT, "%s: does not end in .svg, .pdf, .png or .tex", path);
+  return ss_fail(error, SS_BAD_INPUT, "%s: does not end in .svg, .pdf, .png, or of PGF .tex or .pgf", path);
 }
 /* SPDX-License-Identifier: Apache-2.0 */

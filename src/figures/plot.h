@@ -107,7 +107,7 @@ void ss_plot_terminal(enum ss_picture picture, double width, double height, FILE
 /* Draws what is no plot of the above. */
 bool ss_plot_draw_script(ss_plot_writer *script, const void *context, enum ss_picture picture,
                          struct ss_picture_bytes *out, struct ss_error *error) SS_MUST_CHECK;
-/* What a picture's name ends in: .svg, .pdf, .png or .tex. */
+/* What a picture's name ends in: .svg, .pdf, .png, or of PGF .tex or .pgf. */
 bool ss_picture_of(const char *path, enum ss_picture *out, struct ss_error *error) SS_MUST_CHECK;
 enum ss_quote { SS_QUOTE_LABEL = 0, SS_QUOTE_TIC = 1, SS_QUOTE_TEX = 2 }; /* the last may be added */
 static inline unsigned ss_quote_for(enum ss_picture picture) {

@@ -1,11 +1,34 @@
 #include "machine/cluster.h"
 
+#include "base/suggest.h"
 #include "machine/uncertainty.h"
 
-void ss_cluster_tell(const struct ss_cluster *cluster, const struct ss_notice *notice) {
-  char text[sizeof cluster->name + sizeof cluster->warning + 16];
-  if (!cluster->warning[0]) return;
-  snprintf(text, sizeof text, "cluster %s: %s", cluster->name, cluster->warning);
+/* What networks have had: ARPANET's lines of 1969 carried 50 kbit/s, a GPU of 2024 sends 0.9 TB/s into NVLink 5; a
+ * message by a geostationary satellite and back takes 0.5 s. */
+static const struct { double latency_most, bandwidth_least, bandwidth_most; /* s, B/s */ } had = {1, 50e3 / 8, 1e13};
+
+/* Numbers of a file are in s and B/s, which who wrote them may not have known. `rate` 0: it is not given. */
+static void doubt(char *text, size_t size, const char *which, double latency, double rate) {
+  if (latency > had.latency_most)
+    ss_append(text, size,
+              "; a latency of %s %s, longer than any network's (in files numbers without a unit are in s)",
+              ss_shown(SS_TIME, latency), which);
+  if (rate > 0 && (rate < had.bandwidth_least || rate > had.bandwidth_most))
+    ss_append(text, size, "; a bandwidth of %s %s, which no network has (in files numbers without a unit are in B/s)",
+              ss_shown(SS_RATE, rate), which);
+}
+
+void ss_cluster_tell(const struct ss_cluster *c, const struct ss_notice *notice) {
+  char found[1024] = "", text[sizeof found + sizeof c->name + 16];
+  if (c->warning[0]) ss_append(found, sizeof found, "; %s", c->warning);
+  doubt(found, sizeof found, "between nodes", c->inter.alpha, 1 / c->inter.beta);
+  if (c->has_intra) doubt(found, sizeof found, "inside nodes", c->intra.alpha, 1 / c->intra.beta);
+  if (c->has_exchange) doubt(found, sizeof found, "in exchanges", c->exchange.alpha, 1 / c->exchange.beta);
+  for (uint32_t i = 0; i < c->fabric_levels; i++)
+    doubt(found, sizeof found, "of uplinks", c->fabric[i].latency, c->fabric[i].bandwidth);
+  doubt(found, sizeof found, "to the memory of machines", c->host.latency, c->host.bandwidth);
+  if (!found[0]) return;
+  snprintf(text, sizeof text, "cluster %s: %s", c->name, found + 2);
   ss_notice_tell(notice, text);
 }
 

@@ -86,7 +86,7 @@ extern const struct ss_field_spec ss_cluster_forms[];
  * negative latencies, unknown models, keys that the model does not know are errors. */
 bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_error *error) SS_MUST_CHECK;
 
-/* Tells its warning, if it has one, under its name; `notice` may be NULL. */
+/* Tells its warning, if it has one, and numbers that no network has, under its name; `notice` may be NULL. */
 void ss_cluster_tell(const struct ss_cluster *cluster, const struct ss_notice *notice);
 /* Tells where so many nodes are more, or fewer, than its accuracy says were measured: "fitted on 2 to 8 nodes; 128
  * asked". A single node is not: no message leaves it. */

@@ -356,20 +356,6 @@ const struct ss_object_spec ss_cluster_fields = {.name = "cluster",
 const struct ss_field_spec ss_cluster_forms[] = {
     {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_OBJECT(&ss_cluster_fields)}, {.name = NULL}};
 
-/* What networks have had: ARPANET's lines of 1969 carried 50 kbit/s, a GPU of 2024 sends 0.9 TB/s into NVLink 5; a
- * message by a geostationary satellite and back takes 0.5 s. */
-static const struct { double latency_most, bandwidth_least, bandwidth_most; /* s, B/s */ } had = {1, 50e3 / 8, 1e13};
-
-/* Numbers of a file are in s and B/s, which who wrote them may not have known. */
-static void doubt_link(struct ss_cluster *c, const char *which, const struct ss_link *link) {
-  if (link->alpha > had.latency_most)
-    warn(c, "a latency of %s%s, longer than any network's (numbers without a unit are in s)",
-         ss_shown(SS_TIME, link->alpha), which);
-  if (link->beta > 0 && (1 / link->beta < had.bandwidth_least || 1 / link->beta > had.bandwidth_most))
-    warn(c, "a bandwidth of %s%s, which no network has (numbers without a unit are in B/s)",
-         ss_shown(SS_RATE, 1 / link->beta), which);
-}
-
 /* What the cluster does not say of exchanges, its library says. */
 static void default_window(struct ss_cluster *c) {
   if (c->window > 0 || c->library.kind == SS_NO_LIBRARY || !ss_cluster_fair(c)) return;
@@ -392,9 +378,6 @@ bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_erro
   read_source(ss_node_get(node, "source"), &out->source);
   default_window(out);
   if (out->accuracy.doubt[0]) warn(out, "its fit is doubtful: %s", out->accuracy.doubt);
-  doubt_link(out, " between nodes", &out->inter);
-  if (out->has_intra) doubt_link(out, " inside nodes", &out->intra);
-  if (out->has_exchange) doubt_link(out, " in exchanges", &out->exchange);
   return true;
 }
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -224,7 +224,10 @@ static bool read_times(struct form *f, struct ss_error *error) {
 }
 
 bool ss_own_form_is(struct ss_doc *doc) {
-  return ss_node_present(ss_node_get(ss_doc_root(doc), "formula"));
+  static const char *const own[] = {"formula", "schedules", "measured"};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    if (ss_node_present(ss_node_get(ss_doc_root(doc), own[i]))) return true;
+  return false;
 }
 
 bool ss_own_form_judge(struct ss_doc *doc, size_t *points, struct ss_verdicts *out, struct ss_error *error) {

@@ -66,12 +66,12 @@ bool ss_supposed_cluster(struct ss_node object, const struct ss_request *request
   if (!read_cluster(ss_node_get(object, "cluster"), request->base, cluster, error) ||
       !ss_object_read_known(&links_spec, object, &links, error))
     return false;
-  ss_cluster_tell(cluster, request->notice);
   ss_cluster_even(cluster, request->notice);
   if (links.latency > 0) ss_cluster_set_latency(cluster, links.latency);
   if (links.bandwidth > 0 && !isfinite(1 / links.bandwidth))
     return ss_node_fail(ss_node_get(object, "bandwidth"), error, "%g B/s is out of range", links.bandwidth);
   if (links.bandwidth > 0) ss_cluster_set_beta(cluster, 1 / links.bandwidth);
+  ss_cluster_tell(cluster, request->notice);
   return ss_cluster_change_nodes(cluster, &links.nodes, error);
 }
 

@@ -5,36 +5,25 @@
 #include "report/columns.h"
 #include "report/decision.h"
 #include "report/links.h"
-#include "study/ranges.h"
+#include "study/plan.h"
 
 /* As in `check`. */
 static const double ROUNDING = 1e-9;
-enum { AT_TEXT_SIZE = 64 };
-
-/* "10 Gbit/s": the value of a path that is swept, in `text` where it is no text itself. */
-static const char *at_text(const cJSON *value, char text[AT_TEXT_SIZE]) {
-  if (cJSON_IsString(value)) return value->valuestring;
-  if (!cJSON_IsNumber(value)) snprintf(text, AT_TEXT_SIZE, "...");
-  else if (strstr(value->string, "bandwidth")) ss_units_format(text, AT_TEXT_SIZE, SS_RATE, value->valuedouble);
-  else if (strstr(value->string, "latency")) ss_units_format(text, AT_TEXT_SIZE, SS_TIME, value->valuedouble);
-  else snprintf(text, AT_TEXT_SIZE, "%g", value->valuedouble);
-  return text;
-}
 
 void ss_at_print(const cJSON *at, FILE *stream) {
-  char text[AT_TEXT_SIZE];
+  char text[SS_AT_TEXT_SIZE];
   const char *between = "";
   for (const cJSON *a = at ? at->child : NULL; a; a = a->next) {
-    fprintf(stream, "%s%s = %s", between, a->string, at_text(a, text));
+    fprintf(stream, "%s%s = %s", between, a->string, ss_at_text(a, text));
     between = ", ";
   }
 }
 
 void ss_cell_print(double ranks, const char *cluster, const cJSON *at, const char *tensor, FILE *stream) {
-  char text[AT_TEXT_SIZE];
+  char text[SS_AT_TEXT_SIZE];
   fprintf(stream, "%.0f rank%s on %s", ranks, ranks == 1 ? "" : "s", cluster);
   for (const cJSON *a = at ? at->child : NULL; a; a = a->next)
-    if (strcmp(a->string, "cluster") != 0) fprintf(stream, ", %s = %s", a->string, at_text(a, text));
+    if (strcmp(a->string, "cluster") != 0) fprintf(stream, ", %s = %s", a->string, ss_at_text(a, text));
   if (tensor && strcmp(tensor, "*") == 0) fputs(", all tensors together", stream);
   else if (tensor) fprintf(stream, ", tensor %s", tensor);
 }
@@ -236,13 +225,13 @@ const cJSON *ss_place_of(const cJSON *record, const char *field) {
 
 void ss_place_print(const cJSON *value, FILE *stream) {
   const char *dot = strrchr(value->string, '.');
-  char text[AT_TEXT_SIZE];
+  char text[SS_AT_TEXT_SIZE];
   if (strcmp(value->string, "ranks") == 0)
     fprintf(stream, "%.0f rank%s", value->valuedouble, value->valuedouble == 1 ? "" : "s");
   else if (strcmp(value->string, "tensor") == 0)
     fputs(strcmp(value->valuestring, "*") == 0 ? "all tensors" : value->valuestring, stream);
   else if (strcmp(value->string, "cluster") == 0) fputs(value->valuestring, stream);
-  else fprintf(stream, "%s %s", dot ? dot + 1 : value->string, at_text(value, text));
+  else fprintf(stream, "%s %s", dot ? dot + 1 : value->string, ss_at_text(value, text));
 }
 
 /* Of a record: in the words of what varies. */
@@ -559,11 +548,27 @@ static bool table_more(struct ss_results_writer *w, const struct ss_result *resu
   return true;
 }
 
+/* Where another window may turn the choice, as plan would say: nothing draws it, no library is known whose it is, and
+ * somebody was compared. */
+static bool has_window(const struct ss_results *results) {
+  for (size_t i = 0, n; i < results->count; i += n) {
+    const struct ss_result *r = &results->result[i];
+    n = ss_results_in_cell(r, results->count - i);
+    if (n > 1 && r->ranks > 1 && ss_cluster_fair(r->machine) && r->machine->library.kind == SS_NO_LIBRARY &&
+        !ss_component_uncertain(&r->uncertainty, SS_WINDOW))
+      return true;
+  }
+  return false;
+}
+static const char window_note[] =
+    "messages under way are as the cluster says; sparsync plan tells where another window would turn who is fastest";
+
 static bool table_end(struct ss_results_writer *w, const struct ss_results *results, struct ss_error *error) {
   if (results->count == 0) return true;
   if (!ss_results_notes(results, print_note, w->stream, error)) return false;
   print_errata(results, w->stream);
   if (w->chosen) print_note("schemes", chosen_note, w->stream);
+  if (has_window(results)) print_note("window", window_note, w->stream);
   if (w->links)
     fputs("busiest      of the links of a kind, the share of the time in which bytes flow on it; then the mean of "
           "all, and\n"
@@ -640,12 +645,12 @@ static void print_unsourced(const struct ss_results *results, FILE *stream) {
     while (strcmp(q->cluster, r->cluster) != 0) q++;
     if (told || q < r || r->ranks == 1) continue;
     fprintf(stream,
-            "%s: %s here without a \"source\" and count as certain"
+            "%s: %s as certain"
             " ({\"source\": {\"latency\": \"estimated\", ...}} draws them)\n",
             r->cluster,
-            source->latency != SS_SUPPOSED     ? "bandwidth stands"
-            : source->bandwidth != SS_SUPPOSED ? "latency stands"
-                                               : "latency and bandwidth stand");
+            source->latency != SS_SUPPOSED     ? "bandwidth has no \"source\" and counts"
+            : source->bandwidth != SS_SUPPOSED ? "latency has no \"source\" and counts"
+                                               : "latency and bandwidth have no \"source\" and count");
   }
 }
 
@@ -678,6 +683,7 @@ static bool brief_end(struct ss_results_writer *w, const struct ss_results *resu
     else if (!r->next) fputs("; every rank's result was proven to be the brute-force sum", w->stream);
   if (extrapolate(results)) fprintf(w->stream, "\nby half: %s", half_note);
   if (w->chosen) fprintf(w->stream, "\nschemes: %s", chosen_note);
+  if (has_window(results)) fprintf(w->stream, "\nwindow: %s", window_note);
   fputs("\n--wide: closed forms beside the times, imbalance, and what every column means\n", w->stream);
   return true;
 }

@@ -45,8 +45,9 @@ void ss_expectations_words(const struct ss_verdicts *verdicts, size_t points, FI
   fprintf(stream, "%zu point%s", points, points == 1 ? "" : "s");
   if (verdicts->count == 0) fputs(", none expected to be anything: the scenario has no \"expect\"", stream);
   else if (verdicts->failed == 0) fprintf(stream, ", %zu expectation%s hold%s", verdicts->count, s, *s ? "" : "s");
+  else if (verdicts->count == 1) fputs(", the one expectation FAILS", stream);
   else
-    fprintf(stream, ", %zu of %zu expectation%s FAIL%s", verdicts->failed, verdicts->count, s,
+    fprintf(stream, ", %zu of %zu expectations FAIL%s", verdicts->failed, verdicts->count,
             verdicts->failed == 1 ? "S" : "");
   for (size_t i = 0; i < verdicts->count; i++)
     if (!isnan(verdicts->verdict[i].share))
@@ -57,7 +58,8 @@ bool ss_expectations_conclude(const struct ss_verdicts *verdicts, const char *na
   if (verdicts->failed == 0) return true;
   fflush(stdout);
   print_failed(verdicts, name, stderr);
-  return ss_fail(error, SS_UNPROVEN, "%s: %zu of %zu expectation%s fail%s", name, verdicts->failed, verdicts->count,
-                 verdicts->count == 1 ? "" : "s", verdicts->failed == 1 ? "s" : "");
+  if (verdicts->count == 1) return ss_fail(error, SS_UNPROVEN, "%s: the one expectation fails", name);
+  return ss_fail(error, SS_UNPROVEN, "%s: %zu of %zu expectations fail%s", name, verdicts->failed, verdicts->count,
+                 verdicts->failed == 1 ? "s" : "");
 }
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -38,6 +38,9 @@ static bool find_scheme(struct ss_node node, const struct ss_scheme **out, struc
   char before[32], all[512] = "there are: "; /* before: what stands before the point of a design */
   ss_words_join(names, ", ", all + strlen(all), sizeof all - strlen(all));
   snprintf(before, sizeof before, "%.*s", (int)strcspn(name, ":"), name);
+  if (strpbrk(name, "{}()[]=\" "))
+    return ss_node_fail(node, error,
+                        "no scheme is called \"%s\" (options are written behind a colon: zen:format=coo)", name);
   return ss_node_fail(node, error, "no scheme is called \"%s\"%s", name, ss_suggest(before, names, all).text);
 }
 

@@ -191,9 +191,10 @@ void ss_captured_tell_nodes(const struct ss_captured *capture, struct ss_node cl
   if (!ss_captured_elsewhere(capture, per_node)) return;
   snprintf(text, sizeof text,
            "%.120s ran on machines of %" PRIu32
-           " ranks, the cluster's have %g: another layout, against which nothing "
+           " rank%s, the cluster's have %g: another layout, against which nothing "
            "that was measured is held (--set cluster.gpus_per_node=%" PRIu32 " where it ran)",
-           capture->source->name, capture->gpus_per_node, per_node, capture->gpus_per_node);
+           capture->source->name, capture->gpus_per_node, capture->gpus_per_node == 1 ? "" : "s", per_node,
+           capture->gpus_per_node);
   ss_notice_tell(notice, text);
 }
 /* SPDX-License-Identifier: Apache-2.0 */

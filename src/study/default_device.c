@@ -43,6 +43,26 @@ static bool no_cluster(const struct ss_doc *doc, struct ss_error *error) {
   return ss_fail(error, SS_BAD_INPUT, "%s: no cluster given (--cluster NAME)", ss_doc_name(doc));
 }
 
+/* Core memory of the 1950s gave 0.2 MB/s, HBM4 gives 2 TB/s a stack. */
+static const struct { double launch_most, rate_least, rate_most; /* s, B/s */ } had = {1, 1e5, 1e16};
+
+/* Of kernels that are estimated. */
+static void tell_device(const struct ss_device *device, const struct ss_notice *notice) {
+  char text[sizeof device->name + 160];
+  for (int k = 0; device->counted && k < SS_KERNELS; k++) {
+    const struct ss_kernel_piece *piece = &device->line[k].piece[0];
+    const double rate = 1 / piece->per_byte;
+    if (device->line[k].known || (piece->t0 <= had.launch_most && rate >= had.rate_least && rate <= had.rate_most))
+      continue;
+    snprintf(text, sizeof text,
+             "device %s: kernels start in %s and take %s a MB, which no device's do (in files numbers without a unit "
+             "are in s and B/s)",
+             device->name, ss_shown(SS_TIME, piece->t0), ss_shown(SS_TIME, 1e6 * piece->per_byte));
+    ss_notice_tell(notice, text);
+    return;
+  }
+}
+
 bool ss_machine_read(struct ss_doc *doc, const struct ss_notice *notice, struct ss_cluster *cluster,
                      struct ss_device *device, struct ss_error *error) {
   const struct ss_node links = ss_node_get(ss_doc_root(doc), "cluster"),
@@ -51,6 +71,8 @@ bool ss_machine_read(struct ss_doc *doc, const struct ss_notice *notice, struct 
   if (!ss_cluster_read(links, cluster, error)) return false;
   ss_cluster_tell(cluster, notice);
   *device = ss_device_none();
-  return !ss_node_present(own) || ss_node_is_text(own) || ss_device_read(own, device, error);
+  if (ss_node_present(own) && !ss_node_is_text(own) && !ss_device_read(own, device, error)) return false;
+  tell_device(device, notice);
+  return true;
 }
 /* SPDX-License-Identifier: Apache-2.0 */

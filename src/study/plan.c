@@ -262,13 +262,22 @@ static bool add_row(struct planning *p, const struct ss_result *all, size_t n, s
   return cJSON_AddItemToArray(p->rows, o) || ss_fail_memory(error, "planning");
 }
 
-/* " at cluster.window = 1, index_bytes = 4": what a sweep says besides the cluster, which has its name. */
+const char *ss_at_text(const cJSON *value, char text[SS_AT_TEXT_SIZE]) {
+  if (cJSON_IsString(value)) return value->valuestring;
+  if (!cJSON_IsNumber(value)) snprintf(text, SS_AT_TEXT_SIZE, "...");
+  else if (strstr(value->string, "bandwidth")) ss_units_format(text, SS_AT_TEXT_SIZE, SS_RATE, value->valuedouble);
+  else if (strstr(value->string, "latency")) ss_units_format(text, SS_AT_TEXT_SIZE, SS_TIME, value->valuedouble);
+  else snprintf(text, SS_AT_TEXT_SIZE, "%g", value->valuedouble);
+  return text;
+}
+
+/* " at cluster.bandwidth = 10 Gbit/s, index_bytes = 4": what a sweep says besides the cluster, which has its name. */
 static void put_place(const cJSON *at, char *text, size_t size) {
   text[0] = '\0';
   for (const cJSON *c = at ? at->child : NULL; c; c = c->next) {
     if (strcmp(c->string, "cluster") == 0) continue;
-    SS_AUTO_FREE char *value = cJSON_IsString(c) ? NULL : cJSON_PrintUnformatted(c);
-    ss_append(text, size, "%s%s = %s", text[0] ? ", " : " at ", c->string, value ? value : cJSON_GetStringValue(c));
+    char value[SS_AT_TEXT_SIZE];
+    ss_append(text, size, "%s%s = %s", text[0] ? ", " : " at ", c->string, ss_at_text(c, value));
   }
 }
 

@@ -9,4 +9,8 @@
  * for turns and another scheme would be the cheapest with another window, its notice hears so. */
 bool ss_study_plan(const struct ss_study *study, const struct ss_results *results, struct cJSON **out,
                    struct ss_error *error) SS_MUST_CHECK;
+
+enum { SS_AT_TEXT_SIZE = 64 };
+/* "10 Gbit/s": the value of a path that is swept, in `text` where it is no text itself. */
+const char *ss_at_text(const struct cJSON *value, char text[SS_AT_TEXT_SIZE]);
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -201,7 +201,7 @@ static bool widen(struct ss_train_study *s, const struct ss_extrapolation *asked
   return true;
 }
 
-/* What was run is played, too, wherever else one looks; and more ranks than it had are later iterations of it. */
+/* What was run is played, too, behind what is asked for; and more ranks than it had are later iterations of it. */
 static bool add_world(struct ss_train_study *s, struct ss_node ranks, struct ss_error *error) {
   size_t *n = &s->training.rank_counts;
   if (!s->captured.doc) return true;
@@ -211,9 +211,7 @@ static bool add_world(struct ss_train_study *s, struct ss_node ranks, struct ss_
   for (size_t i = 0; i < *n; i++)
     if (s->ranks[i] == s->captured.world) return true;
   if (*n == SS_TRAIN_RANKS) return ss_node_fail(ranks, error, "more than %d rank counts", SS_TRAIN_RANKS - 1);
-  memmove(s->ranks + 1, s->ranks, *n * sizeof *s->ranks);
-  s->ranks[0] = s->captured.world;
-  ++*n;
+  s->ranks[(*n)++] = s->captured.world;
   return true;
 }
 

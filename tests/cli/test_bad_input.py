@@ -321,6 +321,11 @@ for name, fields in (("a sweep", 'sweep={"cluster.bandwidth": [100, "25Gbps"]}')
     Bad(f"--set of a rate without a unit in {name}", ["run", *HERE, "--set", fields], "bandwidth: \"100\" has no unit", "25Gbps")
 Bad("--set of a size without a unit in a list", ["train", "--workload", "s2-lstm", "--cluster", "p3.16xlarge-25g", "--ranks", "2", "--set",
     'systems=[{"name": "x", "sparse": "allgather", "dense": "allreduce", "schedule": "fifo", "bucket": 64}]'], "bucket: \"64\" has no unit", "856MB")
+FORMS["formul.json"] = json.dumps({"formul": "M*beta", "latency": "1us", "bandwidth": "1GB/s", "M": "1MB", "schedules": ["x.json"]})
+Bad("a form of one's own that is misspelt", ["check", "formul.json"], "formul: unknown key", "\"formula\"")
+FORMS["points.csv"] = "scheme,label\nzen,zen\n"
+Bad("results as CSV", ["plot", "points.csv", "-o", "x.svg"], "points.csv: pictures are drawn of what --format json writes")
+Bad("a scheme as JSON", ["run", *HERE, "--scheme", '{"name": "zen"}'], "options are written behind a colon: zen:format=coo")
 Bad("ranks twice", ["run", *HERE, "--ranks", "4,2..4"], "ranks: 4 is there twice")
 Bad("a scheme against itself", ["crossover", "zen:format=coo", "zen:format=coo", "--over", "ranks", "--M", "1MB", "--density", "1%"], "one scheme", "zen:OPTION=VALUE")
 Bad("ranks as a ratio", ["run", *HERE, "--ranks", "5:2"], "ranks: \"5:2\" is no count", "4..64 doubles")
@@ -360,7 +365,7 @@ Bad("cost: gamma below 1", [*GAMMA, "0.9,1"], "gamma", "0.9 for 1 ranks", "from 
 Bad("cost: a union that shrinks", [*GAMMA, "1,1.5,1.4"], "gamma", "1.4 for 3 ranks", "from 1.5 to 3")
 Bad("cost: fewer lookups than rows", ["cost", "alltoall", "--M", "1MB", "--density", "10%", "--lookups", "9%"], "lookups", "0.09", "0.1")
 FORMS["no-time.json"] = json.dumps({"name": "flat", "latency": 0, "bandwidth": 1e308})
-Bad("collective: an endless time", ["collective", "allreduce", "--cluster", "h100-8x8-400g", "--latency", "1e300s"], "out of all proportion")
+Bad("collective: an endless time", ["collective", "allreduce", "--cluster", "h100-8x8-400g", "--latency", "1e300s"], "out of all proportion", "longer than any network's", lines=2)
 Bad("collective: a rate of which a byte takes for ever", ["collective", "allreduce", "--ranks", "16", "--bandwidth", "1e-310B/s"],
     "--bandwidth", "1e-310 B/s is out of range")
 Bad("collective: no time", ["collective", "allgather", "--cluster", "./no-time.json"], "out of all proportion", "which no network has", lines=2)

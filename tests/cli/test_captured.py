@@ -161,6 +161,7 @@ def what_others_would_make_of_it(folder):
     links, run = cluster(folder), capture(folder, iterations=8)
     whole = answer("train", "--capture", run, "--cluster", links, "--ranks", "8")
     judged = whole["capture"]
+    assert whole["training"][0]["ranks"] == 8, "what is asked comes first"
     assert {p["ranks"] for p in whole["training"]} == {4, 8} and len({p["system"] for p in whole["training"]}) > 8
     for ranks in (4, 8):
         points = [p for p in whole["training"] if p["ranks"] == ranks]
@@ -179,9 +180,9 @@ def what_others_would_make_of_it(folder):
                 near(f["time_low_s"], judged["measured_s"] / f["speedup_high"])
                 near(f["time_high_s"], judged["measured_s"] / f["speedup_low"])
     words = told("train", "--capture", run, "--cluster", links)
-    first = judged["fastest"][0]
+    first = next(f for f in judged["fastest"] if f["ranks"] == 4)
     needs = [text for key, text in (("lossy", "lossy"), ("model_parallel", "needs model parallelism")) if first[key]]
-    assert f"{first['system']}{' (' * bool(needs)}{'; '.join(needs)}{')' * bool(needs)} would be {judged['fastest'][0]['speedup']:.2f} times as fast as as-captured" in words
+    assert f"{first['system']}{' (' * bool(needs)}{'; '.join(needs)}{')' * bool(needs)} would be {first['speedup']:.2f} times as fast as as-captured" in words
     # one that does not fit is no answer where another does
     card = json.loads((pathlib.Path(sys.argv[2]) / "models" / "devices" / "a100.json").read_text())
     large = answer("train", "--capture", run, "--cluster", links, "--device", write_json(folder, card, "large.json"))

@@ -535,7 +535,17 @@ def schemes_play_what_nccl_chooses(folder):
         rounding = 1e-9 if rows % parts == 0 else parts / rows  # whole rows are cut here, bytes there
         assert abs(first["time_s"] / timed["time_s"] - 1) < rounding, (cluster, ranks, rows, first["options"], first["time_s"], timed)
         seen.add(first["dense"])
-    assert len(seen) >= 5, seen
+        ways = ("ll", *["ll128"] * library["ll128"], "simple")
+        rings = [{"name": "allreduce", "algorithm": "ring", "protocol": p, "label": p} for p in ways]
+        least = min(json.loads(ask("run", folder / "s.json", "--set", f"schemes={json.dumps(rings)}", "--no-verify", "--format", "json").stdout)["points"],
+                    key=lambda p: p["time_s"])
+        faster = timed.get("faster_s", timed["time_s"])
+        assert faster < timed["time_s"] / 1.2 or "faster_s" not in timed, timed
+        assert faster / 1.2 < least["time_s"] * (1 + rounding), (timed, least)
+        if timed.get("faster_algorithm") == "ring" and rows % (cards * ranks) == 0:
+            assert timed["faster_protocol"] == least["label"] and abs(faster / least["time_s"] - 1) < 1e-9, (timed, least)
+            seen.add("faster " + least["label"])
+    assert len(seen) >= 7 and any(s.startswith("faster") for s in seen), seen
     done = ask("run", folder / "s.json", "--set", 'schemes=[{"name":"allreduce","protocol":"ll"}]', "--set", 'cluster.library={"name":"gloo"}', status=2)
     assert "whose \"library\" is nccl" in done.stderr, done.stderr
 

@@ -89,6 +89,8 @@ def commands_are_alike(folder):
         if words[0] not in ("calibrate", "export", "plot", "report") and words[-1] not in ("import", "synth", "merge"):
             assert "\n  --format table|json|csv" in text, words
         assert 'unknown option "--quite" (did you mean --quiet?)' in call(*words, "--quite", status=2)[1], words
+    for name, those in verbs.items():
+        assert f"usage: sparsync {name} {'|'.join(those)} ..." in call(name, "--help")[0], name
     assert "mpirun -n" in call("exec", "--ranks", 4, status=2)[1]
     assert "--system" in call("train", "--scheme", "zen", status=2)[1]
     assert "ending of -o" in call("plot", "zen-fig8", "--format", "svg", status=2)[1]
@@ -124,6 +126,23 @@ def warnings_are_told_once(folder):
     assert told.count("warning") == 1 and f"sparsync calibrate training: {text}" in told, told
     assert "warning" not in call("run", scenario, "--set", "cluster=" + json.dumps(FLAT))[1]
     assert "warning" not in call("cost", "--M", "1MB", "--density", "1%", "--cluster", flat)[1]
+
+
+@test
+def numbers_that_no_machine_has_are_told(folder):
+    cluster = FLAT | {"intra": {"latency": "5us", "bandwidth": "10GB/s"}, "fabric": [{"nodes": 2, "bandwidth": "1GB/s"}],
+                      "host": {"bandwidth": "10GB/s"}}
+    device = {"name": "d", "memory_bandwidth": "1TB/s", "efficiency": 1, "launch": "5us"}
+    path = write(folder, "s.json", {"trace": uniform(), "cluster": cluster, "device": device, "ranks": [4], "schemes": ["allgather"]})
+    assert "warning" not in call("run", path)[1]
+    for field, value, told in (("cluster.latency", "5s", "a latency of 5 s between nodes"), ("cluster.bandwidth", "100B/s", "a bandwidth of 800 bit/s between nodes"),
+                               ("cluster.intra.latency", "5s", "a latency of 5 s inside nodes"), ("cluster.fabric.0.bandwidth", "1PB/s", "8 Pbit/s of uplinks"),
+                               ("cluster.host.bandwidth", "1kB/s", "a bandwidth of 8 kbit/s to the memory of machines"),
+                               ("device.launch", "2s", "device d: kernels start in 2 s"), ("device.memory_bandwidth", "1kB/s", "take 16.7 min a MB")):
+        assert told in call("run", path, "--set", f"{field}={value}")[1], field
+    supposed = ["--M", "1MB", "--density", "1%", "--bandwidth", "100B/s"]
+    for command in (["cost", "zen", *supposed], ["crossover", "zen", "allreduce", "--over", "latency", *supposed], ["collective", "allreduce", "--bandwidth", "100B/s"]):
+        assert "a bandwidth of 800 bit/s between nodes, which no network has" in call(*command)[1], command
 
 
 @test

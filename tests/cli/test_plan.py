@@ -151,8 +151,11 @@ def choice_that_depends_on_the_window(folder):
     out, err = call("plan", folder / "s.json")
     assert "4 ranks on inline, tensor tensor: the cheapest depends on the cluster's window: with window 1 recursive-doubling takes" in err, err
     assert "tensor: under the cluster's window recursive-doubling is " in out and "; under window all direct is, 101 us, and recursive-doubling takes 201 us" in out
+    for form in ((), ("--wide",)):
+        told, known = (call("run", folder / "s.json", *form, "--set", f"cluster.source.window={how}")[0] for how in ("given", "estimated"))
+        assert "sparsync plan tells where another window would turn" in told and "another window" not in known, (told, known)
     swept = call("plan", folder / "s.json", "--set", 'sweep={"cluster.latency": ["100us"]}')[1]
-    assert "4 ranks on inline at cluster.latency = 0.0001, tensor tensor: " in swept, swept
+    assert "4 ranks on inline at cluster.latency = 100 us, tensor tensor: " in swept, swept
     row, = plan(folder / "s.json", "--set", 'cluster.window="all"')
     assert (row["label"], row["other_window"], row["other_best"]) == ("direct", "1", "recursive-doubling"), row
     row, = plan(folder / "s.json", "--latency", "0s")

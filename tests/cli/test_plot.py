@@ -805,8 +805,8 @@ def wrong_usage_says_what_would_do(folder):
     (folder / "text.json").write_text("not JSON")
     results = folder / "r.json"
     for arguments, status, words in (
-            ([], 2, "name a figure"), (["zen-fg8"], 2, 'did you mean "zen-fig8"'), (["zen-fig8", "-o", "f.jpg"], 2, ".svg, .pdf, .png or .tex"),
-            (["zen-fig8", "-o", "f"], 2, ".svg, .pdf, .png or .tex"), (["zen-fig8", "extra"], 2, "left over"), (["zen-fig8", "--x", "ranks"], 2, "is for result files"),
+            ([], 2, "name a figure"), (["zen-fg8"], 2, 'did you mean "zen-fig8"'), (["zen-fig8", "-o", "f.jpg"], 2, ".svg, .pdf, .png, or of PGF .tex or .pgf"),
+            (["zen-fig8", "-o", "f"], 2, ".svg, .pdf, .png, or of PGF .tex or .pgf"), (["zen-fig8", "extra"], 2, "left over"), (["zen-fig8", "--x", "ranks"], 2, "is for result files"),
             (["zen-fig17a", "--width", "3in"], 2, "column or wide"), ([results, "--y", "tim_s"], 2, 'did you mean "time_s"'),
             ([results, "--kind", "pie"], 2, "lines, bars, heat, map, traffic, links or rounds"), ([results, "--kind", "traffic"], 2, "rank_bytes_sent"),
             ([results, "--where", "ranks"], 2, "FIELD=VALUE"), ([results, "--where", "ranks=3"], 2, '--where ranks: no result is left (there are: 16)'),

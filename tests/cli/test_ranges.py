@@ -569,7 +569,7 @@ def one_scheme_under_two_names_is_one(folder):
 def numbers_without_a_source_are_told(folder):
     question = ["run", "--trace", "traces/bible-kjv-16.safetensors", "--iterations", ":1", "--ranks", "16", "--scheme", "allgather", "--no-verify", "--quiet"]
     model = json.loads((ROOT / "models" / "clusters" / "rtx3090-10gbe.json").read_text())
-    for source, told in ((model["source"], None), ({"latency": "estimated"}, "own: bandwidth stands here"), (None, "own: latency and bandwidth stand here")):
+    for source, told in ((model["source"], None), ({"latency": "estimated"}, "own: bandwidth has no \"source\" and counts as certain"), (None, "own: latency and bandwidth have no \"source\" and count as certain")):
         (folder / "own.json").write_text(json.dumps({**{k: v for k, v in model.items() if k != "source"}, "name": "own", **({"source": source} if source else {})}))
         out = call(*question, "--cluster", folder / "own.json")[0]
         assert told in out if told else 'without a "source"' not in out, out
