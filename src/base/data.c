@@ -213,12 +213,17 @@ bool ss_data_find(const char *kind, const char *name, char *path, size_t size, s
   if (snprintf(relative, sizeof relative, "%s/%s.json", folder, name) >= (int)sizeof relative)
     return ss_fail(error, SS_BAD_INPUT, "%.40s...: the name is too long", name);
   if (!ss_data_path(relative, path, size, error)) return false;
-  return stat(path, &status) == 0 || fail_unknown(kind, name, error);
+  if (stat(path, &status) == 0) return true;
+  if (snprintf(path, size, "%s.json", name) < (int)size && stat(path, &status) == 0)
+    return ss_fail(error, SS_BAD_INPUT, "no file %s (but %s is here: say ./%s)", relative, path, path);
+  return fail_unknown(kind, name, error);
 }
 
 bool ss_data_scenario(const char *name, char *path, size_t size, struct ss_error *error) {
   char shipped[PATH_MAX];
-  const char *found = name;
+  const char *found = name, *dot = strrchr(name, '.');
+  if (dot && strcmp(dot, ".safetensors") == 0)
+    return ss_fail(error, SS_BAD_INPUT, "%.300s is a trace, not a scenario: say --trace %.300s", name, name);
   if (strcmp(name, "-") != 0 && access(name, F_OK) != 0) {
     if (!strchr(name, '/') && !strchr(name, '.')) return ss_data_find("scenarios", name, path, size, error);
     if (name[0] != '/' && ss_data_path(name, shipped, sizeof shipped, NULL) && access(shipped, F_OK) == 0)

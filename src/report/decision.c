@@ -179,26 +179,30 @@ static const struct ss_offered *nearest_offer(const struct ss_scheme *scheme) {
   return nearest;
 }
 
-static void print_nearest(const struct ss_scheme *scheme, FILE *stream) {
+/* "TorchRec's NAME: how it is called", of any scheme or of a record's own. */
+static void print_nearest(const struct ss_scheme *scheme, const cJSON *record, FILE *stream) {
   const struct ss_offered *o = nearest_offer(scheme);
-  if (!o) return;
-  fprintf(stream, " Nearest is %s's %s", o->offer.by, scheme->name);
-  if (o->option) fprintf(stream, ":%s=%s", o->option, o->choice);
-  if (o->hierarchy) fprintf(stream, "%chierarchy=%s", o->option ? ',' : ':', ss_hierarchies[o->hierarchy]);
-  fprintf(stream, ": %s", o->offer.how);
-  if (o->offer.over) fprintf(stream, "; over %s alone", ss_library_names[o->offer.over]);
+  const char *over = o && o->offer.over ? ss_library_names[o->offer.over] : ss_json_word(record, "offered_best_over");
+  if (o) {
+    fprintf(stream, " Nearest is %s's %s", o->offer.by, scheme->name);
+    if (o->option) fprintf(stream, ":%s=%s", o->option, o->choice);
+    if (o->hierarchy) fprintf(stream, "%chierarchy=%s", o->option ? ',' : ':', ss_hierarchies[o->hierarchy]);
+    fprintf(stream, ": %s", o->offer.how);
+  } else if (ss_json_word(record, "offered_best")) {
+    fputs(" Of those that are offered ", stream);
+    ss_decision_print_name(record, "offered_best", stream);
+    fprintf(stream, " is the fastest, %s: %s's %s", ss_shown(SS_TIME, ss_json_number(record, "offered_best_s")),
+            ss_json_word(record, "offered_best_by"), ss_json_word(record, "offered_best_how"));
+  } else {
+    return;
+  }
+  if (over) fprintf(stream, "; over %s alone", over);
   fputc('.', stream);
 }
 
-void ss_offer_print(const char *name, const cJSON *offered, FILE *stream) {
-  const char *by = ss_json_word(offered, "by");
+static void print_offer(const char *name, const cJSON *offered, FILE *stream) {
   const char *over = ss_json_word(offered, "over");
-  if (!by) {
-    fprintf(stream,
-            "In PyTorch: nobody offers %s: it takes code of your own, say a comm hook (sparsync.torch.apply).", name);
-    return;
-  }
-  fprintf(stream, "In PyTorch: %s is %s's: %s", name, by, ss_json_word(offered, "how"));
+  fprintf(stream, "In PyTorch: %s is %s's: %s", name, ss_json_word(offered, "by"), ss_json_word(offered, "how"));
   if (over) fprintf(stream, "; over %s alone, and this cluster names no library", over);
   fputc('.', stream);
 }
@@ -217,8 +221,14 @@ void ss_offers_print(const cJSON *records, FILE *stream) {
     if (!label || said_before(r, label)) continue;
     const cJSON *offered = ss_json_get(r, "offered");
     const char *scheme = ss_json_word(r, "scheme");
-    ss_offer_print(label, offered, stream);
-    if (!ss_json_word(offered, "by") && scheme) print_nearest(ss_scheme_find(scheme), stream);
+    if (ss_json_word(offered, "by")) {
+      print_offer(label, offered, stream);
+    } else {
+      fprintf(stream,
+              "In PyTorch: nobody offers %s: it takes code of your own, say a comm hook (sparsync.torch.apply).",
+              label);
+      print_nearest(scheme ? ss_scheme_find(scheme) : NULL, r, stream);
+    }
     fputc('\n', stream);
   }
 }

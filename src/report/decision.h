@@ -25,10 +25,9 @@ void ss_energy_print(bool lossless, double energy, FILE *stream);
 int ss_of_100(double share);
 /* Its time, "2.05 ms (1.5 ms to 2.9 ms)". */
 void ss_decision_print_time(const struct cJSON *record, FILE *stream);
-/* What a PyTorch user calls for what is called `name`, out of the member "offered" of its record: "In PyTorch:
- * allgather is DDP's: Embedding(...).", or that nobody offers it. */
-void ss_offer_print(const char *name, const struct cJSON *offered, FILE *stream);
-/* A line for each "label" of the records, once; where nobody offers it, with the nearest offer of their "scheme". */
+/* What a PyTorch user calls, out of "offered", in a line for each "label" of the records, once: "In PyTorch:
+ * allgather is DDP's: Embedding(...)."; where nobody offers it, with the nearest offer of their "scheme", or else the
+ * fastest that is offered. */
 void ss_offers_print(const struct cJSON *records, FILE *stream);
 /* What is called so, as tables name it. */
 const char *ss_decision_name(const struct cJSON *record, const char *field);

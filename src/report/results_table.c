@@ -625,13 +625,17 @@ static void print_dense(const struct ss_results *results, FILE *stream) {
 /* Of what is fastest in each cell. */
 static void print_offers(const struct ss_results *results, FILE *stream) {
   SS_AUTO_JSON cJSON *list = cJSON_CreateArray();
-  const struct ss_result *best, *next;
   for (size_t i = 0, n; i < results->count; i += n) {
-    n = ss_results_in_cell(&results->result[i], results->count - i);
-    ss_results_rank(&results->result[i], n, &best, &next);
-    cJSON_AddItemToArray(list, ss_json_object(SS_T("label", best->setting.label),
-                                              SS_T("scheme", best->setting.scheme->name),
-                                              SS_J("offered", ss_result_offer_json(best))));
+    SS_AUTO_FREE struct ss_candidate *candidates = NULL;
+    struct ss_decision d;
+    const struct ss_result *first = &results->result[i];
+    n = ss_results_in_cell(first, results->count - i);
+    if (!decide(first, n, &candidates, &d)) return;
+    const struct ss_result *best = &first[d.best - candidates];
+    cJSON *record = ss_json_object(SS_T("label", best->setting.label), SS_T("scheme", best->setting.scheme->name),
+                                   SS_J("offered", ss_result_offer_json(best)));
+    ss_decision_add_times(record, &d);
+    cJSON_AddItemToArray(list, record);
   }
   if (list) ss_offers_print(list, stream);
 }

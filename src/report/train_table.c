@@ -100,28 +100,16 @@ static void print_lossless(const char *lossy, const struct ss_training_point *p,
     fprintf(stream, " (%s to %s)", ss_shown(SS_TIME, best->range.low), ss_shown(SS_TIME, best->range.high));
 }
 
-static void print_offer_of(const struct ss_system *system, const struct ss_library *library, FILE *stream) {
-  SS_AUTO_JSON cJSON *offered = ss_offer_json(ss_offer_over(&system->offer, library), library);
-  ss_offer_print(system->name, offered, stream);
-}
-
-/* Who offers the fastest, of equals what somebody offers; where nobody does, what is offered instead. */
-static void print_offer(const struct ss_library *library, const struct ss_training_point *p,
-                        const struct ss_decision *d, FILE *stream) {
-  const struct ss_candidate *offered = NULL;
-  for (const struct ss_candidate *c = d->list; c < d->list + d->n; c++)
-    if (!c->left_out && ss_offer_over(&p[c - d->list].system->offer, library) &&
-        (!offered || c->of.time < offered->of.time))
-      offered = c;
-  const struct ss_system *system = offered ? p[offered - d->list].system : NULL;
-  const bool own = offered && ss_uncertain_same(&d->best->of, &offered->of);
-  print_offer_of(own ? system : p[d->best - d->list].system, library, stream);
-  if (system && !own) {
-    fprintf(stream, " Of those that are offered %s%s is the fastest, %s. ", system->name, needs_of(system),
-            ss_shown(SS_TIME, offered->of.time));
-    print_offer_of(system, library, stream);
-  }
-  fputc('\n', stream);
+/* Who offers the fastest, of equals what somebody offers. */
+static void print_offer(const struct ss_library *library, const struct ss_decision *d, FILE *stream) {
+  const struct ss_candidate *told = d->best;
+  for (const struct ss_candidate *c = d->list; c < d->list + d->n && !told->offer; c++)
+    if (c->offer && !c->left_out && ss_uncertain_same(&d->best->of, &c->of)) told = c;
+  SS_AUTO_JSON cJSON *list = cJSON_CreateArray();
+  cJSON *record = ss_json_object(SS_T("label", told->of.label), SS_J("offered", ss_offer_json(told->offer, library)));
+  ss_decision_add_times(record, d);
+  cJSON_AddItemToArray(list, record);
+  ss_offers_print(list, stream);
 }
 
 /* "4 ranks: embrace is fastest in 97 of 100 draws, ...; of an iteration 1 ms stall." */
@@ -140,7 +128,7 @@ static bool print_words(const struct ss_training *t, size_t first, size_t n, FIL
   if (stalled->low < stalled->high)
     fprintf(stream, " (%s to %s)", ss_shown(SS_TIME, stalled->low), ss_shown(SS_TIME, stalled->high));
   fputs(" stall.\n  ", stream);
-  print_offer(&t->durations.cluster.library, p, &d, stream);
+  print_offer(&t->durations.cluster.library, &d, stream);
   print_path(t, best, stream);
   print_unfit(p, n, t->durations.device.memory_size, stream);
   return true;
@@ -182,15 +170,6 @@ static void add_words(cJSON *record, const struct ss_training *t, const struct s
  */
 static const double FOLDED = 2;
 
-static const struct ss_training_point *fastest_of(const struct ss_training *t, const struct ss_training_point *p,
-                                                  size_t n) {
-  const struct ss_training_point *best = p;
-  for (size_t i = 0; i < n; i++)
-    if (ss_training_may_win(t, &p[i]) && (!ss_training_may_win(t, best) || p[i].result.mean < best->result.mean))
-      best = &p[i];
-  return best;
-}
-
 static bool lags(const struct ss_training_point *p, const struct ss_training_point *best) {
   const struct ss_workload *w = &p->fed->workload;
   bool tables = false;
@@ -202,7 +181,7 @@ static bool lags(const struct ss_training_point *p, const struct ss_training_poi
 /* Takes those that lag out of the records, and says in a line which they are. */
 static void fold_lagging(const struct ss_training *t, const struct ss_training_point *p, cJSON *records,
                          FILE *stream) {
-  const struct ss_training_point *best = fastest_of(t, p, (size_t)cJSON_GetArraySize(records));
+  const struct ss_training_point *best = ss_training_fastest(t, (size_t)(p - t->point), false);
   double least = INFINITY, most = 0;
   for (cJSON *r = records->child, *next; r; r = next, p++) {
     next = r->next;

@@ -354,12 +354,26 @@ static void add_ties(cJSON *o, const struct ss_decision *d) {
   else cJSON_Delete(ties);
 }
 
+/* Where nobody offers the best to PyTorch. */
+static void add_offered(cJSON *o, const struct ss_decision *d) {
+  const struct ss_candidate *best = NULL;
+  for (const struct ss_candidate *c = d->list; c < d->list + d->n; c++)
+    if (c->offer && !c->left_out && (!best || c->of.time < best->of.time)) best = c;
+  if (d->best->offer || !best) return;
+  const bool open = best->offer->over && !(best->library && best->library->kind);
+  ss_json_add(o, SS_T("offered_best", name_of(best)), SS_N("offered_best_s", best->of.time),
+              SS_T("offered_best_by", best->offer->by), SS_T("offered_best_how", best->offer->how));
+  add_needs(o, "offered_best_lossless", "offered_best_model_parallel", best);
+  if (open) ss_json_add(o, SS_T("offered_best_over", ss_library_names[best->offer->over]));
+}
+
 void ss_decision_add_times(cJSON *o, const struct ss_decision *d) {
   const double time = d->best->of.time, next = d->next ? d->next->of.time : NAN;
   ss_json_add(o, SS_N("time_s", time), SS_T("next", name_of(d->next)), SS_N("next_time_s", next),
               SS_N("margin", time > 0 ? next / time - 1 : NAN));
   add_needs(o, "next_lossless", "next_model_parallel", d->next);
   add_ties(o, d);
+  add_offered(o, d);
 }
 
 /* Who wins less than the last one, or as much behind it in the list; NULL: nobody. */
@@ -451,11 +465,15 @@ bool ss_result_ranged(const struct ss_result *r) {
 void ss_results_candidates(const struct ss_result *results, size_t n, struct ss_candidate *list) {
   const struct ss_result *best, *next;
   ss_results_rank(results, n, &best, &next);
-  for (size_t i = 0; i < n; i++)
+  for (size_t i = 0; i < n; i++) {
+    const struct ss_library *library = results[i].machine ? &results[i].machine->library : NULL;
     list[i] = (struct ss_candidate){.of = ss_result_uncertain(&results[i]),
                                     .left_out = ss_result_left_out(&results[i], best),
                                     .lossy = !results[i].lossless,
-                                    .model_parallel = ss_scheme_model_parallel(results[i].setting.scheme)};
+                                    .model_parallel = ss_scheme_model_parallel(results[i].setting.scheme),
+                                    .offer = ss_setting_offer(&results[i].setting, library),
+                                    .library = library};
+  }
 }
 
 bool ss_results_decide(struct ss_result *results, size_t n, struct ss_error *error) {

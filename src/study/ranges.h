@@ -44,13 +44,15 @@ struct ss_likely ss_likely_of(double draws[SS_RANGE_DRAWS]);
 /* One of those that are compared: what it takes, and what draws say of that. */
 struct ss_candidate {
   struct ss_uncertain of;
-  const char *name;            /* what it is called; NULL: of.label */
-  bool left_out;               /* wins nothing, as it does not fit where another one does */
-  bool lossy, model_parallel;  /* what who takes it has to know */
-  struct ss_likely range;      /* of its time */
-  struct ss_likely next_ratio; /* of the time of the fastest other to its own, draw by draw */
-  struct ss_likely base_ratio; /* of the baseline's */
-  double wins;                 /* share of the draws in which no other takes less; NaN: nothing is drawn */
+  const char *name;                 /* what it is called; NULL: of.label */
+  bool left_out;                    /* wins nothing, as it does not fit where another one does */
+  bool lossy, model_parallel;       /* what who takes it has to know */
+  const struct ss_offer *offer;     /* to PyTorch; NULL: nobody offers it */
+  const struct ss_library *library; /* over which it would run; NULL: nobody knows */
+  struct ss_likely range;           /* of its time */
+  struct ss_likely next_ratio;      /* of the time of the fastest other to its own, draw by draw */
+  struct ss_likely base_ratio;      /* of the baseline's */
+  double wins;                      /* share of the draws in which no other takes less; NaN: nothing is drawn */
 };
 
 /* Who is fastest, by how much, and how sure that is: what sentences, tables and JSON say of a choice. What is the
@@ -79,7 +81,8 @@ bool ss_decide(struct ss_candidate *list, size_t n, const struct ss_uncertain *b
 #define SS_LIKELY 0.66
 /* Adds "time_s", "next", "next_time_s" and "margin", by how much of the time the next is slower; where there is a
  * next "next_lossless" and "next_model_parallel"; and where others take exactly as long, in every draw, "ties",
- * [{"label", "lossless", "model_parallel"}, ...], the next first. */
+ * [{"label", "lossless", "model_parallel"}, ...], the next first. Where nobody offers the best and somebody another,
+ * "offered_best", the fastest of these, with "offered_best_s", ..._by, ..._how and perhaps ..._over. */
 void ss_decision_add_times(struct cJSON *object, const struct ss_decision *decision);
 /* Adds, where something is uncertain, what draws say: "time_low_s", "wins", "next_ratio_low", "dense_ratio_low" (of
  * the baseline), "rival", "rival_lossless", "measure", ...; and beside a rival "others", [{"label", "lossless",

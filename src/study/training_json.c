@@ -267,16 +267,6 @@ static void add_judgement(cJSON *o, const struct ss_captured *c, const struct ss
               SS_T("largest", p->paths > 0 ? name : NULL), SS_N("largest_share", all > 0 ? largest / all : NAN));
 }
 
-/* The fastest of the n points from the first on that may be called so; NULL: none of these is lossless. */
-static const struct ss_training_point *fastest(const struct ss_training *t, size_t first, size_t n, bool lossless) {
-  const struct ss_training_point *best = NULL;
-  for (const struct ss_training_point *p = &t->point[first]; p < &t->point[first + n]; p++)
-    if (!(lossless && ss_system_lossy(p->system)) && ss_training_may_win(t, p) &&
-        (!best || p->result.mean < best->result.mean))
-      best = p;
-  return best;
-}
-
 /* What it would make of what was measured is as many times as fast, where the prediction of that is good enough. */
 static cJSON *switch_json(const struct ss_captured *c, const struct ss_training_point *p, bool holds) {
   const double time = p->ranks == c->world && holds ? c->time : NAN;
@@ -300,7 +290,7 @@ cJSON *ss_train_study_capture(const struct ss_train_study *s) {
   cJSON *list = cJSON_AddArrayToObject(o, "fastest");
   for (size_t i = 0, n; i < t->points; i += n) {
     n = ss_training_group(t, i);
-    const struct ss_training_point *best = fastest(t, i, n, false), *exact = fastest(t, i, n, true);
+    const struct ss_training_point *best = ss_training_fastest(t, i, false), *exact = ss_training_fastest(t, i, true);
     cJSON_AddItemToArray(list, switch_json(c, best, holds));
     if (exact && exact != best) cJSON_AddItemToArray(list, switch_json(c, exact, holds));
   }

@@ -40,7 +40,9 @@ bool ss_training_decide(const struct ss_training *t, size_t first, size_t n, str
     list[i] = (struct ss_candidate){.of = whole_of(t, &p[i]),
                                     .left_out = !ss_training_may_win(t, &p[i]),
                                     .lossy = ss_system_lossy(p[i].system),
-                                    .model_parallel = ss_scheme_model_parallel(p[i].system->sparse.scheme)};
+                                    .model_parallel = ss_scheme_model_parallel(p[i].system->sparse.scheme),
+                                    .offer = ss_offer_over(&p[i].system->offer, &t->durations.cluster.library),
+                                    .library = &t->durations.cluster.library};
   for (size_t i = 0; i < n; i++)
     if (p[i].system->baseline && (!base || list[i].of.time < base->of.time)) base = &list[i];
   return ss_decide(list, n, base ? &base->of : NULL, out, error);

@@ -524,17 +524,13 @@ static bool play(struct ss_training *t, unsigned jobs, struct ss_error *error) {
   return ss_training_play(t, jobs, error) && ss_training_draw(t, error);
 }
 
-/* The fastest system at the point's workload and ranks, of those that fit. */
-static const struct ss_system *fastest(const struct ss_training *t, const struct ss_training_point *at) {
-  const struct ss_training_point *best = at;
-  bool found = false;
-  for (size_t i = 0; i < t->points; i++) {
-    const struct ss_training_point *p = &t->point[i];
-    if (p->fed != at->fed || p->ranks != at->ranks || !ss_training_may_win(t, p)) continue;
-    if (!found || p->result.mean < best->result.mean) best = p;
-    found = true;
-  }
-  return best->system;
+const struct ss_training_point *ss_training_fastest(const struct ss_training *t, size_t first, bool lossless) {
+  const struct ss_training_point *best = NULL, *p = &t->point[first], *end = p + ss_training_group(t, first);
+  for (; p < end; p++)
+    if (!(lossless && ss_system_lossy(p->system)) && ss_training_may_win(t, p) &&
+        (!best || p->result.mean < best->result.mean))
+      best = p;
+  return best;
 }
 
 static bool rank_systems(struct ss_train_study *s, unsigned jobs, struct ss_error *error) {
@@ -549,7 +545,10 @@ static bool rank_systems(struct ss_train_study *s, unsigned jobs, struct ss_erro
     s->factor[at] = factors[at];
     t->options.compute = compute * factors[at];
     if (!play(t, jobs, error)) return false;
-    for (size_t i = 0; i < t->points; i++) s->best[i][at] = fastest(t, &t->point[i]);
+    for (size_t i = 0; i < t->points; i += ss_training_group(t, i)) {
+      const struct ss_system *best = ss_training_fastest(t, i, false)->system;
+      for (size_t n = ss_training_group(t, i), p = i; p < i + n; p++) s->best[p][at] = best;
+    }
   }
   return true;
 }

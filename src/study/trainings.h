@@ -49,6 +49,8 @@ bool ss_train_studies_run(struct ss_train_study *study, size_t count, const stru
 
 /* How many points from the first on are of its workload and number of ranks. */
 size_t ss_training_group(const struct ss_training *training, size_t first);
+/* The fastest of these that may be called so; NULL: none of them is lossless, as is asked for. */
+const struct ss_training_point *ss_training_fastest(const struct ss_training *training, size_t first, bool lossless);
 /* Which system is fastest of n such points: `list`, [n], and the decision point into them. */
 bool ss_training_decide(const struct ss_training *training, size_t first, size_t n, struct ss_candidate *list,
                         struct ss_decision *out, struct ss_error *error) SS_MUST_CHECK;

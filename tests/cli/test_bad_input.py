@@ -326,6 +326,10 @@ Bad("a form of one's own that is misspelt", ["check", "formul.json"], "formul: u
 FORMS["points.csv"] = "scheme,label\nzen,zen\n"
 Bad("results as CSV", ["plot", "points.csv", "-o", "x.svg"], "points.csv: pictures are drawn of what --format json writes")
 Bad("a scheme as JSON", ["run", *HERE, "--scheme", '{"name": "zen"}'], "options are written behind a colon: zen:format=coo")
+FORMS["beside.json"] = json.dumps(FLAT)
+Bad("a trace as scenario", ["run", "t.safetensors", "--cluster", "p3.16xlarge-25g"], "t.safetensors is a trace, not a scenario: say --trace")
+Bad("a file of one's own by its bare name", ["run", *HERE, "--cluster", "beside"], "beside.json is here: say ./beside.json")
+Bad("schemes with commas", ["cost", "zen,ps", "--M", "1MB", "--density", "1%"], "with spaces between")
 Bad("ranks twice", ["run", *HERE, "--ranks", "4,2..4"], "ranks: 4 is there twice")
 Bad("a scheme against itself", ["crossover", "zen:format=coo", "zen:format=coo", "--over", "ranks", "--M", "1MB", "--density", "1%"], "one scheme", "zen:OPTION=VALUE")
 Bad("ranks as a ratio", ["run", *HERE, "--ranks", "5:2"], "ranks: \"5:2\" is no count", "4..64 doubles")

@@ -498,7 +498,14 @@ def offered_is_what_a_library_has(folder):
         assert f"In PyTorch: {row['label']} is {by}'s: " in call("plan", file, "--offered", "--model-parallel")[0]
     assert {"DDP", "Horovod", "BytePS", "TorchRec"} <= seen, seen
     [row] = plan(scenario(folder, schemes=["zen", "ps"], offered=False))
-    assert row["offered"] is None
+    assert row["offered"] is None and "offered_best" not in row, row
+    file = scenario(folder, schemes=["zen", "allreduce", {"name": "ps", "dense": True, "label": "byteps"}])
+    [row], some = plan(file), [p for p in points(file) if p["offered"]]
+    best = min(some, key=lambda p: p["time_s"])
+    assert len(some) == 2 and row["label"] == "zen", (row, some)
+    assert (row["offered_best"], row["offered_best_s"], row["offered_best_by"]) == (best["label"], best["time_s"], best["offered"]["by"]), (row, best)
+    for command in ("run", "plan"):
+        assert f". Of those that are offered {best['label']} is the fastest, " in call(command, file)[0], command
     ring = {"name": "allgather", "algorithm": "ring"}  # which DDP plays over gloo, and over nothing else
     for library, offered, told in ((None, "gloo", "; over gloo alone, and this cluster names no library."), ("gloo", None, "(NCCL refuses it; Horovod has the nearest there)."),
                                    ("openmpi", False, "nobody offers ")):
