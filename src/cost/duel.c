@@ -35,7 +35,7 @@ static bool set_name(const struct ss_costs *costs, struct ss_doc *doc, const cha
   if (ss_scheme_find(name)) return ss_doc_set_item(doc, "name", cJSON_CreateString(name), error);
   for (size_t i = 0; i < costs->count; i++)
     if (is_form(&costs->cost[i], name)) return set_form(doc, &costs->cost[i], error);
-  if (strchr(name, ','))
+  if (strchr(name, ',') && !strchr(name, ':'))
     return ss_fail(error, SS_BAD_INPUT, "\"%s\": say one at a time, with spaces between (zen allgather)", name);
   for (size_t i = 0; ss_schemes()[i] && i < 63; i++) names[i] = ss_schemes()[i]->name;
   return ss_fail(error, SS_BAD_INPUT, "no scheme and no closed form is called \"%s\"%s", name,

@@ -363,7 +363,8 @@ static void adapt(const struct ss_setting *setting, struct ss_layout layout, str
 /* TorchRec sends bags of no rows too, and rows once where its sharder removes duplicates. */
 #define TORCHREC_OF(how)                                                                                             \
   { "TorchRec", how, "https://docs.pytorch.org/torchrec/", SS_NO_LIBRARY }
-#define TORCHREC(sharding) TORCHREC_OF("EmbeddingCollectionSharder(use_index_dedup=True), ShardingType." sharding)
+#define TORCHREC(sharding)                                                                                           \
+  TORCHREC_OF("EmbeddingCollectionSharder(use_index_dedup=True), ShardingType." sharding " (bags: pooling=padded)")
 static const struct ss_offered offered[] = {
     {.option = "exchange", .choice = "tokens"},
     {.option = "pooling", .choice = "sum"},

@@ -328,7 +328,7 @@ Bad("results as CSV", ["plot", "points.csv", "-o", "x.svg"], "points.csv: pictur
 Bad("a scheme as JSON", ["run", *HERE, "--scheme", '{"name": "zen"}'], "options are written behind a colon: zen:format=coo")
 FORMS["beside.json"] = json.dumps(FLAT)
 Bad("a trace as scenario", ["run", "t.safetensors", "--cluster", "p3.16xlarge-25g"], "t.safetensors is a trace, not a scenario: say --trace")
-Bad("a file of one's own by its bare name", ["run", *HERE, "--cluster", "beside"], "beside.json is here: say ./beside.json")
+Bad("a file of one's own by its bare name", ["run", *HERE[:2], "--cluster", "beside"], "beside.json is here: say ./beside.json")
 Bad("schemes with commas", ["cost", "zen,ps", "--M", "1MB", "--density", "1%"], "with spaces between")
 Bad("ranks twice", ["run", *HERE, "--ranks", "4,2..4"], "ranks: 4 is there twice")
 Bad("a scheme against itself", ["crossover", "zen:format=coo", "zen:format=coo", "--over", "ranks", "--M", "1MB", "--density", "1%"], "one scheme", "zen:OPTION=VALUE")
