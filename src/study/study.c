@@ -310,6 +310,25 @@ static bool sweep(struct ss_study *s, struct ss_error *error) {
 
 /* --- the whole ------------------------------------------------------------------------------------------ */
 
+/* Other files, by a key that they have. */
+static bool is_scenario(struct ss_node root, struct ss_error *error) {
+  static const char *const kinds[][2] = {{"sparsync", "results, which sparsync plot draws"},
+                                         {"bandwidth", "a cluster: say --cluster"},
+                                         {"segments", "a cluster: say --cluster"},
+                                         {"memory_bandwidth", "a device: say --device"},
+                                         {"kernels", "a device: say --device"},
+                                         {"modules", "a workload of sparsync train: say --workload"},
+                                         {"sparse", "a system of sparsync train: say --system"},
+                                         {"panels", "a figure, which sparsync plot draws"}};
+  static const char *const ours[] = {"trace", "cluster", "schemes", "workload", "workloads", "systems", "capture"};
+  for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+    if (ss_node_present(ss_node_get(root, ours[i]))) return true;
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (ss_node_present(ss_node_get(root, kinds[i][0])))
+      return ss_fail(error, SS_BAD_INPUT, "%s: no scenario, but %s", ss_doc_name(root.doc), kinds[i][1]);
+  return true;
+}
+
 static bool open_doc(struct ss_study *s, struct ss_error *error) {
   const struct ss_request *r = &s->request;
   const char *name = r->name ? r->name : r->file ? r->file : "command line";
@@ -318,8 +337,10 @@ static bool open_doc(struct ss_study *s, struct ss_error *error) {
   if (r->document) ok = ss_doc_adopt(name, cJSON_Duplicate(r->document, true), &s->doc, error);
   else if (r->file) ok = ss_doc_read(r->file, SCENARIO_BYTES, &s->doc, error);
   else ok = ss_doc_empty(name, &s->doc, error);
-  if (!ok || ss_node_is_object(ss_doc_root(s->doc))) return ok;
-  return ss_node_fail(ss_doc_root(s->doc), error, "a scenario is a JSON object");
+  if (!ok) return false;
+  if (!ss_node_is_object(ss_doc_root(s->doc)))
+    return ss_node_fail(ss_doc_root(s->doc), error, "a scenario is a JSON object");
+  return is_scenario(ss_doc_root(s->doc), error);
 }
 
 /* What edit_again does in every cell, said as one more axis of one value, which is taken over. */

@@ -327,6 +327,10 @@ FORMS["points.csv"] = "scheme,label\nzen,zen\n"
 Bad("results as CSV", ["plot", "points.csv", "-o", "x.svg"], "points.csv: pictures are drawn of what --format json writes")
 Bad("a scheme as JSON", ["run", *HERE, "--scheme", '{"name": "zen"}'], "options are written behind a colon: zen:format=coo")
 FORMS["beside.json"] = json.dumps(FLAT)
+for name, text, told in (("results", '{"sparsync": "1", "points": []}', "results, which sparsync plot draws"), ("a cluster", json.dumps(FLAT), "a cluster: say --cluster"),
+                         ("a workload", '{"name": "w", "modules": []}', "a workload of sparsync train: say --workload")):
+    FORMS[f"{name}.json"] = text
+    Bad(f"{name} as scenario", ["run", f"{name}.json"], f"{name}.json: no scenario, but {told}")
 Bad("a trace as scenario", ["run", "t.safetensors", "--cluster", "p3.16xlarge-25g"], "t.safetensors is a trace, not a scenario: say --trace")
 Bad("a file of one's own by its bare name", ["run", *HERE[:2], "--cluster", "beside"], "beside.json is here: say ./beside.json")
 Bad("schemes with commas", ["cost", "zen,ps", "--M", "1MB", "--density", "1%"], "with spaces between")
