@@ -494,7 +494,7 @@ MUTANTS = [
     Mutant("the dense baseline has no shards", "src/schemes/dense_ways.c", "way->hierarchy && (cluster->gpus_per_node < 2",
            "way->hierarchy && (true || cluster->gpus_per_node < 2", cli="plan"),
     Mutant("a Gbit is a GiB/s", "src/base/units.c", '{"bps", 0, 0.125}', '{"bps", 0, 1}', unit="sim"),
-    Mutant("work fails as the last item did", "src/base/work.c", "if (!ok && i < r->failed) {", "if (!ok) {", unit="base"),
+    Mutant("work fails as the last item did", "src/base/work.c", "if (!ok && i < failed) {", "if (!ok) {", unit="base"),
     Mutant("kB is KiB", "src/base/units.c", '{"k", 3, 1}', '{"k", 0, 0x1p10}', unit="base"),
     # --- training iterations
     Mutant("of equal keys the later task goes first, of one instant the later event", "src/train/events.c",
