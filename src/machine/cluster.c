@@ -4,8 +4,10 @@
 #include "machine/uncertainty.h"
 
 /* What networks have had: ARPANET's lines of 1969 carried 50 kbit/s, a GPU of 2024 sends 0.9 TB/s into NVLink 5; a
- * message by a geostationary satellite and back takes 0.5 s. */
-static const struct { double latency_most, bandwidth_least, bandwidth_most; /* s, B/s */ } had = {1, 50e3 / 8, 1e13};
+ * message by a geostationary satellite and back takes 0.5 s. From `endless` on bytes are meant to cost nothing. */
+static const struct {
+  double latency_most, bandwidth_least, bandwidth_most, endless; /* s, B/s */
+} had = {1, 50e3 / 8, 1e13, 1e18};
 
 /* Numbers of a file are in s and B/s, which who wrote them may not have known. `rate` 0: it is not given. */
 static void doubt(char *text, size_t size, const char *which, double latency, double rate) {
@@ -13,7 +15,7 @@ static void doubt(char *text, size_t size, const char *which, double latency, do
     ss_append(text, size,
               "; a latency of %s %s, longer than any network's (in files numbers without a unit are in s)",
               ss_shown(SS_TIME, latency), which);
-  if (rate > 0 && (rate < had.bandwidth_least || rate > had.bandwidth_most))
+  if (rate > 0 && (rate < had.bandwidth_least || (rate > had.bandwidth_most && rate < had.endless)))
     ss_append(text, size, "; a bandwidth of %s %s, which no network has (in files numbers without a unit are in B/s)",
               ss_shown(SS_RATE, rate), which);
 }

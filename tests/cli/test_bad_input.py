@@ -376,7 +376,7 @@ FORMS["no-time.json"] = json.dumps({"name": "flat", "latency": 0, "bandwidth": 1
 Bad("collective: an endless time", ["collective", "allreduce", "--cluster", "h100-8x8-400g", "--latency", "1e300s"], "out of all proportion", "longer than any network's", lines=2)
 Bad("collective: a rate of which a byte takes for ever", ["collective", "allreduce", "--ranks", "16", "--bandwidth", "1e-310B/s"],
     "--bandwidth", "1e-310 B/s is out of range")
-Bad("collective: no time", ["collective", "allgather", "--cluster", "./no-time.json"], "out of all proportion", "which no network has", lines=2)
+Bad("collective: no time", ["collective", "allgather", "--cluster", "./no-time.json"], "out of all proportion")
 Bad("cost: an endless time", ["cost", "alltoall", "--M", "1e300B", "--density", "10%"], "alltoall-both.json", "out of all proportion")
 Bad("crossover: fewer lookups than rows", ["crossover", "alltoall", "zen", "--over", "M", "--density", "10%", "--lookups", "9%"], "lookups", "0.09")
 SCENARIOS["points.json"] = json.dumps({"sparsync": "1", "points": [
