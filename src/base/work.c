@@ -49,7 +49,8 @@ unsigned ss_work_threads(unsigned jobs) {
   return jobs ? jobs : (unsigned)omp_get_num_procs();
 }
 
-/* Threads of its own, not OpenMP's: these spin while they wait, which took a sixth of the time of many short items. */
+/* Threads of its own, not OpenMP's: these spin while they wait, which took a sixth of the time of many short items.
+ */
 bool ss_work_run(const struct ss_work *b, struct ss_error *error) {
   struct running running = {.work = b, .lock = PTHREAD_MUTEX_INITIALIZER};
   const size_t wanted = ss_work_threads(b->jobs), threads = wanted < b->count ? wanted : b->count < 1 ? 1 : b->count;
