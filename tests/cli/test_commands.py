@@ -69,6 +69,7 @@ def ranks_of_one_node_are_told(folder):
 def version_and_help(folder):
     assert call("--version")[0].startswith("sparsync 0.")
     out = call("--help")[0]
+    assert call("-V") == call("--version") and call("-h") == call("help") == call("--help")
     for name in COMMANDS:
         assert f"  {name} " in out, f"--help does not list {name}"
         text, err = call(name, "--help")
@@ -237,6 +238,7 @@ def learn_has_an_older_spelling(folder):
     text = ("--text", folder / "t.txt", "--ranks", 2, "--steps", 2, "--batch", 1, "--seq", 8, "--format", "json", "--quiet")
     assert call("learn", *text) == call("train", "--learn", *text)
     assert call("train", "--learn", "--help") == call("learn", "--help")
+    assert "--learn" in call("run", "--learn", *text, status=2)[1], "of train alone"
 
 
 @test

@@ -259,8 +259,20 @@ def diverging_is_said(folder):
     document = learn("--text", write_text(folder), "--steps", 40, "--optimizer", "sgd", "--lr", 1e100)
     curve = document["curves"][0]
     assert curve["diverged"] and curve["loss_end"] is None and len(curve["loss"]) == curve["steps"] < 40
-    out = call("--text", write_text(folder), "--steps", 40, "--optimizer", "sgd", "--lr", 1e100).stdout
-    assert f"diverged at step {curve['steps']}" in out
+    several = ("--scheme", "zen,topka", "--lr", 1e5)  # which are two curves, and end at step 2
+    out = call("--text", write_text(folder), "--steps", 40, "--optimizer", "sgd", *several).stdout
+    assert len(re.findall("diverged at step 2", out)) == 2
+    rows = [line.split() for line in out.splitlines()]
+    steps = rows[rows.index(["step", "zen", "topka"]) + 2:]
+    assert all(len(row) == 3 for row in steps) and steps[0][0] == "0" and steps[-1] == ["39", "-", "-"], steps
+
+
+@test
+def lossless_schemes_are_told_alike(folder):
+    text = ("--text", write_text(folder), "--steps", 2, "--scheme")
+    both, three = "Both lossless schemes have the identical curve, bit by bit.\n", "All 3 lossless schemes have the identical curve, bit by bit.\n"
+    assert both in call(*text, "zen,allgather").stdout and three in call(*text, "zen,allgather,ps").stdout
+    assert "lossless scheme" not in call(*text, "zen,topka").stdout
 
 
 # --- captures -----------------------------------------------------------------------------------------------------------

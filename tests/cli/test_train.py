@@ -515,6 +515,9 @@ def the_table_answers_in_words(folder):
     for part in ("Critical path, as numbers are given: ", "vs best *", "horovod-allgather *", "kernels and Algorithm 1 not counted (--device NAME counts them)",
                  ": estimated: "):
         assert part in text, f"{part!r} is not in {text[:3000]}"
+    for shares in (paths := re.findall(r"as numbers are given: (.*%) communication;", text)):
+        assert 98 <= sum(map(int, re.findall(r"(\d+)%", shares))) <= 102 and "software" not in shares, f"nobody here has software: {shares}"
+    assert paths
     one = train(folder, {**LM, "ranks": [1]}, "--device", "quick", "--certain").stdout
     assert "vs best *" in one and "scaling" not in one, "one number of ranks"
     alone = train(folder, {**LM, "systems": LM["systems"][:1]}, "--device", "none").stdout

@@ -307,6 +307,47 @@ TEST(payloads_stay_in_their_group) {
   ss_engine_close(&engine);
 }
 
+/* In the first round two messages change places. */
+struct crossing {
+  struct ss_player player; /* first: a player is the crossing it stands in */
+  struct ss_engine engine;
+  uint32_t message[2];
+  bool done;
+};
+
+static bool play_crossed(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
+  struct crossing *x = (struct crossing *)player;
+  if (!x->engine.player.play(&x->engine.player, round, error)) return false;
+  if (x->done || !round->payloads) return true;
+  const struct ss_payload first = round->payloads[x->message[0]];
+  round->payloads[x->message[0]] = round->payloads[x->message[1]];
+  round->payloads[x->message[1]] = first;
+  return x->done = true;
+}
+
+/* Of the groups' 2, 3 and 3 messages each of one against each of another: who gets what is another group's is told,
+ * and hears nothing. */
+TEST(what_another_group_sent_is_told) {
+  static const uint32_t group[] = {0, 0, 1, 1, 1, 2, 2, 2}, to[] = {3, 0, 4, 2, 1, 6, 7, 5};
+  const struct ss_cluster cluster = flat_cluster(1e-6, 1e-9);
+  for (uint32_t a = 0; a < COUNT(to); a++)
+    for (uint32_t b = a + 1; b < COUNT(to); b++) {
+      struct crossing x = {.player = {.play = play_crossed}, .message = {a, b}};
+      struct talk t = {.fails = 4};
+      struct ss_play play;
+      struct ss_error error;
+      char told[80];
+      if (group[a] == group[b]) continue;
+      assert_true(ss_engine_open(&x.engine, &cluster, 8, 0, &error));
+      assert_true(play_talk(&t, &x.player, &play, &error));
+      assert_true(play.mismatches >= 3); /* one of them is what group 2 says anyway */
+      snprintf(told, sizeof told, "endpoint %u received what another group sent", to[a]);
+      assert_string_equal(play.mismatch, told);
+      for (uint32_t g = 0; g < 3; g++) assert_int_equal(t.heard[g], (g ? 9 : 6) - (group[a] == g) - (group[b] == g));
+      ss_engine_close(&x.engine);
+    }
+}
+
 TEST(an_error_of_one_group_comes_out) {
   const struct ss_cluster cluster = flat_cluster(1e-6, 1e-9);
   for (uint32_t fails = 0; fails < 3; fails++) {
