@@ -254,8 +254,9 @@ bool(ss_node_fail)(struct ss_node node, struct ss_error *error, const char *form
 enum { FOUND_SIZE = 100, LIST_SIZE = 600 };
 
 /* What calls take beside the fields of documents. */
-static const char *const of_calls[] = {"lossy",   "model_parallel", "per_rank", "per_iteration",
-                                       "threads", "progress",       NULL};
+static const char *const of_calls[] = {"lossy",      "model_parallel", "per_rank", "per_iteration",
+                                       "no_sliders", "bandwidth",      "latency",  "no_verify",
+                                       "threads",    "progress",       NULL};
 
 /* What stands at the node, as its error names it. */
 static const char *describe(struct ss_node node, char buffer[FOUND_SIZE]) {

@@ -409,7 +409,7 @@ static const struct ss_option_spec options[] = {
     {"--chunks", SS_COUNT32(struct arguments, chunks, 1, 65536), .value = "N",
      .help = "parts that pass through trees and chains one behind the other (trees 1; broadcast and reduce pieces of "
              "512 KiB)"},
-    SS_OPTION_CLUSTER(" (p3.16xlarge-25g)", ""),
+    SS_OPTION_CLUSTER(" (p3.16xlarge-25g)", "bandwidth", "latency"),
     {"--certain", SS_FLAG(struct arguments, certain), .help = SS_HELP_CERTAIN},
     SS_OPTIONS_OUTPUT,
     {.name = NULL}};

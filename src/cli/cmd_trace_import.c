@@ -99,7 +99,7 @@ static const struct ss_option_spec options[] = {
              "and batches are padded to their longest"},
     SS_ASKS("--seq", "S", "words or ids of a sequence (default 64; of an array of two dimensions a row)"),
     SS_ASKS("--pad", "ID", "the id of padding, which is no token"),
-    SS_ASKS("--tensor", "NAME", "(default embedding)"),
+    {"--tensor", SS_FIELD, .field = "tensor", .value = "NAME", .help = "(default embedding)"},
     {"", SS_HEADING, .help = "tables (csv, tsv, criteo) and bags:"},
     SS_ASKS("--columns", "A,15-40",
             "those that become tables: names of the first line, or numbers from 1 (default all; of criteo 15-40)"),

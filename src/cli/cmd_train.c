@@ -50,8 +50,7 @@ static bool run(struct ss_call *call, struct ss_error *error) {
 static const struct ss_option_spec options[] = {
     {"--workload", SS_FIELD, .field = "workloads", .value = "A,B",
      .help = "what is trained: files of models/workloads, or paths"},
-    {"--system", SS_FIELD, .field = "systems", .value = "A,B",
-     .help = "files of models/systems, or paths (all that are shipped)"},
+    {"--system", SS_FIELD, .value = "A,B", .help = "files of models/systems, or paths (all that are shipped)"},
     SS_OPTION_RANKS,
     SS_OPTIONS_SCENARIO("played, warm-up included: a number (two rounds of the trace)", ""),
     SS_ASKS("--software", "FILE", "what `calibrate training` inferred of software, computing and goodput"),

@@ -49,11 +49,14 @@ bool ss_call_answer(struct ss_call *call, const char *kind, ss_printer *table, s
 
 enum { FIELD_MAX = 64 };
 
-/* "--row-width": "row_width". */
+/* "--row-width": "row_width"; "--scheme": "schemes". */
 static const char *field_of(const struct ss_option_spec *option, char field[static FIELD_MAX]) {
   (void)snprintf(field, FIELD_MAX, "%s", option->field ? option->field : option->name + strspn(option->name, "-"));
-  for (char *c = field; !option->field && *c; c++)
+  if (option->field) return field;
+  for (char *c = field; *c; c++)
     if (*c == '-') *c = '_';
+  const char *meant = ss_field_of_word(field);
+  if (meant) (void)snprintf(field, FIELD_MAX, "%s", meant);
   return field;
 }
 

@@ -138,11 +138,9 @@ enum { SS_PATIENCE = 30 /* s, to stand in the defaults of commands that have the
 /* What a scenario says, said on the command line. */
 #define SS_OPTION_RANKS SS_ASKS("--ranks", "4,8|4..64", "rank counts (.. doubles)")
 #define SS_OPTION_SCHEME                                                                                             \
-  SS_OPTION("--scheme", SS_FIELD, .field = "schemes", .value = "A,B",                                                \
-            .help = "the schemes, with options: zen:format=coo")
+  SS_OPTION("--scheme", SS_FIELD, .value = "A,B", .help = "the schemes, with options: zen:format=coo")
 #define SS_OPTION_NO_VERIFY                                                                                          \
-  SS_OPTION("--no-verify", SS_FIELD, .field = "verify", .json = "false",                                             \
-            .help = "skip the proof (faster, less memory)")
+  SS_OPTION("--no-verify", SS_FIELD, .json = "false", .help = "skip the proof (faster, less memory)")
 #define SS_OPTIONS_ADMITTED                                                                                          \
   SS_OPTION("--lossy", SS_FLAG(struct ss_call, request.lossy),                                                       \
             .help = "admit schemes that do not end with the exact sum"),                                             \
@@ -152,13 +150,14 @@ enum { SS_PATIENCE = 30 /* s, to stand in the defaults of commands that have the
 #define SS_OPTION_TENSOR_OF(...)                                                                                     \
   SS_OPTION("--tensor", __VA_ARGS__, .value = "NAME",                                                                \
             .help = "only this tensor of the trace (repeatable; default: all)")
-#define SS_OPTION_TENSOR SS_OPTION_TENSOR_OF(SS_FIELDS("tensors"))
+#define SS_OPTION_TENSOR SS_OPTION_TENSOR_OF(SS_FIELD, .list = true)
 #define SS_OPTION_SET(usage)                                                                                         \
   SS_OPTION("--set", SS_TEXTS(struct ss_call, set, sets), .value = "PATH=VALUE", .help = (usage))
-#define SS_OPTION_CLUSTER(usual, prefix)                                                                             \
+/* `bandwidth_`, `latency_`: the request's own fields; NULL: those of its cluster. */
+#define SS_OPTION_CLUSTER(usual, bandwidth_, latency_)                                                               \
   SS_ASKS("--cluster", "NAME", "a file of models/clusters, or a path" usual),                                        \
-      SS_OPTION("--bandwidth", SS_FIELD, .field = prefix "bandwidth", .value = "RATE", .help = "of the cluster"),    \
-      SS_OPTION("--latency", SS_FIELD, .field = prefix "latency", .value = "TIME", .help = "of the cluster")
+      SS_OPTION("--bandwidth", SS_FIELD, .field = (bandwidth_), .value = "RATE", .help = "of the cluster"),          \
+      SS_OPTION("--latency", SS_FIELD, .field = (latency_), .value = "TIME", .help = "of the cluster")
 #define SS_HELP_CERTAIN "take the machine's numbers as they are: nothing is drawn"
 #define SS_OPTION_CERTAIN SS_OPTION("--certain", SS_FIELD, .json = "true", .help = SS_HELP_CERTAIN)
 #define SS_OPTION_OFFERED(what)                                                                                      \
@@ -176,7 +175,7 @@ enum { SS_PATIENCE = 30 /* s, to stand in the defaults of commands that have the
           .help =                                                                                                    \
               "beyond the trace's ranks, play later iterations as further ranks (run and plan say how far off)"),    \
       SS_ASKS("--placement", "FILE", "where tables live, for alltoall:partition=placed"),                            \
-      SS_OPTION_CLUSTER(usual_cluster, "cluster."),                                                                  \
+      SS_OPTION_CLUSTER(usual_cluster, NULL, NULL),                                                                  \
       SS_ASKS("--device", "NAME", "count the kernels of a file of models/devices, or none")
 #define SS_ITERATIONS_OF_TRACE "of the trace, from A up to, not including, B"
 
@@ -189,7 +188,7 @@ enum { SS_PATIENCE = 30 /* s, to stand in the defaults of commands that have the
       SS_ASKS("--gamma", "random|full|none|LIST",                                                                    \
               "densification ratio: random (default, (1-(1-d)^k)/d), full, none, or a list gamma(1),gamma(2),... "   \
               "of which the last goes on"),                                                                          \
-      SS_OPTION_CLUSTER(" (p3.16xlarge-25g)", "")
+      SS_OPTION_CLUSTER(" (p3.16xlarge-25g)", "bandwidth", "latency")
 #define SS_FORMS_ONLY_OPTIONS                                                                                        \
   SS_ASKS("--lookups", "SHARE", "rows looked up / rows, duplicates counted (as the density)"),                       \
       SS_ASKS("--servers", "N", "parameter servers (nodes)"),                                                        \

@@ -63,12 +63,65 @@ static bool import(const struct ss_request *request, const struct task *task, st
          (!task->trace || ss_trace_open(task->path, task->trace, error));
 }
 
+/* --- words --------------------------------------------------------------------------------------------------- */
+
+static const struct word {
+  const char *word, *field;
+  bool negated;
+} words[] = {{"scheme", "schemes", false},
+             {"tensor", "tensors", false},
+             {"system", "systems", false},
+             {"no_verify", "verify", true},
+             {"bandwidth", "cluster.bandwidth", false},
+             {"latency", "cluster.latency", false}};
+enum { WORDS = sizeof words / sizeof *words };
+
+const char *ss_field_of_word(const char *word) {
+  for (const struct word *w = words; w < words + WORDS; w++)
+    if (strcmp(w->word, word) == 0) return w->field;
+  return NULL;
+}
+
+static bool is_among(const char *kind, const char *const *kinds) {
+  while (*kinds && strcmp(*kinds, kind) != 0) kinds++;
+  return *kinds != NULL;
+}
+
+/* Of edits that say a word the field; behind the others, of which one may be the whole cluster. */
+static bool name_fields(cJSON *edits, const char *kind, struct ss_error *error) {
+  static const char *const has_its_own[] = {"import", "calibrate", NULL}, *const has_cluster[] = {"run",    "plan",
+                                                                                                  "place",  "train",
+                                                                                                  "export", NULL};
+  for (const struct word *w = words; w < words + WORDS && !is_among(kind, has_its_own); w++) {
+    cJSON *said = ss_json_get(edits, w->word);
+    if (!said || (strchr(w->field, '.') && !is_among(kind, has_cluster))) continue;
+    if (ss_json_get(edits, w->field))
+      return ss_fail(error, SS_BAD_INPUT, "%s: is another name of %s, which is said, too", w->word, w->field);
+    if (w->negated && !cJSON_IsBool(said)) return ss_fail(error, SS_BAD_INPUT, "%s: expected true or false", w->word);
+    said = cJSON_DetachItemViaPointer(edits, said);
+    if (w->negated) said->type = cJSON_IsTrue(said) ? cJSON_False : cJSON_True;
+    if (!ss_json_put(edits, w->field, said)) return ss_fail_memory(error, "reading a request");
+  }
+  return true;
+}
+
+/* --- performing ---------------------------------------------------------------------------------------------- */
+
+static bool perform_named(const struct ss_request *request, task_runner *what, const struct task *task,
+                          struct ss_error *error) {
+  struct ss_request named = *request;
+  SS_AUTO_JSON cJSON *edits = request->edits ? cJSON_Duplicate(request->edits, true) : cJSON_CreateObject();
+  named.edits = edits;
+  if (!edits) return ss_fail_memory(error, "reading a request");
+  return name_fields(edits, task->kind, error) && what(&named, task, error);
+}
+
 static bool perform(const struct ss_request *request, task_runner *what, const struct task *task,
                     struct ss_error *error) {
   struct ss_error own;
   struct ss_settings before;
   if (!ss_settings_enter(request->run.jobs, &before, error)) return false;
-  const bool good = ss_watcher_goes_on(request->run.watcher, &own) && what(request, task, &own);
+  const bool good = ss_watcher_goes_on(request->run.watcher, &own) && perform_named(request, what, task, &own);
   ss_settings_leave(&before);
   if (!good && error) *error = own;
   return good;
@@ -79,11 +132,11 @@ bool ss_ask(const struct ss_request *request, const char *kind, struct ss_answer
 }
 
 bool ss_ask_export(const struct ss_request *request, const char *format, const char *path, struct ss_error *error) {
-  return perform(request, export, &(struct task){.format = format, .path = path}, error);
+  return perform(request, export, &(struct task){.kind = "export", .format = format, .path = path}, error);
 }
 
 bool ss_ask_import(const struct ss_request *request, const char *path, struct ss_trace **out,
                    struct ss_error *error) {
-  return perform(request, import, &(struct task){.path = path, .trace = out}, error);
+  return perform(request, import, &(struct task){.kind = "import", .path = path, .trace = out}, error);
 }
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -21,6 +21,11 @@ bool ss_ask_export(const struct ss_request *request, const char *format, const c
 bool ss_ask_import(const struct ss_request *request, const char *path, struct ss_trace **out,
                    struct ss_error *error) SS_MUST_CHECK;
 
+/* The field that is meant by the word of a command's option ("scheme": "schemes"; "bandwidth": "cluster.bandwidth"),
+ * where that is not its own name; else NULL. An edit may say either, unless the word is a field of the request
+ * itself, as "bandwidth" is of closed forms. */
+const char *ss_field_of_word(const char *word);
+
 /* An answer of the tree, which it owns from then on, also on failure. Its rows are the tree's list `rows`, or the
  * tree itself (NULL). */
 bool ss_answer_new(struct cJSON *tree, const char *rows, struct ss_answer **out,

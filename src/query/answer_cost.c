@@ -5,8 +5,10 @@
 
 enum { RANKS_MAX = 256, SCHEMES_MAX = 64 };
 
+static const struct ss_field_spec schemes_forms[] = {
+    {NULL, NULL, SS_IS_NAME}, {NULL, NULL, SS_IS_LIST(&ss_scheme_field, 0, SCHEMES_MAX)}, {.name = NULL}};
 static const struct ss_field_spec fields[] = {
-    {"schemes", "(all)", SS_IS_LIST(&ss_scheme_field, 0, SCHEMES_MAX)},
+    {"schemes", "(all)", SS_IS_EITHER(schemes_forms)},
     SS_SUPPOSED_FIELDS,
     {"ranks", "(4..64)", SS_IS_EITHER(ss_ranks_forms)},
     {"certain", "the links are as they are: no form has a range", SS_IS_FLAG, .usual = "false"},
@@ -18,6 +20,9 @@ const struct ss_object_spec ss_cost_request_fields = {.name = "cost",
 
 static bool read_schemes(struct ss_node list, struct ss_arena *arena, const char **names, size_t *count,
                          struct ss_error *error) {
+  if (ss_node_is_text(list)) return ss_supposed_scheme(list, arena, &names[(*count)++], error);
+  if (ss_node_present(list) && !ss_node_is_array(list))
+    return ss_node_fail(list, error, "expected a list of schemes");
   for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n)) {
     if (*count == SCHEMES_MAX) return ss_node_fail(n, error, "is one scheme too many");
     if (!ss_supposed_scheme(n, arena, &names[(*count)++], error)) return false;

@@ -154,7 +154,7 @@ def placements_checks_exports_and_imports_are_the_commands(folder):
     (folder / "one.json").write_text(json.dumps({**SMALL, "ranks": 4, "schemes": ["allgather"]}))
     subprocess.run([PROGRAM, "export", "goal", folder / "one.json", "-o", folder / "again.goal"], check=True)
     assert (folder / "ring.goal").read_bytes() == (folder / "again.goal").read_bytes()
-    fails("2 schemes (--scheme)", sparsync.export, SMALL, folder / "two.goal", ranks=4)
+    fails("2 schemes (scheme)", sparsync.export, SMALL, folder / "two.goal", ranks=4)
     fails("goal or chakra", sparsync.export, SMALL, folder / "x", format="dot", **one)
     fails("program's own", sparsync.export, SMALL, "-", **one)
     fails("no-such.csv", sparsync.import_trace, folder / "no-such.csv", folder / "x", ranks=2)
@@ -265,7 +265,7 @@ def errors_have_the_words_of_the_program(_):
     fails("over: unknown key", sparsync.cost, over="density")
     fails('"100" has no unit', sparsync.cost, "zen", M="1MB", density=0.1, ranks=4, latency="10us", bandwidth=100)
     fails('"856" has no unit', sparsync.cost, "zen", M=856, density=0.1)
-    for typo, meant in (("model_paralel", "model_parallel"), ("thread", "threads"), ("bandwidth", "cluster.bandwidth"), ("latency", "cluster.latency"), ("rank", "ranks")):
+    for typo, meant in (("model_paralel", "model_parallel"), ("thread", "threads"), ("bandwith", "bandwidth"), ("latencies", "latency"), ("rank", "ranks")):
         fails(f'{typo}: unknown key (did you mean "{meant}"', sparsync.run, SMALL, **{typo: True})
     for told in ({"bandwidth": 100}, {"latency": 5}):
         with warnings.catch_warnings(record=True) as heard:
@@ -279,6 +279,32 @@ def errors_have_the_words_of_the_program(_):
     fails("zero byte", sparsync.run, "a\0b")
     for threads in (-1, 2**32, 1.5, "2"):
         fails("threads: ", sparsync.run, SMALL, threads=threads)
+
+
+def words_of_options_are_those_of_fields(_):
+    """What the command calls --bandwidth or --scheme is called so here, too, wherever it stands among the arguments."""
+    fast = sparsync.run(bandwidth="2GB/s", latency="20us", scheme="allgather", no_verify=True, **{k: v for k, v in SMALL.items() if k != "schemes"})
+    said = sparsync.run({**SMALL, "schemes": ["allgather"], "verify": False}, set={"cluster.bandwidth": "2GB/s", "cluster.latency": "20us"})
+    near([r["time_s"] for r in fast], [r["time_s"] for r in said])
+    assert fast[0]["time_s"] != sparsync.run(SMALL, scheme="allgather")[0]["time_s"] and fast[0]["exact"] is None
+    assert {r["scheme"] for r in sparsync.cost(scheme="zen", M="1MB", density=0.1, ranks=4)} == {"zen"}
+    fails("expected a list of schemes", sparsync.cost, schemes=5, M="1MB", density=0.1, ranks=4)
+    for fields in ({"schemes": "ps", "scheme": "zen"}, {"bandwidth": "1GB/s", "set": {"cluster.bandwidth": "2GB/s"}}):
+        fails("is another name of", sparsync.run, SMALL, **fields)
+    fails('"100" has no unit', sparsync.run, SMALL, bandwidth=100)
+    fails("no_verify: expected true or false", sparsync.run, SMALL, no_verify="yes")
+    fails('jobs: unknown argument (did you mean "threads"?)', sparsync.run, SMALL, jobs=2)
+    fails("set: 'a=b' is no dict", sparsync.run, SMALL, set="a=b")
+    fails("scenario: 5 is no name", sparsync.run, 5)
+    trace = sparsync.Trace({"a": [[[1], [2]]], "b": [[[7, 7], []]]})
+    assert [r["name"] for r in sparsync.stats(trace, tensor="b")] == ["b"]
+    two = sparsync.train(workload="spardl-vgg-16", cluster="rtx2080ti-1gbe", ranks=2, system="ddp", bandwidth="10Gbps")
+    assert [r["system"] for r in two] == ["ddp"] and two[0]["iteration_s"] < sparsync.train(workload="spardl-vgg-16", cluster="rtx2080ti-1gbe", ranks=2, systems=["ddp"])[0]["iteration_s"]
+    for wrong, says in (([[1]], "tables: a dict is wanted"), ({"emb": [1, 2]}, "emb: a list of iterations is wanted"), ({"emb": [[1, 2]]}, "iteration 0, rank 0: a list of row ids is wanted, whole numbers, not 1"),
+                        ({"emb": [[["a"]]]}, "whole numbers, not 'a'"), ({5: [[[1]]]}, "tables: a dict")):
+        assert "\n" not in str(fails(says, sparsync.Trace, wrong))
+    fails("lengths: a dict is wanted", sparsync.Trace, {"emb": [[[1]]]}, lengths=[[[1]]])
+    fails("files: 5 is no path", sparsync.import_trace, 5, "x", ranks=2)
 
 
 def notices_are_warnings_and_settings_are_taken(_):
@@ -415,7 +441,11 @@ def what_the_command_alone_has_is_asked_of_it(folder):
     page = sparsync.report(SMALL, folder / "page.html", ranks=2, trace=trace, schemes="allgather", no_sliders=True, set={"cluster.latency": "1us"})
     assert page == folder / "page.html" and "allgather" in page.read_text() and "zen" not in page.read_text().split("<h2")[1]
     fails('no collective is called "allredce" (did you mean "allreduce"?)', sparsync.collective, "allredce", "p3.16xlarge-25g", ranks=2)
-    assert fails("--zipff", sparsync.synth, zipff=1).status == "bad input"
+    assert fails('unknown argument "zipff" (did you mean zipf?)', sparsync.synth, zipff=1).status == "bad input"
+    fails('rows: "-5" is not', sparsync.synth, rows=-5)
+    fails("path: 5 is no text", sparsync.synth, 5)
+    assert sparsync.synth(rows=1e3, ranks=2, iterations=1).ranks == 2, "a whole number all the same"
+    fails("scenario: rank: unknown key", sparsync.report, SMALL, folder / "p.html", rank=2)
     like = sparsync.synth(rows=2000, ranks=4, iterations=3, like={"density": "5%", "gamma@4": 2})
     assert abs(sparsync.stats(like)[0]["density"] / 0.05 - 1) < 0.1
     if shutil.which("gnuplot"):
@@ -423,6 +453,10 @@ def what_the_command_alone_has_is_asked_of_it(folder):
         assert points.plot(x="ranks")._repr_svg_().rstrip().endswith("</svg>")
         assert points.plot(folder / "p.pdf", x="label", where={"ranks": 4}).read_bytes().startswith(b"%PDF")
         fails("no result is left", points.plot, x="ranks", where={"ranks": 5})
+        for style in ("#12ab34,dotted", ("#12ab34", "dotted")):
+            drawn = points.plot(x="ranks", kind="lines", style={"allgather": style}).svg.replace(" ", "")
+            assert "rgb(18,171,52)" in drawn and "stroke-dasharray" in drawn, style
+        fails('"red" is not a colour', points.plot, style={"allgather": "red"})
         assert "ring" in times.plot()._repr_svg_() and len(sparsync.collective("allreduce", "p3.16xlarge-25g", ranks=16, sizes="1KiB:1MiB").plot().svg) > 5000
         ranges = sparsync.crossover("allgather", "allreduce", "density", M="856MB", row_width=64, ranks=16)
         assert "density" in ranges.plot()._repr_svg_() and [r["winner"] for r in ranges] == ["allgather", "allreduce"]
@@ -479,7 +513,7 @@ def pip_installs_the_package(folder):
 
 
 TESTS = [answers_are_those_of_the_command, captures_are_judged_as_by_the_command, placements_checks_exports_and_imports_are_the_commands, calibrated_clusters_and_rows_are_plain_data, traces_of_lists_and_arrays,
-         gradients_end_as_a_scheme_leaves_them, what_a_sketch_errs_is_applied_in_the_end, errors_have_the_words_of_the_program, notices_are_warnings_and_settings_are_taken,
+         gradients_end_as_a_scheme_leaves_them, what_a_sketch_errs_is_applied_in_the_end, errors_have_the_words_of_the_program, words_of_options_are_those_of_fields, notices_are_warnings_and_settings_are_taken,
          progress_is_told_and_what_it_raises_ends_the_request, control_c_ends_a_request, frames_where_pandas_is, plans_have_the_columns_of_the_command, without_pandas_one_line_says_what_to_install, frames_are_short_and_have_no_objects,
          notebooks_show_tables_and_one_line_of_an_error, what_the_command_alone_has_is_asked_of_it,
          notebook_runs_and_shows_what_it_says, pip_installs_the_package]

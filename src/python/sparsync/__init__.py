@@ -15,11 +15,13 @@ Every function takes fields of its document by name, and these:
 
 Ctrl-C ends a request. Errors are sparsync.Error; what a user should know of an answer is a sparsync.Notice, a warning.
 Times are in s, sizes in B, rates in B/s (docs/python.md)."""
+import builtins
 import ctypes
 import json
 import os
 import threading
 import time
+from types import NoneType
 
 from . import _library
 from ._library import Error, Notice, lib
@@ -43,6 +45,8 @@ class _Request:
         if isinstance(document, (str, os.PathLike)):
             _library.check(lib.ss_request_open, self.handle, _library.text(document, "scenario"))
         elif document is not None:
+            if not isinstance(document, dict):
+                raise Error(f"scenario: {document!r} is no name, no file, and no dict")
             _library.check(lib.ss_request_parse, self.handle, _json(document))
         for path, value in fields.items():
             self.set(path, value)
@@ -55,7 +59,7 @@ class _Request:
             value = name
         elif isinstance(value, os.PathLike):
             value = os.fspath(value)
-        data = value.encode() if path == "schemes" and isinstance(value, str) else _json(value)
+        data = value.encode() if path in ("scheme", "schemes") and isinstance(value, str) else _json(value)
         _library.check(lib.ss_request_set, self.handle, _library.text(path, "path"), data)
 
     def __del__(self):
@@ -146,6 +150,11 @@ def _rows(kind, key, document, fields):
 
 def _split(fields):
     """What says how to ask, and what is asked."""
+    for option, meant in (("jobs", "threads"), ("quiet", "progress")):
+        if option in fields:
+            raise Error(f'{option}: unknown argument (did you mean "{meant}"?)')
+    if not isinstance(fields.get("set"), (dict, NoneType)):
+        raise Error(f'set: {fields["set"]!r} is no dict (say {{"cluster.bandwidth": "100Gbps"}})')
     how = {key: fields.pop(key) for key in ("set", "threads", "progress") if key in fields}
     return {**how, "fields": fields}
 
@@ -183,7 +192,9 @@ def export(scenario, path, format="goal", **fields):
 def import_trace(files, path, /, **fields):
     """Makes a trace of data (docs/traces.md), written to `path`: ranks, batch, from_ ("csv", "criteo", ...), columns,
     hash_rows, ... (docs/library.md). `files`: a path, also of Parquet or Arrow (with pyarrow), or pairs of indices and offsets."""
-    files = [os.fspath(f) for f in ([files] if isinstance(files, (str, os.PathLike)) else files)]
+    if not isinstance(files, (str, os.PathLike, tuple, builtins.list)):
+        raise Error(f"files: {files!r} is no path, and no list of paths")
+    files = [_library.text(f, "files").decode("utf-8", "surrogateescape") for f in ([files] if isinstance(files, (str, os.PathLike)) else files)]
     if len(files) == 1 and files[0].endswith((".parquet", ".arrow", ".feather")) and "from_" not in fields:
         return import_columns(files[0], path, fields)
     if "from_" in fields:

@@ -5,6 +5,7 @@ import functools
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from ._library import Error
 from ._rows import Rows
 from ._trace import Trace
 
+PAIRS = ("where", "style", "hash_rows", "row_width", "vocab")  # options that take KEY=VALUE
+OPTIONS = {"schemes": "scheme", **{name: name for name in ("trace", "cluster", "scheme", "tensor", "bandwidth", "latency")}}
 STATUS = {1: "unproven", 2: "bad input"}
 
 
@@ -42,7 +45,7 @@ def _program():
 
 
 def _call(*words):
-    """What it prints, as bytes; its warnings are ours."""
+    """What it prints, as bytes; its warnings are ours. Files that hold what was handed over have its names."""
     done = subprocess.run([_program(), *map(_word, words)], capture_output=True, stdin=subprocess.DEVNULL)
     said = done.stderr.decode("utf-8", "replace").splitlines()
     for line in said:
@@ -50,6 +53,7 @@ def _call(*words):
             _library.tell(line.split(": warning: ", 1)[1])
     if done.returncode != 0:
         text = said[-1].split(": ", 1)[-1] if said else f"sparsync ended with status {done.returncode}"
+        text = re.sub(r"[^\s\"]*/sparsync-[^/\s]*/(\w+)\.\w+", r"\1", text)
         raise Error(text, STATUS.get(done.returncode, "machine"))
     return done.stdout
 
@@ -58,11 +62,18 @@ def _word(value):
     return _library.text(value if isinstance(value, (str, os.PathLike)) else str(value), "argument")
 
 
+def _path(value):
+    """Where an answer goes: judged before anything is written."""
+    return value if value is None else _library.text(value, "path").decode("utf-8", "surrogateescape")
+
+
 def _plain(value):
     """As an option takes it: lists with commas, objects as JSON."""
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, dict):
         return json.dumps(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     return ",".join(map(str, value)) if isinstance(value, (list_type, tuple)) else value
 
 
@@ -81,15 +92,15 @@ def _options(folder, fields):
         elif isinstance(value, dict) and name == "like":
             words += [option, ",".join(f"{statistic}={one}" for statistic, one in value.items())]
             continue
-        elif isinstance(value, dict) and name != "where":
+        elif isinstance(value, dict) and name not in PAIRS:
             value = folder / f"{name}.json"
             value.write_text(json.dumps(fields[name]))
         if value is True:
             words.append(option)
         elif isinstance(value, dict):
-            for key, one in value.items():
-                for each in one if isinstance(one, (list_type, tuple)) else [one]:
-                    words += [option, f"{key}={each}"]
+            for key, one in value.items():  # either value of a field; a style is both, its colour and its dash
+                for each in one if name != "style" and isinstance(one, (list_type, tuple)) else [one]:
+                    words += [option, f"{key}={_plain(each)}"]
         else:
             words += [option, _plain(value)]
     return words
@@ -112,10 +123,8 @@ def _scenario(folder, scenario, fields):
     for path, value in fields.items():
         if isinstance(value, bool) and path in ("lossy", "model_parallel", "per_rank", "per_iteration", "no_sliders"):
             words += ["--" + path.replace("_", "-")] if value else []
-        elif path == "schemes" and isinstance(value, str):
-            words += ["--scheme", value]
-        elif path in ("trace", "cluster") and not isinstance(value, dict):
-            words += ["--" + path, _saved(folder, value) if isinstance(value, Trace) else value]
+        elif path in OPTIONS and isinstance(value, (str, os.PathLike, Trace)):
+            words += ["--" + OPTIONS[path], _saved(folder, value) if isinstance(value, Trace) else value]
         else:
             value = os.fspath(value) if isinstance(value, os.PathLike) else value
             words += ["--set", f"{path}={json.dumps(value.tolist() if hasattr(value, 'tolist') else value)}"]
@@ -143,14 +152,15 @@ class Picture:
 
 
 def plot(what, path=None, **options):
-    """Draws a figure (a name of list("figures"), or a file), a file of results, or an answer: a Picture, or the file at
-    `path` (.svg, .pdf, .png, .tex). Options are the command's: kind="map", x="ranks", where={"cluster": [...]}, style={...}."""
+    """Draws a figure (a name of list("figures"), a file, or a dict), a file of results, or an answer: a Picture, or the file at
+    `path` (.svg, .pdf, .png, .tex). Options are the command's: kind="map", x="ranks", where={"cluster": [...]},
+    style={"ours": "#cc3311,dashed"}."""
     with _folder() as name:
         folder = pathlib.Path(name)
-        if isinstance(what, Rows):
-            (folder / "results.json").write_text(json.dumps(what.document))
+        if isinstance(what, (Rows, dict)):
+            (folder / "results.json").write_text(json.dumps(what if isinstance(what, dict) else what.document))
             what = folder / "results.json"
-        drawn = _call("plot", what, *_options(folder, options), *(["-o", path] if path else []))
+        drawn = _call("plot", what, *_options(folder, options), *(["-o", _path(path)] if path else []))
     return pathlib.Path(path) if path else Picture(drawn.decode())
 
 
@@ -158,7 +168,7 @@ def report(scenario=None, path="report.html", /, set=None, **fields):
     """Writes the page of a scenario, one file, and returns its path (`sparsync report --help`)."""
     with _folder() as name:
         folder = pathlib.Path(name)
-        _call("report", *_scenario(folder, scenario, {**fields, **(set or {})}), "-o", path)
+        _call("report", *_scenario(folder, scenario, {**fields, **(set or {})}), "-o", _path(path))
     return pathlib.Path(path)
 
 
@@ -178,7 +188,7 @@ def synth(path=None, /, **options):
     Without `path` no file is kept."""
     with _folder() as name:
         folder = pathlib.Path(name)
-        to = path or folder / "synth.safetensors"
+        to = _path(path) or folder / "synth.safetensors"
         _call("trace", "synth", "-o", to, *_options(folder, options))
         return Trace.open(to)  # mapped: it outlives the file's name
 
@@ -187,7 +197,7 @@ def import_columns(file, path, fields):
     """Of Parquet and Arrow, which the command reads with this Python's pyarrow."""
     os.environ.setdefault("SPARSYNC_PYTHON", sys.executable)
     with _folder() as name:
-        _call("trace", "import", file, "-o", path, *_options(pathlib.Path(name), fields))
+        _call("trace", "import", file, "-o", _path(path), *_options(pathlib.Path(name), fields))
     return Trace.open(path)
 
 

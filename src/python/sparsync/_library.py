@@ -3,6 +3,7 @@ import ctypes
 import operator
 import os
 import pathlib
+import re
 import sys
 import warnings
 from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
@@ -11,12 +12,18 @@ BAD_INPUT, MACHINE, CANCELLED = 2, 3, 4
 STATUS = {1: "unproven", BAD_INPUT: "bad input", MACHINE: "machine", CANCELLED: "cancelled"}
 
 
+def arguments(text):
+    """What is said of options of the command, said of arguments: --row-width is row_width."""
+    return re.sub(r"(?<![\w-])--([a-z]\w*(?:-\w+)*)", lambda m: m[1].replace("-", "_"), text).replace(
+        "unknown option", "unknown argument").replace("-o: ", "path: ")
+
+
 class Error(Exception):
     """What the library refuses or fails at, in its own words. `status`: "bad input", "unproven" (a scheme's sum was found
     wrong), "machine" (memory or disk) or "cancelled". `field`: the path of the field that is wrong, or ""."""
 
     def __init__(self, text, status="bad input", field=""):
-        super().__init__(text)
+        super().__init__(arguments(text))
         self.status = status
         self.field = field
 
@@ -34,7 +41,7 @@ def tell(text):
     frame, level, package = sys._getframe(1), 2, __name__.split(".")[0]
     while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] == package:
         frame, level = frame.f_back, level + 1
-    warnings.warn(text, Notice, stacklevel=level)
+    warnings.warn(arguments(text), Notice, stacklevel=level)
 
 
 class ErrorValue(ctypes.Structure):
@@ -143,6 +150,8 @@ def whole(value, bits, what):
 
 def text(value, what="text"):
     """As C takes it."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise Error(f"{what}: {value!r} is no text")
     data = os.fsencode(value) if isinstance(value, os.PathLike) else value.encode("utf-8", "surrogateescape")
     if b"\0" in data:
         raise Error(f"{what}: {value!r} has a zero byte")

@@ -1,6 +1,7 @@
 """Traces: files, or the ids that a program has in its lists, arrays and tensors."""
 import array
 import ctypes
+import operator
 
 from . import _library
 from ._library import Error, check, lib
@@ -16,9 +17,10 @@ def _append(ids, segment, where):
         ids.frombytes(segment.ravel().astype("int64").tobytes())
         return
     try:
-        ids.extend(segment if isinstance(segment, array.array) and segment.typecode == "q" else map(int.__index__, segment))
-    except (TypeError, OverflowError) as reason:
-        raise Error(f"{where}: row ids are whole numbers: {reason}") from None
+        ids.extend(segment if isinstance(segment, array.array) and segment.typecode == "q" else map(operator.index, segment))
+    except (TypeError, OverflowError):
+        wrong = [one for one in segment if not hasattr(one, "__index__") or not -2**63 <= one < 2**63] if hasattr(segment, "__iter__") else [segment]
+        raise Error(f"{where}: a list of row ids is wanted, whole numbers, not {wrong[0]!r}") from None
 
 
 def _of(options, what, name, usual, bits):
@@ -31,7 +33,7 @@ def _bags(name, lengths, iterations, ranks):
     """Bags before each rank's, and ids before each bag; nothing where nobody says."""
     if lengths is None:
         return ()
-    if len(lengths) != iterations or any(len(iteration) != ranks for iteration in lengths):
+    if _shape(lengths, f"lengths of {name}") != (iterations, ranks) or any(len(iteration) != ranks for iteration in lengths):
         raise Error(f"lengths of {name}: one list a rank and iteration, as its ids have")
     every, bags, offsets = array.array("q"), array.array("Q", [0]), array.array("Q", [0])
     for t, iteration in enumerate(lengths):
@@ -45,6 +47,20 @@ def _bags(name, lengths, iterations, ranks):
     return tuple((ctypes.c_uint64 * len(numbers)).from_buffer(numbers) for numbers in (bags, offsets))
 
 
+def _named(tables, what):
+    if not isinstance(tables, dict) or not all(isinstance(name, str) for name in tables):
+        raise Error(f'{what}: a dict is wanted, {{"emb": [[ids of rank 0, ids of rank 1, ...], ...]}}, an entry an iteration')
+    return tables
+
+
+def _shape(table, name):
+    """How many iterations and ranks: lists of lists of ids, however they are held."""
+    try:
+        return len(table), len(table[0]) if len(table) and all(len(iteration) >= 0 for iteration in table) else 0
+    except TypeError:
+        raise Error(f"{name}: a list of iterations is wanted, each a list of its ranks' ids: [[[3, 5], [5]]] is one of two ranks") from None
+
+
 class Trace:
     """Which rows of each table each rank looked up, iteration by iteration, duplicates kept.
 
@@ -55,10 +71,12 @@ class Trace:
 
     def __init__(self, tables, rows=0, row_width=1, value_bytes=4, lengths=None):
         self._handle = None
-        if not tables:
+        shapes = {name: _shape(table, name) for name, table in _named(tables, "tables").items()}
+        if not shapes:
             raise Error("a trace has at least one table")
-        shapes = {name: (len(table), len(table[0]) if len(table) else 0) for name, table in tables.items()}
         iterations, ranks = next(iter(shapes.values()))
+        if lengths is not None:
+            _named(lengths, "lengths")
         options = {"rows": rows, "row_width": row_width, "value_bytes": value_bytes, "lengths": lengths}
         for what, option in options.items():
             if unknown := [name for name in option if name not in tables] if isinstance(option, dict) else ():
