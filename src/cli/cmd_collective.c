@@ -246,7 +246,7 @@ static bool play_size(struct answer *out, uint64_t bytes, struct ss_error *error
   const struct ss_choice choice =
       out->tuned ? ss_tuner_choose(out->cluster, out->collective, out->a->ranks, bytes) : (struct ss_choice){0};
   struct played played[ALGORITHMS_MAX];
-  struct ss_candidate list[ALGORITHMS_MAX];
+  struct ss_candidate list[ALGORITHMS_MAX] = {{.name = NULL}};
   struct ss_decision ignored;
   for (size_t i = 0; i < out->algorithms; i++) {
     struct played *p = &played[i];

@@ -354,12 +354,12 @@ static void add_ties(cJSON *o, const struct ss_decision *d) {
   else cJSON_Delete(ties);
 }
 
-/* Where nobody offers the best to PyTorch. */
+/* Where nobody offers the best to PyTorch; of several together each has its own. */
 static void add_offered(cJSON *o, const struct ss_decision *d) {
   const struct ss_candidate *best = NULL;
   for (const struct ss_candidate *c = d->list; c < d->list + d->n; c++)
     if (c->offer && !c->left_out && (!best || c->of.time < best->of.time)) best = c;
-  if (d->best->offer || !best) return;
+  if (d->best->offer || d->best->of.parts > 0 || !best) return;
   const bool open = best->offer->over && !(best->library && best->library->kind);
   ss_json_add(o, SS_T("offered_best", name_of(best)), SS_N("offered_best_s", best->of.time),
               SS_T("offered_best_by", best->offer->by), SS_T("offered_best_how", best->offer->how));

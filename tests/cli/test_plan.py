@@ -356,6 +356,7 @@ def several_tensors(folder):
     agrees(rows, points(file), "two tensors")
     same([r["tensor"] for r in rows], ["wide", "full", "*"], "tensors")
     same([r["scheme"] for r in rows], ["allgather", "allreduce", None], "winners")
+    same(["offered_best" in r for r in rows], [r["offered"] is None and r["label"] is not None for r in rows], "each has its own")
     assert rows[2]["margin"] > 0, "choosing by tensor gains nothing: the test shows nothing"
     text = call("plan", file)[0]
     assert "all tensors: each with its own" in text and "wide: allgather" in text and "full: allreduce" in text, text
