@@ -344,17 +344,18 @@ def ranges_are_those_of_what_an_iteration_is_made_of(folder):
     for latency, bandwidth, passes, alpha in (("estimated", "sheet", "estimated", 1e-3), ("sheet", "estimated", None, 1e-3), (None, None, None, 2e-4), ("measured", None, "estimated", 1e-5)):
         module = {"name": "a", "kind": "dense", "bytes": M, "forward_s": 3e-3, "backward_s": 6e-3, **({"source": {"forward_s": "estimated: a guess"}} if passes else {})}
         source = {k: v for k, v in (("latency", latency), ("bandwidth", bandwidth)) if v}
-        scenario = {"workload": {"name": "w", "modules": [module], "tokens": 100}, "systems": systems, "cluster": {"name": "c", "latency": alpha, "bandwidth": 1.25e9, "source": source}, "ranks": [P], "baselines": ["ring"]}
-        points = {p["system"]: p for p in results(folder, scenario)}
+        scenario = {"workload": {"name": "w", "modules": [module], "tokens": 100}, "systems": systems, "cluster": {"name": "c", "latency": alpha, "bandwidth": 1.25e9, "source": source}, "ranks": [2, P], "baselines": ["ring"]}
+        points = {p["system"]: p for p in results(folder, scenario) if p["ranks"] == P}
         draws, passing, told = {}, [9e-3 * factor(spreads[passes or "measured"], 7, d) for d in range(1000)], {}
         for name, (starts, shares) in forms.items():
             own = mix(xxh64(name.encode()), 7)
             parts = [(starts * alpha, spreads[latency], 0, True), (shares * M / 1.25e9, spreads[bandwidth], 1, True), (9e-3, spreads[passes or "measured"], 7, False)]
             assert close(points[name]["iteration_s"], sum(p[0] for p in parts), 1e-9), (name, points[name]["iteration_s"])
-            draws[name] = [sum(time * factor(spread, k, d) * (factor((1.03, 1.1), own, d) if sent else 1) for time, spread, k, sent in parts) for d in range(1000)]
+            drawn = lambda parts: [sum(time * factor(spread, k, d) * (factor((1.03, 1.1), own, d) if sent else 1) for time, spread, k, sent in parts) for d in range(1000)]
+            draws[name], few = drawn(parts), drawn([(2 * alpha, *parts[0][1:]), (M / 1.25e9, *parts[1][1:]), parts[2]])  # of two ranks, by either
             sent = [all_ - own_ for all_, own_ in zip(draws[name], passing)]
             for field, values in (("iteration%s_s", draws[name]), ("compute%s_s", passing), ("stall%s_s", sent), ("communication%s_s", sent), ("split%s_s", [0] * 1000), ("hidden%s", [0] * 1000),
-                                  ("tokens_per_s%s", [P * 100 / x for x in draws[name]]), ("scaling%s", [1] * 1000)):
+                                  ("tokens_per_s%s", [P * 100 / x for x in draws[name]]), ("scaling%s", [a / b for a, b in zip(few, draws[name])])):
                 at = sorted(values)
                 assert all(close(points[name][field % end], at[k], 1e-9) for end, k in (("_low", 50), ("_high", 949))), (name, field, points[name], at[50], at[949])
             told[name] = sorted(all_ / own_ for all_, own_ in zip(draws[name], passing))
@@ -364,7 +365,7 @@ def ranges_are_those_of_what_an_iteration_is_made_of(folder):
         assert close(points["rabenseifner"]["speedup_low"], ahead[50], 1e-9) and close(points["rabenseifner"]["speedup_high"], ahead[949], 1e-9)
         assert points["ring"]["speedup_low"] == points["ring"]["speedup_high"] == 1
         decided.add(max(p["wins"] for p in points.values()) >= 0.95)
-        sure = results(folder, scenario, "--certain")
+        sure = [p for p in results(folder, scenario, "--certain") if p["ranks"] == P]
         fastest = min(points.values(), key=lambda p: p["iteration_s"])
         [helped] = [p.pop("would_help") for p in points.values() if "would_help" in p]
         [help] = [h for h in helped if h["what"] == "with links that take no time"]

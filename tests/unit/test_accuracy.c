@@ -249,6 +249,26 @@ TEST(test_draws_go_up_and_down) {
   assert_true(range.low < 0.95 && range.high > 1.05);
 }
 
+/* What was played says how long and how often, draws alone which of them is which: both ends are there. */
+TEST(test_draws_have_the_times_that_were_played) {
+  static const double played[] = {1, 1, 1.25, 1.5, 1.5, 1.5, 2, 3};
+  const struct ss_uncertainty u = {.of = {[SS_PASSES] = {1.2, 1.5}}};
+  const struct ss_components up = {.s[SS_PASSES] = 0.4};
+  const struct ss_uncertain one = {.time = 1,
+                                   .components = &up,
+                                   .uncertainty = &u,
+                                   .label = "one",
+                                   .own = {1, 1},
+                                   .played = played,
+                                   .plays = COUNT(played)};
+  double drawn[SS_RANGE_DRAWS];
+  ss_draws_of(&one, drawn);
+  qsort(drawn, SS_RANGE_DRAWS, sizeof *drawn, compare_doubles);
+  for (size_t i = 0; i < COUNT(played); i++) /* a seventh of the draws from each to the next */
+    assert_true(close_to(drawn[(SS_RANGE_DRAWS - 1) * i / 7], played[i], 0.01));
+  assert_true(close_to(drawn[0], 1, 0) && close_to(drawn[SS_RANGE_DRAWS - 1], 3, 0));
+}
+
 /* Ranges hold as many times of a collective that was never measured as they say, over machines that others taught,
  * and are narrower on machines that err less. */
 TEST(test_ranges_cover_made_up_machines) {

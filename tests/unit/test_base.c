@@ -1378,7 +1378,7 @@ TEST(work_fails_as_one_thread_would) {
 }
 
 /* Two streams side by side, by parts of any size, in blocks of no round one; most of them go to the file. */
-TEST(a_spool_gives_back_what_it_took) {
+static void fill_spool(void) {
   enum { STREAMS = 3001, PARTS = 900 };
   SS_AUTO(ss_spool_close) struct ss_spool spool = {.file = -1};
   struct ss_spool_cursor cursor[2] = {{0}, {0}};
@@ -1393,6 +1393,17 @@ TEST(a_spool_gives_back_what_it_took) {
       else assert_true(ss_spool_read(&spool, 2000 * stream, &cursor[stream], part, size, &error));
       if (i >= PARTS) assert_memory_equal(part, wanted, size);
     }
+  }
+}
+
+TEST(a_spool_gives_back_what_it_took) {
+  fill_spool();
+  const int input = dup(STDIN_FILENO); /* nor is the file lost that is descriptor 0 */
+  (void)close(STDIN_FILENO);
+  fill_spool();
+  if (input >= 0) {
+    (void)dup2(input, STDIN_FILENO);
+    (void)close(input);
   }
 }
 
