@@ -243,7 +243,7 @@ def printed_points_stand_beside_ours(folder):
         (folder / "f.json").write_text(json.dumps(figure))
         call("plot", folder / "f.json", "-o", folder / "f.svg", "--width", "wide")
         told = " ".join(texts_of(folder / "f.svg"))
-        assert told.count("Ours. " + says if says else "Ours") == 1 and ("docs/claims.md" in told) == bool(says) and "apart" not in told, told
+        assert told.count("Ours. " + says if says else "Ours") == 1 and ("Ours." in told) == bool(says) and ("docs/claims.md" in told) == bool(says) and "apart" not in told, told
 
 
 @test

@@ -493,6 +493,32 @@ TEST(a_node_has_one_nic_each_way) {
   DONE(&e, 2, 2, 2, 2, 2, 2);
 }
 
+/* Of each port and each node's card: who is asked for says so, and carries its own bytes. */
+TEST(cards_are_links_of_their_own) {
+  static const uint32_t from[] = {0, 1, 4}, to[] = {2, 4, 5};
+  static const uint64_t bytes[] = {8, 24, 40}; /* the last one inside node 2 */
+  static const double carried[2][3] = {{32, 0, 0}, {0, 8, 24}};
+  const struct ss_network_model *model = &ss_network_alpha_beta;
+  const struct ss_network_round round = {.messages = {.count = 3, .from = from, .to = to, .bytes = bytes}};
+  struct ss_cluster cluster = flat_cluster(ALPHA, BETA);
+  struct ss_network_result result;
+  struct ss_link_use use;
+  cluster.gpus_per_node = 2;
+  cluster.nic_per_node = true;
+  struct ss_network *network = model->open(&cluster, 6, 0);
+  assert_true(network && model->round(network, &round));
+  model->finish(network, NULL, &result);
+  assert_true(result.usage[SS_NIC_OUT].links == 3 && result.usage[SS_NIC_IN].links == 3);
+  uint32_t links = 0;
+  for (; model->link(network, links, &use); links++) {
+    const bool in = use.kind == SS_NIC_IN;
+    if (in || use.kind == SS_NIC_OUT) assert_true(close_to(use.bytes, carried[in][use.index], 1e-12));
+    else assert_true(use.kind == SS_EGRESS || use.kind == SS_INGRESS);
+  }
+  assert_int_equal(links, 2 * 6 + 2 * 3);
+  model->close(network);
+}
+
 TEST(kernels_wait_and_are_waited_for) {
   struct ss_engine e;
   const struct ss_computation after[] = {{1, 3}, {0, 1}, {1, 0.5}};
