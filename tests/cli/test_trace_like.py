@@ -141,6 +141,21 @@ def documents_take_the_same(folder):
 
 
 @test
+def laws_that_are_remembered_are_those_of_all_that_was_asked(folder):
+    """One process finds a law once for each question: a sweep takes what runs of their own take, whatever changes, and both ways round."""
+    synth = {"rows": 20000, "row_width": 1, "ranks": 4, "iterations": 1, "tokens": 600, "like": {"density": "2%", "gamma@4": 2.5}}
+    scenario = {"trace": {"synth": synth}, "cluster": {"latency": 0, "bandwidth": "1GB/s"}, "ranks": 4, "schemes": ["allgather"]}
+
+    def times(document, *options):
+        (folder / "s.json").write_text(json.dumps(document))
+        return [point["time_s"] for point in json.loads(ask("run", folder / "s.json", "--no-verify", "--format", "json", *options).stdout)["points"]]
+    for key, values in (("rows", [20000, 15000]), ("tokens", [600, 900]), ("like.gamma@4", [2.5, 3]), ("like.density", ["2%", "3%"])):
+        alone = [times(scenario, "--set", f"trace.synth.{key}={json.dumps(value)}")[0] for value in values]
+        for swept, wanted in ((values, alone), (values[::-1], alone[::-1])):
+            assert times({**scenario, "sweep": {f"trace.synth.{key}": swept}}) == wanted, (key, swept)
+
+
+@test
 def workloads_take_the_same(folder):
     like = {"density": "3%", "gamma@4": 2.5}
 
