@@ -516,6 +516,7 @@ def the_table_answers_in_words(folder):
     for part in ("Critical path, as numbers are given: ", "vs best *", "horovod-allgather *", "kernels and Algorithm 1 not counted (--device NAME counts them)",
                  ": estimated: "):
         assert part in text, f"{part!r} is not in {text[:3000]}"
+    assert re.search(r"  Of the time of \S.*, bytes on \S.* alone take \d+%", text), text[:3000]
     for shares in (paths := re.findall(r"as numbers are given: (.*%) communication;", text)):
         assert 98 <= sum(map(int, re.findall(r"(\d+)%", shares))) <= 102 and "software" not in shares, f"nobody here has software: {shares}"
     assert paths
