@@ -20,13 +20,14 @@ void ss_decision_print_name(const struct cJSON *record, const char *field, FILE 
           ss_needs_words(cJSON_IsFalse(ss_json_get(record, lossless)), cJSON_IsTrue(ss_json_get(record, cut))));
 }
 
+static void print_time(double time, double low, double high, FILE *stream) {
+  fputs(ss_shown(SS_TIME, time), stream);
+  if (low < high) fprintf(stream, " (%s to %s)", ss_shown(SS_TIME, low), ss_shown(SS_TIME, high));
+}
+
 void ss_decision_print_time(const struct cJSON *record, FILE *stream) {
-  const double low = ss_json_number(record, "time_low_s"), high = ss_json_number(record, "time_high_s");
-  char time[32], from[32], to[32];
-  fputs(ss_units_format(time, sizeof time, SS_TIME, ss_json_number(record, "time_s")), stream);
-  if (low < high)
-    fprintf(stream, " (%s to %s)", ss_units_format(from, sizeof from, SS_TIME, low),
-            ss_units_format(to, sizeof to, SS_TIME, high));
+  print_time(ss_json_number(record, "time_s"), ss_json_number(record, "time_low_s"),
+             ss_json_number(record, "time_high_s"), stream);
 }
 
 int ss_of_100(double share) {
@@ -191,8 +192,10 @@ static void print_nearest(const struct ss_scheme *scheme, const cJSON *record, F
   } else if (ss_json_word(record, "offered_best")) {
     fputs(" Of those that are offered ", stream);
     ss_decision_print_name(record, "offered_best", stream);
-    fprintf(stream, " is the fastest, %s: %s's %s", ss_shown(SS_TIME, ss_json_number(record, "offered_best_s")),
-            ss_json_word(record, "offered_best_by"), ss_json_word(record, "offered_best_how"));
+    fputs(" is the fastest, ", stream);
+    print_time(ss_json_number(record, "offered_best_s"), ss_json_number(record, "offered_best_low_s"),
+               ss_json_number(record, "offered_best_high_s"), stream);
+    fprintf(stream, ": %s's %s", ss_json_word(record, "offered_best_by"), ss_json_word(record, "offered_best_how"));
   } else {
     return;
   }

@@ -363,6 +363,8 @@ static void add_offered(cJSON *o, const struct ss_decision *d) {
   const bool open = best->offer->over && !(best->library && best->library->kind);
   ss_json_add(o, SS_T("offered_best", name_of(best)), SS_N("offered_best_s", best->of.time),
               SS_T("offered_best_by", best->offer->by), SS_T("offered_best_how", best->offer->how));
+  if (isfinite(best->range.low))
+    ss_json_add(o, SS_N("offered_best_low_s", best->range.low), SS_N("offered_best_high_s", best->range.high));
   add_needs(o, "offered_best_lossless", "offered_best_model_parallel", best);
   if (open) ss_json_add(o, SS_T("offered_best_over", ss_library_names[best->offer->over]));
 }

@@ -82,7 +82,8 @@ bool ss_decide(struct ss_candidate *list, size_t n, const struct ss_uncertain *b
 /* Adds "time_s", "next", "next_time_s" and "margin", by how much of the time the next is slower; where there is a
  * next "next_lossless" and "next_model_parallel"; and where others take exactly as long, in every draw, "ties",
  * [{"label", "lossless", "model_parallel"}, ...], the next first. Where nobody offers the best and somebody another,
- * "offered_best", the fastest of these, with "offered_best_s", ..._by, ..._how and perhaps ..._over. */
+ * "offered_best", the fastest of these, with "offered_best_s", ..._by, ..._how, and perhaps ..._over, ..._low_s and
+ * ..._high_s. */
 void ss_decision_add_times(struct cJSON *object, const struct ss_decision *decision);
 /* Adds, where something is uncertain, what draws say: "time_low_s", "wins", "next_ratio_low", "dense_ratio_low" (of
  * the baseline), "rival", "rival_lossless", "measure", ...; and beside a rival "others", [{"label", "lossless",

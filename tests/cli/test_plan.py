@@ -505,6 +505,7 @@ def offered_is_what_a_library_has(folder):
     best = min(some, key=lambda p: p["time_s"])
     assert len(some) == 2 and row["label"] == "zen", (row, some)
     assert (row["offered_best"], row["offered_best_s"], row["offered_best_by"]) == (best["label"], best["time_s"], best["offered"]["by"]), (row, best)
+    assert (row["offered_best_low_s"], row["offered_best_high_s"]) == (best["time_low_s"], best["time_high_s"]), (row, best)
     for command in ("run", "plan"):
         assert f". Of those that are offered {best['label']} is the fastest, " in call(command, file)[0], command
     ring = {"name": "allgather", "algorithm": "ring"}  # which DDP plays over gloo, and over nothing else
