@@ -47,7 +47,14 @@ const straight = (axis, low, time) => [low - 1, low].some(k => {
   const x = cost[axis], share = (x(k + 1) - x(k)) / (x(k + 2) - x(k));
   return Math.abs(time(k + 1) - time(k) - share * (time(k + 2) - time(k))) <= SAME * time(k + 1);
 });
+// of all tensors together: each with the fastest of its own that is shown
+const parts = cell => data.cells.filter(c => c.tensor !== '*' && elsewhere(c) === elsewhere(cell));
+const elsewhere = c => c.places.filter(p => p.field !== 'tensor').map(p => p.text).join();
+for (const c of data.cells) for (const row of c.rows) if (row.own) row.parts = parts(c);
+const timeOfOwn = row => row.parts.map(c => c.rows.filter(r => r.fits && !hidden.has(r.label)).map(timeOf)
+  .reduce((a, b) => b.s < a.s ? b : a, {s: Infinity, exact: true})).reduce((a, b) => ({s: a.s + b.s, exact: a.exact && b.exact}));
 const timeOf = row => {
+  if (row.own && !asGiven(row)) return timeOfOwn(row);
   if (!Array.isArray(row.times)) return {s: row.times, exact: true};
   const l = place('latency'), b = place('bandwidth'), t = (i, k) => row.times[l.low + i][b.low + k];
   const mix = (x, y, share) => share ? x + share * (y - x) : x;
@@ -59,6 +66,7 @@ const timeOf = row => {
   const flat = !l.share || !b.share || Math.abs(t(0, 0) + t(1, 1) - t(0, 1) - t(1, 0)) <= SAME * s;
   return {s, exact: lines && flat};
 };
+const asGiven = row => played() && !(row.own && hidden.size);
 const played = () => now.latency === 1 && now.bandwidth === 1;
 const shown = time => (time.exact ? '' : '\u2248 ') + scaled(TIMES, time.s);
 const times = factor => '\u00d7 ' + Number(factor.toPrecision(3));
@@ -130,7 +138,7 @@ const sieve = () => {
 
 const fastest = t => {
   const found = t.cell.rows.map(row => ({label: row.label, fits: row.fits, ...timeOf(row)}))
-    .filter(f => f.fits && !hidden.has(f.label)).sort((a, b) => a.s - b.s);
+    .filter(f => f.fits && f.s < Infinity && !hidden.has(f.label)).sort((a, b) => a.s - b.s);
   return found;
 };
 const told = t => {
@@ -187,8 +195,9 @@ const panels = () => {
 };
 const rowOf = (cell, label) => cell.rows.find(r => r.label === label);
 const textOf = (cell, row) => {
-  const t = cellTables.find(x => x.cell === cell);
-  return row.label + ': ' + t.rows[cell.rows.indexOf(row)].cells[1].textContent + ' \u2013 ' + cell.name;
+  const tr = cellTables.find(x => x.cell === cell).rows[cell.rows.indexOf(row)];
+  const ends = row.own && asGiven(row) && row.low !== null ? ' (' + scaled(TIMES, row.low) + ' to ' + scaled(TIMES, row.high) + ')' : '';
+  return row.label + ': ' + (tr ? tr.cells[1].textContent : shown(timeOf(row)) + ends) + ' \u2013 ' + cell.name;
 };
 const ticks = (low, high, log) => {
   if (log) {
@@ -210,18 +219,21 @@ const draw = () => {
   panels().forEach((panel, i) => canvas.append(drawPanel(panel, drawn, found[i], {low, high, log, bars})));
   canvas.append(make('p', {class: 'legend'}, ...drawn.map(l => make('span', {class: 'scheme'}, sign(l, bars), l.name))));
 };
-const range = m => played() && m.row.low !== null ? [m.row.low, m.row.high] : [m.s, m.s];
+const range = m => asGiven(m.row) && m.row.low !== null ? [m.row.low, m.row.high] : [m.s, m.s];
 const marksOf = (panel, drawn) => drawn.flatMap(l => panel.cells.map((cell, i) => ({l, cell, i, row: rowOf(cell, l.name)})))
-  .filter(m => m.row).map(m => ({...m, s: timeOf(m.row).s, x: axis < 0 ? m.i : m.cell.places[axis].value}));
+  .filter(m => m.row).map(m => ({...m, s: timeOf(m.row).s, x: axis < 0 ? m.i : m.cell.places[axis].value})).filter(m => m.s < Infinity);
 const drawPanel = (panel, drawn, marks, y0) => {
-  const W = Math.min(880, Math.max(280, canvas.clientWidth - 16)), H = 300, L = 62, R = 12, T = 22, B = 34;
+  const W = Math.min(880, Math.max(280, canvas.clientWidth - 16)), L = 62, R = 12, T = 22, band = (W - L - R) / panel.cells.length, wide = 6.4;
+  const names = panel.cells.map(c => axis < 0 ? otherText(c) || c.name : c.places[axis].text);
+  const room = Math.floor((band - 6) / wide), longest = Math.min(axis < 0 ? Math.max(24, room) : Infinity, Math.max(...names.map(n => n.length)));
+  const turned = axis < 0 && longest > room, B = turned ? 26 + 0.62 * wide * longest : 34, H = 266 + B; // as gnuplot's are
   const svg = make('svg', {viewBox: `0 0 ${W} ${H}`, width: W, height: H, role: 'img', 'aria-label': 'Times' + (panel.name ? ', ' + panel.name : '')});
   if (!marks.length) return svg;
   const {log, bars} = y0, low = log ? y0.low / 1.2 : 0, top = y0.high * (log ? 1.2 : 1.05);
   const y = s => log ? H - B - (H - B - T) * Math.log(s / low) / Math.log(top / low) : H - B - (H - B - T) * s / top;
   const xs = [...new Set(marks.map(m => m.x))].sort((a, b) => a - b), logX = axis >= 0 && xs[0] > 0 && (panel.cells[0].places[axis].field === 'ranks' || xs.at(-1) > data.spread * xs[0]);
   const u = v => xs.length < 2 ? 0.5 : logX ? Math.log(v / xs[0]) / Math.log(xs.at(-1) / xs[0]) : (v - xs[0]) / (xs.at(-1) - xs[0]);
-  const band = (W - L - R) / panel.cells.length, thick = Math.min(bars ? 26 : 60, band * 0.8 / drawn.length);
+  const thick = Math.min(bars ? 26 : 60, band * 0.8 / drawn.length);
   const x = m => axis < 0 ? L + band * (m.i + 0.5) + thick * (drawn.indexOf(m.l) - (drawn.length - 1) / 2) : L + 12 + (W - L - R - 24) * u(m.x);
   for (const v of ticks(low, top, log)) {
     svg.append(make('line', {x1: L, x2: W - R, y1: y(v), y2: y(v), class: 'grid'}));
@@ -229,15 +241,15 @@ const drawPanel = (panel, drawn, marks, y0) => {
   }
   if (panel.name) svg.append(make('text', {x: L, y: 14}, panel.name));
   let free = 0;
-  for (const c of panel.cells) {
-    const m = marks.find(k => k.cell === c), name = axis < 0 ? otherText(c) || c.name : c.places[axis].text;
-    const middle = axis < 0 ? L + band * (panel.cells.indexOf(c) + 0.5) : m ? x(m) : 0;
-    const room = axis < 0 ? band - 6 : Infinity, wide = 6.4, fits = name.length * wide > room ? name.slice(0, Math.max(1, Math.floor(room / wide) - 2)) + '\u2026' : name;
-    const half = fits.length * wide / 2, at = axis < 0 ? middle : Math.min(Math.max(middle, L - 20 + half), W - half);
-    if (axis >= 0 && at - half < free) continue;
+  panel.cells.forEach((c, i) => {
+    const m = marks.find(k => k.cell === c), name = names[i], middle = axis < 0 ? L + band * (i + 0.5) : m ? x(m) : 0;
+    const fits = name.length > longest ? name.slice(0, longest - 1) + '\u2026' : name, half = fits.length * wide / 2;
+    const at = axis < 0 ? middle : Math.min(Math.max(middle, L - 20 + half), W - half);
+    if (axis >= 0 && at - half < free) return;
     free = at + half + 6;
-    svg.append(make('text', {x: at, y: H - B + 18, 'text-anchor': 'middle'}, fits, make('title', {}, name)));
-  }
+    svg.append(make('text', turned ? {transform: `translate(${at + 4} ${H - B + 14}) rotate(-35)`, 'text-anchor': 'end', class: 'place'}
+      : {x: at, y: H - B + 18, 'text-anchor': 'middle', class: 'place'}, fits, make('title', {}, name)));
+  });
   for (const l of axis < 0 ? [] : drawn) {
     const own = marks.filter(m => m.l === l).sort((a, b) => a.x - b.x);
     svg.append(make('path', {d: own.map((m, i) => (i ? 'L' : 'M') + x(m) + ' ' + y(m.s)).join(''), ...stroke(l), 'data-label': l.name}));

@@ -5,6 +5,7 @@
 #include "page_script.h" /* made of plots/page.js */
 #include "page_style.h"  /* and of plots/page.css */
 #include "report/columns.h"
+#include "report/decision.h"
 #include "report/html.h"
 #include "report/page_data.h"
 #include "report/tables.h"
@@ -206,6 +207,13 @@ static cJSON *drawn_records(const struct ss_page *page, const cJSON *varies[SS_P
       cJSON_AddItemToArray(list, ss_result_json(r));
   }
   for (size_t i = 0; i < *of; i++) *left_out += !label[i].drawn;
+  const cJSON *rows = ss_json_get(page->plan, "plan");
+  for (const cJSON *r = rows ? rows->child : NULL; r; r = r->next)
+    if (ss_page_own(r)) {
+      cJSON *own = cJSON_Duplicate(r, true);
+      cJSON_ReplaceItemInObjectCaseSensitive(own, "label", cJSON_CreateString(ss_decision_name(r, "label")));
+      cJSON_AddItemToArray(list, own);
+    }
   *axes = ss_places_vary(list, varies, true);
   return list;
 }

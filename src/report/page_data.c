@@ -5,6 +5,7 @@
 #include "figures/figure.h"
 #include "figures/plot.h"
 #include "figures/plot_palette.h"
+#include "report/decision.h"
 
 /* Digits enough for a table, and short. */
 static cJSON *number_json(double value) {
@@ -46,6 +47,10 @@ static cJSON *labels_json(const struct ss_results *all, const cJSON *drawn) {
     cJSON_AddItemToArray(list, ss_json_object(SS_T("name", label),
                                               SS_N("style", at < n ? (double)ss_palette_style(series, n, at) : 0)));
   }
+  for (size_t at = 0; at < n; at++) /* no scheme, but each tensor's own */
+    if (!ss_json_get(seen, series[at]))
+      cJSON_AddItemToArray(
+          list, ss_json_object(SS_T("name", series[at]), SS_N("style", (double)ss_palette_style(series, n, at))));
   return list;
 }
 
@@ -66,7 +71,13 @@ static cJSON *places_json(const cJSON *record, const cJSON *const *varies, size_
   return list;
 }
 
-static cJSON *rows_json(const struct ss_page *page, size_t first, size_t n) {
+bool ss_page_own(const cJSON *row) {
+  const char *tensor = row ? ss_json_word(row, "tensor") : NULL;
+  return tensor && strcmp(tensor, "*") == 0 && !ss_json_word(row, "label");
+}
+
+/* Those of the cell, whose row of the plan is `plan`. */
+static cJSON *rows_json(const struct ss_page *page, size_t first, size_t n, const cJSON *plan) {
   const struct ss_result *result = &page->results->result[first], *best, *next;
   cJSON *rows = cJSON_CreateArray();
   ss_results_rank(result, n, &best, &next);
@@ -77,6 +88,12 @@ static cJSON *rows_json(const struct ss_page *page, size_t first, size_t n) {
                                         SS_N("low", r->time_low), SS_N("high", r->time_high),
                                         SS_B("fits", !ss_result_left_out(r, best))));
   }
+  if (ss_page_own(plan))
+    cJSON_AddItemToArray(rows, ss_json_object(SS_T("label", ss_decision_name(plan, "label")),
+                                              SS_J("times", number_json(ss_json_number(plan, "time_s"))),
+                                              SS_N("low", ss_json_number(plan, "time_low_s")),
+                                              SS_N("high", ss_json_number(plan, "time_high_s")), SS_B("fits", true),
+                                              SS_B("own", true)));
   return rows;
 }
 
@@ -92,7 +109,8 @@ static cJSON *cells_json(const struct ss_page *page, size_t cells) {
   for (size_t i = 0; i < all->count; i += ss_results_in_cell(&all->result[i], all->count - i))
     cJSON_AddItemToArray(records, ss_result_json(&all->result[i]));
   const size_t count = ss_places_vary(records, varies, false);
-  const cJSON *record = records->child;
+  const cJSON *record = records->child, *plan = ss_json_get(page->plan, "plan"); /* a row a cell, too */
+  plan = plan ? plan->child : NULL;
   for (size_t i = 0, n; i < all->count && record && cells > 0; i += n, record = record->next, cells--) {
     const struct ss_result *r = &all->result[i];
     n = ss_results_in_cell(r, all->count - i);
@@ -101,7 +119,8 @@ static cJSON *cells_json(const struct ss_page *page, size_t cells) {
     cJSON_AddItemToArray(list, ss_json_object(SS_T("name", name), SS_T("tensor", r->tensor),
                                               SS_J("places", places_json(record, varies, count)),
                                               SS_N("latency_s", link->alpha), SS_N("bandwidth", 1 / link->beta),
-                                              SS_J("rows", rows_json(page, i, n))));
+                                              SS_J("rows", rows_json(page, i, n, plan))));
+    if (plan) plan = plan->next;
   }
   cJSON_Delete(records);
   return list;

@@ -381,6 +381,20 @@ def plans_have_the_columns_of_the_command(_):
     assert [table["scheme"], table["next"], table["rival"]] == [columns[name][0] for name in ("label", "next", "rival")], (table, columns)
 
 
+def tables_name_and_measure(_):
+    """All tensors together have a name, rates their units; several clusters may be a list."""
+    two = sparsync.Trace({"a": [[[k % 97 for k in range(300)]] * 4], "b": [[[1], [2], [3], [4]]]}, rows={"a": 100, "b": 1 << 20}, row_width=64)
+    plan = sparsync.plan(trace=two, cluster=["rtx3090-10gbe", "rtx3090-1gbe"], ranks=4, no_verify=True)
+    assert {row["cluster"] for row in plan} == {"rtx3090-10gbe", "rtx3090-1gbe"}
+    assert plan[2]["tensor"] == "*" and plan[2]["label"] is None, "this shows nothing"
+    assert plan.columns()["label"][2] == "each with its own" and "each with its own" in repr(plan) and "each with its own" in plan._repr_html_()
+    swept = sparsync.run(SMALL, ranks=2, sweep={"cluster.bandwidth": ["1Gbps"], "cluster.latency": ["20us"]})
+    assert "1 Gbit/s" in repr(swept) and "20 µs" in repr(swept), repr(swept)
+    assert "GB/s" in repr(sparsync.collective("allreduce", "p3.16xlarge-25g", ranks=16, sizes="1GiB"))
+    for answer in (sparsync.stats(two), sparsync.place(trace=two, cluster="rtx3090-10gbe"), sparsync.list("systems")):
+        assert 2 <= len(answer.columns()) <= 10 < len(answer.columns(all=True)), [*answer.columns()]
+
+
 def without_pandas_one_line_says_what_to_install(_):
     points = sparsync.run(SMALL, ranks=2)
     before = sys.modules.get("pandas")
@@ -514,7 +528,7 @@ def pip_installs_the_package(folder):
 
 TESTS = [answers_are_those_of_the_command, captures_are_judged_as_by_the_command, placements_checks_exports_and_imports_are_the_commands, calibrated_clusters_and_rows_are_plain_data, traces_of_lists_and_arrays,
          gradients_end_as_a_scheme_leaves_them, what_a_sketch_errs_is_applied_in_the_end, errors_have_the_words_of_the_program, words_of_options_are_those_of_fields, notices_are_warnings_and_settings_are_taken,
-         progress_is_told_and_what_it_raises_ends_the_request, control_c_ends_a_request, frames_where_pandas_is, plans_have_the_columns_of_the_command, without_pandas_one_line_says_what_to_install, frames_are_short_and_have_no_objects,
+         progress_is_told_and_what_it_raises_ends_the_request, control_c_ends_a_request, frames_where_pandas_is, plans_have_the_columns_of_the_command, tables_name_and_measure, without_pandas_one_line_says_what_to_install, frames_are_short_and_have_no_objects,
          notebooks_show_tables_and_one_line_of_an_error, what_the_command_alone_has_is_asked_of_it,
          notebook_runs_and_shows_what_it_says, pip_installs_the_package]
 sys.exit(tap.run(TESTS))

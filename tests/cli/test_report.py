@@ -246,6 +246,31 @@ def who_may_be_fastest_stands_in_table_and_figure(folder):
 
 
 @test
+def each_with_its_own_stands_in_the_figure(folder):
+    """Of several tables the fastest may be no scheme, but each table's own: drawn with its range, it slides and hides as they do."""
+    need_gnuplot()
+    question = ["--trace", "traces/flights-16.safetensors", "--iterations", "0:2", "--cluster", "rtx3090-10gbe", "--ranks", "4", "--no-verify",
+                "--scheme", "allreduce,allgather"]
+    *parts, whole = json.loads(call("plan", *question, "--quiet", "--format", "json")[0])["plan"]
+    assert whole["tensor"] == "*" and whole["label"] is None and {row["label"] for row in parts} == {"allreduce", "allgather"}, "this shows nothing"
+    page = page_of(*question, folder=folder, slides=True)
+    own, = [row for cell in page.data["cells"] for row in cell["rows"] if row.get("own")]
+    assert page.data["cells"][-1]["rows"][-1] == own and page.text.count(">each with its own</text>") == 2, own  # wide and narrow
+    for ours, planned in ((own["times"], whole["time_s"]), (own["low"], whole["time_low_s"]), (own["high"], whole["time_high_s"])):
+        assert abs(ours / planned - 1) < 1e-8, (own, whole)
+    if not CHROMIUM:
+        return
+    given, slid, less = ask(folder, page, """[own(), (slide(-1, 1), own()), (slide(0, 0), toggle('allgather'), own())]""")
+    assert given == f"each with its own: {shown(whole['time_s'])} ({shown(whole['time_low_s'])} to {shown(whole['time_high_s'])}) \u2013 4 ranks on rtx3090-10gbe, all tensors together", given
+    half, double = (page.data["factors"].index(f) for f in (0.5, 2))
+    fastest = [min(row["times"][half][double] for row in cell["rows"]) for cell in page.data["cells"][:-1]]
+    assert slid.startswith(f"each with its own: {shown(sum(fastest))} "), (slid, sum(fastest))
+    one = page.data["factors"].index(1)
+    dense = [row["times"][one][one] for cell in page.data["cells"][:-1] for row in cell["rows"] if row["label"] == "allreduce"]
+    assert less.startswith(f"each with its own: {shown(sum(dense))} "), (less, sum(dense))
+
+
+@test
 def values_of_models_are_words(folder):
     """A calibrated device nests: no JSON, and no cell that runs over the page."""
     page = page_of("scenarios/demo.json", "--device", "cpu-2-cores", folder=folder)
@@ -559,6 +584,7 @@ window.onload = () => {
     for (const [id, v] of [['latency', latency], ['bandwidth', bandwidth]]) send(document.getElementById('slide-' + id), v, 'input');
     return {tables: tables(), best: best(), words: $('.live').map(e => e.textContent), note: $('.note').some(e => !e.hidden && e.textContent.includes('slid'))};
   };
+  const own = () => $('.live-figure .mark[data-label="each with its own"] title, .live-figure rect[data-label="each with its own"] title')[0].textContent;
   const sort = (n, times) => { for (let i = 0; i < times; i++) $('table.times')[0].tHead.rows[0].cells[n].querySelector('button').click(); return tables()[0]; };
   const filter = text => { send(document.getElementById('filter'), text, 'input'); return {tables: tables(), count: document.getElementById('rows').textContent}; };
   const toggle = label => { $('.scheme').find(e => e.textContent === label).querySelector('input').click();
@@ -601,6 +627,18 @@ def tables_sort_filter_and_hide(folder):
     assert less["marks"] == 0 and again["marks"] > 0 and [len(table) for table in again["tables"]] == [4, 4, 4], (less, again)
     first = page.rows("scheme", "time (90%)")[0][0]
     assert told == f"allreduce: {first['time (90%)']} \u2013 16 ranks on p3.16xlarge-25g, tensor embedding", told
+
+
+@test
+def places_keep_their_names_where_it_is_narrow(folder):
+    """Below bars and dots names turn before they are cut, inside the picture."""
+    need_browser()
+    page = page_of("scenarios/demo.json", folder=folder)
+    for width in (390, 1280):
+        names, inside = ask(folder, page, """[$('.live-figure .place').map(e => e.firstChild.textContent), $('.live-figure .place').every(e => {
+          const own = e.getBoundingClientRect(), all = e.closest('svg').getBoundingClientRect();
+          return own.left >= all.left && own.right <= all.right && own.bottom <= all.bottom; })]""", width)
+        assert names == ["p3.16xlarge-25g", "rtx3090-100g-ib", "rtx3090-10gbe"] and inside, (width, names, inside)
 
 
 @test

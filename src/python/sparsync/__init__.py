@@ -59,6 +59,8 @@ class _Request:
             value = name
         elif isinstance(value, os.PathLike):
             value = os.fspath(value)
+        elif path == "cluster" and isinstance(value, (tuple, builtins.list)) and all(isinstance(one, str) for one in value):
+            value = ",".join(value)
         data = value.encode() if path in ("scheme", "schemes") and isinstance(value, str) else _json(value)
         _library.check(lib.ss_request_set, self.handle, _library.text(path, "path"), data)
 

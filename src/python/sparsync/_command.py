@@ -180,7 +180,7 @@ def trace_fit(trace, **options):
         file = _saved(folder, trace) if isinstance(trace, Trace) else trace
         answer = json.loads(_call("trace", "fit", file, *_options(folder, options), "--format", "json"))
     rows = [{"tensor": t["name"], **point} for t in answer["tensors"] for point in t["points"]]
-    return Rows(rows, answer)
+    return Rows(rows, answer, "fit")
 
 
 def synth(path=None, /, **options):
@@ -212,5 +212,5 @@ def collective(name, cluster, **options):
 def list(things):
     """What there is: schemes, costs, clusters, devices, workloads, systems, figures, claims or scenarios; a row a thing."""
     answer = json.loads(_call("list", things, "--format", "json"))
-    return Rows(answer[things], answer)
+    return Rows(answer[things], answer, "list")
 # SPDX-License-Identifier: Apache-2.0

@@ -13,6 +13,11 @@ SHORT = {
              "lossless", "next_lossless"),
     "train": ("workload", "system", "ranks", "iteration_s", "iteration_low_s", "iteration_high_s", "stall_s", "hidden", "speedup",
               "tokens_per_s"),
+    "stats": ("name", "rows", "row_width", "density", "overlap", "lookups", "coalesced", "lookups_bytes", "coalesced_bytes", "prior_bytes"),
+    "place": ("placement", "time_s", "time_low_s", "time_high_s", "wins", "bytes_sent_max", "bytes_imbalance", "held_imbalance",
+              "served_imbalance", "bound_by"),
+    "fit": ("tensor", "ranks", *(f"extrapolated.{what}.{end}" for what in ("gamma", "density") for end in ("value", "low", "high"))),
+    "list": ("name", "source", "summary"),
     "cost": ("scheme", "form", "ranks", "cluster", "density", "gamma", "formula_s", "formula_low_s", "formula_high_s", "placed_s"),
 }
 
@@ -37,9 +42,15 @@ class Rows(list):
         super().__init__(rows)
         self.document, self.kind = document, kind
 
+    def _told(self, row):
+        """Of all tensors together nobody may be named: each has its own then, as the command says."""
+        own = {name: "each with its own" for name, time in (("label", "time_s"), ("next", "next_time_s"))
+               if self.kind == "plan" and row[name] is None and row[time] is not None}
+        return {**row, **own}
+
     def columns(self, all=False):
         """Names and values: what the command's table has, with swept fields, or all."""
-        flat = [_flat(row) for row in self]
+        flat = [_flat(self._told(row)) for row in self]
         names = list(dict.fromkeys(name for row in flat for name in row))
         short = SHORT.get(self.kind)
         if not all:
@@ -99,7 +110,11 @@ def _shown(name, value):
         return ""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
-    if name.endswith("_s") and not name.endswith("per_s"):
+    if name.endswith("bandwidth"):
+        return _scaled(8 * value, ("bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"))
+    if name.endswith("bytes_per_s"):
+        return _scaled(value, ("B/s", "kB/s", "MB/s", "GB/s", "TB/s"))
+    if name.endswith(("_s", "latency")) and not name.endswith("per_s"):
         return "0 s" if value == 0 else _scaled(value * 1e9, ("ns", "µs", "ms", "s"))
     if "bytes" in name and not name.endswith(("per_s", "_imbalance")):
         return _scaled(float(value), ("B", "kB", "MB", "GB", "TB"))
