@@ -118,5 +118,7 @@ def _shown(name, value):
         return "0 s" if value == 0 else _scaled(value * 1e9, ("ns", "µs", "ms", "s"))
     if "bytes" in name and not name.endswith(("per_s", "_imbalance")):
         return _scaled(float(value), ("B", "kB", "MB", "GB", "TB"))
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+    return str(value)
 # SPDX-License-Identifier: Apache-2.0
