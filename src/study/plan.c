@@ -271,14 +271,13 @@ const char *ss_at_text(const cJSON *value, char text[SS_AT_TEXT_SIZE]) {
   return text;
 }
 
-/* " at cluster.bandwidth = 10 Gbit/s, index_bytes = 4": what a sweep says besides the cluster, which has its name. */
-static void put_place(const cJSON *at, char *text, size_t size) {
+const char *ss_at_words(const cJSON *at, bool cluster, char *text, size_t size) {
+  char value[SS_AT_TEXT_SIZE];
   text[0] = '\0';
-  for (const cJSON *c = at ? at->child : NULL; c; c = c->next) {
-    if (strcmp(c->string, "cluster") == 0) continue;
-    char value[SS_AT_TEXT_SIZE];
-    ss_append(text, size, "%s%s = %s", text[0] ? ", " : " at ", c->string, ss_at_text(c, value));
-  }
+  for (const cJSON *c = at ? at->child : NULL; c; c = c->next)
+    if (cluster || strcmp(c->string, "cluster") != 0)
+      ss_append(text, size, "%s%s = %s", text[0] ? ", " : " at ", c->string, ss_at_text(c, value));
+  return text;
 }
 
 /* Few know their library's window: who plans by it should hear where it decides. */
@@ -288,10 +287,10 @@ static void tell_turns(const struct planning *p, const struct ss_notice *notice)
     const struct ss_turn *found = turn_of(p, p->choice[i].best);
     if (!found) continue;
     const struct ss_result *cell = p->choice[i].cell;
-    put_place(cell->at, place, sizeof place);
     snprintf(text, sizeof text,
              "%u ranks on %.100s%s, tensor %.200s: the cheapest depends on the cluster's window: %s", cell->ranks,
-             cell->cluster, place, cell->tensor, ss_turn_text(found, turn, sizeof turn));
+             cell->cluster, ss_at_words(cell->at, false, place, sizeof place), cell->tensor,
+             ss_turn_text(found, turn, sizeof turn));
     ss_notice_tell(notice, text);
   }
 }

@@ -13,4 +13,7 @@ bool ss_study_plan(const struct ss_study *study, const struct ss_results *result
 enum { SS_AT_TEXT_SIZE = 64 };
 /* "10 Gbit/s": the value of a path that is swept, in `text` where it is no text itself. */
 const char *ss_at_text(const struct cJSON *value, char text[SS_AT_TEXT_SIZE]);
+/* " at cluster.bandwidth = 10 Gbit/s, index_bytes = 4" of a cell in a sweep, "" of none; without its `cluster` where
+ * that is named besides. Returns `text`, which is cut to fit. */
+const char *ss_at_words(const struct cJSON *at, bool cluster, char *text, size_t size);
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -4,7 +4,7 @@
 #include "schemes/registry.h"
 #include "share/share.h"
 #include "study/compute.h"
-#include "study/ranges.h"
+#include "study/plan.h"
 
 /* --- the printed order ---------------------------------------------------------------------------------- */
 
@@ -229,8 +229,9 @@ static bool open_results(struct run *run, size_t *known, struct ss_error *error)
 static bool fits(const struct run *run, struct ss_error *error) {
   for (size_t g = 0; g < run->groups.count; g++) {
     const struct ss_point *point = run->all.points[run->groups.group[g].point[0]];
-    SS_AUTO_FREE char *at = point->at && point->at->child ? cJSON_PrintUnformatted(point->at) : NULL;
-    if (!ss_point_fits(point, point->verify, error)) return at ? ss_fail_prefix(error, "at %.190s", at) : false;
+    char at[192];
+    ss_at_words(point->at, true, at, sizeof at);
+    if (!ss_point_fits(point, point->verify, error)) return *at ? ss_fail_prefix(error, "%s", at + 1) : false;
   }
   return true;
 }
@@ -322,9 +323,9 @@ static bool read_points(void *context, size_t item, struct ss_node list, struct 
 enum { NAMED = 4, NAME_SIZE = 128 };
 
 static void name_point(const struct ss_point *point, char *text) {
-  char *at = point->at && point->at->child ? cJSON_PrintUnformatted(point->at) : NULL;
-  snprintf(text, NAME_SIZE, "%s on %u ranks%s%s", point->setting.label, point->ranks, at ? " at " : "", at ? at : "");
-  free(at);
+  char at[NAME_SIZE];
+  snprintf(text, NAME_SIZE, "%s on %u ranks%s", point->setting.label, point->ranks,
+           ss_at_words(point->at, true, at, sizeof at));
 }
 
 static void missing(void *context, const bool *done, struct ss_error *error) {

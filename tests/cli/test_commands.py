@@ -1080,7 +1080,7 @@ def memory_beyond_what_may_be_taken_is_refused(folder):
     huge = write(folder, "h.json", {"trace": uniform(rows=(1 << 32) - 1, width=1, density="1/65537"), "cluster": FLAT, "ranks": 2, "schemes": ["sparcml-rd"]})
     assert "takes at least 38.7 GB" in call("run", huge, "--memory", "4GB", status=3)[1]
     swept = write(folder, "w.json", {**json.loads(pathlib.Path(scenario).read_text()), "sweep": {"trace.uniform.density": [1 / 1024, 0.25]}})
-    assert 'at {"trace.uniform.density":0.25}: ' in call("run", swept, "--memory", "60MB", status=3)[1]
+    assert 'at trace.uniform.density = 0.25: ' in call("run", swept, "--memory", "60MB", status=3)[1]
     crossed = ("crossover", "zen", "allreduce", "--over", "density", "--M", "1GB", "--ranks", "64", "--simulate")
     told = call(*crossed, "--memory", "2GB", status=3)[1]
     assert "density = 1: zen on 64 ranks takes at least 64 GB of memory" in told, told
