@@ -1039,7 +1039,9 @@ def several_clusters_are_a_sweep(folder):
     of_three = on_bible(folder, iterations="0:1", sweep={"cluster": [FLAT, *names], "index_bytes": [4, 8]})
     assert points("run", of_three, "--cluster", ",".join(names)) == swept, "what is named counts, not what the scenario sweeps"
     assert points("run", of_three, "--cluster", names[1]) == swept[8:]
-    cells = re.findall(r"^\d+ ranks on (\S+), (.*)", call("run", one, "--cluster", ",".join(names))[0], re.M)
+    told = call("run", one, "--cluster", ",".join(names))[0]
+    assert all(name in told and f"cluster {name}" not in told for name in names), told
+    cells = re.findall(r"^\d+ ranks on (\S+), (.*)", told, re.M)
     assert {name for name, _ in cells} == set(names) and not any("cluster = " in rest for _, rest in cells), cells
 
 

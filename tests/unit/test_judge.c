@@ -37,17 +37,18 @@ TEST(picks_are_reduced) {
 
 /* --- claims ------------------------------------------------------------------------------------------------ */
 
-static enum ss_claim_verdict judge(const char *printed, const char *tolerance, double ours) {
+static enum ss_claim_verdict judge_of(const char *inputs, const char *let, const char *printed, const char *tolerance,
+                                      const char *ours) {
   char path[] = "/tmp/test-judge-XXXXXX";
   struct ss_claims claims = {0};
   struct ss_error error = {0};
   const int file = mkstemp(path);
   assert_true(file >= 0);
   assert_true(dprintf(file,
-                      "{\"paper\": \"own\", \"title\": \"Own\", \"inputs\": {}, \"claims\": [{\"id\": \"c\", "
+                      "{\"paper\": \"own\", \"title\": \"Own\", \"inputs\": {%s}, \"claims\": [{\"id\": \"c\", "
                       "\"source\": \"s\", \"class\": \"A\", \"claim\": \"so many\", \"printed\": %s, \"tolerance\": "
-                      "\"%s\", \"ours\": %.17g, \"verdict\": \"reproduced\", \"why\": \"because\"}]}",
-                      printed, tolerance, ours) > 0);
+                      "\"%s\", \"let\": {%s}, \"ours\": %s, \"verdict\": \"reproduced\", \"why\": \"because\"}]}",
+                      inputs, printed, tolerance, let, ours) > 0);
   close(file);
   if (!ss_claims_open(&(const char *){path}, 1, &claims, &error) || !ss_claims_judge(&claims, 1, NULL, NULL, &error))
     fail_msg("%s", error.text);
@@ -55,6 +56,26 @@ static enum ss_claim_verdict judge(const char *printed, const char *tolerance, d
   ss_claims_free(&claims);
   (void)unlink(path);
   return verdict;
+}
+
+static enum ss_claim_verdict judge(const char *printed, const char *tolerance, double ours) {
+  char text[32];
+  (void)snprintf(text, sizeof text, "%.17g", ours);
+  return judge_of("", "", printed, tolerance, text);
+}
+
+#define ASKED(name, slots)                                                                                           \
+  "\"" name "\": {\"hash\": {\"kernel\": \"lossy\", \"nnz\": 100, \"parts\": 1, \"slots_per_row\": " slots "}}"
+
+/* So many rows in as many slots lose some, in a thousand times as many hardly any. Of what is kept of the answers
+ * sanitizers tell whether it is given back. */
+TEST(answers_are_asked_for) {
+  static const char asked[] = ASKED("few", "1") ", " ASKED("many", "1000") ", " ASKED("again", "1");
+  static const char let[] = "\"a\": {\"from\": \"few\", \"path\": \"lost\"}, \"b\": {\"from\": \"many\", \"path\": "
+                            "\"lost\"}, \"c\": {\"from\": \"again\", \"path\": \"lost\"}";
+  assert_int_equal(judge_of(asked, let, "[0.1, 1]", "0%", "\"a\""), SS_CLAIM_REPRODUCED);
+  assert_int_equal(judge_of(asked, let, "[0, 0.1]", "0%", "\"b\""), SS_CLAIM_REPRODUCED);
+  assert_int_equal(judge_of(asked, let, "0", "0%", "\"a - c\""), SS_CLAIM_REPRODUCED);
 }
 
 /* The bounds belong to the range, and what is a little beyond them does not. */
