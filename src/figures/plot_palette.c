@@ -6,11 +6,12 @@
  * figure compares have colours of their own, and traces never stand beside schemes. */
 enum { NAMES_MAX = 10, OWN = 16, OTHERS = 8 };
 static const char *const own[OWN][NAMES_MAX] = {
-    {"allreduce", "horovodallreduce", "dense", "backward", "biblekjv16", "lstm"},
-    {"allgather", "agsparse", "horovodallgather", "table gradients", "wordnet64", "deepfm"},
-    {"alltoall", "embrace", "dense gradients", "lstmbible4", "nmt"},
-    {"ps", "sparseps", "parallax", "parallaxps", "lookeduprows", "learnkjv8", "bert"},
-    {"zen", "balancedparallelism", "bp", "prior rows"},
+    {"allreduce", "horovodallreduce", "dense", "backward", "biblekjv16", "lstm", "kjv", "kjvverses"},
+    {"allgather", "agsparse", "horovodallgather", "table gradients", "wordnet64", "deepfm", "wordnet",
+     "wordnetstream"},
+    {"alltoall", "embrace", "dense gradients", "lstmbible4", "nmt", "nmtlike"},
+    {"ps", "sparseps", "parallax", "parallaxps", "lookeduprows", "learnkjv8", "bert", "lstmlike"},
+    {"zen", "balancedparallelism", "bp", "prior rows", "deepfmlike"},
     {"omnireduce", "forward"},
     {"sparcmlrd", "sparcml"},
     {"byteps", "delayed rows"},

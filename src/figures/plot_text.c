@@ -36,6 +36,8 @@ void ss_plot_quote(const char *text, unsigned quote, FILE *stream) {
       continue;
     }
     if (*text == '\'') fputs("\342\200\231", stream);
+    else if (tex && *text == '"') /* which TeX takes for a closing one */
+      fputs(text == begin || strchr(" (", text[-1]) ? "\342\200\234" : "\342\200\235", stream);
     else if (tex && tex_of(*text)) fputs(tex_of(*text), stream);
     else if (*text == '>' && text - begin >= 2 && text[-1] == ']' && text[-2] == ']') fputs("\342\200\272", stream);
     else fwrite(text, 1, n, stream);

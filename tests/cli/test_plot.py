@@ -571,6 +571,8 @@ def tex_takes_labels_for_letters(folder):
         done = subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "doc.tex"], cwd=folder, capture_output=True, text=True, timeout=tap.HANG)
         assert done.returncode == 0 and (folder / "doc.pdf").read_bytes().startswith(b"%PDF"), done.stdout[-600:]
         assert "Overfull" not in done.stdout, done.stdout  # in a column of 4 cm
+    call("plot", folder / "r.json", "-o", folder / "q.tex", "--title", 'what is "predicted"')
+    assert "what is \u201cpredicted\u201d" in (folder / "q.tex").read_text()
     fake = folder / "bin" / "gnuplot"
     fake.parent.mkdir()
     fake.write_text("#!/bin/sh\necho 'line 2: unknown or ambiguous terminal type; type just set terminal for a list' >&2\nexit 1\n")
