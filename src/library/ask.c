@@ -97,6 +97,9 @@ static bool name_fields(cJSON *edits, const char *kind, struct ss_error *error) 
     if (!said || (strchr(w->field, '.') && !is_among(kind, has_cluster))) continue;
     if (ss_json_get(edits, w->field))
       return ss_fail(error, SS_BAD_INPUT, "%s: is another name of %s, which is said, too", w->word, w->field);
+    if (strchr(w->field, '.') && cJSON_IsArray(said))
+      return ss_fail(error, SS_BAD_INPUT, "%s: takes one value (\"sweep\": {\"%s\": [...]} takes several)", w->word,
+                     w->field);
     if (w->negated && !cJSON_IsBool(said)) return ss_fail(error, SS_BAD_INPUT, "%s: expected true or false", w->word);
     said = cJSON_DetachItemViaPointer(edits, said);
     if (w->negated) said->type = cJSON_IsTrue(said) ? cJSON_False : cJSON_True;

@@ -292,6 +292,7 @@ def words_of_options_are_those_of_fields(_):
     for fields in ({"schemes": "ps", "scheme": "zen"}, {"bandwidth": "1GB/s", "set": {"cluster.bandwidth": "2GB/s"}}):
         fails("is another name of", sparsync.run, SMALL, **fields)
     fails('"100" has no unit', sparsync.run, SMALL, bandwidth=100)
+    fails('bandwidth: takes one value ("sweep": {"cluster.bandwidth": [...]} takes several)', sparsync.run, SMALL, bandwidth=["1GB/s", "2GB/s"])
     fails("no_verify: expected true or false", sparsync.run, SMALL, no_verify="yes")
     fails('jobs: unknown argument (did you mean "threads"?)', sparsync.run, SMALL, jobs=2)
     fails("set: 'a=b' is no dict", sparsync.run, SMALL, set="a=b")
