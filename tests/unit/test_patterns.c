@@ -263,6 +263,11 @@ TEST(memory_of_mpich) {
   near(time_of(&m), 2 * (ALPHA + b * BETA) + 2 * SUM * b + 2.0 / 3 * SUM * b + PAGE * b, "doubling", 4, M);
   m = (struct made){"bruck", SS_ALLGATHER, 4, 1, 1, 1, 0, 0, M, SS_MPICH};
   near(time_of(&m), 2 * ALPHA + 0.75 * b * BETA + 2.0 / 3 * SUM * b + PAGE * b, "Bruck", 4, M);
+  for (uint32_t P = 2; P <= 16; P *= 2) { /* a reduction copies once, halves in a buffer, and gathers at the root */
+    m = (struct made){"rabenseifner", SS_REDUCE, P, 1, 1, 1, 0, 0, M, SS_MPICH};
+    const double moved = 2 * log_up(P) * ALPHA + halves(M, P) * (2 * BETA + SUM);
+    near(time_of(&m), moved + 2.0 / 3 * SUM * b + PAGE * b * (1 + written_by_halving(P)), "Rabenseifner", P, M);
+  }
 }
 
 TEST(halves_fill_half_a_buffer) {

@@ -155,6 +155,17 @@ TEST(test_64_bit_ids) {
   assert_true(ss_trace_open_memory("small", file.data, file.size, &trace, &error));
   assert_null(ss_trace_rows_mapped(trace, 0, 0, 1));
   walk(trace);
+  char path[] = "/tmp/test_trace.XXXXXX"; /* they are written as 32 bits */
+  struct ss_trace *again;
+  uint32_t rows[2];
+  assert_int_equal(close(mkstemp(path)), 0);
+  assert_true(ss_trace_save(path, trace, &error) && ss_trace_open(path, &again, &error));
+  assert_non_null(ss_trace_rows_mapped(again, 0, 0, 1));
+  assert_int_equal(ss_trace_count(again, 0, 0, 1), 2);
+  ss_trace_rows(again, 0, 0, 1, rows);
+  assert_true(rows[0] == 4 && rows[1] == 2);
+  ss_trace_close(again);
+  unlink(path);
   ss_trace_close(trace);
   free(file.data);
   data[4] = 5;
