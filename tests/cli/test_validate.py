@@ -297,7 +297,8 @@ def all_from_a_few(folder):
     known = [t for t in report["times"] if t["predicted_s"] is not None]
     assert len(known) == 189 - 45 and not any(t["nodes"] == 4 and t["collective"] != "reduce_scatter" for t in known)
     assert report["errors"][0]["count"] == len(known) and report["errors"][0]["median_error"] < 0.15, report["errors"][0]
-    for wish, says in (("colour=red", "colour"), ("nodes", "nodes"), ("collective=none", "could not")):
+    for wish, says in (("colour=red", "colour"), ("a=b", '"a"'), ("zeal=b", "zeal"), ("nodes", "nodes"), ("collective=none", "could not"),
+                       ("algorithm=none", "could not"), ("gpus_per_node=9", "could not")):
         done = call(path, "--validate", "--fit-on", wish, status=0 if says == "could not" else 2)
         assert says in done.stderr + done.stdout, done
 

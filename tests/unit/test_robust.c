@@ -86,6 +86,7 @@ TEST(noise_hides_a_slope) {
     }
     const double wanted = error_of_slope(sample, 2 * SIZES, slopes[k], noise);
     const bool takes = ss_line_fit(sample, 2 * SIZES, &line, &error);
+    assert_true(close_to(line.low, 1000, 0) && close_to(line.high, 1000.0 * SIZES, 0));
     assert_true(close_to(line.per_byte_error, wanted, 1e-3));
     assert_int_equal(takes, wanted <= slopes[k] / 2);
     if (!takes) assert_non_null(strstr(error.text, "lost in noise"));
