@@ -156,7 +156,7 @@ TEST(test_64_bit_ids) {
   assert_null(ss_trace_rows_mapped(trace, 0, 0, 1));
   walk(trace);
   char path[] = "/tmp/test_trace.XXXXXX"; /* they are written as 32 bits */
-  struct ss_trace *again;
+  struct ss_trace *again = NULL;
   uint32_t rows[2];
   assert_int_equal(close(mkstemp(path)), 0);
   assert_true(ss_trace_save(path, trace, &error) && ss_trace_open(path, &again, &error));
