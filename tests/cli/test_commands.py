@@ -76,6 +76,7 @@ def version_and_help(folder):
         first = text.split("\n")[0]
         assert first.startswith("usage: ") and f"sparsync {name}" in first, f"{name}: {first}"
         assert f"sparsync {name}" in text.split("examples:")[1] and err == "", f"{name} --help has no example"
+        assert all(text.count(a) == text.count(b) for a, b in ("()", "[]", "{}")) and text.count('"') % 2 == 0, f"{name} --help breaks off"
     out, err = call(status=2)
     assert out == "" and "usage:" in err
 

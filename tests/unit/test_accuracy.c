@@ -235,6 +235,25 @@ static struct ss_error_levels levels_of(const double *sorted, size_t count) {
   return out;
 }
 
+/* Links that a cluster says nothing of cost more as those do that they are taken from, and no others. */
+TEST(test_components_scale_their_own_links) {
+  static const enum ss_component both[] = {SS_LATENCY, SS_TRANSFER};
+  for (size_t i = 0; i < COUNT(both); i++)
+    for (unsigned own = 0; own < 4; own++) {
+      struct ss_cluster c = flat_cluster(1e-6, 1e-9);
+      c.has_exchange = own & 1;
+      c.has_intra = own & 2;
+      c.exchange = c.intra = c.inter;
+      ss_cluster_scale_component(&c, both[i], 3);
+      const double alpha = both[i] == SS_LATENCY ? 3e-6 : 1e-6, beta = both[i] == SS_TRANSFER ? 3e-9 : 1e-9;
+      assert_true(close_to(c.inter.alpha, alpha, 1e-12) && close_to(c.inter.beta, beta, 1e-12));
+      assert_true(close_to(c.exchange.alpha, c.has_exchange ? 1e-6 : alpha, 1e-12));
+      assert_true(close_to(c.exchange.beta, c.has_exchange ? 1e-9 : beta, 1e-12));
+      assert_true(close_to(c.intra.alpha, c.has_intra ? 1e-6 : alpha, 1e-12));
+      assert_true(close_to(c.intra.beta, c.has_intra ? 1e-9 : beta, 1e-12));
+    }
+}
+
 /* What grows with a component by c, and what shrinks by as much, add up to the same in each draw. */
 TEST(test_draws_go_up_and_down) {
   const struct ss_uncertainty u = {.of = {[SS_PASSES] = {1.2, 1.5}}};
