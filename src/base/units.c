@@ -18,6 +18,8 @@ static const struct unit time_units[] = {
     /* smallest first, as scales are */
     {"ns", -9, 1}, {"us", -6, 1}, {"ms", -3, 1}, {"s", 0, 1}, {"min", 0, 60}, {"h", 0, 3600}, {NULL, 0, 0},
 };
+/* As people copy it: the micro sign, and the letter mu. */
+static const struct unit micro_units[] = {{"\u00b5s", -6, 1}, {"\u03bcs", -6, 1}, {NULL, 0, 0}};
 /* These take a prefix. "MBps" is not among them: nobody can tell whether its author knew bits from bytes. */
 static const struct unit byte_units[] = {{"B", 0, 1}, {NULL, 0, 0}};
 static const struct unit rate_units[] = {
@@ -133,7 +135,8 @@ static bool parse_quantity(const char *text, enum ss_dimension dimension, double
   switch (dimension) {
   case SS_NUMBER: return false;
   case SS_RATIO: return *at == '/' ? apply_divisor(at + 1, value) : take_in_unit(text, at, ratio_units, false, value);
-  case SS_TIME: return take_in_unit(text, at, time_units, false, value);
+  case SS_TIME:
+    return take_in_unit(text, at, time_units, false, value) || take_in_unit(text, at, micro_units, false, value);
   case SS_BYTES: return take_in_unit(text, at, byte_units, true, value);
   case SS_RATE: return take_in_unit(text, at, rate_units, true, value);
   }

@@ -223,6 +223,8 @@ static const struct quantity {
     {"3.35TB/s", SS_RATE, 3.35e12},
     {"12", SS_RATE, 12},
     {"10us", SS_TIME, 1e-5},
+    {"10\u00b5s", SS_TIME, 1e-5},
+    {"10 \u03bcs", SS_TIME, 1e-5},
     {"1.5ms", SS_TIME, 1.5e-3},
     {"4 us", SS_TIME, 4e-6},
     {"25us", SS_TIME, 25e-6},
