@@ -172,7 +172,7 @@ def nobody_looks_anything_up(folder):
 
 @test
 def measured_and_extrapolated_never_look_alike(folder):
-    points = fit(BIBLE, "--ranks", "64,4,16,8,4")["points"]
+    points = fit(BIBLE, "--ranks", "64,4,16,8")["points"]
     assert [p["ranks"] for p in points] == [4, 8, 16, 64]
     for p in points:
         assert (p["measured"] is None) == (p["ranks"] > 16) and (p["extrapolated"] is None) == (p["ranks"] <= 16)
