@@ -31,6 +31,7 @@ struct answer {
   size_t algorithms;
   bool tuned;                                /* by what the cluster's library chooses, in place of the algorithms */
   enum ss_message_kind kind[ALGORITHMS_MAX]; /* of its messages, where the cluster has an accuracy */
+  bool compares;                             /* what it chooses with what else it has */
   cJSON *times;                              /* a record a size and algorithm */
 };
 
@@ -221,24 +222,59 @@ static double bus_rate(const struct answer *r, double rate) {
   }
 }
 
-/* Adds what it might take instead, where that takes less than 1 / MUCH of the time and is played in a second or so.
- */
+/* The i-th way and protocol that the library has for so many bytes; false: it has it not. */
+static bool other_choice(const struct answer *r, int i, uint64_t bytes, struct ss_choice *out) {
+  *out = (struct ss_choice){(enum ss_way)(i / SS_PROTOCOLS), (enum ss_protocol)(i % SS_PROTOCOLS), 0};
+  return isfinite(ss_tuner_believes(r->cluster, r->collective, r->a->ranks, bytes, *out));
+}
+
+/* Whether all that the library has at all sizes is played in a second or so, with what may be off. */
+static bool plays_others(const struct answer *r) {
+  static const double FEW = 5e5;
+  double all = 0;
+  for (double bytes = r->a->least; bytes <= r->a->most; bytes *= 2)
+    for (int i = 0; i < SS_WAYS * SS_PROTOCOLS; i++) {
+      struct ss_choice c;
+      if (!other_choice(r, i, (uint64_t)bytes, &c)) continue;
+      const struct ss_pattern_call call = ss_choice_call(r->cluster, c, r->collective, r->a->ranks, (uint64_t)bytes);
+      all += ss_pattern_messages(&call, r->cluster->gpus_per_node);
+    }
+  return all <= FEW;
+}
+
+static struct ss_uncertain uncertain_of(const struct played *p, const char *label) {
+  return (struct ss_uncertain){.time = p->seconds,
+                               .components = &p->components,
+                               .uncertainty = &p->uncertainty,
+                               .label = label,
+                               .own = {1, 1}};
+}
+
+/* Adds what the library might take instead, where that takes less than 1 / MUCH of the time, and less in as many
+ * draws as make it likely. */
 static const double MUCH = 1.2;
-static bool play_others(const struct answer *out, struct ss_choice taken, uint64_t bytes, double seconds, cJSON *item,
-                        struct ss_error *error) {
-  struct ss_choice best = taken;
-  double least = seconds / MUCH, time;
-  const struct ss_pattern_call call = ss_choice_call(out->cluster, taken, out->collective, out->a->ranks, bytes);
-  if (ss_pattern_messages(&call, out->cluster->gpus_per_node) > messages_a_second) return true;
+static bool add_faster(const struct answer *out, const struct ss_candidate *taken, uint64_t bytes, cJSON *item,
+                       struct ss_error *error) {
+  struct ss_choice best = {0}, c;
+  struct played p;
+  struct ss_candidate two[2] = {*taken, {.name = NULL}};
+  struct ss_decision ignored;
+  double least = taken->of.time / MUCH, time;
+  bool any = false;
   for (int i = 0; i < SS_WAYS * SS_PROTOCOLS; i++) {
-    const struct ss_choice c = {(enum ss_way)(i / SS_PROTOCOLS), (enum ss_protocol)(i % SS_PROTOCOLS), 0};
-    if (!isfinite(ss_tuner_believes(out->cluster, out->collective, out->a->ranks, bytes, c))) continue;
+    if (!other_choice(out, i, bytes, &c)) continue;
     if (!play_choice(out, c, bytes, &out->cluster, 1, &time, error)) return false;
-    if (time < least) least = time, best = c;
+    if (time < least) least = time, best = c, any = true;
   }
-  if (least < seconds / MUCH)
-    ss_json_add(item, SS_T("faster_algorithm", ss_choice_algorithm(best)),
-                SS_T("faster_protocol", ss_protocol_names[best.protocol]), SS_N("faster_s", least));
+  if (!any) return true;
+  if (!play_one(out, 0, &best, bytes, &p, error)) return false;
+  two[1].of = uncertain_of(&p, ss_choice_algorithm(best));
+  if (!ss_decide(two, 2, NULL, &ignored, error)) return false;
+  if (!out->a->certain && two[1].wins < SS_LIKELY) return true;
+  ss_json_add(item, SS_T("faster_algorithm", ss_choice_algorithm(best)),
+              SS_T("faster_protocol", ss_protocol_names[best.protocol]), SS_N("faster_s", least));
+  if (!out->a->certain)
+    ss_json_add(item, SS_N("faster_low_s", two[1].range.low), SS_N("faster_high_s", two[1].range.high));
   return true;
 }
 
@@ -251,11 +287,7 @@ static bool play_size(struct answer *out, uint64_t bytes, struct ss_error *error
   for (size_t i = 0; i < out->algorithms; i++) {
     struct played *p = &played[i];
     if (!play_one(out, i, &choice, bytes, p, error)) return false;
-    list[i].of = (struct ss_uncertain){.time = p->seconds,
-                                       .components = &p->components,
-                                       .uncertainty = &p->uncertainty,
-                                       .label = out->tuned ? ss_choice_algorithm(choice) : out->algorithm[i]->name,
-                                       .own = {1, 1}};
+    list[i].of = uncertain_of(p, out->tuned ? ss_choice_algorithm(choice) : out->algorithm[i]->name);
   }
   if (!ss_decide(list, out->algorithms, NULL, &ignored, error)) return false;
   for (size_t i = 0; i < out->algorithms; i++) {
@@ -274,7 +306,7 @@ static bool play_size(struct answer *out, uint64_t bytes, struct ss_error *error
     if (out->tuned)
       ss_json_add(item, SS_T("protocol", ss_protocol_names[choice.protocol]), SS_N("believed_s", choice.seconds));
     cJSON_AddItemToArray(out->times, item);
-    if (out->tuned && !play_others(out, choice, bytes, p->seconds, item, error)) return false;
+    if (out->compares && !add_faster(out, &list[i], bytes, item, error)) return false;
   }
   return true;
 }
@@ -285,6 +317,7 @@ static bool play(struct answer *out, struct ss_error *error) {
     const struct ss_pattern_call call = call_of(out, i, a->least);
     out->kind[i] = ss_pattern_kind(&call, out->cluster->gpus_per_node);
   }
+  out->compares = out->tuned && plays_others(out);
   double bytes = a->least;
   while (bytes <= a->most) {
     if (!play_size(out, (uint64_t)bytes, error)) return false;
@@ -306,10 +339,14 @@ static cJSON *times_of(const struct answer *r) {
     char share[16];
     snprintf(share, sizeof share, "%d%%", ss_of_100(wins));
     ss_json_add_text(t, "won", isfinite(wins) ? share : NULL);
-    char faster[64];
-    snprintf(faster, sizeof faster, "%s %s %s", ss_json_word(t, "faster_algorithm"),
-             ss_json_word(t, "faster_protocol"), ss_shown(SS_TIME, ss_json_number(t, "faster_s")));
-    ss_json_add_text(t, "faster", ss_json_word(t, "faster_protocol") ? faster : NULL);
+    const char *protocol = ss_json_word(t, "faster_protocol");
+    const double low = ss_json_number(t, "faster_low_s"), high = ss_json_number(t, "faster_high_s");
+    char faster[120] = "";
+    if (!protocol) continue;
+    ss_append(faster, sizeof faster, "%s %s %s", ss_json_word(t, "faster_algorithm"), protocol,
+              ss_shown(SS_TIME, ss_json_number(t, "faster_s")));
+    if (low < high) ss_append(faster, sizeof faster, " (%s to %s)", ss_shown(SS_TIME, low), ss_shown(SS_TIME, high));
+    ss_json_add_text(t, "faster", faster);
   }
   return times;
 }
@@ -334,7 +371,7 @@ static bool print_table(const void *report, FILE *stream, struct ss_error *error
     if (!ss_json_word(t, "faster_protocol")) continue;
     fputs(
         "faster: what NCCL has and does not choose by itself (NCCL_ALGO, NCCL_PROTO), where it takes less by a sixth "
-        "or more\n",
+        "or more, and likely so\n",
         stream);
     break;
   }
@@ -355,6 +392,8 @@ static bool print_csv(const void *report, FILE *stream, struct ss_error *error) 
                                              {"?faster_algorithm", "faster_algorithm", NULL},
                                              {"?faster_protocol", "faster_protocol", NULL},
                                              {"?faster_s", "faster_s", SS_EXACT},
+                                             {"?faster_low_s", "faster_low_s", SS_EXACT},
+                                             {"?faster_high_s", "faster_high_s", SS_EXACT},
                                              {"?rings", "rings", SS_EXACT},
                                              {"?chunks", "chunks", SS_EXACT},
                                              {"?time_low_s", "time_low_s", SS_EXACT},

@@ -130,7 +130,8 @@ static void print_turn(const struct cJSON *record, FILE *stream) {
   ss_units_format(time[1], sizeof time[1], SS_TIME, ss_json_number(record, "other_time_s"));
   fprintf(stream, "; under window %s ", ss_json_word(record, "other_window"));
   ss_decision_print_name(record, "other_best", stream);
-  fprintf(stream, " is, %s, and %s takes %s", time[0], ss_decision_name(record, "label"), time[1]);
+  fprintf(stream, " is, %s, and %s takes %s (as numbers are given)", time[0], ss_decision_name(record, "label"),
+          time[1]);
 }
 
 static void print_who(const struct cJSON *record, FILE *stream) {
@@ -192,7 +193,7 @@ static void print_nearest(const struct ss_scheme *scheme, const cJSON *record, F
   } else if (ss_json_word(record, "offered_best")) {
     fputs(" Of those that are offered ", stream);
     ss_decision_print_name(record, "offered_best", stream);
-    fputs(" is the fastest, ", stream);
+    fputs(" takes least as numbers are given, ", stream);
     print_time(ss_json_number(record, "offered_best_s"), ss_json_number(record, "offered_best_low_s"),
                ss_json_number(record, "offered_best_high_s"), stream);
     fprintf(stream, ": %s's %s", ss_json_word(record, "offered_best_by"), ss_json_word(record, "offered_best_how"));
