@@ -350,7 +350,7 @@ def each_place_says_why(folder):
 @test
 def what_is_warned_of_stands_on_the_page(folder):
     """Start-ups of 100 us follow one another: 3 of direct messages, 2 of doubling; with all at once direct ones have 1. Bytes take 1.32 us."""
-    turn = "with window 1 doubling takes 201 us and direct 301 us, with window all 201 us and 101 us"
+    turn = "with window 1 doubling takes 201 us and direct 301 us, with window all 201 us and 101 us (as numbers are given)"
     page = page_of(small_world(folder, "100us", DOUBLING, DIRECT, cluster={"window": 1}), folder=folder)
     warning = f"4 ranks on flat, tensor tensor: the cheapest depends on the cluster's window: {turn}"
     assert warning in page.words["p"] and page.told == f"sparsync report: warning: {warning}\n", page.told
