@@ -120,6 +120,20 @@ static bool keep_exchange(struct ss_node model, struct ss_node source) {
   return cJSON_AddItemToObject(source.at, "exchange", cJSON_Duplicate(of_bandwidth, true));
 }
 
+/* Of a cluster that gives more numbers of one kind, an edit changes one of them. */
+static void tell_rest(struct ss_study *s, struct ss_node model, const char *field) {
+  const bool exchange = ss_node_present(ss_node_get(ss_node_get(model, "exchange"), field)),
+             costs = ss_node_present(ss_node_get(ss_node_get(model, "library"), "costs"));
+  const cJSON *name = ss_json_get(model.at, "name");
+  char text[400];
+  if ((strcmp(field, "bandwidth") != 0 && strcmp(field, "latency") != 0) || (!exchange && !costs)) return;
+  snprintf(text, sizeof text, "cluster %.100s: another %s does not change %s%s%s (--set cluster.%s%s=...)",
+           cJSON_IsString(name) ? name->valuestring : "inline", field, exchange ? "its exchanges" : "",
+           exchange && costs ? ", nor " : "", costs ? "what its library costs" : "",
+           exchange ? "exchange." : "library.costs", exchange ? field : "");
+  ss_notice_tell(s->request.notice, text);
+}
+
 /* A model's source speaks of what its file says, not of what was put there: "given ...". */
 static bool disown(struct ss_study *s, const char *path, struct ss_error *error) {
   const size_t n = strcspn(path, "."), m = path[n] ? strcspn(path + n + 1, ".[") : 0;
@@ -128,6 +142,7 @@ static bool disown(struct ss_study *s, const char *path, struct ss_error *error)
   if (!name || !field) return ss_fail_memory(error, "reading options");
   const struct ss_node model = ss_node_get(ss_doc_root(s->doc), name), source = ss_node_get(model, "source");
   if (!keep_exchange(model, source)) return ss_fail_memory(error, "reading options");
+  if (strcmp(name, "cluster") == 0 && !path[n + 1 + m]) tell_rest(s, model, field);
   const bool known = ss_node_present(ss_node_get(source, field)), own = strcmp(field, "exchange") == 0;
   if (!ss_node_present(source) || (!known && !own)) return true;
   return ss_json_put(source.at, field, cJSON_CreateString("given in place of the file's")) ||

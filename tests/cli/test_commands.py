@@ -142,6 +142,9 @@ def numbers_that_no_machine_has_are_told(folder):
                                ("cluster.host.bandwidth", "1kB/s", "a bandwidth of 8 kbit/s to the memory of machines"),
                                ("device.launch", "2s", "device d: kernels start in 2 s"), ("device.memory_bandwidth", "1kB/s", "take 16.7 min a MB")):
         assert told in call("run", path, "--set", f"{field}={value}")[1], field
+    for field, value in (("bandwidth", "2GB/s"), ("latency", "2us"), ("exchange.bandwidth", "2GB/s")):
+        err = call("run", path, "--set", 'cluster.exchange={"latency": "9us", "bandwidth": "1GB/s"}', "--set", f"cluster.{field}={value}")[1]
+        assert (f"another {field} does not change its exchanges (--set cluster.exchange.{field}=...)" in err) == ("." not in field), (field, err)
     supposed = ["--M", "1MB", "--density", "1%", "--bandwidth", "100B/s"]
     for command in (["cost", "zen", *supposed], ["crossover", "zen", "allreduce", "--over", "latency", *supposed], ["collective", "allreduce", "--bandwidth", "100B/s"]):
         assert "a bandwidth of 800 bit/s between nodes, which no network has" in call(*command)[1], command
