@@ -97,10 +97,9 @@ struct fields {
   size_t count;
 };
 
-/* "cluster.bandwidth" is cluster_bandwidth in an expression. */
+/* "cluster.bandwidth" is cluster_bandwidth in an expression; what does not fit has no name there. */
 static void add_field(struct fields *f, const char *prefix, const char *name, double value) {
-  if (f->count == FIELDS_MAX) return;
-  snprintf(f->name[f->count], NAME_SIZE, "%s%s", prefix, name);
+  if (f->count == FIELDS_MAX || snprintf(f->name[f->count], NAME_SIZE, "%s%s", prefix, name) >= NAME_SIZE) return;
   for (char *c = f->name[f->count]; *c; c++)
     if (!isalnum((unsigned char)*c)) *c = '_';
   f->value[f->count] = (struct ss_variable){f->name[f->count], value};

@@ -11,19 +11,27 @@
 
 /* --- picks ------------------------------------------------------------------------------------------------- */
 
-static double pick(const char *reduce) {
-  char text[128];
+static bool picked(const char *answer, const char *member, double *value) {
+  char text[256];
   struct ss_doc *doc;
   struct ss_error error = {0};
   struct ss_picked none = {0};
-  double value = NAN;
-  cJSON *answer = cJSON_Parse("{\"points\": [{\"label\": \"a\", \"v\": 2}, {\"label\": \"b\", \"v\": 100}, "
-                              "{\"label\": \"a\", \"v\": 4}, {\"label\": \"a\", \"v\": 9}]}");
-  (void)snprintf(text, sizeof text, "{\"from\": \"r\", \"of\": \"a\", \"value\": \"v\", \"reduce\": \"%s\"}", reduce);
+  cJSON *parsed = cJSON_Parse(answer);
+  (void)snprintf(text, sizeof text, "{\"from\": \"r\", \"of\": \"a\", %s}", member);
   assert_true(ss_doc_parse("test", text, strlen(text), &doc, &error));
-  if (!ss_pick(ss_doc_root(doc), answer, &none, &value, &error)) fail_msg("%s", error.text);
+  const bool ok = ss_pick(ss_doc_root(doc), parsed, &none, value, &error);
   ss_doc_free(doc);
-  cJSON_Delete(answer);
+  cJSON_Delete(parsed);
+  return ok;
+}
+
+static double pick(const char *reduce) {
+  char member[128];
+  double value = NAN;
+  (void)snprintf(member, sizeof member, "\"value\": \"v\", \"reduce\": \"%s\"", reduce);
+  assert_true(picked("{\"points\": [{\"label\": \"a\", \"v\": 2}, {\"label\": \"b\", \"v\": 100}, "
+                     "{\"label\": \"a\", \"v\": 4}, {\"label\": \"a\", \"v\": 9}]}",
+                     member, &value));
   return value;
 }
 
@@ -33,6 +41,21 @@ TEST(picks_are_reduced) {
   assert_true(close_to(pick("deviation"), sqrt(13), 1e-12));
   assert_true(close_to(pick("min"), 2, 0) && close_to(pick("max"), 9, 0) && close_to(pick("sum"), 15, 0));
   assert_true(close_to(pick("count"), 3, 0) && close_to(pick("first"), 2, 0));
+}
+
+/* A formula names a value by up to 63 letters; a longer name is of none, and never of another that begins so. */
+TEST(names_have_a_longest) {
+  for (int length = 62; length <= 66; length++) {
+    char answer[256], member[128], name[80] = "";
+    double value = NAN;
+    memset(name, 'x', (size_t)length);
+    (void)snprintf(answer, sizeof answer, "{\"points\": [{\"label\": \"a\", \"%s\": 7}]}", name);
+    (void)snprintf(member, sizeof member, "\"value\": \"%s\"", name);
+    assert_int_equal(picked(answer, member, &value), length < 64);
+    if (length < 64) assert_true(close_to(value, 7, 0));
+    (void)snprintf(member, sizeof member, "\"value\": \"%.63s\"", name);
+    assert_int_equal(picked(answer, member, &value), length < 64);
+  }
 }
 
 /* --- claims ------------------------------------------------------------------------------------------------ */

@@ -2,6 +2,7 @@
 #include "support.h"
 
 #include "figures/plot_drawing.h"
+#include "figures/rounds_drawing.h"
 #include "report/columns.h"
 #include "report/decision.h"
 #include "report/results_table.h"
@@ -256,6 +257,21 @@ TEST(losses_are_told_from_what_a_scenario_selects) {
     begin(&s);
     ss_energy_print(cases[i].lossless, cases[i].energy, s.stream);
     expect(&s, cases[i].says);
+  }
+}
+
+/* A page of 7 inches, 672 units, has room for labels of 72 and rounds of 22 units: 12 rounds take half of it, 6 less
+ * than a third. A figure that needs more than all of it stands alone; nothing stands in more columns than there are
+ * panels. */
+TEST(figures_of_rounds_stand_beside_each_other_where_they_fit) {
+  static const struct {
+    size_t panels, rounds, across;
+  } cases[] = {{3, 6, 3}, {3, 7, 2}, {3, 12, 2}, {3, 13, 1}, {3, 27, 1}, {3, 28, 1}, {2, 6, 2}, {1, 6, 1}, {6, 1, 3}};
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    struct ss_plot_row row = {.x = (double)cases[i].rounds};
+    struct ss_plot plot = {.panels = cases[i].panels};
+    plot.panel[plot.panels - 1] = (struct ss_plot_panel){.row = &row, .rows = 1}; /* the longest decides */
+    assert_int_equal(ss_rounds_across(&plot), cases[i].across);
   }
 }
 /* SPDX-License-Identifier: Apache-2.0 */
