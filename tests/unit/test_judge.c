@@ -58,6 +58,22 @@ TEST(names_have_a_longest) {
   }
 }
 
+/* Of an array [from, to) alone, which are two numbers. */
+TEST(parts_of_arrays_are_picked) {
+  static const struct {
+    const char *range;
+    double sum; /* NaN: refused */
+  } cases[] = {{"[0, 2]", 3}, {"[1, 3]", 6},      {"[3, 9]", 8},    {"[2, 2]", NAN},
+               {"[1]", NAN},  {"[1, 2, 3]", NAN}, {"[-1, 2]", NAN}, {"[0, \"b\"]", NAN}};
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    char member[128];
+    double sum = NAN;
+    (void)snprintf(member, sizeof member, "\"array\": \"v\", \"range\": %s, \"reduce\": \"sum\"", cases[i].range);
+    const bool ok = picked("{\"points\": [{\"label\": \"a\", \"v\": [1, 2, 4, 8]}]}", member, &sum);
+    if (ok == isnan(cases[i].sum) || (ok && !close_to(sum, cases[i].sum, 0))) fail_msg("%s: %g", cases[i].range, sum);
+  }
+}
+
 /* --- claims ------------------------------------------------------------------------------------------------ */
 
 static enum ss_claim_verdict judge_of(const char *inputs, const char *let, const char *printed, const char *tolerance,
