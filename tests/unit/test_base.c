@@ -15,6 +15,7 @@
 
 #include <cjson/cJSON.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <math.h>
@@ -834,8 +835,11 @@ TEST(impossible_paths_change_nothing) {
   assert_string_equal(error.text, "scenario.json: l: \"7\" is not the index of one of the 2 members");
   assert_false(ss_doc_set(doc, "a.b.c", "1", &error));
   assert_string_equal(error.text, "scenario.json: a.b: has no field \"c\" to be set: it is neither object nor array");
-  assert_false(ss_doc_set(doc, "a", "\xff", &error));
-  assert_contains(error.text, "is not UTF-8");
+  static const char *const hostile[] = {"\xff", "b\xff", "\xc3\xa9\xff", "b\xe2\x82"};
+  for (size_t i = 0; i < COUNT(hostile); i++) {
+    assert_false(ss_doc_set(doc, "a", hostile[i], &error));
+    assert_contains(error.text, "is not UTF-8");
+  }
   char deep[160] = "a";
   for (size_t i = 1; i < sizeof deep - 1; i++) deep[i] = i % 2 == 0 ? 'a' : '.';
   assert_false(ss_doc_set(doc, deep, "1", &error));
@@ -913,6 +917,22 @@ TEST(only_regular_files_are_mapped) {
   assert_null(mapping.data);
   assert_int_equal(mapping.size, 0);
   ss_unmap_file(&mapping);
+}
+
+/* What was cut, and what is none, end in an error and not in waiting for more. */
+TEST(scratch_files_are_read_or_refused) {
+  struct ss_error error = {0};
+  char bytes[4] = "";
+  const int file = ss_scratch_open(in_folder("out"), &error);
+  assert_true(file >= 0 && ss_scratch_write(file, "abcdef", 6, 0, &error));
+  assert_true(ss_scratch_read(file, bytes, 4, 2, &error));
+  assert_memory_equal(bytes, "cdef", 4);
+  assert_false(ss_scratch_read(file, bytes, 4, 3, &error));
+  assert_int_equal(error.status, SS_MACHINE);
+  assert_contains(error.text, "cannot read a temporary file: ");
+  assert_int_equal(close(file), 0);
+  assert_false(ss_scratch_read(-1, bytes, 4, 0, &error));
+  assert_contains(error.text, strerror(EBADF));
 }
 
 TEST(an_output_is_no_input) {

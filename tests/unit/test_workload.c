@@ -25,6 +25,8 @@ TEST(counts_must_be_possible) {
       {"", "\"lookups\": 32, \"coalesced\": 16, \"prior\": 16", NULL},
       {"", "\"lookups\": 32, \"coalesced\": 16, \"prior\": 17", "17 prior rows"},
       {"", "\"lookups\": 15, \"coalesced\": 16, \"prior\": 4", "16 distinct rows in 15 lookups"},
+      {"", "\"lookups\": 1, \"coalesced\": 0, \"prior\": 0", "0 distinct rows in 1 lookups"},
+      {"", "\"lookups\": 0, \"coalesced\": 0, \"prior\": 0", NULL},
       {"", "\"lookups\": 300, \"coalesced\": 101, \"prior\": 4", "101 distinct rows of a table of 100"},
       {", \"tokens\": 0.5", "\"lookups\": 1, \"coalesced\": 1, \"prior\": 1", NULL},
       {", \"tokens\": 0", "\"lookups\": 1, \"coalesced\": 1, \"prior\": 1", "tokens"},
