@@ -312,6 +312,11 @@ def sizes_noise_and_doubts_are_written(folder):
     assert "sizes: allreduce of 1.02 kB to 16.4 kB, allgather of 1.02 kB to 16.8 MB" in done.stderr and "within a factor of 2 of" in done.stderr
     path.write_text(path.read_text().replace(",4,0.0", ",4,9.0", 1))
     assert "p25_s is above p75_s" in ask("calibrate", "network", path, status=2).stderr
+    for wide in (8, 1000):  # 90% of a normal law lie within the power of its quartiles; a million is the most that is said
+        path.write_text("collective,algorithm,bytes,seconds,nodes,p25_s,p75_s\n" +
+                        "".join(f"{r},4,{float(r.split(',')[3]) / wide!r},{float(r.split(',')[3]) * wide!r}\n" for r in rows))
+        noise = json.loads(ask("calibrate", "network", path).stdout)["accuracy"]["noise"]
+        assert abs(noise["half"] / wide - 1) < 1e-3 and abs(noise["most"] / min(wide ** (1.645 / 0.6745), 1e6) - 1) < 1e-3, noise
 
 
 @test

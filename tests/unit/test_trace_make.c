@@ -247,6 +247,26 @@ TEST(test_synth_made_on_the_way) {
   read_alike(50); /* so few that each has its place in a table */
 }
 
+/* A bag holds `distinct` rows, the last of a rank what is left: none is empty. */
+TEST(bags_are_full_but_for_the_last) {
+  static const struct {
+    uint64_t lookups, distinct, bags;
+  } cases[] = {{100, 2, 50}, {100, 3, 34}, {99, 3, 33}, {3, 3, 1}, {4, 3, 2}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct ss_synth synth;
+    struct ss_error error;
+    SS_AUTO_TRACE struct ss_trace *trace = NULL;
+    ss_synth_defaults(&synth);
+    synth.rows = 50;
+    synth.ranks = 2;
+    synth.iterations = 2;
+    synth.lookups = cases[i].lookups;
+    synth.distinct = cases[i].distinct;
+    if (!ss_trace_synth(&synth, &trace, &error)) fail_msg("%s", error.text);
+    for (uint32_t r = 0; r < 2; r++) assert_int_equal(ss_trace_bags(trace, 0, 1, r), cases[i].bags);
+  }
+}
+
 /* Shuffling is a permutation, on ranges just above and below powers of two and of four: uniform draws reach every
  * row, and counts of rows equal those by popularity. */
 TEST(test_shuffle) {
