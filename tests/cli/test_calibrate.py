@@ -463,6 +463,13 @@ def sums_are_charged_by_name(folder):
         assert kernels[scheme][kernel]["estimated"] == (kernel == "pack")
     for p in points:
         assert abs(p["kernel_s"] / sum(k["s"] for k in p["kernels"].values()) - 1) < 1e-9, p
+    # S2's bitmap of 64 rows is of 8 B, or of as many bytes as rows; a rank reads 8 indices of 4 B, and those of all ranks
+    (folder / "d.json").write_text(json.dumps({"name": "d", "kernels": {**CHARGED, "bitmap_encode": {"t0": 0, "per_byte": 1}, "bitmap_decode": {"t0": 0, "per_byte": 1}}}))
+    for way, size in (("bits", 8), ("bytes", 64), ("gathered", 8)):
+        one = {"trace": {"uniform": {"rows": 64, "density": "1/8", "overlap": "none"}}, "schemes": [{"name": "s2", "bitmap": way}]}
+        (folder / "s2.json").write_text(json.dumps({**json.loads((folder / "s.json").read_text()), **one}))
+        found = json.loads(ask("run", folder / "s2.json", "--format", "json").stdout)["points"][0]["kernels"]
+        assert [found[f"bitmap_{k}"]["s"] for k in ("encode", "decode")] == [8 * 4 + size, 4 * 8 * 4 + size], (way, found)
     # of a dense add in pieces by its largest calls, an element's time among the 12 bytes that an add of it moves
     pieces = [{"up_to": 4096, "t0": 1, "per_byte": 1}, {"t0": 0.25, "per_byte": 1e-3, "per_element": 6e-3}]
     (folder / "d.json").write_text(json.dumps({"name": "d", "kernels": {**CHARGED, "dense_add": {"pieces": pieces}}}))
