@@ -188,7 +188,7 @@ TEST(sentences_say_who_wins_and_what_it_needs) {
       {"{" TIMES "\"next_time_s\": 2, \"model_parallel\": true, \"other_window\": \"4\", \"other_best\": \"d\","
        " \"other_best_lossless\": false, \"other_best_s\": 3, \"other_time_s\": 4}",
        "under the cluster's window a (needs model parallelism) is fastest, 1 s; b takes 2.00 times as long; under "
-       "window 4 d (lossy) is, 3 s, and a takes 4 s"},
+       "window 4 d (lossy) is, 3 s, and a takes 4 s (as numbers are given)"},
       {"{" TIMES "\"next_time_s\": 1, \"wins\": 1, \"next_ratio_low\": 1, \"next_ratio_high\": 1, " TIES "]}",
        "a and b alike are fastest in 100 of 100 draws, 1 s"},
       {"{\"label\": \"a\", \"time_s\": 0, \"next\": \"b\", \"next_time_s\": 3, \"next_ratio_low\": 1,"
