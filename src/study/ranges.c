@@ -357,14 +357,18 @@ static void add_ties(cJSON *o, const struct ss_decision *d) {
 /* Where nobody offers the best to PyTorch; of several together each has its own. */
 static void add_offered(cJSON *o, const struct ss_decision *d) {
   const struct ss_candidate *best = NULL;
-  for (const struct ss_candidate *c = d->list; c < d->list + d->n; c++)
-    if (c->offer && !c->left_out && (!best || c->of.time < best->of.time)) best = c;
+  struct ss_as_offered as = {NULL, HUGE_VAL, unknown};
+  for (const struct ss_candidate *c = d->list; c < d->list + d->n; c++) {
+    const struct ss_as_offered own =
+        c->as_offered.name ? c->as_offered : (struct ss_as_offered){name_of(c), c->of.time, c->range};
+    if (c->offer && !c->left_out && own.time < as.time) best = c, as = own;
+  }
   if (d->best->offer || d->best->of.parts > 0 || !best) return;
   const bool open = best->offer->over && !(best->library && best->library->kind);
-  ss_json_add(o, SS_T("offered_best", name_of(best)), SS_N("offered_best_s", best->of.time),
+  ss_json_add(o, SS_T("offered_best", as.name), SS_N("offered_best_s", as.time),
               SS_T("offered_best_by", best->offer->by), SS_T("offered_best_how", best->offer->how));
-  if (isfinite(best->range.low))
-    ss_json_add(o, SS_N("offered_best_low_s", best->range.low), SS_N("offered_best_high_s", best->range.high));
+  if (isfinite(as.range.low))
+    ss_json_add(o, SS_N("offered_best_low_s", as.range.low), SS_N("offered_best_high_s", as.range.high));
   add_needs(o, "offered_best_lossless", "offered_best_model_parallel", best);
   if (open) ss_json_add(o, SS_T("offered_best_over", ss_library_names[best->offer->over]));
 }
@@ -464,6 +468,17 @@ bool ss_result_ranged(const struct ss_result *r) {
   return !ss_spread_certain(&r->uncertainty.model) || r->extrapolated_from > 0;
 }
 
+/* Who runs an all-reduce picks its algorithm. */
+static struct ss_as_offered as_offered(const struct ss_result *r) {
+  const struct ss_uncertain dense = ss_result_dense_uncertain(r);
+  struct ss_as_offered out = {.name = NULL};
+  if (strcmp(r->setting.scheme->name, "allreduce") != 0 || r->setting.hierarchy || !(dense.time > 0)) return out;
+  SS_AUTO_FREE double(*draws)[SS_RANGE_DRAWS] = ss_alloc(1, sizeof *draws);
+  out = (struct ss_as_offered){r->setting.scheme->name, dense.time, unknown};
+  if (draws && is_drawn(&dense)) ss_draws_of(&dense, *draws), out.range = ss_likely_of(*draws);
+  return out;
+}
+
 void ss_results_candidates(const struct ss_result *results, size_t n, struct ss_candidate *list) {
   const struct ss_result *best, *next;
   ss_results_rank(results, n, &best, &next);
@@ -474,7 +489,8 @@ void ss_results_candidates(const struct ss_result *results, size_t n, struct ss_
                                     .lossy = !results[i].lossless,
                                     .model_parallel = ss_scheme_model_parallel(results[i].setting.scheme),
                                     .offer = ss_setting_offer(&results[i].setting, library),
-                                    .library = library};
+                                    .library = library,
+                                    .as_offered = as_offered(&results[i])};
   }
 }
 

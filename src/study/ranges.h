@@ -49,10 +49,15 @@ struct ss_candidate {
   bool lossy, model_parallel;       /* what who takes it has to know */
   const struct ss_offer *offer;     /* to PyTorch; NULL: nobody offers it */
   const struct ss_library *library; /* over which it would run; NULL: nobody knows */
-  struct ss_likely range;           /* of its time */
-  struct ss_likely next_ratio;      /* of the time of the fastest other to its own, draw by draw */
-  struct ss_likely base_ratio;      /* of the baseline's */
-  double wins;                      /* share of the draws in which no other takes less; NaN: nothing is drawn */
+  struct ss_as_offered {            /* where who offers it picks an algorithm of its own; name NULL: it is as it is */
+    const char *name;
+    double time;
+    struct ss_likely range;
+  } as_offered;
+  struct ss_likely range;      /* of its time */
+  struct ss_likely next_ratio; /* of the time of the fastest other to its own, draw by draw */
+  struct ss_likely base_ratio; /* of the baseline's */
+  double wins;                 /* share of the draws in which no other takes less; NaN: nothing is drawn */
 };
 
 /* Who is fastest, by how much, and how sure that is: what sentences, tables and JSON say of a choice. What is the

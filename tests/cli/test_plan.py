@@ -504,8 +504,10 @@ def offered_is_what_a_library_has(folder):
     [row], some = plan(file), [p for p in points(file) if p["offered"]]
     best = min(some, key=lambda p: p["time_s"])
     assert len(some) == 2 and row["label"] == "zen", (row, some)
-    assert (row["offered_best"], row["offered_best_s"], row["offered_best_by"]) == (best["label"], best["time_s"], best["offered"]["by"]), (row, best)
-    assert (row["offered_best_low_s"], row["offered_best_high_s"]) == (best["time_low_s"], best["time_high_s"]), (row, best)
+    taken = best["dense_s"]  # by the algorithm that its library takes, not the ring that is asked for
+    assert best["label"] == "allreduce" and taken < best["time_s"], best
+    assert (row["offered_best"], row["offered_best_s"], row["offered_best_by"]) == ("allreduce", taken, best["offered"]["by"]), (row, best)
+    assert row["offered_best_low_s"] < taken < row["offered_best_high_s"], row
     for command in ("run", "plan"):
         assert f". Of those that are offered {best['label']} takes least as numbers are given, " in call(command, file)[0], command
     ring = {"name": "allgather", "algorithm": "ring"}  # which DDP plays over gloo, and over nothing else
