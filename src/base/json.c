@@ -328,12 +328,24 @@ bool ss_node_numbers(struct ss_node list, size_t count, double *out, struct ss_e
   return true;
 }
 
+/* Its key, or that of the list that it stands in, says the unit: "forward_s", "bytes", "busbw_bytes_per_s". */
+static bool key_says_unit(struct ss_node node, enum ss_dimension dimension) {
+  static const char *const endings[] = {[SS_TIME] = "_s", [SS_BYTES] = "bytes", [SS_RATE] = "bytes_per_s"};
+  const char *ending = endings[dimension];
+  char path[400];
+  size_t size = strlen(ss_node_path(node, path, sizeof path));
+  while (size > 0 && path[size - 1] == ']')
+    while (size > 0 && path[--size] != '[') continue;
+  return ending && size >= strlen(ending) && memcmp(path + size - strlen(ending), ending, strlen(ending)) == 0;
+}
+
 bool ss_node_quantity(struct ss_node node, enum ss_dimension dimension, double *out, struct ss_error *error) {
   char found[FOUND_SIZE];
   struct ss_error problem;
   if (ss_node_is_number(node) && isfinite(node.at->valuedouble)) {
     const char *said = node.at->valuestring; /* ss_json_value's */
-    if (said && !ss_units_said(said, dimension, out, &problem)) return ss_node_fail(node, error, "%s", problem.text);
+    if (said && !ss_units_said(said, dimension, out, &problem) && !key_says_unit(node, dimension))
+      return ss_node_fail(node, error, "%s", problem.text);
     *out = node.at->valuedouble;
     return true;
   }

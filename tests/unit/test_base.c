@@ -818,6 +818,29 @@ TEST(fields_are_set_by_path) {
   assert_string_equal(ss_node_path(replaced, path, sizeof path), "schemes[2]");
 }
 
+TEST(keys_may_say_units) {
+  static const struct {
+    const char *key, *value;
+    enum ss_dimension dimension;
+    bool good;
+  } cases[] = {{"forward_s", "1e-5", SS_TIME, true}, {"forward", "1e-5", SS_TIME, false},
+               {"index_bytes", "4", SS_BYTES, true}, {"bytes", "4", SS_BYTES, true},
+               {"index_s", "4", SS_BYTES, false},    {"bus_bytes_per_s", "4", SS_RATE, true},
+               {"bus_s", "4", SS_RATE, false},       {"forward_s", "[1e-5]", SS_TIME, true},
+               {"forward", "[1e-5]", SS_TIME, false}};
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    SS_AUTO_DOC struct ss_doc *doc = NULL;
+    struct ss_error error = {0};
+    double value = 0;
+    assert_true(ss_doc_empty("--set", &doc, &error) && ss_doc_set(doc, cases[i].key, cases[i].value, &error));
+    struct ss_node node = ss_node_first(ss_doc_root(doc));
+    if (ss_node_is_array(node)) node = ss_node_first(node);
+    assert_int_equal(ss_node_quantity(node, cases[i].dimension, &value, &error), cases[i].good);
+    if (cases[i].good) assert_same(value, cases[i].dimension == SS_TIME ? 1e-5 : 4);
+    else assert_contains(error.text, "has no unit");
+  }
+}
+
 TEST(impossible_paths_change_nothing) {
   SS_AUTO_DOC struct ss_doc *doc = parse("{\"a\":{\"b\":\"x\"},\"l\":[1,2]}");
   static const char *const bad[] = {
