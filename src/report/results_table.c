@@ -548,14 +548,14 @@ static bool table_more(struct ss_results_writer *w, const struct ss_result *resu
   return true;
 }
 
-/* Where another window may turn the choice, as plan would say: nothing draws it, no library is known whose it is, and
- * somebody was compared. */
+/* Where another window than the cluster's may turn the choice, as plan would say: nothing draws it, no library is
+ * known whose it is, and somebody was compared. */
 static bool has_window(const struct ss_results *results) {
   for (size_t i = 0, n; i < results->count; i += n) {
     const struct ss_result *r = &results->result[i];
     n = ss_results_in_cell(r, results->count - i);
-    if (n > 1 && r->ranks > 1 && ss_cluster_fair(r->machine) && r->machine->library.kind == SS_NO_LIBRARY &&
-        !ss_component_uncertain(&r->uncertainty, SS_WINDOW))
+    if (n > 1 && r->ranks > 2 && r->machine->window > 0 && ss_cluster_fair(r->machine) &&
+        r->machine->library.kind == SS_NO_LIBRARY && !ss_component_uncertain(&r->uncertainty, SS_WINDOW))
       return true;
   }
   return false;

@@ -1,5 +1,6 @@
 #include "study/plan.h"
 
+#include "base/identity.h"
 #include "base/suggest.h"
 #include "schemes/registry.h"
 #include "study/study_internal.h"
@@ -262,13 +263,37 @@ static bool add_row(struct planning *p, const struct ss_result *all, size_t n, s
   return cJSON_AddItemToArray(p->rows, o) || ss_fail_memory(error, "planning");
 }
 
+/* In three digits, a plain number in six; where these do not read back as the value, in up to nine. */
+static const char *quantity_text(enum ss_dimension dimension, double value, char text[SS_AT_TEXT_SIZE]) {
+  char unit[16] = "", in_one[24];
+  double one = 1, back = NAN;
+  if (dimension != SS_NUMBER) {
+    const char *space = strchr(ss_units_format(text, SS_AT_TEXT_SIZE, dimension, value), ' ');
+    snprintf(unit, sizeof unit, "%s", space ? space : "");
+    snprintf(in_one, sizeof in_one, "1%s", unit);
+    if (!ss_units_parse(text, dimension, &back, NULL) || !ss_units_parse(in_one, dimension, &one, NULL)) return text;
+  }
+  for (int digits = dimension == SS_NUMBER ? 6 : 4; digits <= 9 && !(fabs(back - value) <= 1e-12 * fabs(value));
+       digits++) {
+    snprintf(text, SS_AT_TEXT_SIZE, "%.*g%s", digits, value / one, unit);
+    if (!ss_units_parse(text, dimension, &back, NULL)) break;
+  }
+  return text;
+}
+
+/* As it is written; what is too long for that as a mark that no other has. */
+static const char *tree_text(const cJSON *value, char text[SS_AT_TEXT_SIZE]) {
+  SS_AUTO_FREE char *whole = cJSON_PrintUnformatted(value);
+  if (whole && strlen(whole) < SS_AT_TEXT_SIZE) snprintf(text, SS_AT_TEXT_SIZE, "%s", whole);
+  else snprintf(text, SS_AT_TEXT_SIZE, "#%08x", (unsigned)ss_identity_of(value).low);
+  return text;
+}
+
 const char *ss_at_text(const cJSON *value, char text[SS_AT_TEXT_SIZE]) {
   if (cJSON_IsString(value)) return value->valuestring;
-  if (!cJSON_IsNumber(value)) snprintf(text, SS_AT_TEXT_SIZE, "...");
-  else if (strstr(value->string, "bandwidth")) ss_units_format(text, SS_AT_TEXT_SIZE, SS_RATE, value->valuedouble);
-  else if (strstr(value->string, "latency")) ss_units_format(text, SS_AT_TEXT_SIZE, SS_TIME, value->valuedouble);
-  else snprintf(text, SS_AT_TEXT_SIZE, "%g", value->valuedouble);
-  return text;
+  if (!cJSON_IsNumber(value)) return tree_text(value, text);
+  if (strstr(value->string, "bandwidth")) return quantity_text(SS_RATE, value->valuedouble, text);
+  return quantity_text(strstr(value->string, "latency") ? SS_TIME : SS_NUMBER, value->valuedouble, text);
 }
 
 const char *ss_at_words(const cJSON *at, bool cluster, char *text, size_t size) {

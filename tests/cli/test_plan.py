@@ -154,8 +154,19 @@ def choice_that_depends_on_the_window(folder):
     for form in ((), ("--wide",)):
         told, known = (call("run", folder / "s.json", *form, "--set", f"cluster.source.window={how}")[0] for how in ("given", "estimated"))
         assert "sparsync plan tells where another window would turn" in told and "another window" not in known, (told, known)
+    silent = json.loads((folder / "s.json").read_text())
+    del silent["cluster"]["window"]
+    (folder / "silent.json").write_text(json.dumps(silent))
+    for file, *how in ((folder / "s.json", "--ranks", 2), (folder / "silent.json", "--certain")):  # nothing to turn; nothing said
+        assert "another window" not in call("run", file, *how)[0], how
     swept = call("plan", folder / "s.json", "--set", 'sweep={"cluster.latency": ["100us"]}')[1]
     assert "4 ranks on inline at cluster.latency = 100 us, tensor tensor: " in swept, swept
+    near = ["1.0001us", "1.0002us", "1us", "0.9995us"]
+    long = [{"segments": [{"up_to": "1kB", "latency": "5us", "bandwidth": f"{g}GB/s"}, {"latency": "6us", "bandwidth": "9GB/s"}]} for g in (1, 2)]
+    for path, values, shown in (("cluster.latency", near, ["1.0001 us", "1.0002 us", "1 us", "999.5 ns"]), ("cluster.bandwidth", ["1.0001Gbps"], ["1.0001 Gbit/s"]),
+                                ("cluster.intra", [{"latency": "5us", "bandwidth": "10GB/s"}], ['{"latency":"5us","bandwidth":"10GB/s"}']), ("cluster.intra", long, None)):
+        found = re.findall(f"^4 ranks on inline, {path} = (.*)$", call("plan", folder / "s.json", "--set", "sweep=" + json.dumps({path: values}))[0], re.M)
+        assert found == shown or (not shown and len(set(found)) == 2), found
     row, = plan(folder / "s.json", "--set", 'cluster.window="all"')
     assert (row["label"], row["other_window"], row["other_best"]) == ("direct", "1", "recursive-doubling"), row
     row, = plan(folder / "s.json", "--latency", "0s")
