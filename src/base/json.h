@@ -60,8 +60,8 @@ bool ss_doc_adopt(const char *name, struct cJSON *root, struct ss_doc **out, str
 bool ss_doc_set(struct ss_doc *doc, const char *path, const char *value, struct ss_error *error) SS_MUST_CHECK;
 /* That value, the caller's; NULL: an error, in which `name` stands for the document. What begins like a
  * list or an object must be one; `strict`: what begins like a text, too, which programs hand over. A number is one
- * that somebody said, of which ss_node_quantity wants the unit, if it is to be a time, a size or a rate and its key has
- * none ("forward_s"); those inside lists and objects too, which under `strict` are as of files.
+ * that somebody said, of which ss_node_quantity wants the unit, if it is to be a time, a size or a rate and its key
+ * names none (as "forward_s" does); those inside lists and objects too, which under `strict` are as of files.
  */
 struct cJSON *ss_json_value(const char *name, const char *path, const char *value, bool strict,
                             struct ss_error *error);

@@ -20,7 +20,7 @@ bool ss_work_compute(const struct ss_work *b, void *worker, size_t i, struct ss_
 
 static void run_item(struct running *r, void *worker, size_t i) {
   struct ss_error mine;
-  if (atomic_load(&r->failed) != SIZE_MAX) return; /* items are begun in order: all before that one are under way */
+  if (i > atomic_load(&r->failed)) return; /* those before may fail yet, and theirs is the error then */
   bool ok = ss_work_compute(r->work, worker, i, &mine);
   pthread_mutex_lock(&r->lock);
   const size_t failed = atomic_load(&r->failed);

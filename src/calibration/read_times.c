@@ -3,6 +3,7 @@
 #include "base/suggest.h"
 #include "calibration/observations.h"
 
+#include <ctype.h>
 #include <strings.h>
 
 static const size_t LARGEST = (size_t)64 << 20;
@@ -140,10 +141,17 @@ static bool read_algorithm(const struct table *t, enum ss_collective collective,
   return one->algorithm || wrong(t, error, "no such algorithm can be played:", name);
 }
 
+/* The row's library is that one, in whatever version: "gloo 2.15.0", not "gloomy". */
+static bool names(const struct table *t, const char *library) {
+  const char *said = cell_of(t, LIBRARY);
+  const size_t size = strlen(library);
+  return strncasecmp(said, library, size) == 0 && !isalpha((unsigned char)said[size]);
+}
+
 /* A table with a column for the library is of MPI, but for rows that name NCCL: MPICH's or Cray's, else Open MPI's,
  * as is what a benchmark plays itself (the one of models/measured took over Open MPI's code). */
 static enum ss_library_kind library_of(const struct table *t) {
-  if (t->column[LIBRARY] == SIZE_MAX || strncasecmp(cell_of(t, LIBRARY), "nccl", 4) == 0) return SS_NCCL;
+  if (t->column[LIBRARY] == SIZE_MAX || names(t, "nccl")) return SS_NCCL;
   return strcasestr(cell_of(t, LIBRARY), "mpich") ? SS_MPICH : SS_OPEN_MPI;
 }
 
@@ -165,7 +173,7 @@ static bool read_row(struct table *t, struct ss_error *error) {
   one.per_node = (uint32_t)per_node;
   const size_t before = t->out->count;
   if (!ss_observations_add(t->out, t->reading, (double)one.bytes, &one, error)) return false;
-  if (strncasecmp(cell_of(t, LIBRARY), "gloo", 4) == 0) t->out->of_gloo += (uint32_t)(t->out->count - before);
+  if (names(t, "gloo")) t->out->of_gloo += (uint32_t)(t->out->count - before);
   return true;
 }
 

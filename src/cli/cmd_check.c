@@ -41,8 +41,8 @@ static bool judge_own(struct ss_checked *out, struct ss_error *error) {
          ss_own_form_judge(doc, &out->points, &out->expectations, error);
 }
 
-/* A JSON file that has "schemes" or "trace" is a scenario, one with a "formula", "schedules" or "measured" a form of the
- * user's own; names of closed forms are neither. */
+/* A JSON file that has "schemes" or "trace" is a scenario, one with a "formula", "schedules" or "measured" a form of
+ * the user's own; names of closed forms are neither. */
 enum what { FORM, OWN_FORM, SCENARIO };
 static enum what what_is(const char *file) {
   SS_AUTO_DOC struct ss_doc *doc = NULL;

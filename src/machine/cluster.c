@@ -20,14 +20,47 @@ static void doubt(char *text, size_t size, const char *which, double latency, do
               ss_shown(SS_RATE, rate), which);
 }
 
+/* Of a kind of messages the first doubtful piece. `link` is the last, or all. */
+static void doubt_pieces(char *text, size_t size, const char *which, const struct ss_segments *pieces,
+                         const struct ss_link *link) {
+  const size_t before = strlen(text);
+  char where[100];
+  for (uint32_t i = 0; i + 1 < pieces->count && !text[before]; i++) {
+    const struct ss_segment *piece = &pieces->piece[i];
+    snprintf(where, sizeof where, "%s, in messages of at most %s", which, ss_shown(SS_BYTES, (double)piece->up_to));
+    doubt(text, size, where, piece->link.alpha, 1 / piece->link.beta);
+  }
+  if (!text[before]) doubt(text, size, which, link->alpha, 1 / link->beta);
+}
+
+/* The first doubtful one of its costs. */
+static void doubt_library(char *text, size_t size, const struct ss_library *library) {
+  const size_t before = strlen(text);
+  char where[100];
+  for (int i = 0; i < SS_WAYS * SS_PROTOCOLS && !text[before]; i++) {
+    const int way = i / SS_PROTOCOLS, protocol = i % SS_PROTOCOLS;
+    const struct ss_link *cost = &library->cost[way][protocol];
+    snprintf(where, sizeof where, "of the library's %s in %s", ss_way_names[way], ss_protocol_names[protocol]);
+    if (cost->beta > 0) doubt(text, size, where, cost->alpha, 1 / cost->beta);
+  }
+}
+
+static void doubt_fabric(char *text, size_t size, const struct ss_cluster *c) {
+  char where[40];
+  for (uint32_t i = 0; i < c->fabric_levels; i++) {
+    snprintf(where, sizeof where, "of uplinks of level %u", i + 1);
+    doubt(text, size, where, c->fabric[i].latency, c->fabric[i].bandwidth);
+  }
+}
+
 void ss_cluster_tell(const struct ss_cluster *c, const struct ss_notice *notice) {
   char found[1024] = "", text[sizeof found + sizeof c->name + 16];
   if (c->warning[0]) ss_append(found, sizeof found, "; %s", c->warning);
-  doubt(found, sizeof found, "between nodes", c->inter.alpha, 1 / c->inter.beta);
-  if (c->has_intra) doubt(found, sizeof found, "inside nodes", c->intra.alpha, 1 / c->intra.beta);
-  if (c->has_exchange) doubt(found, sizeof found, "in exchanges", c->exchange.alpha, 1 / c->exchange.beta);
-  for (uint32_t i = 0; i < c->fabric_levels; i++)
-    doubt(found, sizeof found, "of uplinks", c->fabric[i].latency, c->fabric[i].bandwidth);
+  doubt_pieces(found, sizeof found, "between nodes", &c->inter_segments, &c->inter);
+  if (c->has_intra) doubt_pieces(found, sizeof found, "inside nodes", &c->intra_segments, &c->intra);
+  if (c->has_exchange) doubt_pieces(found, sizeof found, "in exchanges", &c->exchange_segments, &c->exchange);
+  doubt_fabric(found, sizeof found, c);
+  doubt_library(found, sizeof found, &c->library);
   doubt(found, sizeof found, "to the memory of machines", c->host.latency, c->host.bandwidth);
   if (!found[0]) return;
   snprintf(text, sizeof text, "cluster %s: %s", c->name, found + 2);

@@ -43,8 +43,9 @@ static bool no_cluster(const struct ss_doc *doc, struct ss_error *error) {
   return ss_fail(error, SS_BAD_INPUT, "%s: no cluster given (--cluster NAME)", ss_doc_name(doc));
 }
 
-/* Core memory of the 1950s gave 0.2 MB/s, HBM4 gives 2 TB/s a stack. */
-static const struct { double launch_most, rate_least, rate_most; /* s, B/s */ } had = {1, 1e5, 1e16};
+/* Core memory of the 1950s gave 0.2 MB/s, HBM4 gives 2 TB/s a stack. From `endless` on bytes are meant to cost
+ * nothing, as of networks (machine/cluster.c). */
+static const struct { double launch_most, rate_least, rate_most, endless; /* s, B/s */ } had = {1, 1e5, 1e16, 1e18};
 
 /* Of kernels that are estimated. */
 static void tell_device(const struct ss_device *device, const struct ss_notice *notice) {
@@ -52,8 +53,8 @@ static void tell_device(const struct ss_device *device, const struct ss_notice *
   for (int k = 0; device->counted && k < SS_KERNELS; k++) {
     const struct ss_kernel_piece *piece = &device->line[k].piece[0];
     const double rate = 1 / piece->per_byte;
-    if (device->line[k].known || (piece->t0 <= had.launch_most && rate >= had.rate_least && rate <= had.rate_most))
-      continue;
+    const bool credible = rate >= had.rate_least && (rate <= had.rate_most || rate >= had.endless);
+    if (device->line[k].known || (piece->t0 <= had.launch_most && credible)) continue;
     snprintf(text, sizeof text,
              "device %s: kernels start in %s and take %s a MB, which no device's do (in files numbers without a unit "
              "are in s and B/s)",

@@ -412,6 +412,9 @@ def a_table_of_gloo_names_it(folder):
     times.write_text("collective,algorithm,library,nodes,gpus_per_node,bytes,seconds\n" + "".join(
         line("gloo 2.15.0", n, b, 2 * (n - 1) * (20e-6 + b / n / 1.2e9)) for b in (1024, 65536, 1 << 20, 1 << 24) for n in (2, 4)))
     assert calibrate(times)["library"] == {"name": "gloo"}
+    gloomy = folder / "gloomy.csv"
+    gloomy.write_text(times.read_text().replace("gloo 2.15.0", "gloomy-mpi"))
+    assert "library" not in calibrate(gloomy)
     with open(times, "a", encoding="utf-8") as file:
         file.write(line("Open MPI 4.1", 8, 1024, 14 * (20e-6 + 128 / 1.2e9)))
     assert "library" not in calibrate(times)

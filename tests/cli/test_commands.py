@@ -138,13 +138,19 @@ def numbers_that_no_machine_has_are_told(folder):
     path = write(folder, "s.json", {"trace": uniform(), "cluster": cluster, "device": device, "ranks": [4], "schemes": ["allgather"]})
     assert "warning" not in call("run", path)[1]
     for field, value, told in (("cluster.latency", "5s", "a latency of 5 s between nodes"), ("cluster.bandwidth", "100B/s", "a bandwidth of 800 bit/s between nodes"),
-                               ("cluster.intra.latency", "5s", "a latency of 5 s inside nodes"), ("cluster.fabric.0.bandwidth", "1PB/s", "8 Pbit/s of uplinks"),
+                               ("cluster.intra.latency", "5s", "a latency of 5 s inside nodes"), ("cluster.fabric.0.bandwidth", "1PB/s", "8 Pbit/s of uplinks of level 1"),
+                               ("cluster.intra", '{"segments": [{"up_to": "1kB", "latency": "9s", "bandwidth": "1GB/s"}, {"latency": "1us", "bandwidth": "1GB/s"}]}', "a latency of 9 s inside nodes, in messages of at most 1 kB,"),
+                               ("cluster.library", '{"name": "nccl", "version": "2.21", "costs": {"ring": {"simple": {"latency": "9s", "bandwidth": "1GB/s"}}}}', "a latency of 9 s of the library's ring in simple,"),
                                ("cluster.host.bandwidth", "1kB/s", "a bandwidth of 8 kbit/s to the memory of machines"),
                                ("device.launch", "2s", "device d: kernels start in 2 s"), ("device.memory_bandwidth", "1kB/s", "take 16.7 min a MB")):
         assert told in call("run", path, "--set", f"{field}={value}")[1], field
     for field, value in (("bandwidth", "2GB/s"), ("latency", "2us"), ("exchange.bandwidth", "2GB/s")):
         err = call("run", path, "--set", 'cluster.exchange={"latency": "9us", "bandwidth": "1GB/s"}', "--set", f"cluster.{field}={value}")[1]
         assert (f"another {field} does not change its exchanges (--set cluster.exchange.{field}=...)" in err) == ("." not in field), (field, err)
+    for field in ("cluster.bandwidth", "device.memory_bandwidth"):  # meant to cost nothing
+        assert "warning" not in call("run", path, "--set", f"{field}=1e30B/s")[1], field
+    whole = (ROOT / "models/workloads/zen-lstm.json").read_text()  # its keys say their units
+    assert call("train", "--set", f"workload={whole}", "--cluster", "rtx3090-1gbe", "--ranks", "2", "--system", "ddp", "--format", "json", "--quiet")[0]
     supposed = ["--M", "1MB", "--density", "1%", "--bandwidth", "100B/s"]
     for command in (["cost", "zen", *supposed], ["crossover", "zen", "allreduce", "--over", "latency", *supposed], ["collective", "allreduce", "--bandwidth", "100B/s"]):
         assert "a bandwidth of 800 bit/s between nodes, which no network has" in call(*command)[1], command
