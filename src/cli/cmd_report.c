@@ -115,6 +115,12 @@ static bool run_session(struct session *s, struct ss_call *call, struct ss_error
 }
 
 static bool check_output(const struct ss_call *call, struct ss_error *error) {
+  static const char *const pictures[] = {".pdf", ".png", ".svg", ".tex", ".pgf", ".csv", ".json"};
+  const char *ending = call->output ? strrchr(call->output, '.') : NULL;
+  for (size_t i = 0; ending && i < sizeof pictures / sizeof *pictures; i++)
+    if (strcmp(ending, pictures[i]) == 0)
+      return ss_fail(error, SS_BAD_INPUT, "%s: a page is HTML: say -o FILE.html (pictures are of sparsync plot)",
+                     call->output);
   return call->output || !isatty(STDOUT_FILENO) ||
          ss_fail(error, SS_BAD_INPUT,
                  "a page is no text for a terminal: say -o FILE.html (or -o - if you want it here)");

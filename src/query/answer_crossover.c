@@ -129,6 +129,8 @@ static bool search(struct reading *q, struct ss_request *request, struct ss_erro
       !ss_costs_open(q->files.text, q->files.count, &costs, error))
     return false;
   ss_costs_tell(&costs, request->notice);
+  if (q->study.duel.over != SS_OVER_RANKS)
+    ss_cluster_tell_one_node(&q->study.duel.cluster, q->study.duel.ranks, request->notice);
   q->study.duel.with = &q->with;
   q->study.duel.costs = &costs;
   q->study.watcher = request->run.watcher;

@@ -191,7 +191,7 @@ static void print_nearest(const struct ss_scheme *scheme, const cJSON *record, F
     if (o->hierarchy) fprintf(stream, "%chierarchy=%s", o->option ? ',' : ':', ss_hierarchies[o->hierarchy]);
     fprintf(stream, ": %s", o->offer.how);
   } else if (ss_json_word(record, "offered_best")) {
-    fputs(" Of those that are offered ", stream);
+    fputs(" Of the candidates that are offered ", stream);
     ss_decision_print_name(record, "offered_best", stream);
     fputs(" takes least as numbers are given, ", stream);
     print_time(ss_json_number(record, "offered_best_s"), ss_json_number(record, "offered_best_low_s"),
@@ -202,6 +202,7 @@ static void print_nearest(const struct ss_scheme *scheme, const cJSON *record, F
   }
   if (over) fprintf(stream, "; over %s alone", over);
   fputc('.', stream);
+  if (!o && ss_json_word(record, "scheme")) fputs(" (sparsync plan --offered tries all that is.)", stream);
 }
 
 static void print_offer(const char *name, const cJSON *offered, FILE *stream) {

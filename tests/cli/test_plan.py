@@ -520,7 +520,7 @@ def offered_is_what_a_library_has(folder):
     assert (row["offered_best"], row["offered_best_s"], row["offered_best_by"]) == ("allreduce", taken, best["offered"]["by"]), (row, best)
     assert row["offered_best_low_s"] < taken < row["offered_best_high_s"], row
     for command in ("run", "plan"):
-        assert f". Of those that are offered {best['label']} takes least as numbers are given, " in call(command, file)[0], command
+        assert f". Of the candidates that are offered {best['label']} takes least as numbers are given, " in call(command, file)[0], command
     ring = {"name": "allgather", "algorithm": "ring"}  # which DDP plays over gloo, and over nothing else
     for library, offered, told in ((None, "gloo", "; over gloo alone, and this cluster names no library."), ("gloo", None, "(NCCL refuses it; Horovod has the nearest there)."),
                                    ("openmpi", False, "nobody offers ")):
