@@ -49,7 +49,7 @@ const straight = (axis, low, time) => [low - 1, low].some(k => {
 });
 // of all tensors together: each with the fastest of its own that is shown
 const parts = cell => data.cells.filter(c => c.tensor !== '*' && elsewhere(c) === elsewhere(cell));
-const elsewhere = c => c.places.filter(p => p.field !== 'tensor').map(p => p.text).join();
+const elsewhere = c => c.places.filter(p => p.field !== 'tensor').map(p => p.value ?? p.text).join();
 for (const c of data.cells) for (const row of c.rows) if (row.own) row.parts = parts(c);
 const timeOfOwn = row => row.parts.map(c => c.rows.filter(r => r.fits && !hidden.has(r.label)).map(timeOf)
   .reduce((a, b) => b.s < a.s ? b : a, {s: Infinity, exact: true})).reduce((a, b) => ({s: a.s + b.s, exact: a.exact && b.exact}));

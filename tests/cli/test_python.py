@@ -454,6 +454,12 @@ def what_the_command_alone_has_is_asked_of_it(folder):
     times = sparsync.collective("allreduce", {"name": "own", "latency": "1us", "bandwidth": "1GB/s"}, ranks=2, sizes="1MB")
     near(next(t for t in times if t["algorithm"] == "ring")["time_s"], 2 * (1e-6 + 5e-4))
     page = sparsync.report(SMALL, folder / "page.html", ranks=2, trace=trace, schemes="allgather", no_sliders=True, set={"cluster.latency": "1us"})
+    cluster = {"name": "own", "latency": 1e-6, "bandwidth": 1e9}  # in SI, as in a file
+    own = sparsync.report(None, folder / "own.html", cluster=cluster, sweep={"cluster.bandwidth": [1e9, 2e9]}, scheme=["allgather"], tensor=["embedding"],
+                          trace=trace, ranks=2, no_verify=True, no_sliders=True)
+    assert "16 Gbit/s" in own.read_text() and "8 Gbit/s" in own.read_text()
+    fails("has no unit", sparsync.report, SMALL, folder / "no.html", trace=trace, bandwidth=1e9)
+    fails("a page goes to a file", sparsync.report, SMALL, None)
     assert page == folder / "page.html" and "allgather" in page.read_text() and "zen" not in page.read_text().split("<h2")[1]
     fails('no collective is called "allredce" (did you mean "allreduce"?)', sparsync.collective, "allredce", "p3.16xlarge-25g", ranks=2)
     assert fails('unknown argument "zipff" (did you mean zipf?)', sparsync.synth, zipff=1).status == "bad input"

@@ -19,6 +19,7 @@ from ._trace import Trace
 
 PAIRS = ("where", "style", "hash_rows", "row_width", "vocab")  # options that take KEY=VALUE
 OPTIONS = {"schemes": "scheme", **{name: name for name in ("trace", "cluster", "scheme", "tensor", "bandwidth", "latency")}}
+FLAGS = ("lossy", "model_parallel", "per_rank", "per_iteration", "no_sliders", "no_verify")
 STATUS = {1: "unproven", 2: "bad input"}
 
 
@@ -64,7 +65,7 @@ def _word(value):
 
 def _path(value):
     """Where an answer goes: judged before anything is written."""
-    return value if value is None else _library.text(value, "path").decode("utf-8", "surrogateescape")
+    return _library.text(value, "path").decode("utf-8", "surrogateescape")
 
 
 def _plain(value):
@@ -114,21 +115,26 @@ def _saved(folder, trace):
 
 def _scenario(folder, scenario, fields):
     """A document and edits of it, as the library takes them, for the command."""
-    words = []
-    if isinstance(scenario, (str, os.PathLike)):
-        words.append(scenario)
-    elif scenario is not None:
-        (folder / "scenario.json").write_text(json.dumps(scenario))
-        words.append(folder / "scenario.json")
+    words, named = [], isinstance(scenario, (str, os.PathLike))
+    document = {} if named or scenario is None else dict(scenario)
     for path, value in fields.items():
-        if isinstance(value, bool) and path in ("lossy", "model_parallel", "per_rank", "per_iteration", "no_sliders"):
+        value = value.tolist() if hasattr(value, "tolist") else os.fspath(value) if isinstance(value, os.PathLike) else value
+        several = isinstance(value, (list_type, tuple)) and all(isinstance(one, str) for one in value)
+        if isinstance(value, bool) and path in FLAGS:
             words += ["--" + path.replace("_", "-")] if value else []
-        elif path in OPTIONS and isinstance(value, (str, os.PathLike, Trace)):
+        elif path in OPTIONS and several and value:
+            for one in value if path == "tensor" else [",".join(value)]:
+                words += ["--" + OPTIONS[path], one]
+        elif path in OPTIONS and isinstance(value, (str, int, float, Trace)):
             words += ["--" + OPTIONS[path], _saved(folder, value) if isinstance(value, Trace) else value]
+        elif isinstance(value, (dict, list_type, tuple)) and not named and "." not in path:
+            document[path] = value  # whose numbers are SI, as a file's are
         else:
-            value = os.fspath(value) if isinstance(value, os.PathLike) else value
-            words += ["--set", f"{path}={json.dumps(value.tolist() if hasattr(value, 'tolist') else value)}"]
-    return words
+            words += ["--set", f"{path}={json.dumps(value)}"]
+    if document or (scenario is not None and not named):
+        (folder / "scenario.json").write_text(json.dumps(document))
+        scenario, named = folder / "scenario.json", True
+    return ([scenario] if named else []) + words
 
 
 def _folder():
@@ -157,17 +163,21 @@ def plot(what, path=None, **options):
     style={"ours": "#cc3311,dashed"}."""
     with _folder() as name:
         folder = pathlib.Path(name)
+        if not isinstance(what, (Rows, dict)) and _path(what).startswith("-"):
+            raise Error(f"{what}: no figure begins with -", "bad input")
         if isinstance(what, (Rows, dict)):
             (folder / "results.json").write_text(json.dumps(what if isinstance(what, dict) else what.document))
             what = folder / "results.json"
-        drawn = _call("plot", what, *_options(folder, options), *(["-o", _path(path)] if path else []))
-    return pathlib.Path(path) if path else Picture(drawn.decode())
+        drawn = _call("plot", what, *_options(folder, options), *(["-o", _path(path)] if path is not None else []))
+    return pathlib.Path(path) if path is not None else Picture(drawn.decode())
 
 
 def report(scenario=None, path="report.html", /, set=None, **fields):
     """Writes the page of a scenario, one file, and returns its path (`sparsync report --help`)."""
     with _folder() as name:
         folder = pathlib.Path(name)
+        if path is None:
+            raise Error("path: a page goes to a file", "bad input")
         _call("report", *_scenario(folder, scenario, {**fields, **(set or {})}), "-o", _path(path))
     return pathlib.Path(path)
 
@@ -188,7 +198,7 @@ def synth(path=None, /, **options):
     Without `path` no file is kept."""
     with _folder() as name:
         folder = pathlib.Path(name)
-        to = _path(path) or folder / "synth.safetensors"
+        to = folder / "synth.safetensors" if path is None else _path(path)
         _call("trace", "synth", "-o", to, *_options(folder, options))
         return Trace.open(to)  # mapped: it outlives the file's name
 

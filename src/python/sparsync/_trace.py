@@ -19,6 +19,8 @@ def _append(ids, segment, where):
     try:
         ids.extend(segment if isinstance(segment, array.array) and segment.typecode == "q" else map(operator.index, segment))
     except (TypeError, OverflowError):
+        if hasattr(segment, "__next__"):
+            raise Error(f"{where}: a list of row ids is wanted, whole numbers, not an iterator of others") from None
         wrong = [one for one in segment if not hasattr(one, "__index__") or not -2**63 <= one < 2**63] if hasattr(segment, "__iter__") else [segment]
         raise Error(f"{where}: a list of row ids is wanted, whole numbers, not {wrong[0]!r}") from None
 
