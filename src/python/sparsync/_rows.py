@@ -8,9 +8,10 @@ SHOWN = 60  # rows of a table in a notebook
 
 # What the command's tables say; the rest is there with all=True.
 SHORT = {
-    "run": ("label", "ranks", "cluster", "tensor", "time_s", "time_low_s", "time_high_s", "dense_s", "bytes_sent_max", "bound_by"),
-    "plan": ("tensor", "ranks", "cluster", "label", "time_s", "time_low_s", "time_high_s", "next", "margin", "rival",
-             "lossless", "next_lossless"),
+    "run": ("label", "ranks", "cluster", "tensor", "time_s", "time_low_s", "time_high_s", "dense_s", "bytes_sent_max",
+            "bytes_received_max", "bound_by"),
+    "plan": ("tensor", "ranks", "cluster", "label", "time_s", "time_low_s", "time_high_s", "next", "next_ratio_low",
+             "next_ratio_high", "rival", "lossless"),
     "train": ("workload", "system", "ranks", "iteration_s", "iteration_low_s", "iteration_high_s", "stall_s", "hidden", "speedup",
               "tokens_per_s"),
     "stats": ("name", "rows", "row_width", "density", "overlap", "lookups", "coalesced", "lookups_bytes", "coalesced_bytes", "prior_bytes"),
