@@ -460,6 +460,12 @@ def what_the_command_alone_has_is_asked_of_it(folder):
     assert "16 Gbit/s" in own.read_text() and "8 Gbit/s" in own.read_text()
     fails("has no unit", sparsync.report, SMALL, folder / "no.html", trace=trace, bandwidth=1e9)
     fails("a page goes to a file", sparsync.report, SMALL, None)
+    fails("scenario: 5 is no name", sparsync.report, 5, folder / "no.html")
+    fails("path: None is no text", sparsync.import_trace, "x.parquet", None, ranks=2)
+    fails("cluster: an empty list names no cluster", sparsync.run, SMALL, cluster=[])
+    fails("no figure begins with -", sparsync.plot, "--help")
+    fails("path: None is no text", sparsync.plot, None)
+    fails("a list of row ids is wanted", sparsync.Trace, {"e": [[iter(["x"]), [1]]]})
     assert page == folder / "page.html" and "allgather" in page.read_text() and "zen" not in page.read_text().split("<h2")[1]
     fails('no collective is called "allredce" (did you mean "allreduce"?)', sparsync.collective, "allredce", "p3.16xlarge-25g", ranks=2)
     assert fails('unknown argument "zipff" (did you mean zipf?)', sparsync.synth, zipff=1).status == "bad input"

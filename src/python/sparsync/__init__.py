@@ -59,6 +59,8 @@ class _Request:
             value = name
         elif isinstance(value, os.PathLike):
             value = os.fspath(value)
+        elif path == "cluster" and isinstance(value, (tuple, builtins.list)) and not value:
+            raise Error("cluster: an empty list names no cluster")
         elif path == "cluster" and isinstance(value, (tuple, builtins.list)) and all(isinstance(one, str) for one in value):
             value = ",".join(value)
         data = value.encode() if path in ("scheme", "schemes") and isinstance(value, str) else _json(value)

@@ -116,6 +116,8 @@ def _saved(folder, trace):
 def _scenario(folder, scenario, fields):
     """A document and edits of it, as the library takes them, for the command."""
     words, named = [], isinstance(scenario, (str, os.PathLike))
+    if not named and scenario is not None and not isinstance(scenario, dict):
+        raise Error(f"scenario: {scenario!r} is no name, no file, and no dict")
     document = {} if named or scenario is None else dict(scenario)
     for path, value in fields.items():
         value = value.tolist() if hasattr(value, "tolist") else os.fspath(value) if isinstance(value, os.PathLike) else value
