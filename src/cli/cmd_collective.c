@@ -231,14 +231,16 @@ static bool other_choice(const struct answer *r, int i, uint64_t bytes, struct s
 /* Whether all that the library has at all sizes is played in a second or so, with what may be off. */
 static bool plays_others(const struct answer *r) {
   static const double FEW = 5e5;
-  double all = 0;
-  for (double bytes = r->a->least; bytes <= r->a->most; bytes *= 2)
+  double all = 0, bytes = r->a->least;
+  while (bytes <= r->a->most) {
     for (int i = 0; i < SS_WAYS * SS_PROTOCOLS; i++) {
       struct ss_choice c;
       if (!other_choice(r, i, (uint64_t)bytes, &c)) continue;
       const struct ss_pattern_call call = ss_choice_call(r->cluster, c, r->collective, r->a->ranks, (uint64_t)bytes);
       all += ss_pattern_messages(&call, r->cluster->gpus_per_node);
     }
+    bytes *= 2;
+  }
   return all <= FEW;
 }
 

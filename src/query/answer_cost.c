@@ -55,8 +55,6 @@ bool ss_answer_cost(struct ss_node object, struct ss_request *request, struct ss
       !ss_costs_open(files.text, files.count, &costs, error))
     return false;
   ss_costs_tell(&costs, request->notice);
-  for (size_t i = 0; i < wanted.rank_counts; i++)
-    if (ranks[i] > 1) ss_cluster_tell_one_node(&cluster, ranks[i], request->notice);
   wanted.design = files.count > 0;
   request->answer = ss_costs_json(&costs, &wanted, error);
   return request->answer && (certain || ss_cost_add_ranges(request->answer, &costs, &wanted, error));

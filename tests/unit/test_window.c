@@ -86,8 +86,8 @@ TEST(a_turn_is_told) {
   near(t->slower->time, 3 * ALPHA + WIRE);
   near(t->faster_other, 2 * ALPHA + WIRE);
   near(t->slower_other, ALPHA + WIRE);
-  assert_string_equal(ss_turn_text(t, text, sizeof text),
-                      "with window 1 doubling takes 201 us and direct 301 us, with window all 201 us and 101 us");
+  assert_string_equal(ss_turn_text(t, text, sizeof text), "with window 1 doubling takes 201 us and direct 301 us, "
+                                                          "with window all 201 us and 101 us (as numbers are given)");
   close_compared(&a);
 }
 
