@@ -49,7 +49,7 @@ unsigned ss_work_threads(unsigned jobs) {
   return jobs ? jobs : (unsigned)omp_get_num_procs();
 }
 
-/* Threads of its own, not OpenMP's: these spin while they wait, which took a sixth of the time of many short items.
+/* Threads of its own, not OpenMP's: these spin while they wait, a tenth of the processor time of `sparsync claims`.
  */
 bool ss_work_run(const struct ss_work *b, struct ss_error *error) {
   struct running running = {.work = b, .lock = PTHREAD_MUTEX_INITIALIZER};

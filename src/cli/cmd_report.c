@@ -115,10 +115,10 @@ static bool run_session(struct session *s, struct ss_call *call, struct ss_error
 }
 
 static bool check_output(const struct ss_call *call, struct ss_error *error) {
-  static const char *const pictures[] = {".pdf", ".png", ".svg", ".tex", ".pgf", ".csv", ".json"};
+  static const char *const others[] = {".pdf", ".png", ".svg", ".tex", ".pgf", ".csv", ".json"};
   const char *ending = call->output ? strrchr(call->output, '.') : NULL;
-  for (size_t i = 0; ending && i < sizeof pictures / sizeof *pictures; i++)
-    if (strcmp(ending, pictures[i]) == 0)
+  for (size_t i = 0; ending && i < sizeof others / sizeof *others; i++)
+    if (strcmp(ending, others[i]) == 0)
       return ss_fail(error, SS_BAD_INPUT, "%s: a page is HTML: say -o FILE.html (pictures are of sparsync plot)",
                      call->output);
   return call->output || !isatty(STDOUT_FILENO) ||

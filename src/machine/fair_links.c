@@ -102,6 +102,7 @@ bool ss_fair_map_open(struct ss_fair_map *map, const struct ss_cluster *c, uint3
   map->shared = map->links;
   map->outer = numbered(map, map->ports ? 2 * map->seats : 0);
   map->inner = numbered(map, map->ports ? 2 * map->seats : 0);
+  /* hidden ports are on no path */
   const bool outer = map->ports && (!map->cards || map->seats > ranks), inner = map->ports && !map->bus;
   const uint32_t between = 2 * ((uint32_t)map->cards + map->levels + (uint32_t)outer),
                  inside = (uint32_t)map->bus + 2 * (uint32_t)inner;
@@ -156,20 +157,20 @@ static bool hides(const struct ss_fair_map *map, bool inside, uint32_t endpoint)
   return inside ? map->bus : map->cards && endpoint < map->ranks;
 }
 
-uint32_t ss_fair_ports(const struct ss_fair_map *map, struct ss_fair_way way, bool hidden, uint32_t *ports) {
-  const bool inside = map->kind[way.kind].inside;
+uint32_t ss_fair_ports(const struct ss_fair_map *map, struct ss_fair_route route, bool hidden, uint32_t *ports) {
+  const bool inside = map->kind[route.kind].inside;
   const uint32_t first = inside ? map->inner : map->outer;
   uint32_t n = 0;
   if (!map->ports) return 0;
-  if (hides(map, inside, way.from) == hidden) ports[n++] = first + way.from;
-  if (hides(map, inside, way.to) == hidden) ports[n++] = first + map->seats + way.to;
+  if (hides(map, inside, route.from) == hidden) ports[n++] = first + route.from;
+  if (hides(map, inside, route.to) == hidden) ports[n++] = first + map->seats + route.to;
   return n;
 }
 
-uint32_t ss_fair_path(const struct ss_fair_map *map, struct ss_fair_way way, uint32_t *links) {
-  const struct ss_fair_kind *k = &map->kind[way.kind];
-  const uint32_t from = way.from, to = way.to;
-  uint32_t n = ss_fair_ports(map, way, false, links);
+uint32_t ss_fair_path(const struct ss_fair_map *map, struct ss_fair_route route, uint32_t *links) {
+  const struct ss_fair_kind *k = &map->kind[route.kind];
+  const uint32_t from = route.from, to = route.to;
+  uint32_t n = ss_fair_ports(map, route, false, links);
   if (map->staged) {
     if (from < map->ranks) links[n++] = map->host_out + host_of(map, from);
     if (to < map->ranks) links[n++] = map->host_in + host_of(map, to);

@@ -61,12 +61,13 @@ void ss_fair_capacities(const struct ss_fair_map *map, const struct ss_cluster *
 uint32_t ss_fair_kind_of(const struct ss_fair_map *map, uint32_t from, uint32_t to, uint64_t bytes, bool exchange);
 /* Which link the shared one of that number is. */
 struct ss_link_use ss_fair_name(const struct ss_fair_map *map, uint32_t link);
-struct ss_fair_way {
+/* A kind of message, and its ends. */
+struct ss_fair_route {
   uint32_t kind, from, to;
 };
 /* Writes the links whose shares a message gets and returns their number: all that it crosses, but not the ports that
  * are hidden: whatever crosses these crosses a card or bus as well that carries no more. */
-uint32_t ss_fair_path(const struct ss_fair_map *map, struct ss_fair_way way, uint32_t *links);
+uint32_t ss_fair_path(const struct ss_fair_map *map, struct ss_fair_route route, uint32_t *links);
 /* Writes its ports (at most 2) that are hidden, or those that are not. */
-uint32_t ss_fair_ports(const struct ss_fair_map *map, struct ss_fair_way way, bool hidden, uint32_t *ports);
+uint32_t ss_fair_ports(const struct ss_fair_map *map, struct ss_fair_route route, bool hidden, uint32_t *ports);
 /* SPDX-License-Identifier: Apache-2.0 */

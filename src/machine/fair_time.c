@@ -177,7 +177,7 @@ static void end_message(struct ss_network *n, uint32_t id) {
 /* Of ports that hold no message back bytes and times are counted alone. */
 static void count_hidden(struct ss_network *n, const struct ss_fair_message *m, double bytes, bool begins) {
   uint32_t port[2];
-  const uint32_t ports = ss_fair_ports(&n->map, (struct ss_fair_way){m->kind, m->from, m->to}, true, port);
+  const uint32_t ports = ss_fair_ports(&n->map, (struct ss_fair_route){m->kind, m->from, m->to}, true, port);
   for (uint32_t i = 0; i < ports; i++) {
     struct ss_shares_link *link = &n->wire->shares.link[port[i]];
     if (begins) ss_shares_link_begins(link, n->wire->now, bytes);
@@ -214,7 +214,7 @@ static double cap_of(const struct ss_network *n, const struct ss_fair_message *m
 static void flow(struct ss_network *n, uint32_t id) {
   struct ss_fair_message *m = &n->message[id];
   struct ss_fair_end *from = &n->end[m->from], *to = &n->end[m->to];
-  const uint32_t links = ss_fair_path(&n->map, (struct ss_fair_way){m->kind, m->from, m->to}, n->path);
+  const uint32_t links = ss_fair_path(&n->map, (struct ss_fair_route){m->kind, m->from, m->to}, n->path);
   const struct ss_shares_begun flow = {
       .bytes = m->bytes * n->map.kind[m->kind].weight, .cap = cap_of(n, m), .id = id, .owner = n->number};
   const double least = flow.bytes / ss_shares_begin(&n->wire->shares, n->wire->now, n->path, links, flow);

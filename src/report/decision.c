@@ -55,9 +55,9 @@ static void print_best(const struct cJSON *record, bool verb, FILE *stream) {
 
 /* By the numbers as they are given one takes least, and another one does so in more of the draws. */
 static void print_overtaken(const struct cJSON *record, FILE *stream) {
-  const bool likely = ss_json_number(record, "rival_wins") >= SS_LIKELY, is_tied = ss_json_get(record, "ties");
+  const bool likely = ss_json_number(record, "rival_wins") >= SS_LIKELY, tied = ss_json_get(record, "ties");
   print_best(record, false, stream);
-  fprintf(stream, " take%s least by numbers as given, ", is_tied ? "" : "s");
+  fprintf(stream, " take%s least by numbers as given, ", tied ? "" : "s");
   ss_decision_print_time(record, stream);
   fputs("; but ", stream);
   ss_decision_print_name(record, "rival", stream);

@@ -45,8 +45,8 @@ static void print_fan(const struct ss_result *results, size_t n, const struct ss
   const struct ss_result *drawn = fastest_drawn(results, n);
   if (!drawn) return;
   fprintf(stream, " On uneven links %s%s takes %s, from %s to %s in 90%% of the draws", drawn->setting.label,
-          drawn == best ? "" : ss_needs_words(!drawn->lossless, ss_scheme_model_parallel(drawn->setting.scheme)),
-          ss_shown(SS_TIME, drawn->fan.p50), ss_shown(SS_TIME, drawn->fan.p5), ss_shown(SS_TIME, drawn->fan.p95));
+          drawn == best ? "" : ss_result_needs(drawn), ss_shown(SS_TIME, drawn->fan.p50),
+          ss_shown(SS_TIME, drawn->fan.p5), ss_shown(SS_TIME, drawn->fan.p95));
   if (drawn->fan.p50 < best->fan.p50) fputs(", and is fastest by its median", stream);
   fputc('.', stream);
 }

@@ -255,7 +255,7 @@ static void print_ranking(const struct ss_train_study *s, FILE *stream) {
   for (size_t i = 0; i < t->points; i++) {
     const struct ss_training_point *p = &t->point[i];
     if (i > 0 && t->point[i - 1].fed == p->fed && t->point[i - 1].ranks == p->ranks) continue;
-    fprintf(stream, "%s, %u rank%s: as numbers are given fastest", p->fed->workload.name, p->ranks,
+    fprintf(stream, "%s, %u rank%s: fastest, as numbers are given:", p->fed->workload.name, p->ranks,
             p->ranks == 1 ? "" : "s");
     for (size_t k = 0; k < SS_TRAIN_FACTORS; k++)
       fprintf(stream, "%s %s%s at %g times the compute times", k ? "," : "", s->best[i][k]->name,

@@ -325,6 +325,10 @@ const char *ss_needs_words(bool lossy, bool model_parallel) {
   return model_parallel ? " (needs model parallelism)" : "";
 }
 
+const char *ss_result_needs(const struct ss_result *r) {
+  return ss_needs_words(!r->lossless, ss_scheme_model_parallel(r->setting.scheme));
+}
+
 /* What has to be known of who is named beside the best: "next" or "rival". */
 static void add_needs(cJSON *o, const char *lossless, const char *model_parallel, const struct ss_candidate *who) {
   if (who) ss_json_add(o, SS_B(lossless, !who->lossy), SS_B(model_parallel, who->model_parallel));
@@ -354,21 +358,31 @@ static void add_ties(cJSON *o, const struct ss_decision *d) {
   else cJSON_Delete(ties);
 }
 
+static double offered_time(const struct ss_candidate *c) {
+  return c->offered_name ? c->as_offered.time : c->of.time;
+}
+
+static struct ss_likely offered_range(const struct ss_candidate *c) {
+  double draws[SS_RANGE_DRAWS];
+  if (!c->offered_name) return c->range;
+  if (!is_drawn(&c->as_offered)) return unknown;
+  ss_draws_of(&c->as_offered, draws);
+  return ss_likely_of(draws);
+}
+
 /* Where nobody offers the best to PyTorch; of several together each has its own. */
 static void add_offered(cJSON *o, const struct ss_decision *d) {
   const struct ss_candidate *best = NULL;
-  struct ss_as_offered as = {NULL, HUGE_VAL, unknown};
-  for (const struct ss_candidate *c = d->list; c < d->list + d->n; c++) {
-    const struct ss_as_offered own =
-        c->as_offered.name ? c->as_offered : (struct ss_as_offered){name_of(c), c->of.time, c->range};
-    if (c->offer && !c->left_out && own.time < as.time) best = c, as = own;
-  }
+  for (const struct ss_candidate *c = d->list; c < d->list + d->n; c++)
+    if (c->offer && !c->left_out && (!best || offered_time(c) < offered_time(best))) best = c;
   if (d->best->offer || d->best->of.parts > 0 || !best) return;
   const bool open = best->offer->over && !(best->library && best->library->kind);
-  ss_json_add(o, SS_T("offered_best", as.name), SS_N("offered_best_s", as.time),
-              SS_T("offered_best_by", best->offer->by), SS_T("offered_best_how", best->offer->how));
-  if (isfinite(as.range.low))
-    ss_json_add(o, SS_N("offered_best_low_s", as.range.low), SS_N("offered_best_high_s", as.range.high));
+  const struct ss_likely range = offered_range(best);
+  ss_json_add(o, SS_T("offered_best", best->offered_name ? best->offered_name : name_of(best)),
+              SS_N("offered_best_s", offered_time(best)), SS_T("offered_best_by", best->offer->by),
+              SS_T("offered_best_how", best->offer->how));
+  if (isfinite(range.low))
+    ss_json_add(o, SS_N("offered_best_low_s", range.low), SS_N("offered_best_high_s", range.high));
   add_needs(o, "offered_best_lossless", "offered_best_model_parallel", best);
   if (open) ss_json_add(o, SS_T("offered_best_over", ss_library_names[best->offer->over]));
 }
@@ -469,14 +483,8 @@ bool ss_result_ranged(const struct ss_result *r) {
 }
 
 /* Who runs an all-reduce picks its algorithm. */
-static struct ss_as_offered as_offered(const struct ss_result *r) {
-  const struct ss_uncertain dense = ss_result_dense_uncertain(r);
-  struct ss_as_offered out = {.name = NULL};
-  if (strcmp(r->setting.scheme->name, "allreduce") != 0 || r->setting.hierarchy || !(dense.time > 0)) return out;
-  SS_AUTO_FREE double(*draws)[SS_RANGE_DRAWS] = ss_alloc(1, sizeof *draws);
-  out = (struct ss_as_offered){r->setting.scheme->name, dense.time, unknown};
-  if (draws && is_drawn(&dense)) ss_draws_of(&dense, *draws), out.range = ss_likely_of(*draws);
-  return out;
+static bool is_picked(const struct ss_result *r) {
+  return strcmp(r->setting.scheme->name, "allreduce") == 0 && !r->setting.hierarchy && r->dense_s > 0;
 }
 
 void ss_results_candidates(const struct ss_result *results, size_t n, struct ss_candidate *list) {
@@ -490,7 +498,8 @@ void ss_results_candidates(const struct ss_result *results, size_t n, struct ss_
                                     .model_parallel = ss_scheme_model_parallel(results[i].setting.scheme),
                                     .offer = ss_setting_offer(&results[i].setting, library),
                                     .library = library,
-                                    .as_offered = as_offered(&results[i])};
+                                    .offered_name = is_picked(&results[i]) ? "allreduce" : NULL,
+                                    .as_offered = ss_result_dense_uncertain(&results[i])};
   }
 }
 

@@ -49,15 +49,12 @@ struct ss_candidate {
   bool lossy, model_parallel;       /* what who takes it has to know */
   const struct ss_offer *offer;     /* to PyTorch; NULL: nobody offers it */
   const struct ss_library *library; /* over which it would run; NULL: nobody knows */
-  struct ss_as_offered {            /* where who offers it picks an algorithm of its own; name NULL: it is as it is */
-    const char *name;
-    double time;
-    struct ss_likely range;
-  } as_offered;
-  struct ss_likely range;      /* of its time */
-  struct ss_likely next_ratio; /* of the time of the fastest other to its own, draw by draw */
-  struct ss_likely base_ratio; /* of the baseline's */
-  double wins;                 /* share of the draws in which no other takes less; NaN: nothing is drawn */
+  const char *offered_name;         /* where who offers it picks an algorithm of its own; NULL: it is as it is */
+  struct ss_uncertain as_offered;   /* what that takes */
+  struct ss_likely range;           /* of its time */
+  struct ss_likely next_ratio;      /* of the time of the fastest other to its own, draw by draw */
+  struct ss_likely base_ratio;      /* of the baseline's */
+  double wins;                      /* share of the draws in which no other takes less; NaN: nothing is drawn */
 };
 
 /* Who is fastest, by how much, and how sure that is: what sentences, tables and JSON say of a choice. What is the
@@ -75,6 +72,8 @@ struct ss_decision {
 /* What stands behind the name of a scheme or system where a sentence names it first: " (lossy)", " (needs model
  * parallelism)", both, or "". */
 const char *ss_needs_words(bool lossy, bool model_parallel);
+struct ss_result;
+const char *ss_result_needs(const struct ss_result *result);
 /* {"label", "lossless", "model_parallel"}; the caller's. */
 struct cJSON *ss_candidate_json(const struct ss_candidate *candidate);
 /* Fills in what draws say of the n candidates, at least one; `base` NULL: no baseline. The decision points into the

@@ -98,17 +98,14 @@ const char *ss_window_text(uint32_t window, char text[16]) {
   return text;
 }
 
-static const char *needs_of(const struct ss_result *result) {
-  return ss_needs_words(!result->lossless, ss_scheme_model_parallel(result->setting.scheme));
-}
-
 const char *ss_turn_text(const struct ss_turn *t, char *buffer, size_t size) {
   char window[16], other[16], time[4][32];
   const double seconds[] = {t->faster->time, t->slower->time, t->faster_other, t->slower_other};
   for (size_t i = 0; i < 4; i++) ss_units_format(time[i], sizeof time[i], SS_TIME, seconds[i]);
   snprintf(buffer, size, "with window %s %s%s takes %s and %s%s %s, with window %s %s and %s (as numbers are given)",
-           ss_window_text(t->window, window), t->faster->setting.label, needs_of(t->faster), time[0],
-           t->slower->setting.label, needs_of(t->slower), time[1], ss_window_text(t->other, other), time[2], time[3]);
+           ss_window_text(t->window, window), t->faster->setting.label, ss_result_needs(t->faster), time[0],
+           t->slower->setting.label, ss_result_needs(t->slower), time[1], ss_window_text(t->other, other), time[2],
+           time[3]);
   return buffer;
 }
 /* SPDX-License-Identifier: Apache-2.0 */
