@@ -12,6 +12,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 from xml.etree import ElementTree
 
 import tap
@@ -877,16 +878,15 @@ def terminals_have_colours_and_files_the_same_bytes(folder):
         here, there = os.openpty()
         process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=there, stderr=there, cwd=ROOT,
                                    env={**ENVIRONMENT, "TERM": "xterm", **environment})
-        os.close(there)
-        parts = []
-        try:
-            while part := os.read(here, 65536):
-                parts.append(part)
-        except OSError:  # how a terminal ends
-            pass
+        waiting = threading.Thread(target=lambda: (process.wait(tap.HANG), os.write(there, b"\0")))  # while a side is open nothing is cut off
+        waiting.start()
+        parts = [os.read(here, 65536)]
+        while not parts[-1].endswith(b"\0"):
+            parts.append(os.read(here, 65536))
+        waiting.join()
         os.close(here)
-        process.wait(tap.HANG)
-        return b"".join(parts).decode().replace("\r\n", "\n")
+        os.close(there)
+        return b"".join(parts)[:-1].decode().replace("\r\n", "\n")
 
     plain = {key: value for key, value in ENVIRONMENT.items() if key != "NO_COLOR"}
     ENVIRONMENT.clear()
