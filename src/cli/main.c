@@ -63,6 +63,24 @@ static int run(const struct ss_command *command, int argc, char **argv) {
   return error.status == SS_OK ? SS_MACHINE : (int)error.status;
 }
 
+static int fail_left_over(const char *word) {
+  fprintf(stderr, "sparsync: \"%s\" is left over\n", word);
+  return SS_BAD_INPUT;
+}
+
+/* "help trace stats" is "trace stats --help": a second word is the subcommand's. */
+static int help_of(int words, char **argv) {
+  enum { MOST = 2 };
+  char *said[MOST + 2] = {NULL};
+  const struct ss_command *command = ss_command_find(1, argv);
+  const int most = command && command->commands ? MOST : 1;
+  if (!command) return fail_unknown(argv[0]);
+  if (words > most) return fail_left_over(argv[most]);
+  for (int i = 0; i < words; i++) said[i] = argv[i];
+  said[words] = (char[]){"--help"};
+  return run(command, words + 1, said);
+}
+
 /* What an iteration gives back the next one takes again: the heap keeps it, as it would by itself once a block of 32
  * MiB had been given back. */
 static void keep_memory(void) {
@@ -82,9 +100,11 @@ int main(int argc, char **argv) {
     return SS_BAD_INPUT;
   }
   if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+    if (argc > 2) return fail_left_over(argv[2]);
     return print_version();
   }
   if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+    if (argc > 2) return help_of(argc - 2, argv + 2);
     print_help(stdout);
     return finish(NULL);
   }

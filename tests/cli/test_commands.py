@@ -78,6 +78,12 @@ def version_and_help(folder):
         assert first.startswith("usage: ") and f"sparsync {name}" in first, f"{name}: {first}"
         assert f"sparsync {name}" in text.split("examples:")[1] and err == "", f"{name} --help has no example"
         assert all(text.count(a) == text.count(b) for a, b in ("()", "[]", "{}")) and text.count('"') % 2 == 0, f"{name} --help breaks off"
+        assert call("help", name) == call("--help", name) == (text, ""), name
+    assert call("help", "trace", "stats") == call("trace", "stats", "--help")
+    for words, told in ((("help", "nope"), "nope"), (("help", "run", "plan"), '"plan" is left over'), (("help", "trace", "nope"), "nope"),
+                        (("help", "trace", "stats", "x"), '"x" is left over'), (("--version", "run"), '"run" is left over')):
+        out, err = call(*words, status=2)
+        assert out == "" and told in err and err.count("\n") == 1, (words, err)
     out, err = call(status=2)
     assert out == "" and "usage:" in err
 
