@@ -24,7 +24,7 @@ static bool print_frame(const struct ss_results_writer *w, bool opening, struct 
 static bool print_point(struct ss_results_writer *w, const struct ss_result *p, struct ss_error *error) {
   SS_AUTO_JSON cJSON *root = cJSON_CreateObject();
   cJSON *list = cJSON_AddArrayToObject(root, "points"), *result = ss_result_json(p);
-  if (result && !cJSON_AddItemToArray(list, result)) cJSON_Delete(result);
+  if (!cJSON_AddItemToArray(list, result)) cJSON_Delete(result);
   SS_AUTO_FREE char *text = root && list && result ? ss_json_exact(root, true) : NULL;
   const char *from = text ? strchr(text, '[') : NULL, *to = text ? strrchr(text, ']') : NULL;
   if (!from || !to) return ss_fail_memory(error, "writing results");

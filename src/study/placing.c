@@ -232,7 +232,7 @@ static double imbalance(const struct ss_placing *p, const struct ss_shards *shar
       all += weight;
     }
   for (uint32_t r = 0; sum && r < p->ranks; r++) most = fmax(most, sum[r]);
-  return sum && all > 0 ? most / (all / p->ranks) : NAN;
+  return sum ? most / (all / p->ranks) : NAN; /* 0 / 0 where nobody holds or serves anything */
 }
 
 static double bytes_imbalance(const struct ss_result *r) {
