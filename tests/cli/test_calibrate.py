@@ -4,6 +4,7 @@ with noise and outliers; the fit must find them again. Arguments: the program, t
 tests/cli/data/*.log. Prints TAP."""
 import json
 import random
+import re
 import subprocess
 import sys
 
@@ -175,6 +176,19 @@ def osu_logs(folder):
             assert tool != "osu_bw" or cluster["latency"] == 2e-6
             assert ("supposed" in cluster["notes"]) == (tool == "osu_allreduce")
             assert len(cluster["notes"]["fit"]) == (2 if tool in SMALL else 1), f"{tool}: {cluster['notes']}"
+
+
+@test
+def memory_is_told(folder):
+    """Each piece that the cluster has, with its rates; a rate is 1/s a byte, shown with three digits."""
+    for ranks in (8, 16):
+        path = folder / "c.json"
+        told = ask("calibrate", "network", DATA / "osu_allreduce.log", "--ranks", ranks, "-o", path).stderr
+        pieces = json.loads(path.read_text())["notes"]["memory"]
+        lines = re.findall(r"^memory, vectors (?:of up to .*|of any size above, or all): sums ([\d.]+) ([GM])bit/s", told, re.M)
+        assert len(lines) == len(pieces) >= 1, told
+        for (number, prefix), piece in zip(lines, pieces):
+            assert abs(float(number) * {"G": 1e9, "M": 1e6}[prefix] / (8 / piece["sum_per_byte"]) - 1) < 6e-3, (told, piece)
 
 
 @test

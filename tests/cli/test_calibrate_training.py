@@ -97,6 +97,37 @@ def what_was_known_is_found_again(folder):
 
 
 @test
+def each_unknown_alone_is_found_again(folder):
+    (folder / "plain.json").write_text(json.dumps(scenario()))
+    for what, value, known_ in (("compute", 1.4, {"compute": 1.4}), ("goodput", 0.7, {"bandwidth": 0.7}), ("software.step", 0.008, {"software": {"step": 0.008}}),
+                                ("software.step_per_byte", 4e-10, {"software": {"step_per_byte": 4e-10}}), ("software.call", 0.003, {"software": {"call": 0.003}}),
+                                ("software.copy", 4e9, {"software": {"copy": 4e9}})):
+        rows = [{"workload": w, "system": s, "ranks": n, "quantity": "iteration", "value": f"{seconds * 1e3!r}ms", "scenario": "plain.json"}
+                for (w, s, n), seconds in truth(folder, **known_).items()]
+        found = json.loads(ask("calibrate", "training", table(folder, rows), "--fit", what, "--quiet").stdout)
+        one, = found["inferred"]
+        assert one["what"] == what and found["notes"]["fit"]["unfitted_worst_error"] > 0.05, found
+        near(one["value"], value, what, within=0.05)  # its prior draws it
+
+
+@test
+def a_quantity_may_be_of_each_other(folder):
+    """Every pair, in the unit of ratios; nothing is inferred before fitting, so that they are those of `train`."""
+    (folder / "plain.json").write_text(json.dumps(scenario()))
+    points = json.loads(ask("train", folder / "plain.json", "--certain", "--format", "json", "--quiet").stdout)["training"]
+    p = next(p for p in points if (p["workload"], p["system"], p["ranks"]) == ("slow", "allgather", 4))
+    of = {"iteration": p["iteration_s"], "speed": 4 / p["iteration_s"], "compute": p["compute_s"], "stall": p["stall_s"],
+          "communication": p["communication_s"], "hidden": p["hidden"]}
+    assert len({*of.values()}) == 6 and min(of.values()) > 0, of
+    rows = [{"workload": "slow", "system": "allgather", "ranks": 4, "quantity": a, "of": b, "scenario": "plain.json", "value": f"{of[a] / of[b]!r} times"}
+            for a in of for b in of if a != b]
+    told = json.loads(ask("calibrate", "training", table(folder, rows), "--fit", "compute", "--quiet").stdout)["notes"]["times"]
+    assert len(told) == 30
+    for one in told:
+        near(one["unfitted_factor"], 1, f"{one['quantity']} of {one['of']}")
+
+
+@test
 def train_takes_what_was_inferred(folder):
     infer(folder, measured(folder))
     took = truth(folder, **known())

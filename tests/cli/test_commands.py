@@ -98,6 +98,8 @@ def commands_are_alike(folder):
         if words[0] not in ("calibrate", "export", "plot", "report") and words[-1] not in ("import", "synth", "merge"):
             assert "\n  --format table|json|csv" in text, words
         assert 'unknown option "--quite" (did you mean --quiet?)' in call(*words, "--quite", status=2)[1], words
+        for option, value in re.findall(r"^  (--?[\w-]+) ([^ \n]+)", text, re.M):  # NUMBER, table|json|csv, in|out
+            assert re.search("[A-Z|]", value), (words, option, value)
     for name, those in verbs.items():
         assert f"usage: sparsync {name} {'|'.join(those)} ..." in call(name, "--help")[0], name
     assert "mpirun -n" in call("exec", "--ranks", 4, status=2)[1]

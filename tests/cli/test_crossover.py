@@ -139,8 +139,11 @@ def a_crossing_may_leave_the_range(folder):
     """And what wins everywhere wins in most draws, or in all; of simulations as of forms."""
     said = ["alltoall", "allgather", "--index-bytes", 0, "--row-width", 1024, "--density", 0.001, "--M", f"{252.5 * MIB}B", "--ranks", 16, "--over", "bandwidth", "--latency", f"{ALPHA}s"]
     at = find(*said)["crossings"][0]["at"]
-    near = find(*said, "--range", f"{at / 1.01}B/s..{at * 1e3}B/s")
-    assert near["crossings"][0]["at_low"] == at / 1.01 and "(or below)" in call(*said, "--range", f"{at / 1.01}B/s..{at * 1e3}B/s").stdout
+    for end, word, low, high in (("low", "below", at / 1.01, at * 1e3), ("high", "above", at / 1e3, at * 1.01)):
+        given = ["--range", f"{low}B/s..{high}B/s"]
+        near, = find(*said, *given)["crossings"]
+        assert near[f"at_{end}"] == (low if end == "low" else high) and low <= near["at_low"] < near["at"] < near["at_high"] <= high, near
+        assert f"(or {word})" in call(*said, *given).stdout
     for low, wins in ((1.05, (0.5, 1)), (10, (1, 1))):
         alone = find(*said, "--range", f"{at * low}B/s..{at * 1e3}B/s")
         assert alone["crossings"] == [] and wins[0] <= alone["wins"] <= wins[1] and (low > 2 or alone["wins"] < 1), alone["wins"]

@@ -384,6 +384,23 @@ def rounds_are_drawn(folder):
     assert ring[0] < ring[1] < ring[2], "entries do not grow"
 
 
+@test
+def a_round_says_its_sizes_from_its_least_message_to_its_largest(folder):
+    """One unit for both where it is the same; one size where all are alike."""
+    need_gnuplot()
+    path = scenario(folder, ["zen", "sparcml-split"], 4, trace={"uniform": {"rows": 64, "row_width": 64, "density": 0.25}})
+    call("plot", path, "--kind", "rounds", "-o", folder / "f.svg")
+    texts, rounds, kinds = texts_of(folder / "f.svg"), {}, set()
+    for panel, _, number, _, _, _, size in messages(path, "--kind", "rounds"):
+        rounds.setdefault((panel, number), []).append(size)
+    for sizes in rounds.values():
+        (least, unit), (most, other) = ((f"{n / 1e3:.3g}", "kB") if n >= 1000 else (f"{n}", "B") for n in (min(sizes), max(sizes)))
+        kinds.add((least == most, unit == other))
+        wanted = [f"{most} {other}"] if least == most else [f"{least} to" if unit == other else f"{least} {unit} to", f"{most} {other}"]
+        assert any(texts[i:i + len(wanted)] == wanted for i in range(len(texts))), (wanted, texts)
+    assert kinds == {(True, True), (False, True), (False, False)}, "the test shows too little"
+
+
 def training(*arguments):
     return json.loads(call("train", *arguments, "--quiet", "--format", "json")[0])["training"]
 

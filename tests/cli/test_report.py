@@ -213,6 +213,10 @@ def a_sweep_over_hierarchies_names_the_best_of_all(folder):
             told = re.search(f"Of all hierarchies {best['label']} is the cheapest for tensor, ([^,]*), on [^<\n]*"
                              f"hierarchy = {place}, cluster.nic = {nic}", text)
             assert told and abs(seconds(told[1]) / best["time_s"] - 1) < 6e-3, (nic, text)
+    # ranks are places of their own: each says what it says alone
+    several, alone = (call("plan", *question, "--ranks", ranks)[0] for ranks in ("32,64", "32"))
+    lines = [[line for line in text.splitlines() if line.startswith("Of all hierarchies")] for text in (several, alone, words)]
+    assert len(lines[1]) == 2 and sorted(lines[0]) == sorted(lines[1] + lines[2]), lines
     # where no hierarchy varies nothing is said of them
     assert "Of all hierarchies" not in call("plan", "scenarios/llm-8x8.json", "--no-verify", "--scheme", "sparcml-rd", *EIGHTH)[0]
 

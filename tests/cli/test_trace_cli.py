@@ -17,7 +17,7 @@ import tap
 from asking import PROGRAM, ROOT, fits
 from tap import test
 
-BIBLE, WORDNET = (ROOT / "traces" / name for name in ("bible-kjv-16.safetensors", "wordnet-64.safetensors"))
+BIBLE, WORDNET, CLICKS = (ROOT / "traces" / f"{name}.safetensors" for name in ("bible-kjv-16", "wordnet-64", "clicks-4"))
 
 
 def trace(*arguments, status=0, **options):
@@ -74,8 +74,14 @@ def info_of_shipped(folder):
         assert document["tensors"][0]["bytes"] == document["tensors"][0]["rows"] * 512 * 4
         table = trace("info", path)[0].decode()
         assert document["trace_hash"] in table and document["source"] in table
-        line = list(csv.DictReader(io.StringIO(trace("info", path, "--format", "csv")[0].decode())))
-        assert len(line) == 1 and int(line[0]["lookups"]) == document["tensors"][0]["lookups"]
+    for path in (BIBLE, WORDNET, CLICKS):  # each column has what JSON has: of the tensor, or of the trace
+        document = json.loads(trace("info", path, "--format", "json")[0])
+        lines = list(csv.DictReader(io.StringIO(trace("info", path, "--format", "csv")[0].decode())))
+        assert len(lines) == len(document["tensors"])
+        for line, tensor in zip(lines, document["tensors"]):
+            of_trace = {key: document[key] for key in ("trace", "trace_hash", "iterations", "ranks", "source")}
+            wanted = {"tensor" if key == "name" else key: value for key, value in {**of_trace, **tensor}.items()}
+            assert line == {key: "" if value is None else f"{value:g}" if isinstance(value, float) else str(value) for key, value in wanted.items()}, (line, wanted)
 
 
 @test

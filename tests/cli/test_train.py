@@ -1035,11 +1035,21 @@ def long_runs_of_channels_leave_out_what_repeats(folder):
     systems = [busy_system(name="fifo", channels=[["dense"], ["gradient"]], interference=0.2),
                {"name": "2d", "sparse": "alltoall", "dense": "allreduce", "schedule": "2d", "channels": [["gradient", "prior", "delayed"], ["dense", "lookups"]]}]
     scenario = busy_scenario(*systems, iterations=301)
-    played = results(folder, {**scenario, "jitter": {"lognormal": 1e-40, "seed": 1}})
+    jitter = {"lognormal": 1e-40, "seed": 1}
+    played = results(folder, {**scenario, "jitter": jitter})
     for long, short in zip(played, results(folder, scenario)):
         for name in ("iteration_s", "iteration_max_s", "stall_s", "communication_s", "hidden", "step_s", "split_s"):
             assert close(long[name], short[name], 1e-8), (long["system"], name, long[name], short[name])
         assert all(close(a, b, 1e-9) for a, b in zip(long["ends_s"], short["ends_s"]))
+    for system in systems:  # where and how long the last iteration's spans stand in a timeline; without jitter all ranks are one
+        drawn = []
+        for more in ({"jitter": jitter}, {}):
+            train(folder, {**scenario, "systems": [system], **more}, "--timeline", folder / "t.json")
+            spans = [e for e in json.loads((folder / "t.json").read_text())["traceEvents"] if e["ph"] == "X" and e["args"]["iteration"] == 300]
+            drawn.append({(e["cat"], e["name"]): (e["ts"] - spans[0]["ts"], e["dur"]) for e in spans})
+        assert drawn[0].keys() == drawn[1].keys() and len(drawn[0]) > 5, drawn
+        for name, (at, lasts) in drawn[0].items():
+            assert abs(at - drawn[1][name][0]) < 1e-3 and abs(lasts - drawn[1][name][1]) < 1e-3, (name, at, lasts, drawn[1][name])
 
 
 @test
