@@ -101,6 +101,7 @@ static bool run(struct ss_call *call, struct ss_error *error) {
       !ss_learning_run(&l, call->request.run.jobs, call->request.run.watcher, error))
     return false;
   l.every = a->every;
+  ss_learning_tell(&l, call->request.notice);
   return write_capture(a, &l, error) &&
          (!a->plot_data || ss_output_write(a->plot_data, ss_curves_plot_data, &l, error)) &&
          ss_call_write(call, &l, ss_curves_table, print_json, ss_curves_csv, error) && ss_curves_check(&l, error);

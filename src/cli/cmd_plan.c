@@ -81,7 +81,7 @@ static bool run(struct ss_call *call, struct ss_error *error) {
 
 static const struct ss_option_spec options[] = {
     SS_OPTIONS_ADMITTED,
-    {"--place", SS_FLAG(struct arguments, place), .against = "--placement --lossy --model-parallel",
+    {"--place", SS_FLAG(struct arguments, place), .against = "--placement --lossy --model-parallel --offered",
      .help = "compare where the trace's tables might live, for alltoall:partition=placed; --format json writes the "
              "best as a placement; --scheme alltoall:pooling=sum (or padded): of pooled bags"},
     SS_OPTIONS_SCENARIO(SS_ITERATIONS_OF_TRACE, ", or several: A,B"),

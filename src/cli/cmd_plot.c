@@ -88,6 +88,16 @@ static bool adorn(const struct arguments *a, struct ss_plot *plot, struct ss_err
   return !a->title || plot->title ? true : ss_fail_memory(error, "drawing");
 }
 
+/* What only a picture has of options. */
+static const char *of_pictures(const struct arguments *a) {
+  return a->width < WIDTHS ? "--width"
+         : a->title        ? "--title"
+         : a->styles > 0   ? "--style"
+         : a->results.log  ? "--log"
+         : a->results.log2 ? "--log2"
+                           : NULL;
+}
+
 /* What only result files have of options. */
 static const char *of_results(const struct arguments *a) {
   const struct ss_plot_options *r = &a->results;
@@ -149,6 +159,9 @@ static bool plot_rounds(struct arguments *a, struct ss_error *error) {
 static bool run(struct ss_call *call, struct ss_error *error) {
   struct arguments *a = (struct arguments *)call;
   if (!ss_output_has_folder(a->data, error)) return false;
+  if (a->data && !call->output && of_pictures(a))
+    return ss_fail(error, SS_BAD_INPUT, "%s does nothing without -o FILE: --data alone writes the table",
+                   of_pictures(a));
   if (!a->what)
     return ss_fail(error, SS_BAD_INPUT, "name a figure (sparsync list figures shows them) or a result file");
   if (a->kind == ROUNDS) return plot_rounds(a, error);

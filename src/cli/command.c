@@ -276,6 +276,9 @@ static bool execute(const struct ss_command *command, const char *called, int ar
   call->request.notice = launch.rank == 0 ? &notice : NULL; /* processes of one run read the same */
   const double most = call->memory > 0 ? call->memory : whole_memory();
   struct execution execution = {command, call, most};
+  const double patience = call->request.run.patience;
+  if (understood && !launch.several && patience > 0 && (patience < SS_PATIENCE || patience > SS_PATIENCE))
+    ss_notice_tell(&notice, "--patience does nothing: there is one process alone (mpirun starts several)");
   const bool over_mpi =
       command->company == SS_ALWAYS_OVER_MPI || (command->company == SS_TOGETHER_UNDER_MPIRUN && launch.several);
   if (!over_mpi) limit_memory(most);

@@ -65,6 +65,11 @@ static bool read_wheres(cJSON *where, const struct ss_plot_options *a, struct ss
     snprintf(key, sizeof key, "%.*s", (int)(equal - a->where[i]), a->where[i]);
     cJSON *list = ss_json_get(where, key), *value = cJSON_ParseWithOpts(equal + 1, NULL, true);
     if (!list) list = cJSON_AddArrayToObject(where, key);
+    for (size_t k = 0; k < i; k++)
+      if (strcmp(a->where[k], a->where[i]) == 0) {
+        cJSON_Delete(value);
+        return ss_fail(error, SS_BAD_INPUT, "--where %s is said twice", a->where[i]);
+      }
     cJSON_AddItemToArray(list, value ? value : cJSON_CreateString(equal + 1));
   }
   return true;
@@ -93,20 +98,39 @@ static bool admits(const cJSON *where, const cJSON *record, bool members) {
   return true;
 }
 
+static bool fail_where(const cJSON *list, const cJSON *where, const cJSON *value, struct ss_error *error) {
+  char values[400];
+  list_values(list, where->string, values, sizeof values);
+  SS_AUTO_FREE char *text = value ? cJSON_PrintUnformatted(value) : NULL;
+  return ss_fail(error, SS_BAD_INPUT, "--where %s: no result %s%s%s%s%s", where->string, text ? "has " : "is left",
+                 text ? text : "", values[0] ? " (there are: " : ", nor any", values, values[0] ? ")" : "");
+}
+
+/* A value that no result has does nothing beside others of its field. */
+static bool check_values(const cJSON *list, const cJSON *where, struct ss_error *error) {
+  for (const cJSON *w = where->child; w; w = w->next)
+    for (const cJSON *value = w->child; value; value = value->next) {
+      bool any = false, known = false;
+      for (const cJSON *r = list->child; r && !any; r = r->next) {
+        const cJSON *found = ss_field_find(r, w->string);
+        known = known || found;
+        any = ss_field_is(found, value);
+      }
+      if (known && !any) return fail_where(list, w, value, error);
+    }
+  return true;
+}
+
 /* Those of the list that `where` admits, by reference. */
 static bool choose(const cJSON *list, const cJSON *where, bool members, cJSON *out, struct ss_error *error) {
-  char values[400];
   for (const cJSON *r = list->child; r; r = r->next)
     if (admits(where, r, members) && !cJSON_AddItemReferenceToArray(out, (cJSON *)r))
       return ss_fail_memory(error, "drawing");
-  if (out->child) return true;
+  if (out->child) return check_values(list, where, error);
   for (const cJSON *w = where->child; w; w = w->next) {
     bool any = false;
     for (const cJSON *r = list->child; r && !any; r = r->next) any = ss_field_is(ss_field_find(r, w->string), w);
-    if (any) continue;
-    list_values(list, w->string, values, sizeof values);
-    return ss_fail(error, SS_BAD_INPUT, "--where %s: no result is left%s%s%s", w->string,
-                   values[0] ? " (there are: " : ", nor any", values, values[0] ? ")" : "");
+    if (!any) return fail_where(list, w, NULL, error);
   }
   return ss_fail(error, SS_BAD_INPUT, "--where: no result has all of it");
 }
@@ -450,6 +474,26 @@ static void share_axes(const struct ss_plot_options *a, struct ss_plot *plot) {
   }
 }
 
+/* What a kind of picture is not drawn by. */
+static bool check_options(const struct ss_plot_options *a, const char *kind, struct ss_error *error) {
+  const struct {
+    const char *option, *value, *idle; /* kinds, with spaces around them */
+  } options[] = {{"--x", a->x, " traffic "},
+                 {"--y", a->y, " traffic links "},
+                 {"--z", a->z, " lines bars traffic links "},
+                 {"--series", a->series, " links "},
+                 {"--each", a->each, " traffic links "},
+                 {"--relative", a->relative, " traffic links "},
+                 {"--log", a->log, " heat map links "},
+                 {"--log2", a->log2, " heat map links "}};
+  char word[16];
+  (void)snprintf(word, sizeof word, " %s ", kind);
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+    if (options[i].value && strstr(options[i].idle, word))
+      return ss_fail(error, SS_BAD_INPUT, "%s does nothing in a picture of the kind \"%s\"", options[i].option, kind);
+  return true;
+}
+
 bool ss_figure_plot_results(const struct ss_plot_options *a, const cJSON *result, const struct ss_notice *notice,
                             struct ss_plot *plot, struct ss_error *error) {
   const cJSON *all = ss_records(result);
@@ -463,7 +507,8 @@ bool ss_figure_plot_results(const struct ss_plot_options *a, const cJSON *result
   SS_AUTO_JSON cJSON *list = cJSON_CreateArray(), *where = cJSON_CreateObject();
   struct making m = {.root = root, .a = a, .kind = a->kind ? a->kind : "lines", .list = list, .where = where};
   const bool members = a->each || strcmp(m.kind, "traffic") == 0 || strcmp(m.kind, "links") == 0;
-  if (!read_wheres(where, a, error) || !choose(all, where, members, list, error)) return false;
+  if (!check_options(a, m.kind, error) || !read_wheres(where, a, error) || !choose(all, where, members, list, error))
+    return false;
   m.series = a->series ? a->series : first_of(list, called);
   if (!m.series) m.series = "tensor";
   if (!make_panels(&m, error)) return false;

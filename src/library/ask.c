@@ -2,6 +2,7 @@
 #include "export/format.h"
 #include "library/request.h"
 #include "query/answers.h"
+#include "sim/collectives/tuner.h"
 #include "study/compute.h"
 #include "trace/make/import.h"
 
@@ -45,6 +46,22 @@ static bool answer(const struct ss_request *request, const struct task *task, st
   return false;
 }
 
+/* Links are the reader's, unless an algorithm is chosen by them. */
+static void tell_links(const struct ss_point *job, const struct ss_request *request) {
+  static const char *const links[] = {"latency", "bandwidth"};
+  const cJSON *edits = ss_json_get(request->edits, "cluster");
+  const bool chosen = job->setting.scheme->tune && ss_tuner_chooses(&job->cluster, SS_ALLREDUCE);
+  char path[32], text[120];
+  for (size_t i = 0; !chosen && i < sizeof links / sizeof *links; i++) {
+    (void)snprintf(path, sizeof path, "cluster.%s", links[i]);
+    if (!cJSON_GetObjectItemCaseSensitive(request->edits, path) && !cJSON_GetObjectItemCaseSensitive(edits, links[i]))
+      continue;
+    (void)snprintf(text, sizeof text,
+                   "the %s does nothing: schedules have no links, the simulator that reads them does", links[i]);
+    ss_notice_tell(request->notice, text);
+  }
+}
+
 static bool export(const struct ss_request *request, const struct task *task, struct ss_error *error) {
   const struct ss_export_format *format = ss_export_format_find(task->format, error);
   SS_AUTO_STUDY struct ss_study *study = NULL;
@@ -53,6 +70,7 @@ static bool export(const struct ss_request *request, const struct task *task, st
       !ss_export_point(study, &job, error))
     return false;
   ss_points_tell_even(job, 1, request->notice);
+  tell_links(job, request);
   return ss_export(job, format, task->path, request->run.watcher, error);
 }
 

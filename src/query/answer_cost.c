@@ -57,6 +57,7 @@ bool ss_answer_cost(struct ss_node object, struct ss_request *request, struct ss
   ss_costs_tell(&costs, request->notice);
   wanted.design = files.count > 0;
   request->answer = ss_costs_json(&costs, &wanted, error);
+  if (request->answer) ss_supposed_tell_idle(object, request, ss_answer_cost);
   return request->answer && (certain || ss_cost_add_ranges(request->answer, &costs, &wanted, error));
 }
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -129,7 +129,8 @@ static bool search(struct reading *q, struct ss_request *request, struct ss_erro
       !ss_costs_open(q->files.text, q->files.count, &costs, error))
     return false;
   ss_costs_tell(&costs, request->notice);
-  if (q->study.duel.over != SS_OVER_RANKS)
+  const bool on_nodes = q->study.simulated || q->study.duel.form == SS_FORM_NODES; /* other forms have one class */
+  if (on_nodes && q->study.duel.over != SS_OVER_RANKS)
     ss_cluster_tell_one_node(&q->study.duel.cluster, q->study.duel.ranks, request->notice);
   q->study.duel.with = &q->with;
   q->study.duel.costs = &costs;
@@ -148,6 +149,7 @@ bool ss_answer_crossover(struct ss_node object, struct ss_request *request, stru
   q->object = object;
   q->with = (struct ss_supposition)SS_SUPPOSITION_DEFAULTS;
   const bool ok = search(q, request, error);
+  if (ok && !q->study.simulated) ss_supposed_tell_idle(object, request, ss_answer_crossover);
   ss_arena_free(&q->texts);
   return ok;
 }

@@ -176,6 +176,7 @@ bool ss_answer_learn(struct ss_node object, struct ss_request *request, struct s
   if (!ss_learning_open(source, &l, error) || !ss_learning_run(&l, 0, request->run.watcher, error) ||
       !ss_curves_check(&l, error))
     return false;
+  ss_learning_tell(&l, request->notice);
   request->answer = ss_curves_json(&l);
   return true;
 }

@@ -87,6 +87,72 @@ bool ss_supposed_can_be_played(struct ss_node object, const struct ss_suppositio
          ss_node_fail(ss_node_get(object, "value_bytes"), error, "simulated elements have 4 bytes or 2");
 }
 
+/* --- what changes nothing --------------------------------------------------------------------------------------- */
+
+/* Another value that may stand there, of a few that are tried in turn; NULL: there is no further one. */
+static cJSON *another(const struct ss_field_spec *field, struct ss_node said, size_t turn) {
+  const double factor[] = {2, 0.5};
+  const char *const name = turn < SS_GAMMA_LIST ? ss_gamma_names[turn] : NULL;
+  double value;
+  if (field->kind == SS_SPEC_TEXT) return turn == 0 ? cJSON_CreateString("exact") : NULL;
+  if (field->kind == SS_SPEC_EITHER) return name ? cJSON_CreateString(name) : NULL;
+  if (turn >= sizeof factor / sizeof *factor || !ss_node_quantity(said, field->dimension, &value, NULL)) return NULL;
+  return cJSON_CreateNumber(field->kind == SS_SPEC_COUNT ? floor(value * factor[turn]) : value * factor[turn]);
+}
+
+/* The lists of the answer to the object with another value of a field (NULL: as it is), where nothing is drawn and
+ * nobody is told, without what only repeats the question; NULL: an error. Takes the value over. */
+static cJSON *ask(struct ss_node object, const char *field, cJSON *value, const struct ss_request *request,
+                  ss_object_answerer *answer) {
+  struct ss_request quiet = {.base = request->base, .run.jobs = request->run.jobs};
+  struct ss_error ignored;
+  SS_AUTO_DOC struct ss_doc *doc = NULL;
+  cJSON *root = cJSON_Duplicate(object.at, true), *lists = NULL;
+  if (value && !cJSON_ReplaceItemInObjectCaseSensitive(root, field, value)) cJSON_Delete(value);
+  cJSON_DeleteItemFromObjectCaseSensitive(root, "certain");
+  (void)cJSON_AddTrueToObject(root, "certain");
+  if (ss_doc_adopt(ss_doc_name(object.doc), root, &doc, &ignored) && answer(ss_doc_root(doc), &quiet, &ignored))
+    lists = cJSON_CreateArray();
+  for (cJSON *list = lists && quiet.answer ? quiet.answer->child : NULL; list; list = list->next) {
+    if (!cJSON_IsArray(list)) continue;
+    for (cJSON *point = list->child; point; point = point->next)
+      cJSON_DeleteItemFromObjectCaseSensitive(point, "gamma");
+    cJSON_AddItemToArray(lists, cJSON_Duplicate(list, true));
+  }
+  cJSON_Delete(quiet.answer);
+  return lists;
+}
+
+/* Whether the answer is the same for all other values of the field, and there was one. */
+static bool is_idle(struct ss_node object, const struct ss_field_spec *field, const cJSON *plain,
+                    const struct ss_request *request, ss_object_answerer *answer) {
+  bool same = true, any = false;
+  cJSON *value;
+  for (size_t turn = 0; same && (value = another(field, ss_node_get(object, field->name), turn)); turn++) {
+    SS_AUTO_JSON cJSON *found = ask(object, field->name, value, request, answer);
+    any = any || found;
+    same = !found || cJSON_Compare(found, plain, true);
+  }
+  return any && same;
+}
+
+/* "M" and "density" always count. */
+static const struct ss_field_spec tried[] = {{"form", NULL, SS_IS_TEXT}, SS_TENSOR_EXTRAS, {.name = NULL}};
+
+void ss_supposed_tell_idle(struct ss_node object, const struct ss_request *request, ss_object_answerer *answer) {
+  SS_AUTO_JSON cJSON *plain = NULL;
+  char shown[80], text[160];
+  for (const struct ss_field_spec *f = tried; request->notice && f->name; f++) {
+    const char *word = ss_json_word(object.at, f->name);
+    if (!ss_node_present(ss_node_get(object, f->name)) || (word && strcmp(word, "exact") == 0)) continue;
+    if (!plain && !(plain = ask(object, NULL, NULL, request, answer))) return;
+    if (!is_idle(object, f, plain, request, answer)) continue;
+    (void)snprintf(text, sizeof text, "%s does nothing: no form that is asked for depends on it",
+                   ss_doc_field(object.doc, f->name, shown, sizeof shown));
+    ss_notice_tell(request->notice, text);
+  }
+}
+
 bool ss_supposed_scheme(struct ss_node node, struct ss_arena *arena, const char **out, struct ss_error *error) {
   if (!ss_node_is_object(node)) return ss_node_text(node, out, error);
   SS_AUTO_FREE char *text = cJSON_PrintUnformatted(node.at);

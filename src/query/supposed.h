@@ -8,10 +8,8 @@
 
 /* Of the tensor, of links, and what else both have but ranks. */
 #define SS_OF_TENSOR(member) SS_STORED(struct ss_supposition, member)
-#define SS_TENSOR_FIELDS                                                                                             \
-  {"M", "of the dense tensor", .kind = SS_SPEC_POSITIVE, .dimension = SS_BYTES, SS_OF_TENSOR(bytes)},                \
-      {"density", NULL, SS_IS_SHARE, .most = 1, SS_OF_TENSOR(density)},                                              \
-      {"lookups", "as a share of the rows (density)", SS_IS_SHARE, SS_OF_TENSOR(lookups)},                           \
+#define SS_TENSOR_EXTRAS                                                                                             \
+  {"lookups", "as a share of the rows (density)", SS_IS_SHARE, SS_OF_TENSOR(lookups)},                               \
       {"row_width", NULL, SS_IS_COUNT(1, UINT32_MAX), SS_OF_TENSOR(row_width)},                                      \
       {"value_bytes", NULL, SS_IS_COUNT(1, 16), SS_OF_TENSOR(value_bytes)},                                          \
       {"index_bytes", NULL, SS_IS_COUNT(0, 16), SS_OF_TENSOR(index_bytes)},                                          \
@@ -22,6 +20,9 @@
     "gamma", "random, full, none, or the ratio of 1, 2, ... ranks: 1,1.8", SS_IS_EITHER(ss_gamma_forms),             \
         .read = ss_gamma_read                                                                                        \
   }
+#define SS_TENSOR_FIELDS                                                                                             \
+  {"M", "of the dense tensor", .kind = SS_SPEC_POSITIVE, .dimension = SS_BYTES, SS_OF_TENSOR(bytes)},                \
+      {"density", NULL, SS_IS_SHARE, .most = 1, SS_OF_TENSOR(density)}, SS_TENSOR_EXTRAS
 struct ss_supposed_links {
   double latency, bandwidth; /* 0: as the cluster has it */
   struct ss_nodes_change nodes;
@@ -51,6 +52,10 @@ bool ss_supposed_can_be_played(struct ss_node object, const struct ss_suppositio
 /* "cluster" (p3.16xlarge-25g), with what the object says of its links and nodes. */
 bool ss_supposed_cluster(struct ss_node object, const struct ss_request *request, struct ss_cluster *out,
                          struct ss_error *error) SS_MUST_CHECK;
+/* Tells what the object says of the tensor and changes nothing: each is asked for with other values. Nothing is drawn
+ * for that. */
+typedef bool ss_object_answerer(struct ss_node object, struct ss_request *request, struct ss_error *error);
+void ss_supposed_tell_idle(struct ss_node object, const struct ss_request *request, ss_object_answerer *answer);
 /* A scheme as ss_duel_side_read takes it, of a text or an object; the document's or the arena's. */
 bool ss_supposed_scheme(struct ss_node node, struct ss_arena *arena, const char **out,
                         struct ss_error *error) SS_MUST_CHECK;

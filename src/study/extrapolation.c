@@ -25,6 +25,16 @@ bool ss_extrapolation_refuse(const struct ss_extrapolation *asked, struct ss_nod
                       asked->ranks, source->name, asked->from, merged, more, expect, (unsigned long long)wanted);
 }
 
+void ss_extrapolation_tell_idle(const struct ss_extrapolations *all, struct ss_node root,
+                                const struct ss_notice *notice) {
+  char shown[80], text[160];
+  const struct ss_node asked = ss_node_get(root, "extrapolate");
+  if (all->count > 0 || !cJSON_IsTrue(asked.at)) return;
+  (void)snprintf(text, sizeof text, "%s does nothing: no rank count is beyond those of a trace",
+                 ss_doc_field(root.doc, "extrapolate", shown, sizeof shown));
+  ss_notice_tell(notice, text);
+}
+
 static bool make(struct ss_extrapolation *e, struct ss_error *error) {
   const uint32_t all = e->from * e->merge, half = e->from / 2 * e->merge;
   if (!ss_trace_widen(e->captured, all, e->ranks * e->merge, &e->wide, error)) return false;

@@ -30,6 +30,10 @@ uint64_t ss_extrapolation_most(const struct ss_trace *trace, uint32_t from, uint
 bool ss_extrapolation_refuse(const struct ss_extrapolation *asked, struct ss_node root,
                              const struct ss_source *source, struct ss_error *error);
 
+/* Tells that the document's `root` asks for further ranks, if it does, where none are played. */
+void ss_extrapolation_tell_idle(const struct ss_extrapolations *all, struct ss_node root,
+                                const struct ss_notice *notice);
+
 /* Plays the captured ranks of the group's points, and the same as half of them say: fills in what results have of it.
  * Nothing of points whose ranks were all captured, or where half of them cannot play. */
 bool ss_extrapolation_judge(const struct ss_computing *all, const struct ss_point_group *group,

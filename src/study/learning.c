@@ -181,6 +181,22 @@ double ss_curve_reached(const struct ss_curve *c, double target) {
   return NAN;
 }
 
+void ss_learning_tell(const struct ss_learning *l, const struct ss_notice *notice) {
+  const struct ss_learning_source *source = &l->source;
+  bool reached = false, nodes = false;
+  char text[160];
+  for (size_t i = 0; i < l->count; i++) {
+    reached = reached || !isnan(ss_curve_reached(&l->curve[i], l->task.target));
+    nodes = nodes || l->curve[i].setting->hierarchy != SS_FLAT;
+  }
+  (void)snprintf(text, sizeof text,
+                 "no mean of ten losses came down to the target, %g, in %llu steps: more steps may", l->task.target,
+                 (unsigned long long)l->task.steps);
+  if (l->task.target > 0 && !reached) ss_notice_tell(notice, text);
+  if (source->cluster.gpus_per_node > 1 && !nodes)
+    ss_notice_tell(notice, "GPUs of a node do nothing here: no scheme has a hierarchy");
+}
+
 static cJSON *selection_json(const struct ss_selection *s) {
   if (!s->selects) return cJSON_CreateNull();
   return ss_json_object(SS_N("k", s->k ? (double)s->k : NAN), SS_N("block", s->block ? (double)s->block : NAN),

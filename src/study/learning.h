@@ -61,6 +61,10 @@ void ss_learning_close(struct ss_learning *learning);
  * none. */
 double ss_curve_reached(const struct ss_curve *curve, double target);
 
+/* Tells what was asked for and did nothing: a target that no curve came down to, nodes that no scheme has a hierarchy
+ * for. */
+void ss_learning_tell(const struct ss_learning *learning, const struct ss_notice *notice);
+
 /* --- curves --------------------------------------------------------------------------------------------------- */
 
 /* The first curve that is the same as curve `i`, bit by bit; `i` itself when none before it is. */

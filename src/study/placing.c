@@ -342,6 +342,7 @@ bool ss_placing_make(const struct ss_request *request, struct ss_placing *out, s
                    count);
   if (!point->origin.joint)
     return ss_fail(error, SS_BAD_INPUT, "--place needs the tables of a trace, which %s has not", point->trace_name);
+  ss_cluster_tell_one_node(&point->cluster, point->ranks, request->notice);
   if (!weigh_tables(point, out, error) || !make_candidates(out, error)) return false;
   out->whole_served_bound = whole_bound(out, false);
   out->whole_held_bound = whole_bound(out, true);

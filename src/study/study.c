@@ -418,6 +418,7 @@ bool ss_study_open(const struct ss_request *request, struct ss_study **out, stru
   if (open_doc(s, error) && edit(s, error) && check_capture(s, error) && keep_resolved(s, error) && sweep(s, error) &&
       (request->costs || ss_costs_open(NULL, 0, &s->own_costs, error))) {
     tell_unused_placement(s);
+    ss_extrapolation_tell_idle(&s->extrapolations, ss_doc_root(s->doc), request->notice);
     ss_costs_tell(&s->own_costs, s->request.notice);
     *out = s;
     return true;

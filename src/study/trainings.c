@@ -508,6 +508,7 @@ bool ss_train_study_open(const struct ss_request *request, const struct ss_train
   leave_copies_out(out, copies, sizeof copies);
   if (!ss_training_prepare(&out->training, error) || !software_is_used(out, error)) return false;
   if (copies[0]) ss_notice_tell(request->notice, copies);
+  ss_extrapolation_tell_idle(&out->extrapolations, root, request->notice);
   return true;
 }
 

@@ -347,6 +347,19 @@ Bad("places of lossy schemes", ["plan", "--place", *HERE, "--lossy"], "--lossy",
 scenario_case("hot rows of no lookups", scenario(trace={"synth": {"rows": 64, "ranks": 2, "hot_rows": 4}}), "hot_rows", "share 0")
 FORMS["half-a-byte.json"] = json.dumps({"segments": [{"up_to": 1.5, **FLAT}, FLAT]})
 Bad("a segment of half a byte", ["collective", "allreduce", "--cluster", "./half-a-byte.json"], "up_to: 1.5 B", "whole bytes")
+Bad("places of what is offered", ["plan", "--place", *HERE, "--offered"], "--offered and --place do not go together")
+Bad("no value by another name", ["trace", "import", "clicks.csv", "--ranks", "2", "--missing", "", "-o", "result"], "--missing: does nothing", "an empty field")
+Bad("no value twice", ["trace", "import", "clicks.csv", "--ranks", "2", "--missing", "x", "--missing", "x", "-o", "result"], '--missing: "x" is there twice')
+Bad("a name of no cluster", ["calibrate", "network", "clicks.csv", "--validate", "--name", "x"], "--name: does nothing beside --validate")
+for option in ("--width", "wide"), ("--title", "x"), ("--style", "a=dashed"), ("--log", "x"), ("--log2", "x"):
+    Bad(f"{option[0]} of a table", ["plot", "points.json", "--data", "result", *option], f"{option[0]} does nothing without -o FILE")
+for kind, idle in (("lines", "z"), ("bars", "z"), ("heat", "log log2"), ("map", "log log2"), ("traffic", "x y z each relative"),
+                   ("links", "y z series each relative log log2")):
+    for option in idle.split():
+        Bad(f"--{option} of {kind}", ["plot", "points.json", "--kind", kind, f"--{option}", "x", "-o", "result.svg"],
+            f"--{option} does nothing in a picture of the kind \"{kind}\"")
+Bad("a choice that no result has", ["plot", "points.json", "--where", "ranks=2", "--where", "ranks=3", "-o", "result.svg"], "--where ranks: no result has 3 (there are: 2, 4)")
+Bad("a choice twice", ["plot", "points.json", "--where", "ranks=2", "--where", "ranks=2", "-o", "result.svg"], "--where ranks=2 is said twice")
 Bad("a tolerance of no baseline", ["run", *HERE, "--tolerance", "1%"], "--tolerance does nothing without --baseline FILE")
 Bad("no journal of no file", ["run", *HERE, "--no-partial"], "--no-partial does nothing without -o FILE")
 Bad("lookups by both names", ["trace", "synth", "--lookups", "4", "--tokens", "4", "-o", "result"], "--lookups and --tokens do not go together")
@@ -384,7 +397,7 @@ SCENARIOS["points.json"] = json.dumps({"sparsync": "1", "points": [
 SCENARIOS["misspelt.json"] = SCENARIOS["points.json"].replace("bytes_total", "byte_stotal").replace('"messages"', '"bytes_total": 0, "messages"')
 Bad("a baseline with a misspelt number", ["run", "tiny.json", "--baseline", "misspelt.json"], "points[0].byte_stotal: unknown key", '"bytes_total"')
 for option in ("--log", "--log2"):
-    Bad(f"plot: {option} of no axis", ["plot", "points.json", option, "xyz", "--data", "result"], option, '"xyz"', "x, y, xy or none")
+    Bad(f"plot: {option} of no axis", ["plot", "points.json", option, "xyz", "-o", "result.svg"], option, '"xyz"', "x, y, xy or none")
 Bad("cost: no form at these ranks", ["cost", "gtopk", "--M", "1MB", "--density", "1%", "--ranks", "5"], "no closed form holds")
 Bad("cost: unknown scheme", ["cost", "alltoal", "--M", "1MB", "--density", "1%"], '"alltoal"', '"alltoall"')
 Bad("check: missing file", ["check", "none.json"], "none.json")

@@ -67,6 +67,37 @@ def ranks_of_one_node_are_told(folder):
 
 
 @test
+def what_does_nothing_is_told(folder):
+    """By exactly those calls that it does nothing in: the other of each pair says nothing."""
+    trace = {"synth": {"rows": 64, "row_width": 4, "ranks": 4, "iterations": 4, "lookups": 9}}
+    scenario = write(folder, "s.json", {"trace": trace, "cluster": {"latency": "5us", "bandwidth": "1GB/s"}, "schemes": ["allreduce", "ps"], "iterations": "0:1"})
+    text, flat, tuned = folder / "text", write(folder, "flat.json", {"latency": "5us", "bandwidth": "1GB/s"}), "p3.16xlarge-25g"
+    text.write_text("one two three four five six seven\n" * 60)
+    learn = ("learn", "--text", text, "--ranks", 2, "--batch", 1, "--seq", 4, "--vocab", 9, "--width", 2, "--steps", 12)
+    goal = ("export", "goal", scenario, "-o", folder / "s.goal")
+    train = ("train", "--workload", "s2-lstm", "--system", "ddp", "--cluster", flat, "--ranks", 2)
+    for says, idle, active in (
+            ("\"extrapolate\" does nothing", ("run", scenario, "--extrapolate"), ("run", scenario, "--extrapolate", "--ranks", 8)),
+            ("\"extrapolate\" does nothing", ("plan", scenario, "--extrapolate"), ("plan", scenario, "--extrapolate", "--ranks", "4,8")),
+            ("\"extrapolate\" does nothing", (*train, "--extrapolate"), train),
+            ("--patience does nothing", ("run", scenario, "--patience", "10s"), ("run", scenario)),
+            ("--patience does nothing", (*train, "--patience", "10s"), (*train, "--patience", "30s")),
+            ("the latency does nothing", (*goal, "--scheme", "ps", "--latency", "1us"), (*goal, "--scheme", "ps")),
+            ("the bandwidth does nothing", (*goal, "--scheme", "ps", "--set", "cluster.bandwidth=2GB/s"), (*goal, "--scheme", "ps", "--ranks", 4)),
+            ("the latency does nothing", (*goal, "--scheme", "allreduce", "--latency", "1us"), (*goal, "--scheme", "allreduce", "--cluster", tuned, "--latency", "9us")),
+            ("no mean of ten losses came down to the target, 0.001, in 12 steps", (*learn, "--target", 0.001), (*learn, "--target", 99)),
+            ("GPUs of a node do nothing", (*learn, "--gpus-per-node", 2), (*learn, "--gpus-per-node", 2, "--scheme", '{"name": "ps", "hierarchy": "leader"}'))):
+        assert says in call(*idle)[1], (idle, call(*idle)[1])
+        assert "nothing" not in call(*active)[1] and "no mean" not in call(*active)[1], active
+    shown = call(*learn, "--target", 99, "--format", "json")[0]
+    assert json.loads(shown)["curves"][0]["steps_to_target"] == 10, "the first ten losses"
+    whole = write(folder, "nodes.json", {"latency": "5us", "bandwidth": "1GB/s", "gpus_per_node": 4, "intra": {"latency": "1us", "bandwidth": "9GB/s"}})
+    call("trace", "synth", "--rows", 64, "--ranks", 4, "--iterations", 2, "--lookups", 9, "-o", folder / "t.safetensors")
+    place = ("plan", "--place", "--trace", folder / "t.safetensors", "--cluster")
+    assert ["are one node of" in call(*place, cluster)[1] for cluster in (whole, flat)] == [True, False]
+
+
+@test
 def version_and_help(folder):
     assert call("--version")[0].startswith("sparsync 0.")
     out = call("--help")[0]

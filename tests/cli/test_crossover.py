@@ -400,5 +400,41 @@ def wrong_inputs(folder):
         assert says in done.stderr and done.stderr.count("\n") == 1 and not done.stdout, f"{arguments}: {done.stderr!r}"
 
 
+@test
+def what_no_form_depends_on_is_told(folder):
+    """Of each field of the tensor and of the forms, where the numbers of the answer say so."""
+    values = {"row-width": (2, 8), "value-bytes": (2, 8), "index-bytes": (2, 8), "lookups": ("20%", "40%"), "servers": (2, 4), "k": (30, 900), "teams": (2, 4),
+              "block": (32, 512), "gamma": ("full", "none")}
+    tensor, told, untold = ["--M", "1MB", "--density", "2%", "--ranks", 8], set(), set()
+
+    def numbers(done):
+        document = json.loads(done.stdout)
+        lists = [document["points"]] if "points" in document else [document["crossings"], document["ranges"]]
+        return [{key: value for key, value in row.items() if key != "gamma"} for rows in lists for row in rows]
+
+    for words in (["cost", "allreduce"], ["cost", "zen", "ps"], ["cost", "spardl", "topka"], ["cost", "alltoall"], ["crossover", "allreduce", "zen", "--over", "bandwidth"]):
+        for field, pair in values.items():
+            first, second = (ask(*words, *tensor, "--certain", f"--{field}", value, "--format", "json", status=None) for value in pair)
+            if first.returncode or second.returncode:
+                continue
+            idle = f"--{field} does nothing: no form that is asked for depends on it" in first.stderr
+            assert idle == (numbers(first) == numbers(second)) and first.stderr.count("\n") == idle, (words, field, first.stderr)
+            (told if idle else untold).add(field)
+    assert told == untold == set(values), (told, untold)
+    assert "--form does nothing" in call("allreduce", "zen", "--over", "latency", "--M", "1MB", "--density", "1%", "--form", "low", "--certain").stderr
+    assert not call("allreduce", "zen", "--over", "latency", "--M", "1MB", "--density", "1%", "--form", "paper", "--certain").stderr
+
+
+@test
+def one_node_is_told_where_nodes_count(folder):
+    """Forms of one class of links take those between nodes, wherever ranks live."""
+    on = ["allreduce", "zen:format=coo", "--over", "density", "--M", "8MB", "--ranks", 8, "--certain"]
+    told = {form: ["of p3.16xlarge-25g: the network between nodes is not used" in call(*on, "--bandwidth", rate, "--form", form).stderr for rate in ("1GB/s", "9GB/s")]
+            for form in ("exact", "paper", "nodes")}
+    at = {form: [find(*on, "--bandwidth", rate, "--form", form)["crossings"][0]["a_s"] for rate in ("1GB/s", "9GB/s")] for form in told}
+    for form, (slow, fast) in at.items():
+        assert told[form] == [slow == fast] * 2, (form, told, at)
+
+
 sys.exit(tap.run())
 # SPDX-License-Identifier: Apache-2.0

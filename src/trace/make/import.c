@@ -117,11 +117,22 @@ static bool import(struct ss_any_import *a, struct ss_node object, struct ss_err
   return check_files(a, object, error) && check_fields(a, object, by_name, error) && imports[a->from](a, error);
 }
 
+static bool check_missing(const struct ss_texts *missing, struct ss_node node, struct ss_error *error) {
+  for (size_t i = 0; i < missing->count; i++) {
+    if (!*missing->text[i]) return ss_node_fail(node, error, "does nothing: an empty field is no value anyway");
+    for (size_t k = 0; k < i; k++)
+      if (strcmp(missing->text[k], missing->text[i]) == 0)
+        return ss_node_fail(node, error, "\"%s\" is there twice", missing->text[i]);
+  }
+  return true;
+}
+
 bool ss_import(struct ss_node object, const char *output, const struct ss_watcher *watcher, struct ss_error *error) {
   SS_AUTO(ss_arena_free) struct ss_arena lists = {0};
   struct ss_any_import a = {.output = output, .watcher = watcher, .pad = -1};
   return ss_object_read(&spec, object, &a, error) &&
          ss_node_texts(ss_node_get(object, "files"), &lists, &a.file, error) &&
-         ss_node_texts(ss_node_get(object, "missing"), &lists, &a.missing, error) && import(&a, object, error);
+         ss_node_texts(ss_node_get(object, "missing"), &lists, &a.missing, error) &&
+         check_missing(&a.missing, ss_node_get(object, "missing"), error) && import(&a, object, error);
 }
 /* SPDX-License-Identifier: Apache-2.0 */
