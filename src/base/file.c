@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -221,7 +222,7 @@ static void remove_all_left(const char *path) {
   for (struct dirent *entry; list && (entry = readdir(list));) {
     const char *rest = entry->d_name + length;
     int end = 0;
-    if (strncmp(entry->d_name, name, length) != 0 || *rest != '.') continue;
+    if (strncmp(entry->d_name, name, length) != 0) continue;
     // NOLINTNEXTLINE(cert-err34-c): nothing is made of the numbers
     if (sscanf(rest, ".%*[0-9]-%*[0-9].part%n", &end) == 0 && end > 0 && rest[end] == '\0')
       remove_left(dirfd(list), entry->d_name);
@@ -240,9 +241,10 @@ static bool hold(int descriptor) {
 /* Creates `path`.N.part with the permissions that the umask leaves; mkstemp would make the file private, and the
  * umask cannot be read without changing it under other threads. Returns the descriptor, or -1 with errno. */
 static int create_beside(const char *path, char **beside) {
+  static atomic_uint names; /* no name comes twice: threads may write the same file */
   remove_all_left(path);
-  for (unsigned attempt = 0; attempt < 1000; attempt++) {
-    if (asprintf(beside, "%s.%ld-%u.part", path, (long)getpid(), attempt) < 0) {
+  for (int attempt = 0; attempt < 1000; attempt++) {
+    if (asprintf(beside, "%s.%ld-%u.part", path, (long)getpid(), atomic_fetch_add(&names, 1)) < 0) {
       *beside = NULL;
       errno = ENOMEM;
       return -1;
@@ -364,14 +366,12 @@ static int finish(struct ss_output *out) {
   int number = flush_stream(out->stream);
   if (out->stream == stdout) return number;
   if (number == 0 && out->beside != NULL && fsync(fileno(out->stream)) != 0) number = errno;
+  const int lock = dup(fileno(out->stream)); /* held until it bears its name, or others remove it as left */
   if (fclose(out->stream) != 0 && number == 0) number = errno;
   out->stream = NULL;
   if (number == 0 && out->beside != NULL && rename(out->beside, out->path) != 0) number = errno;
-  if (number != 0) return number;
-  ss_temporary_forget(out->beside);
-  free(out->beside); /* it bears its final name now: nothing to remove */
-  out->beside = NULL;
-  return 0;
+  if (lock >= 0) close(lock);
+  return number;
 }
 
 bool ss_output_commit(struct ss_output *out, struct ss_error *error) {
@@ -386,7 +386,7 @@ bool ss_output_commit(struct ss_output *out, struct ss_error *error) {
 void ss_output_discard(struct ss_output *out) {
   if (out->stream != NULL && out->stream != stdout) fclose(out->stream);
   if (out->beside != NULL) {
-    unlink(out->beside);
+    unlink(out->beside); /* nothing, where it bears its final name */
     ss_temporary_forget(out->beside);
   }
   free(out->beside);

@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -1029,6 +1030,39 @@ TEST(outputs_appear_whole_or_not_at_all) {
   assert_file(in_folder("out"), "third");
   assert_int_equal(stat(in_folder("out"), &info), 0);
   assert_int_equal(info.st_mode & 07777, 0604);
+}
+
+struct writer {
+  char path[200];
+  int failures;
+};
+
+static void *write_often(void *context) {
+  struct writer *w = context;
+  for (int i = 0; i < 100; i++) {
+    struct ss_output out;
+    struct ss_error error;
+    const bool open = ss_output_open(w->path, &out, &error);
+    if (open) fputs("whole", out.stream);
+    w->failures += !open || !ss_output_commit(&out, &error);
+  }
+  return NULL;
+}
+
+/* What one is about to rename is not what a killed process left to another. */
+TEST(threads_write_the_same_file) {
+  struct writer writer[4] = {0};
+  pthread_t thread[COUNT(writer)];
+  for (size_t i = 0; i < COUNT(writer); i++) {
+    snprintf(writer[i].path, sizeof writer->path, "%s", in_folder("out"));
+    assert_int_equal(pthread_create(&thread[i], NULL, write_often, &writer[i]), 0);
+  }
+  for (size_t i = 0; i < COUNT(writer); i++) {
+    assert_int_equal(pthread_join(thread[i], NULL), 0);
+    assert_int_equal(writer[i].failures, 0);
+  }
+  assert_file(in_folder("out"), "whole");
+  assert_nothing_beside();
 }
 
 TEST(outputs_go_through_symbolic_links) {
