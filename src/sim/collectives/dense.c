@@ -72,11 +72,11 @@ static bool add(struct ss_play *play, const struct ss_dense_sum *sum, struct ss_
 bool ss_dense_take(struct ss_play *play, const struct ss_dense_sum *sum, uint32_t at, const struct ss_chunk *due,
                    struct ss_chunk *held, struct ss_error *error) {
   const struct ss_chunk *got = ss_play_due(play, at, play->from[at], due->part);
-  if (!got) return true;
-  if (due->dense && got->count != due->count)
+  if (!got || got->origin != play->from[at] || got->part != due->part) return true;
+  if (due->dense && got->count != due->count) {
     ss_play_mismatch(play, "endpoint %u received other units than were due", play->to[at]);
-  if (got->origin != play->from[at] || got->part != due->part || (due->dense && got->count != due->count))
     return true;
+  }
   return add(play, sum, held, got, error);
 }
 
