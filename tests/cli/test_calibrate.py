@@ -585,6 +585,7 @@ def broken_logs(folder):
     refused(folder, good.replace("#  Rank  3", "#  Rank  2"), "stands above already")
     refused(folder, good + good.replace("H100", "A100"), "two clusters")
     refused(folder, good.replace("#  Rank  3", "#  Rank 93"), "rank 3 is missing")
+    refused(folder, "\n".join(x for x in good.split("\n") if "#  Rank " not in x or "#  Rank  0" in x), "bad.log: one rank sends nothing")
     refused(folder, good.replace("on     node01 device  7", "on     node02 device  7"), "equally many")
     refused(folder, good, "16 ranks, not 4", "--ranks", 4)
     refused(folder, "x" * 5000 + "\n" + good, "4095")

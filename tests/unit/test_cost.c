@@ -834,6 +834,23 @@ TEST(grids_have_all_their_points) {
   ss_costs_close(&costs);
 }
 
+/* Rows of 12 bytes: blocks of 1 kB have 1 to 32 of them, and some rows lie in two. Each block counts once. */
+TEST(blocks_that_rows_share) {
+  static const char text[] =
+      "{\"scheme\": \"design\", \"when\": {\"communication\": \"p2p\", \"partition\": \"central\", \"format\": "
+      "\"block\"}, \"exact\": \"(P-1)*(alpha + B_1*(b*v + 4)*beta)\", \"grid\": {\"P\": [2, 3], \"d\": [\"1/3\", "
+      "\"1/43\", \"1/50\", \"1/100\"], \"M\": [\"1kB\"], \"row_width\": 3, \"multiple\": 256, \"alpha\": [1e-6], "
+      "\"beta\": [1e-9], \"overlap\": [\"full\"]}}";
+  struct ss_error error;
+  struct ss_grid grid;
+  struct ss_costs costs;
+  if (!add_grid(text, &grid, &costs, &error)) fail_msg("%s", error.text);
+  assert_int_equal(grid.count, 2 * 4);
+  assert_int_equal(play_grid(&grid), grid.count);
+  ss_grid_free(&grid);
+  ss_costs_close(&costs);
+}
+
 /* A form that is off by 2 in a billion is off. */
 TEST(a_wrong_form_does_not_agree) {
   static const char *const forms[] = {"(P-1)*(alpha+x*beta)*(1+2e-9)", "(P-1)*(alpha+x*beta)*(1-2e-9)",

@@ -1,8 +1,9 @@
-/* Counting who has a row, fitting popularities to such counts, and finding crossings: against closed forms and slow
- * references. */
+/* Counting who has a row, fitting popularities to such counts, finding crossings and what nobody measured: against
+ * closed forms and slow references. */
 #include "support.h"
 
 #include "base/memory.h"
+#include "calibration/inference.h"
 #include "cost/crossings.h"
 #include "trace/measure/extrapolate.h"
 #include "trace/measure/incidence.h"
@@ -238,5 +239,119 @@ TEST(test_nowhere) {
   struct ss_error error;
   assert_false(ss_crossover_find(&s, &found, &error));
   assert_string_equal(error.text, "nowhere at all");
+}
+
+/* --- inference ---------------------------------------------------------------------------------------------- */
+
+enum { NUMBERS = 12 };
+
+/* Numbers whose logarithms are straight in two unknowns of which one undoes nearly what the other does. */
+struct straight {
+  double slope[NUMBERS][2], target[NUMBERS];
+  struct ss_inference_unknown unknown[2];
+};
+
+static bool predict_straight(void *context, const double *x, size_t sets, double *out, struct ss_error *error) {
+  const struct straight *s = context;
+  (void)error;
+  for (size_t set = 0; set < sets; set++)
+    for (size_t i = 0; i < NUMBERS; i++)
+      out[set * NUMBERS + i] = exp(s->slope[i][0] * x[set * 2] + s->slope[i][1] * x[set * 2 + 1]);
+  return true;
+}
+
+static struct straight make_straight(struct dice *dice, double room) {
+  struct straight s;
+  const double along = 10 * (2 * dice_unit(dice) - 1); /* where the numbers want both to be */
+  for (size_t k = 0; k < 2; k++) {
+    const double usual = 4 * dice_unit(dice) - 2;
+    s.unknown[k] = (struct ss_inference_unknown){usual, 100, usual - room * (0.1 + dice_unit(dice)),
+                                                 usual + room * (0.1 + dice_unit(dice)), false};
+  }
+  for (size_t i = 0; i < NUMBERS; i++) {
+    s.slope[i][0] = 0.5 + dice_unit(dice) / 2;
+    s.slope[i][1] = -s.slope[i][0] * (0.9 + 0.2 * dice_unit(dice));
+    s.target[i] = dice_unit(dice) - 0.5;
+    for (size_t k = 0; k < 2; k++) s.target[i] += s.slope[i][k] * (s.unknown[k].usual + along);
+  }
+  return s;
+}
+
+/* With a deviation of 1: squares of residuals, and of how far it is from the priors. */
+static double cost_of(const struct straight *s, const double *y) {
+  double cost = 0;
+  for (size_t i = 0; i < NUMBERS; i++) {
+    const double off = s->slope[i][0] * y[0] + s->slope[i][1] * y[1] - s->target[i];
+    cost += off * off;
+  }
+  for (size_t k = 0; k < 2; k++) {
+    const double off = (y[k] - s->unknown[k].usual) / s->unknown[k].spread;
+    cost += off * off;
+  }
+  return cost;
+}
+
+/* The least cost in the box: where all slopes are zero or, when that is outside, on one of four sides. */
+static double least_cost(const struct straight *s) {
+  double square[2] = {0}, both = 0, right[2] = {0}, y[2], least = INFINITY;
+  for (size_t k = 0; k < 2; k++) {
+    const double prior = 1 / (s->unknown[k].spread * s->unknown[k].spread);
+    square[k] = prior, right[k] = s->unknown[k].usual * prior;
+    for (size_t i = 0; i < NUMBERS; i++)
+      square[k] += s->slope[i][k] * s->slope[i][k], right[k] += s->slope[i][k] * s->target[i];
+  }
+  for (size_t i = 0; i < NUMBERS; i++) both += s->slope[i][0] * s->slope[i][1];
+  for (size_t k = 0; k < 2; k++)
+    y[k] = (right[k] * square[1 - k] - right[1 - k] * both) / (square[0] * square[1] - both * both);
+  const struct ss_inference_unknown *u = s->unknown;
+  if (y[0] >= u[0].low && y[0] <= u[0].high && y[1] >= u[1].low && y[1] <= u[1].high) return cost_of(s, y);
+  for (size_t side = 0; side < 4; side++) {
+    const size_t k = side / 2, other = 1 - k;
+    y[k] = side % 2 ? u[k].high : u[k].low;
+    y[other] = fmin(fmax((right[other] - both * y[k]) / square[other], u[other].low), u[other].high);
+    least = fmin(least, cost_of(s, y));
+  }
+  return least;
+}
+
+static double inferred_cost(struct straight *s, const double *from, int calls) {
+  double measured[NUMBERS];
+  struct ss_inference found = {.x = {from[0], from[1]}, .deviation = 1};
+  struct ss_error error;
+  for (size_t i = 0; i < NUMBERS; i++) measured[i] = exp(s->target[i]);
+  const struct ss_inference_problem problem = {s->unknown, 2, NUMBERS, measured, NULL, predict_straight, s};
+  for (int i = 0; i < calls; i++) {
+    ss_inference_free(&found);
+    assert_true(ss_infer(&problem, &found, &error));
+  }
+  ss_inference_free(&found);
+  for (size_t k = 0; k < 2; k++) assert_true(found.x[k] >= s->unknown[k].low && found.x[k] <= s->unknown[k].high);
+  return cost_of(s, found.x);
+}
+
+/* A call has few steps, which have to become as long as the parabola allows. */
+TEST(inference_finds_what_is_least) {
+  struct dice dice = {.seed = 1};
+  for (int i = 0; i < 100; i++) {
+    struct straight s = make_straight(&dice, 1000);
+    const double usual[] = {s.unknown[0].usual, s.unknown[1].usual};
+    assert_true(close_to(inferred_cost(&s, usual, 1), least_cost(&s), 1e-4));
+  }
+}
+
+/* From anywhere in the box, its corners too, and on from where it ended: bounds let go of what is better inside, and
+ * hold what is not. */
+TEST(inference_keeps_to_its_bounds) {
+  struct dice dice = {.seed = 2};
+  for (int i = 0; i < 300; i++) {
+    struct straight s = make_straight(&dice, 10);
+    double from[2];
+    for (size_t k = 0; k < 2; k++) {
+      const double part = fmin(fmax(2 * dice_unit(&dice) - 0.5, 0), 1);
+      from[k] = s.unknown[k].low + part * (s.unknown[k].high - s.unknown[k].low);
+    }
+    const double found = inferred_cost(&s, from, 50), least = least_cost(&s);
+    if (!close_to(found, least, 1e-3)) fail_msg("case %d: %g, and %g is less", i, found, least);
+  }
 }
 /* SPDX-License-Identifier: Apache-2.0 */

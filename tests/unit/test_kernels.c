@@ -363,6 +363,17 @@ TEST(floats_are_selected_by_the_same_rule) {
   }
 }
 
+/* Nothing but what a sample sees is not zero, and that is less than k: no zero is selected. */
+TEST(floats_that_a_sample_alone_sees) {
+  enum { N = 300000 };
+  AUTO(ss_arena_free) struct ss_arena scratch = {0};
+  float *values = calloc(N, sizeof *values);
+  for (uint64_t i = 0; i < SS_TOPK_SAMPLE; i++)
+    values[ss_topk_sampled(N, SS_TOPK_SAMPLE, i)] = i % 2 ? 1 + (float)i : -0.0f;
+  for (uint64_t k = 1; k < N; k = k * 3 + 1) check_floats(values, N, k, &scratch, k);
+  free(values);
+}
+
 TEST(floats_that_are_no_numbers_are_refused) {
   enum { N = 300000 };
   AUTO(ss_arena_free) struct ss_arena scratch = {0};

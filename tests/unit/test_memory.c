@@ -223,6 +223,10 @@ TEST(each_question_says_that_memory_is_short) {
       {"{\"trace\": \"traces/clicks-4.safetensors\", \"iterations\": 1, " CLUSTER
        ", \"schemes\": [{\"name\": \"alltoall\", \"pooling\": \"sum\"}]}",
        ss_request_run, NULL},
+      {"{\"trace\": \"traces/clicks-4.safetensors\", \"iterations\": 1, " CLUSTER
+       ", \"schemes\": [{\"name\": \"alltoall\", \"pooling\": \"sum\", \"partition\": \"row\", \"route\": "
+       "\"node\"}]}",
+       ss_request_run, NULL},
       {"memory-is-short.safetensors", NULL, tell_trace},
       {"zen", NULL, tell_sync},
       {"spardl:density=0.5", NULL, tell_sync},
