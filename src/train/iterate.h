@@ -69,7 +69,8 @@ struct ss_path_part {
   double waited;   /* s of an operation: for kernels that have its stream */
 };
 
-/* Parts by falling seconds, which add up to the recorded time; an array of *count, to be freed. */
+/* Parts by falling seconds, which add up to the recorded time, those alike by kind and in the workload's order; an
+ * array of *count, to be freed. */
 bool ss_path_find(const struct ss_timetable *timetable, const struct ss_iterated *iterated, struct ss_path_part **out,
                   size_t *count, struct ss_error *error) SS_MUST_CHECK;
 

@@ -541,6 +541,15 @@ def kernels_are_timed(folder):
         wide = name in ("merge_sum", "pack") or "encode" in name or name.endswith(("bitmap_decode", "block_decode"))
         assert line["samples"] == (24 if wide else 12), f"{name}: {line}"  # of wide rows, too
         assert 0 < line["valid"][0] < line["valid"][1] and name in done.stderr
+        words = re.search(rf"^{name} +(.*); residuals", done.stderr, re.M)[1].split(", then ")
+        for piece, said in zip(line.get("pieces", [line]), words):  # each piece as it is written, with three digits
+            rate = re.search(r"bytes/\(([\d.]+) ([kMGT]?)bit/s\)", said)
+            assert (rate is None) == (piece["per_byte"] == 0), (piece, said)
+            if rate:
+                assert abs(float(rate[1]) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[rate[2]] * piece["per_byte"] / 8 - 1) < 6e-3, (piece, said)
+            each = re.search(r"elements\*([\d.e+-]+)ns", said)
+            assert abs((float(each[1]) if each else 0) - 1e9 * piece.get("per_element", 0)) <= 6e-3 * 1e9 * piece.get("per_element", 0), (piece, said)
+        assert len(words) == len(line.get("pieces", [line])), words
     ask("run", "--trace", ROOT / "traces" / "bible-kjv-16.safetensors", "--scheme", "allgather", "--iterations", "1", "--cluster",
          "rtx3090-1gbe", "--device", path)
 

@@ -248,6 +248,14 @@ def greedy(ranks, weights, cuts=None):
     return homes, load
 
 
+def weigh(tables, lookups):
+    """Of each table the bytes that travel in the first iteration, there and back, and that are held; of all; shares of these."""
+    weights = {name: (sum(4 * width * len(part) + (4 * width + 4) * len(set(part)) for part in lookups[name][0]), 4 * rows * width)
+               for name, rows, width in tables}
+    total = [sum(w[i] for w in weights.values()) for i in (0, 1)]
+    return weights, total, {name: (w[0] / total[0], w[1] / total[1]) for name, w in weights.items()}
+
+
 def mixed(ranks, tables, weights):
     """Held bytes of each rank when no shard is of more than an even share (docs/scenarios.md): exact shares of what is cut."""
     cuts = {}
@@ -284,13 +292,7 @@ def plan_places_largest_first_and_run_takes_what_it_writes(folder):
     assert all(row["time_s"] == by_name[row["placement"]]["time_s"] and "wins" not in row and "time_low_s" not in row for row in certain)
     moved = [a + b for a, b in zip(point["rank_bytes_sent"], point["rank_bytes_received"])]
     assert math.isclose(by_name[plan["chosen"]]["bytes_imbalance"], max(moved) * ranks / sum(moved))
-    weights = {}
-    for name, rows, width in tables:
-        all_of = [set(part) for part in lookups[name][0]]
-        weights[name] = (sum(4 * width * len(part) for part in lookups[name][0]) + sum((4 * width + 4) * len(part) for part in all_of),
-                         4 * rows * width)
-    total = [sum(w[i] for w in weights.values()) for i in (0, 1)]
-    shares = {name: (w[0] / total[0], w[1] / total[1]) for name, w in weights.items()}
+    weights, total, shares = weigh(tables, lookups)
     home, load = greedy(ranks, shares)
     cuts, held = mixed(ranks, tables, shares)
     assert set(cuts.values()) == {1, 2, 3}, cuts
@@ -313,6 +315,19 @@ def plan_places_largest_first_and_run_takes_what_it_writes(folder):
     path = make_trace(folder / "two.safetensors", ranks, tables, twice, 2)
     [line] = [line.split() for line in told("plan", "--place", "--trace", path, "--cluster", CLUSTER).splitlines() if line.startswith("t0 ")]
     assert line[1:4] == ["900", "16", "120"], line
+
+
+@test
+def what_is_a_whole_number_of_even_shares_is_cut_into_so_many(folder):
+    """98 of 175 values are 14 of 25 shares, though 98/175 * 25 is more in doubles; there are no 15 columns to cut."""
+    ranks, tables = 25, [("a", 7, 14), ("b", 1, 77)]
+    lookups = {"a": [[[0] for _ in range(ranks)]], "b": [[[0, 0] for _ in range(ranks)]]}
+    path = make_trace(folder / "t.safetensors", ranks, tables, lookups)
+    plan = json.loads(told("plan", "--place", "--trace", path, "--cluster", CLUSTER, "--format", "json"))["plan"]
+    [found] = [row for row in plan if row["placement"] == "mixed"]
+    cuts, held = mixed(ranks, tables, weigh(tables, lookups)[2])
+    assert 98 / 175 * 25 > 14 == cuts["a"], cuts
+    assert math.isclose(found["held_imbalance"], ranks * max(held) / sum(held)), (found, held)
 
 
 def in_terminal(columns, *arguments):

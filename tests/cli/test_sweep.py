@@ -576,6 +576,19 @@ def a_diff_begins_with_what_changed(folder):
 
 
 @test
+def inputs_that_differ_are_named_once_a_scheme(folder):
+    scenario, stored = write_json(folder, small()), folder / "b.json"
+    call("run", scenario, "--save-baseline", stored)
+    document = json.loads(stored.read_text())
+    for point in document["points"]:
+        if point["label"] in ("zen", "ps"):
+            point.update(trace_hash="xxh64:" + "0" * 16, time_s=2 * point["time_s"])
+    stored.write_text(json.dumps(document))
+    table = call("run", scenario, "--baseline", stored, status=1)[0]
+    assert "\n\nnot what they were:\n  ps: trace_hash\n  zen: trace_hash\n" in table and table.count(": trace_hash") == 2, table
+
+
+@test
 def the_table_shows_what_moved_most(folder):
     scenario, stored = write_json(folder, small(ranks=[2], sweep={"cluster.bandwidth": ["10Gbps"]})), folder / "b.json"
     call("run", scenario, "--save-baseline", stored)

@@ -85,6 +85,21 @@ def info_of_shipped(folder):
 
 
 @test
+def a_trace_may_be_of_one_rank_and_one_iteration(folder):
+    """The smallest that there is, with its values: each reader takes it."""
+    header, data = small([7])
+    values = struct.pack("<4f", 1, 0, -2, 0.5)
+    header["T.values"] = {"dtype": "F32", "shape": [4], "data_offsets": [len(data), len(data) + len(values)]}
+    write_trace(folder / "one.safetensors", header, data + values)
+    [tensor] = json.loads(trace("info", folder / "one.safetensors", "--format", "json")[0])["tensors"]
+    assert (tensor["rows"], tensor["lookups"], tensor["values"]) == (10, 1, "F32")
+    [tensor] = json.loads(trace("stats", folder / "one.safetensors", "--format", "json")[0])["tensors"]
+    assert tensor["rows"] == 10
+    for verb in ("info", "stats"):
+        assert b"T " in trace(verb, folder / "one.safetensors")[0]
+
+
+@test
 def stats_of_shipped(folder):
     for path in (BIBLE, WORDNET):
         document = json.loads(trace("stats", path, "--format", "json")[0])

@@ -580,6 +580,17 @@ def one_rank_sends_nothing(folder):
 
 
 @test
+def parts_of_a_path_that_last_alike_are_in_order(folder):
+    """Backward passes before forward passes, each in the order of the workload; seconds are exact in binary."""
+    names = ["c", "a", "e", "b", "d"]
+    modules = [{"name": name, "kind": "dense", "bytes": 0, "forward_s": 2.0 ** -10, "backward_s": 2.0 ** -10} for name in names]
+    scenario = {"workload": {"name": "w", "modules": modules}, "cluster": FLAT, "device": "none", "ranks": [2], "systems": ["ddp"], "certain": True}
+    path = results(folder, scenario)[0]["critical_path"]
+    assert [p["what"] for p in path] == [f"{kind} of {name}" for kind in ("backward", "forward") for name in names], path
+    assert all(p["time_s"] == 2.0 ** -10 for p in path)
+
+
+@test
 def timelines_open_in_perfetto(folder):
     path = folder / "timeline.json"
     train(folder, {**LM, "systems": ["embrace"], "ranks": [4]}, "--timeline", path)
@@ -997,6 +1008,25 @@ def ranges_follow_steps(folder):
         below, above = sum(t < low * (1 - 1e-9) for t in times), sum(t > high * (1 + 1e-9) for t in times)
         assert below <= 7 and above <= 7, (fields, low, high, below, above)  # of 50 at 5%, more are 1 in 200
         assert all(any(close(t, end, 1e-6) for t in times) for end in (low, high)), (fields, low, high, sorted(times))  # whole steps
+
+
+@test
+def steps_draw_a_window_only_where_nobody_knows_it(folder):
+    """A server's card takes the longer the fewer messages are under way. One window that is given is in all plays; of one that is not, ranges reach
+    from the other's to its own."""
+    modules = [{"name": name, "kind": "dense", "bytes": size, "forward_s": 1e-4, "backward_s": 1e-4} for name, size in (("a", 4000000), ("b", 9000000))]
+    found = {}
+    for window in (1, 2, None):
+        said = {} if window is None else {"window": window}
+        cluster = {"name": "c", "latency": "20us", "bandwidth": "1.25GB/s", "gpus_per_node": 2, "nic": "per-node", "intra": {"latency": "4us", "bandwidth": "40GB/s"},
+                   "source": {key: "measured" for key in ("latency", "bandwidth", "intra.latency", "intra.bandwidth", *said)}, **said}
+        scenario = {"workload": {"name": "w", "modules": modules}, "cluster": cluster, "device": "none", "ranks": [4],
+                    "systems": [busy_system(dense={"name": "ps"}, software={"cycle": "1us"})]}
+        p, = results(folder, scenario)
+        found[window] = p["iteration_low_s"], p["iteration_s"], p["iteration_high_s"]
+        assert p["iteration_low_s"] < 0.9 * p["iteration_s"] < 1.1 * p["iteration_s"] < p["iteration_high_s"], (window, found[window])
+    assert found[2][1] < 0.75 * found[1][1] == 0.75 * found[None][1], found
+    assert close(found[None][0], found[2][0], 0.05) and close(found[None][2], found[1][2], 0.1), found
 
 
 @test
