@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 """A random sample of mistakes in src, planted one by one: which share of them do tests notice?
 
-usage: tests/mutants/sample.py [--sample N] [--seed S] [--minutes M] [--tests unit|room|all] [--jobs J] [WORD...]
+usage: tests/mutants/sample.py [--sample N] [--seed S] [--minutes M] [--budget S] [--jobs J] [WORD...]
 
 What mistakes there are is for universalmutator to say (./dev mutants installs it), not for us: a file of src is drawn by its
 length, then one of its mutants, with WORDs of the files alone that have one in their name. What does not build (without a
 warning) is drawn again, and so is what makes no other object code: nobody could tell it from the original. A mutant goes to
-the unit tests that include the file's header, to those of its room, to `sparsync check` and to the room's tests of the
-command line, the cheapest first, until one fails, or does not end; --tests says which. A test whose programs are the same
-bytes with the mutant is passed over. The same seed draws the same mutants of the same tree. Survivors are printed with both
-lines: whether somebody could tell them apart is for a reader to judge.
+the unit tests, functions of the tests of the command line and `sparsync check` that run its line, as a build that notes what
+it runs (ran.c) has told: first those that are cheap and run much of the file, until one fails, or does not end, or the budget
+is spent. The same seed draws the same mutants of the same tree. Survivors are printed: whether somebody could tell them from
+the original is judged by reading.
 
-Trees with their builds, and how long each test takes, stay in build-mutator: of a tree that is there, only what differs from
-the sources is copied and built.
+Trees with their builds, and what each test runs, stay in build-mutator: of a tree that is there, only what differs from the
+sources is copied and built; what tests run is noted anew where src differs, or the test's file.
 """
 import argparse
 import concurrent.futures
@@ -20,8 +20,6 @@ import contextlib
 import filecmp
 import hashlib
 import io
-import json
-import os
 import pathlib
 import random
 import re
@@ -34,6 +32,7 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
+import ran  # noqa: E402
 import run  # noqa: E402
 
 ROOT = run.ROOT
@@ -42,15 +41,8 @@ sys.path.append(str(HERE))
 UNKNOWN = 300  # s of processor time; a process that takes longer, for want of an end, is caught
 WAIT, PATIENCE = 20, 5  # of a test that is known to take t it is WAIT + PATIENCE * t
 ASLEEP = 10  # times as long as that a test may take in all, on a machine that has other work, before it is caught
-OWN = 1 / 3    # a test that includes the file's header goes before others that take as much of its time
+BUDGET = 120  # s of tests for a mutant
 RULES = ["universal.rules", "c_like.rules", "c.rules"]
-CLI = {"base": "bad_input commands", "tensor": "scheme_values second", "trace": "trace_cli import pooling extrapolate trace_fit",
-       "kernels": "commands", "machine": "placed collective jitter ranges bad_input second", "sim": "collective second placed",
-       "schemes": "scheme_values second plan", "cost": "crossover export commands", "calibration": "calibrate validate", "exec": "exec",
-       "share": "share", "train": "train workloads captured share", "learn": "learn",
-       "study": "sweep commands ranges plan placement extrapolate",
-       "query": "bad_input export sweep claims commands", "export": "export", "figures": "plot", "claims": "claims", "library": "library python",
-       "report": "report learn commands plan", "cli": "commands bad_input progress"}
 
 
 def sources(words):
@@ -85,19 +77,11 @@ def draw(paths, seed):
                 yield path, line, text
 
 
-def unit_tests(path):
-    """Those that include the file's header, and those that include another of its room."""
-    header, room = f'"{path.relative_to("src").with_suffix(".h")}"', f'"{path.parts[1]}/'
-    texts = {name: (ROOT / "tests" / "unit" / f"{name}.c").read_text() for name in run.TESTS}
-    own = [name for name in texts if header in texts[name]]
-    return own, [name for name in texts if room in texts[name] and name not in own]
-
-
 class Tree:
     """A copy of the sources with its build, which stays from run to run. What differs from them is copied, the rest is left."""
 
     def __init__(self, folder, seconds):
-        self.folder, self.build, self.seconds, self.clean, self.green = folder, folder / "build", seconds, {}, {}
+        self.folder, self.build, self.seconds, self.green = folder, folder / "build", seconds, {}
         folder.mkdir(parents=True, exist_ok=True)
         listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True, stdout=subprocess.PIPE)
         names = {name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()}
@@ -112,21 +96,12 @@ class Tree:
         options = ["--reconfigure"] if (self.build / "build.ninja").exists() else ["-Dcuda=disabled", "-Dbuildtype=debugoptimized"]
         if len(options) > 1 or there != names:
             subprocess.run(["meson", "setup", self.build, folder, *options], check=True, stdout=subprocess.DEVNULL)
-        files = {target["id"]: target["filename"] for target in self.introspect("targets")}
-        self.tests = {}
-        for test in self.introspect("tests"):
-            made = [os.path.relpath(file, self.build) for target in test["depends"] for file in files[target]]
-            self.tests[test["name"]] = test["cmd"], made, dict(os.environ, **test["env"]), test["workdir"] or self.build
+        self.tests = ran.tests(self.build, folder)
         programs = [target for _, targets, *_ in self.tests.values() for target in targets]
         made = run.build(folder, sorted({"sparsync", *programs}))
         if made.returncode != 0:
             sys.exit(made.stdout.decode())
-        for name, command in run.checks(folder):
-            self.tests[name] = command, ["sparsync"], dict(os.environ, SPARSYNC_DATA=str(folder)), folder
         self.clean = {target: self.code(self.build / target) for target in {"sparsync", *programs}}
-
-    def introspect(self, what):
-        return json.loads(subprocess.run(["meson", "introspect", self.build, f"--{what}"], check=True, stdout=subprocess.PIPE).stdout)
 
     def code(self, file):
         """A hash of its bytes without what debuggers read."""
@@ -148,8 +123,7 @@ class Tree:
                 failed = program.wait(ASLEEP * limit) != 0
             except subprocess.TimeoutExpired:
                 failed = True
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(program.pid, 9)  # what it began and left
+            ran.end(program)
         if not failed:
             self.seconds[name] = min(time.monotonic() - begun, known or UNKNOWN)
         return failed
@@ -173,7 +147,7 @@ class Tree:
             print(f"red without any mutant, and left out: {name}", flush=True)
         return ""
 
-    def try_one(self, path, line, text, how):
+    def try_one(self, path, line, text, names):
         """(verdict, what turned red, the line as it was)"""
         file = self.folder / path
         name = "_".join(path.relative_to("src").parts)
@@ -192,24 +166,10 @@ class Tree:
                 return "does not build", "", before
             if self.code(objects[0]) == code:
                 return "is the same", "", before
-            red = self.reds(file, original, planted, self.names(path, how))
+            red = self.reds(file, original, planted, names)
             return ("does not build" if red is None else "caught" if red else "survived"), red, before
         finally:
             file.write_text(original)
-
-    def names(self, path, how):
-        """The tests that a mutant of the file goes to, the cheapest first."""
-        own, room = unit_tests(path)
-        found = [name.removeprefix("test_") for name in own + room]
-        if how != "unit":
-            found += ["cli " + name for name in CLI.get(path.parts[1], "commands").split()]
-            if path.parts[1] not in ("cli", "export", "share", "exec", "learn"):
-                found += [name for name in self.tests if name.startswith("check")]
-        mine = {name.removeprefix("test_") for name in own}
-        price = lambda name: self.seconds.get(name, 60) * (OWN if name in mine else 1)
-        found = sorted((name for name in found if name in self.tests), key=price)
-        others = set(self.tests) - set(found) - {"simgrid", "instructions"} if how == "all" else ()
-        return found + sorted(others, key=price)
 
 
 def main():
@@ -217,18 +177,18 @@ def main():
     parser.add_argument("--sample", type=int, default=300, metavar="N", help="how many that build and differ (300)")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="of the draw (1)")
     parser.add_argument("--minutes", type=float, default=None, metavar="M", help="begin none after so many")
-    parser.add_argument("--tests", choices=["unit", "room", "all"], default="room",
-                        help="the room's unit tests alone; `sparsync check` and its tests of the command line, too (room); then all others")
+    parser.add_argument("--budget", type=float, default=BUDGET, metavar="S",
+                        help=f"a mutant's, in seconds that its tests take without one; {ran.FEW} are run in any case ({BUDGET})")
     parser.add_argument("--jobs", type=int, default=1, metavar="J", help="so many at once, each in a tree of its own (1)")
     parser.add_argument("words", nargs="*")
     args = parser.parse_args()
     paths = sources(args.words)
     if not paths:
         sys.exit(f"no file of src has {' or '.join(args.words)} in its name")
-    begun, lock, memory = time.monotonic(), threading.Lock(), HERE / "seconds.json"
+    notes = ran.Ran(ROOT, HERE, args.jobs, lambda line: print(line, flush=True))
+    begun, lock = time.monotonic(), threading.Lock()
     minutes = lambda: (time.monotonic() - begun) / 60
-    seconds = json.loads(memory.read_text()) if memory.exists() else {}
-    trees = [Tree(HERE / f"tree-{k}", seconds) for k in range(args.jobs)]
+    trees = [Tree(HERE / f"tree-{k}", notes.seconds) for k in range(args.jobs)]
     mutants, running, survivors = draw(paths, args.seed), [0], []
     count = {"caught": 0, "survived": 0, "does not build": 0, "is the same": 0}
 
@@ -241,11 +201,10 @@ def main():
                 path, line, text = next(mutants)
                 running[0] += 1
             started = time.monotonic()
-            verdict, red, before = tree.try_one(path, line, text, args.tests)
+            verdict, red, before = tree.try_one(path, line, text, notes.tests_of(path, line, args.budget))
             with lock:
                 running[0] -= 1
                 count[verdict] += 1
-                memory.write_text(json.dumps(seconds))
                 if verdict in ("caught", "survived"):
                     shown = re.sub(r"\s+", " ", text).strip()
                     print(f"{verdict:9} {path}:{line}: {shown[:100]} [{red}] {time.monotonic() - started:.0f} s ({minutes():.1f} min)", flush=True)
