@@ -221,6 +221,24 @@ bool ss_csv_next(struct ss_csv *csv, bool *more, struct ss_error *error) {
   return true;
 }
 
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Of two columns with one name, nobody knows which is meant; those without are called by their numbers. */
+static bool check_names(struct ss_csv *csv, struct ss_error *error) {
+  SS_AUTO_FREE const char **name = ss_alloc(csv->count, sizeof *name);
+  if (!name) return ss_fail_memory(error, "reading a table");
+  memcpy(name, csv->head, csv->count * sizeof *name);
+  qsort(name, csv->count, sizeof *name, by_name);
+  for (size_t i = 1; i < csv->count; i++)
+    if (*name[i] && strcmp(name[i - 1], name[i]) == 0) {
+      (void)ss_fail(error, SS_BAD_INPUT, "two columns are called \"%.100s\"", name[i]);
+      return fail_in(csv, csv->line, error);
+    }
+  return true;
+}
+
 bool ss_csv_head(struct ss_csv *csv, bool *more, struct ss_error *error) {
   size_t bytes = 0;
   if (!ss_csv_next(csv, more, error) || !*more) return !*more;
@@ -235,7 +253,7 @@ bool ss_csv_head(struct ss_csv *csv, bool *more, struct ss_error *error) {
     csv->head[i] = text;
     text += csv->field[i].size + 1;
   }
-  return true;
+  return check_names(csv, error);
 }
 
 size_t ss_csv_column(const struct ss_csv *csv, const char *name, size_t size) {

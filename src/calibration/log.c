@@ -374,6 +374,8 @@ static char *behind_tag(char *line) {
 
 static bool read_line(struct reader *r, const char *text, size_t length, struct ss_error *error) {
   char line[LINE];
+  if (length > 1 && memchr(text, '\r', length - 1))
+    return wrong(r, error, "a carriage return within a line: do lines end in it alone? (tr '\\r' '\\n' < FILE)");
   if (length >= LINE) return wrong(r, error, "longer than 4095 bytes: this is no benchmark's log");
   if (memchr(text, '\0', length)) return wrong(r, error, "a NUL byte: this is no text");
   memcpy(line, text, length);

@@ -144,7 +144,9 @@ static bool read_classes(struct ss_node node, struct ss_cluster *c, struct ss_er
 
 /* --- what is shared ----------------------------------------------------------------------------------------- */
 
-static bool read_nics(struct ss_node node, struct ss_cluster *c, struct ss_error *error) {
+static const char *const nic_names[] = {"per-rank", "per-node", NULL};
+
+static bool read_nics(struct ss_node node, struct ss_node nic, struct ss_cluster *c, struct ss_error *error) {
   uint64_t count;
   if (!ss_node_present(node)) return true;
   if (!ss_node_count(node, 1, 1u << 20, &count, error)) return false;
@@ -154,6 +156,8 @@ static bool read_nics(struct ss_node node, struct ss_cluster *c, struct ss_error
                         "gpus_per_node), so there are at most as many cards as \"gpus_per_node\"",
                         (unsigned long long)count, c->gpus_per_node);
   c->nics = (uint32_t)count;
+  if (ss_node_present(nic) && ss_cluster_nics(c) != (c->nic_per_node ? 1 : c->gpus_per_node))
+    warn(c, "its \"nic\", \"%s\", does nothing beside \"nics\", %u", nic_names[c->nic_per_node], c->nics);
   if (c->gpus_per_node % count == 0) return true;
   const uint32_t second = (uint32_t)((c->gpus_per_node + count - 1) / count);
   warn(c,
@@ -314,7 +318,6 @@ static const struct ss_object_spec host_spec = {
     .says = "the path between a GPU and its machine's memory, for systems whose \"staging\" is \"host\"",
     .field = host_fields};
 
-static const char *const nic_names[] = {"per-rank", "per-node", NULL};
 static const struct ss_field_spec cluster_fields[] = {
     {"name", NULL, SS_IS_TEXT, .usual = "inline", SS_STORED(struct ss_cluster, name)},
     SS_SPEC_SUMMARY,
@@ -367,7 +370,8 @@ bool ss_cluster_read(struct ss_node node, struct ss_cluster *out, struct ss_erro
   *out = (struct ss_cluster){.gpus_per_node = 1};
   snprintf(out->model, sizeof out->model, "%s", ss_network_model_names()[0]);
   if (!(ss_object_read(&ss_cluster_fields, node, out, error) && check_model(node, out, error) &&
-        read_classes(node, out, error) && read_nics(ss_node_get(node, "nics"), out, error) &&
+        read_classes(node, out, error) &&
+        read_nics(ss_node_get(node, "nics"), ss_node_get(node, "nic"), out, error) &&
         read_fabric(ss_node_get(node, "fabric"), out, error) &&
         ss_jitter_read(ss_node_get(node, "jitter"), &out->jitter, error) &&
         ss_host_memory_read(ss_node_get(node, "memory"), &out->memory, error) &&

@@ -132,7 +132,7 @@ struct comparing {
   size_t count;
   double tolerance;
   struct ss_diff *diff;
-  cJSON *changes;
+  cJSON *changes, *origins; /* as ss_diff's tree has them; inputs that points say themselves */
 };
 
 static bool list_stored(struct ss_node points, struct comparing *c, struct ss_error *error) {
@@ -217,6 +217,22 @@ static cJSON *change_json(const struct ss_verdict *v) {
   return o;
 }
 
+/* What a point comes of whose numbers are the same and do not tell it: once for all points. */
+static void add_origins(struct comparing *c, const cJSON *was, const cJSON *now) {
+  static const char *const origins[] = {"trace_hash", "seed", "iterations"};
+  char path[32];
+  for (size_t i = 0; i < sizeof origins / sizeof *origins; i++) {
+    const cJSON *a = ss_json_get(was, origins[i]), *b = ss_json_get(now, origins[i]);
+    bool known = !a || !b || cJSON_Compare(a, b, true);
+    (void)snprintf(path, sizeof path, "points.%s", origins[i]);
+    for (const cJSON *o = c->origins->child; o && !known; o = o->next)
+      known = strcmp(ss_json_word(o, "input"), path) == 0;
+    if (!known)
+      cJSON_AddItemToArray(c->origins, ss_json_object(SS_T("input", path), SS_J("was", cJSON_Duplicate(a, true)),
+                                                      SS_J("now", cJSON_Duplicate(b, true))));
+  }
+}
+
 static bool hold_against(struct comparing *c, const cJSON *now) {
   struct ss_verdict verdict = {.record = now};
   const struct ss_keyed *found = ss_keyed_find(c->key, c->count, key_of(now));
@@ -224,6 +240,7 @@ static bool hold_against(struct comparing *c, const cJSON *now) {
   if (found) c->met[found->index] = true;
   if (good && found && ss_verdict_holds(&verdict)) {
     c->diff->same++;
+    add_origins(c, c->stored[found->index], now);
   } else if (good) {
     *(found ? &c->diff->moved : &c->diff->fresh) += 1;
     cJSON_AddItemToArray(c->changes, change_json(&verdict));
@@ -240,21 +257,26 @@ static void add_missing(struct comparing *c) {
   }
 }
 
-static void finish(struct ss_diff *diff, struct ss_doc *stored, const cJSON *inputs, double tolerance,
-                   cJSON *changes) {
+static void finish(struct comparing *c, struct ss_doc *stored, const cJSON *inputs) {
+  struct ss_diff *diff = c->diff;
   cJSON *changed = changed_inputs(stored, inputs);
-  ss_json_add(diff->tree, SS_T("baseline", ss_doc_name(stored)), SS_N("tolerance", tolerance),
+  if (c->origins->child && !(changed && changed->child)) { /* the scenario's fields do not tell it */
+    cJSON_Delete(changed);
+    changed = cJSON_Duplicate(c->origins, true);
+  }
+  ss_json_add(diff->tree, SS_T("baseline", ss_doc_name(stored)), SS_N("tolerance", c->tolerance),
               SS_N("same", (double)diff->same), SS_N("moved", (double)diff->moved), SS_N("new", (double)diff->fresh),
               SS_N("missing", (double)diff->missing), SS_J("inputs", changed ? changed : cJSON_CreateNull()),
-              SS_J("changes", changes));
+              SS_J("changes", c->changes));
 }
 
 bool ss_diff_make(struct ss_doc *stored, const cJSON *inputs, const struct ss_results *results, const char *scenario,
                   double tolerance, struct ss_diff *out, struct ss_error *error) {
   *out = (struct ss_diff){.tree = cJSON_CreateObject()};
-  struct comparing c = {.tolerance = tolerance, .diff = out, .changes = cJSON_CreateArray()};
+  struct comparing c = {
+      .tolerance = tolerance, .diff = out, .changes = cJSON_CreateArray(), .origins = cJSON_CreateArray()};
   cJSON *root = ss_results_json(results, scenario);
-  bool good = (root && out->tree && c.changes) || ss_fail_memory(error, "comparing results");
+  bool good = (root && out->tree && c.changes && c.origins) || ss_fail_memory(error, "comparing results");
   good = good && list_stored(ss_node_get(ss_doc_root(stored), "points"), &c, error);
   const cJSON *points = good ? ss_json_get(root, "points") : NULL;
   for (const cJSON *p = points ? points->child : NULL; good && p; p = p->next)
@@ -262,7 +284,7 @@ bool ss_diff_make(struct ss_doc *stored, const cJSON *inputs, const struct ss_re
   if (good) {
     add_missing(&c);
     ss_json_add(out->tree, SS_T("sparsync", SS_VERSION), SS_T("scenario", scenario));
-    finish(out, stored, inputs, tolerance, c.changes);
+    finish(&c, stored, inputs);
   } else {
     cJSON_Delete(c.changes);
     ss_diff_free(out);
@@ -270,6 +292,7 @@ bool ss_diff_make(struct ss_doc *stored, const cJSON *inputs, const struct ss_re
   free(c.key);
   free((void *)c.stored);
   free(c.met);
+  cJSON_Delete(c.origins);
   cJSON_Delete(root);
   return good;
 }

@@ -272,7 +272,7 @@ def what_counts_for_nothing_is_refused(folder):
 @test
 def a_quantity_has_one_column(folder):
     path = folder / "table.csv"
-    for heads, says in (("nodes,gpus_per_node,bytes,seconds,nodes", ('2 "nodes"', '6 "nodes"')),
+    for heads, says in (("nodes,gpus_per_node,bytes,seconds,nodes", ('two columns are called "nodes"',)),
                         ("nodes,gpus_per_node,bytes,seconds,median_s", ('5 "seconds"', '6 "median_s"')),
                         ("nodes,per_node,bytes,median_s,tasks_per_node", ('3 "per_node"', '6 "tasks_per_node"')),
                         ("nodes,gpus_per_node,bytes,seconds,note", ())):
@@ -410,8 +410,12 @@ def options_that_tables_make_void(folder):
     times.write_text("collective,algorithm,bytes,nodes,gpus_per_node,seconds\n" + "".join(
         f"allreduce,ring,{b},{n},2,{2 * (2 * n - 1) * 20e-6 + 2 * b / 1.2e9}\n" for b in (1024, 65536, 1 << 20, 1 << 24) for n in (2, 4, 8)))
     log = DATA / "all_reduce_perf.log"
-    again = folder / ".." / folder.name / "t.csv"
-    for arguments, says in (([times, times], "is named twice"), ([times, again], "is named twice"), ([times, "--ranks", "16"], "--ranks"),
+    again, copy, returns = folder / ".." / folder.name / "t.csv", folder / "copy.csv", folder / "returns.log"
+    copy.write_bytes(times.read_bytes())
+    returns.write_bytes(log.read_bytes().replace(b"\n", b"\r"))
+    for arguments, says in (([times, times], "is named twice"), ([times, again], "is named twice"),
+                            ([times, copy], "copy.csv: holds the same times as"), ([log, log], "is named twice"), ([returns], "line 1: a carriage return within a line"),
+                            ([times, "--validate", "--name", "x"], "--name: does nothing beside --validate"), ([times, "--ranks", "16"], "--ranks"),
                             ([times, "--in-place"], "--in-place"),
                             ([times, "--gpus-per-node", "1"], "times are of 2 a node"), ([log, "--repeats", "3"], "--repeats")):
         assert says in ask("calibrate", "network", *arguments, status=2).stderr, arguments

@@ -95,6 +95,10 @@ def what_does_nothing_is_told(folder):
     call("trace", "synth", "--rows", 64, "--ranks", 4, "--iterations", 2, "--lookups", 9, "-o", folder / "t.safetensors")
     place = ("plan", "--place", "--trace", folder / "t.safetensors", "--cluster")
     assert ["are one node of" in call(*place, cluster)[1] for cluster in (whole, flat)] == [True, False]
+    for nic, nics, idle in (("per-node", 1, False), ("per-node", 2, True), ("per-rank", 4, False), ("per-rank", 2, True), (None, 2, False)):
+        cluster = {"latency": "5us", "bandwidth": "1GB/s", "gpus_per_node": 4, "intra": {"latency": "1us", "bandwidth": "9GB/s"}, "nics": nics, **({"nic": nic} if nic else {})}
+        said = call("cost", "ps", "--M", "1MB", "--density", "1%", "--cluster", write(folder, "nics.json", cluster))[1]
+        assert (f'"nic", "{nic}", does nothing beside "nics", {nics}' in said) == idle, (nic, nics, said)
 
 
 @test

@@ -135,7 +135,7 @@ def random_tables(folder):
         for option, numbers in (("--hash-rows", hashes), ("--vocab", vocab)):
             for c, n in numbers.items():
                 arguments += [option, f"{called[c]}={n}"]
-        arguments += ["--row-width", "8", "--row-width", f"{called[chosen[0]]}=5", "-o", folder / "o"]
+        arguments += (["--row-width", "8"] if len(chosen) > 1 else []) + ["--row-width", f"{called[chosen[0]]}=5", "-o", folder / "o"]
         if draw.random() < 0.5:
             imported("-", *arguments, input=(folder / "t").read_bytes())
         else:
@@ -246,7 +246,13 @@ def wrong_tables(folder):
         ("a.csv", b"", [], "has no line that is not empty"),
         ("a.csv", b"\n\r\n\n", [], "has no line that is not empty"),
         ("a.csv", b"a,b\n", [], "has 0 records; one iteration of 1 ranks takes 1"),
-        ("a.csv", b"a,a\n1,2\n", [], 'two tables are called "a"'),
+        ("a.csv", b"a,a\n1,2\n", [], 'a.csv: line 1: two columns are called "a"'),
+        ("a.csv", b"b,a,c,a\n1,2,3,4\n", ["--columns", "a"], 'two columns are called "a"'),
+        ("a.csv", b"b,a,c,a\n1,2,3,4\n", ["--columns", "b"], 'two columns are called "a"'),
+        ("a.csv", b"a,b\n1,2\n", ["--vocab", "a=5", "--hash-rows", "a=5"], "--vocab: does nothing for a: its rows are hashed"),
+        ("a.csv", b"a,b\n1,2\n", ["--vocab", "a=5", "--vocab", "7", "--vocab", "b=5"], "--vocab: what holds for all tables does nothing"),
+        ("a.csv", b"a,b\n1,2\n", ["--row-width", "a=5", "--row-width", "b=5", "--row-width", "7"], "--row-width: what holds for all tables does nothing"),
+        ("a.csv", b"a,b\n1,2\n", ["--hash-rows", "a=5", "--hash-rows", "b=5", "--hash-rows", "7"], "--hash-rows: what holds for all tables does nothing"),
         ("a.csv", b"a,\xff\n1,2\n", [], "line 1: column 2 has no name"),
         ("a.csv", b"a,b\n1,2\n", ["--columns", "c"], '"c" is neither a name in the first line nor a number or range from 1 to 2'),
         ("a.csv", b"a,b\n1,2\n", ["--columns", "2-3"], '"2-3" is neither'),

@@ -589,6 +589,23 @@ def inputs_that_differ_are_named_once_a_scheme(folder):
 
 
 @test
+def a_diff_tells_where_points_come_from(folder):
+    """Where no number moved, and each once for all points."""
+    scenario, stored = write_json(folder, small(trace={"synth": {"rows": 64, "row_width": 4, "ranks": 16, "lookups": 9}})), folder / "b.json"
+    call("run", scenario, "--save-baseline", stored)
+    document = json.loads(stored.read_text())
+    for field, other in (("trace_hash", "xxh128:0"), ("seed", 7), ("iterations", 99)):
+        changed = json.loads(json.dumps(document))
+        for point in changed["points"]:
+            was, point[field] = point[field], other
+        (folder / "c.json").write_text(json.dumps(changed))
+        out = call("run", scenario, "--baseline", folder / "c.json")[0]
+        shown = "nothing" if was is None else json.dumps(was)
+        assert "36 points the same" in out and out.count(f"points.{field}: ") == 1 and f"points.{field}: {json.dumps(other)} is now {shown}" in out, out
+    assert "points." not in call("run", scenario, "--baseline", stored)[0]
+
+
+@test
 def the_table_shows_what_moved_most(folder):
     scenario, stored = write_json(folder, small(ranks=[2], sweep={"cluster.bandwidth": ["10Gbps"]})), folder / "b.json"
     call("run", scenario, "--save-baseline", stored)

@@ -135,6 +135,8 @@ static bool prepare_numbers(struct table *t, struct ss_error *error) {
     if (!ss_per_table_get(import->hash_rows, t->tensor[i].name, 0, 2, &rows, error)) return false;
     ss_numbering_init(&t->number[i], rows);
     t->hashed &= rows > 0;
+    if (rows > 0 && ss_per_table_named(import->vocab, t->tensor[i].name))
+      return ss_node_fail(import->vocab, error, "does nothing for %s: its rows are hashed", t->tensor[i].name);
   }
   return !t->hashed || !ss_node_present(import->vocab) ||
          ss_node_fail(import->vocab, error, "does nothing: all tables have hashed rows");

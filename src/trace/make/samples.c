@@ -55,14 +55,27 @@ bool ss_per_table_get(struct ss_node numbers, const char *table, uint64_t usual,
 
 bool ss_per_table_check(struct ss_node numbers, const struct ss_tensor *tensor, size_t tensors,
                         struct ss_error *error) {
+  size_t tables = 0, others = 0;
   for (struct ss_node n = first_of(numbers); ss_node_present(n); n = next_of(numbers, n)) {
     size_t length;
     const char *name = named(n, ss_node_is_object(numbers), &length);
+    *(name ? &tables : &others) += 1;
     if (name && table_of(name, length, tensor, tensors) == tensors)
       return ss_node_fail(numbers, error, "no table is called \"%.*s\" (the first is \"%s\")", (int)length, name,
                           tensor[0].name);
   }
-  return true;
+  return !others || tables < tensors || /* a table that is named twice is an error where numbers are got */
+         ss_node_fail(numbers, error, "what holds for all tables does nothing: each has its own");
+}
+
+bool ss_per_table_named(struct ss_node numbers, const char *table) {
+  const struct ss_tensor own = {.name = table};
+  for (struct ss_node n = first_of(numbers); ss_node_present(n); n = next_of(numbers, n)) {
+    size_t length;
+    const char *name = named(n, ss_node_is_object(numbers), &length);
+    if (name && table_of(name, length, &own, 1) == 0) return true;
+  }
+  return false;
 }
 
 bool ss_per_table_get_one(struct ss_node numbers, const char *table, uint64_t usual, uint64_t least, uint64_t *out,

@@ -35,6 +35,8 @@ const char *ss_import_name(const struct ss_any_import *import);
  * of both kinds ("64", "NAME=64"), of which the last counts. Errors name the field and the range. */
 bool ss_per_table_get(struct ss_node numbers, const char *table, uint64_t usual, uint64_t least, uint64_t *out,
                       struct ss_error *error) SS_MUST_CHECK;
+/* Is there a number for the table alone? */
+bool ss_per_table_named(struct ss_node numbers, const char *table);
 /* The same where there is but that table: none may name another. */
 bool ss_per_table_get_one(struct ss_node numbers, const char *table, uint64_t usual, uint64_t least, uint64_t *out,
                           struct ss_error *error) SS_MUST_CHECK;
