@@ -411,4 +411,56 @@ TEST(sizes_are_told) {
   assert_int_equal(ss_pattern_sizes(&call, 2, sizes), 3); /* neighbours exchange the largest inside nodes */
   assert_true(sizes[0].intra && !sizes[1].intra && !sizes[2].intra);
 }
+
+/* All sizes of a call's messages, kept as they come. */
+struct heard {
+  struct ss_player player; /* first: a player is what it stands in */
+  uint32_t per_node, count;
+  struct ss_pattern_size size[1 << 16];
+};
+
+static bool hear(struct ss_player *player, struct ss_round *round, struct ss_error *error) {
+  struct heard *h = (struct heard *)player;
+  const struct ss_messages *m = &round->messages;
+  (void)error;
+  for (uint32_t i = 0; i < m->count; i++) {
+    const bool intra = ss_message_from(m, i) / h->per_node == ss_message_to(m, i) / h->per_node;
+    assert_true(h->count < COUNT(h->size));
+    h->size[h->count++] = (struct ss_pattern_size){ss_message_bytes(m, i), intra, round->exchange && !intra};
+  }
+  return true;
+}
+
+static bool is_among(const struct ss_pattern_size *size, const struct ss_pattern_size *list, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (size->bytes == list[i].bytes && size->intra == list[i].intra && size->exchange == list[i].exchange)
+      return true;
+  return false;
+}
+
+/* Of every algorithm each kind of message at each size, and no other, once; where there is room for all. */
+TEST(sizes_are_those_of_messages) {
+  static struct heard h = {.player = {.play = hear}};
+  struct ss_pattern_size sizes[SS_PATTERN_SIZES];
+  struct dice dice = {.seed = 1};
+  struct ss_error error;
+  size_t algorithms;
+  const struct ss_algorithm *all = ss_algorithms(&algorithms);
+  for (uint32_t i = 0; i < 60 * algorithms; i++) {
+    const struct ss_pattern_call call = {.algorithm = &all[i % algorithms],
+                                         .ranks = dice_between(&dice, 2, 20),
+                                         .bytes = dice_between(&dice, 1, 4) * 5040,
+                                         .library = dice_one_in(&dice, 2) ? SS_OPEN_MPI : SS_MPICH};
+    h.per_node = dice_between(&dice, 1, 4), h.count = 0;
+    if (!ss_pattern_play(&call, h.per_node, &h.player, &error)) fail_msg("%s", error.text);
+    const uint32_t count = ss_pattern_sizes(&call, h.per_node, sizes);
+    for (uint32_t k = 0; k < count; k++) {
+      assert_true(is_among(&sizes[k], h.size, h.count));
+      assert_false(is_among(&sizes[k], sizes, k));
+    }
+    for (uint32_t k = 0; count < SS_PATTERN_SIZES && k < h.count; k++)
+      if (!is_among(&h.size[k], sizes, count))
+        fail_msg("%s: no message of %llu bytes", call.algorithm->name, (unsigned long long)h.size[k].bytes);
+  }
+}
 /* SPDX-License-Identifier: Apache-2.0 */
