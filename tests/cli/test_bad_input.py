@@ -196,6 +196,8 @@ scenario_case("unknown cluster key", scenario(cluster={**FLAT, "bandwith": 1}), 
 scenario_case("wrong type of schemes", scenario(schemes="allgather"), "schemes", "list")
 scenario_case("wrong type of a scheme", scenario(schemes=["ps", 7]), "schemes[1]")
 GRADIENT = {"gradient": {"elements": 600}}
+for text, says in (("rank", "is no count"), ("ranks/x", "is no count"), ("ranks/0", "is no count"), ("nodes7", "is no count"), ("ranks/3", "4 is no multiple of 3")):
+    scenario_case(f"servers {text}", scenario(schemes=[{"name": "ps", "servers": text}]), f'"{text}"', says)
 scenario_case("gtopk on six ranks", scenario(trace=GRADIENT, ranks=6, schemes=["gtopk"]), "gtopk", "power of two", "8")
 scenario_case("teams that do not divide", scenario(trace=GRADIENT, ranks=6, schemes=[{"name": "spardl", "teams": 4}]),
               "spardl", "4 teams", "6 ranks")

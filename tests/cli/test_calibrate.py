@@ -3,6 +3,7 @@
 with noise and outliers; the fit must find them again. Arguments: the program, the source tree; with --write, anew
 tests/cli/data/*.log. Prints TAP."""
 import json
+import pathlib
 import random
 import re
 import subprocess
@@ -378,6 +379,24 @@ def processes_of_mpirun(folder):
         assert fit[0]["valid"][0] == 64 and fit[-1]["valid"][1] == 1 << 22 and sum(f["samples"] for f in fit) == 17
     ask("run", "--trace", ROOT / "traces" / "bible-kjv-16.safetensors", "--scheme", "allgather", "--iterations", "1", "--cluster",
          folder / "c.json")
+
+
+@test
+def processes_of_mpirun_by_another_clock(folder):
+    """clock.c's, by which all is known: of repeats that take a second nine are enough, of which the fifth lies in the middle; the
+    first message of each size does not count."""
+    clock = pathlib.Path(PROGRAM).parent / "tests" / "clock.so"
+    missing = mpi.why_not(PROGRAM) or (None if clock.exists() else "no tests/clock.so")
+    if missing:
+        raise tap.Skip(missing)
+    for repeats, middle in ((21, 5), (5, 3), (1, 1)):
+        done = subprocess.run([*mpi.with_mpirun(2), "env", f"LD_PRELOAD={clock}", PROGRAM, "calibrate", "network", "--sizes", "64:64KiB", "--repeats",
+                               str(repeats)], capture_output=True, text=True, timeout=tap.HANG, env=mpi.environment(ROOT))
+        assert done.returncode == 0, done.stderr
+        notes = json.loads(done.stdout)["notes"]
+        for part, fit in ((1, notes["fit"]), (2, notes["ping_pong"])):
+            took = [f["latency"] / 0.107 * part for f in fit] + [f["seconds_per_byte"] / 150e-9 * part for f in fit]
+            assert all(abs(t - 1 - middle / 100) < 1e-6 for t in took), (repeats, part, took)
 
 
 @test

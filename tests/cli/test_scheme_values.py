@@ -25,14 +25,14 @@ def headers():
             yield path.name, name, re.sub(r"\s*\n \* ?", " ", comment.group(1)) if comment else ""
 
 
-def time_of(folder, scheme, rows, width, own, ranks):
+def point_of(folder, scheme, rows, width, own, ranks, per_node=1):
     scenario = {"trace": {"uniform": {"rows": rows, "row_width": width, "density": f"{own}/{rows}", "overlap": "none"}}, "ranks": ranks,
-                "cluster": {"name": "c", "latency": "1us", "bandwidth": "1GB/s"}, "schemes": [scheme], "iterations": 1}
+                "cluster": {"name": "c", "latency": "1us", "bandwidth": "1GB/s", "gpus_per_node": per_node}, "schemes": [scheme], "iterations": 1}
     (folder / "s.json").write_text(json.dumps(scenario))
     done = subprocess.run([PROGRAM, "run", folder / "s.json", "--format", "json", "--quiet"], capture_output=True, text=True, timeout=tap.HANG,
                           env={**os.environ, "SPARSYNC_DATA": str(ROOT)}, cwd=folder)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)["points"][0]["time_s"]
+    return json.loads(done.stdout)["points"][0]
 
 
 def headers_say_the_time(folder):
@@ -43,7 +43,7 @@ def headers_say_the_time(folder):
             wrong.append(f"{file}: no \"Check: ... = ... us\" in the header comment of {name}")
             continue
         *numbers, options, reason, said = check.groups()
-        time = time_of(folder, {"name": name, **json.loads(options or "{}")}, *map(int, numbers)) * 1e6
+        time = point_of(folder, {"name": name, **json.loads(options or "{}")}, *map(int, numbers))["time_s"] * 1e6
         summed = eval(reason)  # digits and signs alone, by the pattern
         if not math.isclose(time, float(said), rel_tol=1e-9) or not math.isclose(summed, float(said), rel_tol=1e-9):
             wrong.append(f"{file}: {name} takes {time:.12g} us, said are {said}, and {reason} is {summed:.12g}")
@@ -53,5 +53,12 @@ def headers_say_the_time(folder):
     assert found == len(json.loads(done.stdout)["schemes"])
 
 
-sys.exit(tap.run([headers_say_the_time]))
+def counts_follow_where_it_runs(folder):
+    """24 ranks, 4 a node."""
+    for said, count in (("ranks", 24), ("ranks/3", 8), ("nodes", 6), ("nodes/2", 3), ("gpus_per_node", 4), ("gpus_per_node/4", 1)):
+        said, given = (point_of(folder, {"name": "ps", "servers": servers}, 576, 4, 24, 24, 4) for servers in (said, count))
+        assert said == given and said["options"]["servers"] == count, said
+
+
+sys.exit(tap.run([headers_say_the_time, counts_follow_where_it_runs]))
 # SPDX-License-Identifier: Apache-2.0

@@ -1,6 +1,7 @@
 /* Stands between the program and MPI (LD_PRELOAD): one message of one rank is wrong, or late. SPARSYNC_WRONG says
  * which, "RANK MESSAGE HOW": counted from 0 among those that are not empty; HOW is "value", a bit in its last byte,
- * "late", or "stop": the rank stops itself before it sends that. */
+ * "size", one in its first (of a header: in the bytes that it announces), "late", or "stop": the rank stops itself
+ * before it sends that. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 
 static void harm(unsigned char *bytes, int count, const char *how) {
   if (strcmp(how, "value") == 0) bytes[count - 1] ^= 0x40;
+  else if (strcmp(how, "size") == 0) *bytes ^= 0x40;
   else if (strcmp(how, "stop") == 0) (void)raise(SIGSTOP);
   else (void)nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
 }
