@@ -247,7 +247,7 @@ enum { NUMBERS = 12 };
 
 /* Numbers whose logarithms are straight in two unknowns of which one undoes nearly what the other does. */
 struct straight {
-  double slope[NUMBERS][2], target[NUMBERS];
+  double slope[NUMBERS][2], target[NUMBERS], deviation;
   struct ss_inference_unknown unknown[2];
 };
 
@@ -261,7 +261,7 @@ static bool predict_straight(void *context, const double *x, size_t sets, double
 }
 
 static struct straight make_straight(struct dice *dice, double room) {
-  struct straight s;
+  struct straight s = {.deviation = 1};
   const double along = 10 * (2 * dice_unit(dice) - 1); /* where the numbers want both to be */
   for (size_t k = 0; k < 2; k++) {
     const double usual = 4 * dice_unit(dice) - 2;
@@ -271,17 +271,17 @@ static struct straight make_straight(struct dice *dice, double room) {
   for (size_t i = 0; i < NUMBERS; i++) {
     s.slope[i][0] = 0.5 + dice_unit(dice) / 2;
     s.slope[i][1] = -s.slope[i][0] * (0.9 + 0.2 * dice_unit(dice));
-    s.target[i] = dice_unit(dice) - 0.5;
+    s.target[i] = dice_one_in(dice, 2) ? 0.5 : -0.5; /* off by */
     for (size_t k = 0; k < 2; k++) s.target[i] += s.slope[i][k] * (s.unknown[k].usual + along);
   }
   return s;
 }
 
-/* With a deviation of 1: squares of residuals, and of how far it is from the priors. */
+/* Squares of residuals, in deviations, and of how far it is from the priors. */
 static double cost_of(const struct straight *s, const double *y) {
   double cost = 0;
   for (size_t i = 0; i < NUMBERS; i++) {
-    const double off = s->slope[i][0] * y[0] + s->slope[i][1] * y[1] - s->target[i];
+    const double off = (s->slope[i][0] * y[0] + s->slope[i][1] * y[1] - s->target[i]) / s->deviation;
     cost += off * off;
   }
   for (size_t k = 0; k < 2; k++) {
@@ -291,32 +291,49 @@ static double cost_of(const struct straight *s, const double *y) {
   return cost;
 }
 
+/* Two equations: how steep the squares are, and what pulls; all numbers but one are in them. */
+struct equations {
+  double square[2], both, right[2], determinant;
+};
+
+static struct equations equations_of(const struct straight *s, size_t but) {
+  struct equations e = {.both = 0};
+  for (size_t k = 0; k < 2; k++) {
+    const double prior = s->deviation / s->unknown[k].spread;
+    e.square[k] = prior * prior, e.right[k] = s->unknown[k].usual * prior * prior;
+    for (size_t i = 0; i < NUMBERS; i++) {
+      if (i == but) continue;
+      e.square[k] += s->slope[i][k] * s->slope[i][k], e.right[k] += s->slope[i][k] * s->target[i];
+      if (k == 0) e.both += s->slope[i][0] * s->slope[i][1];
+    }
+  }
+  e.determinant = e.square[0] * e.square[1] - e.both * e.both;
+  return e;
+}
+
+static double solution(const struct equations *e, size_t k) {
+  return (e->right[k] * e->square[1 - k] - e->right[1 - k] * e->both) / e->determinant;
+}
+
 /* The least cost in the box: where all slopes are zero or, when that is outside, on one of four sides. */
 static double least_cost(const struct straight *s) {
-  double square[2] = {0}, both = 0, right[2] = {0}, y[2], least = INFINITY;
-  for (size_t k = 0; k < 2; k++) {
-    const double prior = 1 / (s->unknown[k].spread * s->unknown[k].spread);
-    square[k] = prior, right[k] = s->unknown[k].usual * prior;
-    for (size_t i = 0; i < NUMBERS; i++)
-      square[k] += s->slope[i][k] * s->slope[i][k], right[k] += s->slope[i][k] * s->target[i];
-  }
-  for (size_t i = 0; i < NUMBERS; i++) both += s->slope[i][0] * s->slope[i][1];
-  for (size_t k = 0; k < 2; k++)
-    y[k] = (right[k] * square[1 - k] - right[1 - k] * both) / (square[0] * square[1] - both * both);
+  const struct equations e = equations_of(s, NUMBERS);
+  double y[2] = {solution(&e, 0), solution(&e, 1)}, least = INFINITY;
   const struct ss_inference_unknown *u = s->unknown;
   if (y[0] >= u[0].low && y[0] <= u[0].high && y[1] >= u[1].low && y[1] <= u[1].high) return cost_of(s, y);
   for (size_t side = 0; side < 4; side++) {
     const size_t k = side / 2, other = 1 - k;
     y[k] = side % 2 ? u[k].high : u[k].low;
-    y[other] = fmin(fmax((right[other] - both * y[k]) / square[other], u[other].low), u[other].high);
+    y[other] = fmin(fmax((e.right[other] - e.both * y[k]) / e.square[other], u[other].low), u[other].high);
     least = fmin(least, cost_of(s, y));
   }
   return least;
 }
 
-static double inferred_cost(struct straight *s, const double *from, int calls) {
+/* From there, and on from where it ended; to be freed. */
+static struct ss_inference infer(struct straight *s, const double *from, int calls) {
   double measured[NUMBERS];
-  struct ss_inference found = {.x = {from[0], from[1]}, .deviation = 1};
+  struct ss_inference found = {.x = {from[0], from[1]}, .deviation = s->deviation};
   struct ss_error error;
   for (size_t i = 0; i < NUMBERS; i++) measured[i] = exp(s->target[i]);
   const struct ss_inference_problem problem = {s->unknown, 2, NUMBERS, measured, NULL, predict_straight, s};
@@ -324,9 +341,7 @@ static double inferred_cost(struct straight *s, const double *from, int calls) {
     ss_inference_free(&found);
     assert_true(ss_infer(&problem, &found, &error));
   }
-  ss_inference_free(&found);
-  for (size_t k = 0; k < 2; k++) assert_true(found.x[k] >= s->unknown[k].low && found.x[k] <= s->unknown[k].high);
-  return cost_of(s, found.x);
+  return found;
 }
 
 /* A call has few steps, which have to become as long as the parabola allows. */
@@ -335,7 +350,8 @@ TEST(inference_finds_what_is_least) {
   for (int i = 0; i < 100; i++) {
     struct straight s = make_straight(&dice, 1000);
     const double usual[] = {s.unknown[0].usual, s.unknown[1].usual};
-    assert_true(close_to(inferred_cost(&s, usual, 1), least_cost(&s), 1e-4));
+    AUTO(ss_inference_free) struct ss_inference found = infer(&s, usual, 1);
+    assert_true(close_to(cost_of(&s, found.x), least_cost(&s), 1e-4));
   }
 }
 
@@ -350,8 +366,79 @@ TEST(inference_keeps_to_its_bounds) {
       const double part = fmin(fmax(2 * dice_unit(&dice) - 0.5, 0), 1);
       from[k] = s.unknown[k].low + part * (s.unknown[k].high - s.unknown[k].low);
     }
-    const double found = inferred_cost(&s, from, 50), least = least_cost(&s);
-    if (!close_to(found, least, 1e-3)) fail_msg("case %d: %g, and %g is less", i, found, least);
+    AUTO(ss_inference_free) struct ss_inference found = infer(&s, from, 50);
+    const double cost = cost_of(&s, found.x), least = least_cost(&s);
+    if (!close_to(cost, least, 1e-3)) fail_msg("case %d: %g, and %g is less", i, cost, least);
+    const struct equations e = equations_of(&s, NUMBERS);
+    for (size_t k = 0; k < 2; k++) { /* a bound holds what is fitted, not what is left open beside it */
+      const struct ss_inference_unknown *u = &s.unknown[k];
+      const double open = 1.644 * sqrt(e.square[1 - k] / e.determinant);
+      assert_true(found.x[k] >= u->low && found.x[k] <= u->high && found.low[k] >= u->low &&
+                  found.high[k] <= u->high);
+      assert_true(found.low[k] <= fmax(found.x[k] - open, u->low) &&
+                  found.high[k] >= fmin(found.x[k] + open, u->high));
+    }
   }
+}
+
+/* How far off an outlier is makes no difference (Huber): beyond two deviations it pulls as much as at two. */
+TEST(inference_does_not_follow_outliers) {
+  struct dice dice = {.seed = 4};
+  uint32_t moved = 0;
+  for (int i = 0; i < 20; i++) {
+    struct straight s = make_straight(&dice, 1000);
+    const double usual[] = {s.unknown[0].usual, s.unknown[1].usual}, good = s.target[i % NUMBERS];
+    double x[4][2];
+    for (int far = 0; far < 4; far++) {
+      s.target[i % NUMBERS] = good + (double[]){0, 4, 12, 100}[far];
+      AUTO(ss_inference_free) struct ss_inference found = infer(&s, usual, 50);
+      memcpy(x[far], found.x, sizeof x[far]);
+    }
+    moved += !close_to(x[1][0], x[0][0], 0.1);
+    for (size_t k = 0; k < 2; k++) assert_true(close_to(x[2][k], x[1][k], 1e-2) && close_to(x[3][k], x[1][k], 1e-2));
+  }
+  assert_true(moved > 10);
+}
+
+static int by_size(const void *a, const void *b) {
+  return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
+
+/* Each number is left out in turn, and all is solved anew: so far off is what predicts it, and so far do the unknowns
+ * move. The quantiles are GSL's, between the two nearest. */
+TEST(inference_says_how_far_off_it_is) {
+  struct dice dice = {.seed = 3};
+  uint32_t by_jackknife = 0;
+  for (int i = 0; i < 100; i++) {
+    struct straight s = make_straight(&dice, 1000);
+    s.deviation = 0.5;
+    const double usual[] = {s.unknown[0].usual, s.unknown[1].usual};
+    AUTO(ss_inference_free) struct ss_inference found = infer(&s, usual, 30);
+    const struct equations e = equations_of(&s, NUMBERS);
+    double off[NUMBERS], mean[2] = {0}, moved[NUMBERS][2], residuals = 0;
+    for (size_t n = 0; n < NUMBERS; n++) {
+      const struct equations less = equations_of(&s, n);
+      const double y[] = {solution(&less, 0), solution(&less, 1)};
+      const double left = s.slope[n][0] * solution(&e, 0) + s.slope[n][1] * solution(&e, 1) - s.target[n];
+      residuals += left * left;
+      off[n] = fabs(s.slope[n][0] * y[0] + s.slope[n][1] * y[1] - s.target[n]);
+      for (size_t k = 0; k < 2; k++) moved[n][k] = y[k], mean[k] += y[k] / NUMBERS;
+    }
+    qsort(off, NUMBERS, sizeof *off, by_size);
+    assert_true(close_to(log(found.half), (off[5] + off[6]) / 2, 1e-4));
+    assert_true(close_to(log(found.most), off[9] + 0.9 * (off[10] - off[9]), 1e-4)); /* 0.9 of 11 steps is 9.9 */
+    const double excess = fmax(1, residuals / (NUMBERS - 2) / (s.deviation * s.deviation));
+    for (size_t k = 0; k < 2; k++) {
+      const double open = excess * s.deviation * s.deviation * e.square[1 - k] / e.determinant;
+      double jackknife = 0;
+      for (size_t n = 0; n < NUMBERS; n++) jackknife += pow(moved[n][k] - mean[k], 2) * (NUMBERS - 1) / NUMBERS;
+      const double wide = 1.645 * sqrt(fmax(open, jackknife));
+      by_jackknife += jackknife > open;
+      assert_true(close_to(found.x[k], solution(&e, k), 1e-4) && found.fitted == NUMBERS);
+      assert_true(close_to(found.high[k] - found.x[k], wide, 1e-4));
+      assert_true(close_to(found.x[k] - found.low[k], wide, 1e-4));
+    }
+  }
+  assert_true(by_jackknife > 20 && by_jackknife < 180);
 }
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -149,6 +149,9 @@ TEST(test_many_words) {
 static void check_zipf(double s, uint64_t n, uint64_t bins) {
   enum { DRAWS = 200000, BINS_MOST = 101 };
   const struct ss_zipf zipf = ss_zipf_new(s, n);
+  struct ss_zipf longer = zipf; /* the shortcut is one, and leads to the same place */
+  longer.shortcut = -INFINITY;
+  assert_true(zipf.shortcut > 0 && zipf.shortcut <= 0.5);
   double total = 0, chance[BINS_MOST] = {0}, chi = 0;
   uint64_t seen[BINS_MOST] = {0};
   for (uint64_t k = n; k >= 1; k--) total += pow((double)k, -s); /* small terms first */
@@ -156,6 +159,7 @@ static void check_zipf(double s, uint64_t n, uint64_t bins) {
   for (uint64_t i = 0; i < DRAWS; i++) {
     const uint64_t k = ss_zipf_draw(&zipf, ss_mix(99, i));
     assert_true(k < n);
+    if (i < 2000) assert_int_equal(k, ss_zipf_draw(&longer, ss_mix(99, i)));
     seen[k < bins ? k : bins]++;
   }
   double degrees = -1, rest_chance = 0, rest_seen = 0;
