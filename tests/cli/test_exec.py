@@ -351,6 +351,17 @@ def simulated_as_by_run(folder):
 
 
 @test
+def headers_are_counted_an_iteration(folder):
+    """A ring of 3 ranks sends 6 parts an iteration, each with a header of its own, however many iterations are played."""
+    counted = []
+    for iterations in ("0:1", f"0:{ITERATIONS}"):
+        out, _ = execute(3, scenario(folder, ["allgather"]), "--iterations", iterations, "--format", "json")
+        point, = json.loads(out)["points"]
+        counted.append(point["header_bytes"])
+    assert counted[0] == counted[1] > 0 and counted[0] % 6 == 0, counted
+
+
+@test
 def predictions_have_the_ranges_of_run(folder):
     """Of one iteration to the digit; of several, whose components are those of all, nearly. What is certain has none."""
     source = {"latency": "estimated", "bandwidth": "a paper", "intra": "measured"}

@@ -310,6 +310,7 @@ def plan_places_largest_first_and_run_takes_what_it_writes(folder):
     text = told("plan", "--place", *common)
     for word in ("is fastest", "bottleneck", "max/mean", *(name for name, _, _ in tables), *by_name):
         assert word in text, word
+    told_ranks_are_the_placements(folder, path, len(tables))
     # lookups are means over iterations: of t0 80 in the first, 160 in the second
     twice = {name: [part, [segment * 2 for segment in part]] for name, (part,) in lookups.items()}
     path = make_trace(folder / "two.safetensors", ranks, tables, twice, 2)
@@ -328,6 +329,21 @@ def what_is_a_whole_number_of_even_shares_is_cut_into_so_many(folder):
     cuts, held = mixed(ranks, tables, weigh(tables, lookups)[2])
     assert 98 / 175 * 25 > 14 == cuts["a"], cuts
     assert math.isclose(found["held_imbalance"], ranks * max(held) / sum(held)), (found, held)
+    told_ranks_are_the_placements(folder, path, 2)
+
+
+def told_ranks_are_the_placements(folder, path, tables):
+    """The last column of each table: "all", or its ranks, of many the first eight."""
+    common = ("plan", "--place", "--trace", path, "--cluster", CLUSTER)
+    told(*common, "--format", "json", "-o", folder / "place.json")
+    place = json.loads((folder / "place.json").read_text())
+    assert len(place["tables"]) == tables
+    lines = told(*common).splitlines()
+    for name, shards in place["tables"].items():
+        words = [str(rank) for rank in shards["ranks"]]
+        wanted = "all" if 1 < len(words) == place["ranks"] else " ".join(words[:8] + ["..."] * (len(words) > 8))
+        [line] = [line for line in lines if line.split()[:1] == [name]]
+        assert re.search(rf" {shards['partition']} +{re.escape(wanted)}$", line), (line, shards)
 
 
 def in_terminal(columns, *arguments):

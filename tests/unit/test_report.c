@@ -229,6 +229,16 @@ TEST(sentences_say_who_wins_and_what_it_needs) {
        "\"wins\": 0.009}, {\"label\": \"f\", \"wins\": 0.009}]}",
        "a, 1 s, and c, 0.50 to 2.00 times as long, cannot be told apart: they are fastest in 50 and 43 of 100 draws; "
        "of the other 7 d takes 3, 2 others 4; measuring x would tell most"},
+      {"{" TIMES
+       "\"next_time_s\": 2, \"wins\": 0.5, \"rival\": \"c\", \"rival_wins\": 0.45, \"rival_ratio_low\": 0.5,"
+       " \"rival_ratio_high\": 2, \"measure\": \"x\", \"others\": [{\"label\": \"d\", \"wins\": 0.05}]}",
+       "a, 1 s, and c, 0.50 to 2.00 times as long, cannot be told apart: they are fastest in 50 and 45 of 100 draws; "
+       "of the other 5 d takes 5; measuring x would tell most"},
+      {"{" TIMES
+       "\"next_time_s\": 2, \"wins\": 0.5, \"rival\": \"c\", \"rival_wins\": 0.46, \"rival_ratio_low\": 0.5,"
+       " \"rival_ratio_high\": 2, \"measure\": \"x\", \"others\": [{\"label\": \"d\", \"wins\": 0.04}]}",
+       "a, 1 s, and c, 0.50 to 2.00 times as long, cannot be told apart: they are fastest in 50 and 46 of 100 draws; "
+       "measuring x would tell most"},
   };
   for (size_t i = 0; i < COUNT(cases); i++) {
     SS_AUTO_JSON cJSON *record = cJSON_Parse(cases[i][0]);

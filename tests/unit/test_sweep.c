@@ -224,6 +224,32 @@ TEST(groups_hold_every_point_once) {
   for (size_t i = 0; i < COUNT(changes); i++) ss_study_close(study[i]);
 }
 
+/* Of points alike as many as have 2^22 endpoints in all of their networks, at least one and at most 64. */
+TEST(groups_have_no_more_endpoints_than_fit) {
+  enum { POINTS_ALIKE = 150 };
+  static const uint32_t draws[] = {0, 3, 40, 1000, 100000};
+  static const struct ss_point *points[POINTS_ALIKE];
+  static bool wanted[POINTS_ALIKE];
+  struct ss_study *study;
+  struct ss_point point = changed_point(NULL, &study);
+  struct ss_error error;
+  point.uncertainty = ss_certain;
+  point.servers = 5;
+  for (size_t i = 0; i < POINTS_ALIKE; i++) points[i] = &point, wanted[i] = true;
+  for (size_t d = 0; d < COUNT(draws); d++)
+    for (point.ranks = 1; point.ranks < 1 << 20; point.ranks *= 3) {
+      const uint64_t fit = ((uint64_t)1 << 22) / (((uint64_t)point.ranks + 5) * (1 + (uint64_t)draws[d]));
+      const uint64_t most = fit < 1 ? 1 : fit > 64 ? 64 : fit;
+      struct ss_point_groups groups;
+      point.cluster.jitter.draws = draws[d];
+      assert_true(ss_points_group(points, POINTS_ALIKE, wanted, &groups, &error));
+      assert_int_equal(groups.count, (POINTS_ALIKE + most - 1) / most);
+      for (size_t g = 0; g + 1 < groups.count; g++) assert_int_equal(groups.group[g].count, most);
+      ss_points_ungroup(&groups);
+    }
+  ss_study_close(study);
+}
+
 /* --- what is kept ------------------------------------------------------------------------------------------- */
 
 static bool recalled(const char *path, const struct ss_result *like) {
