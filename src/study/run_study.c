@@ -252,7 +252,7 @@ static bool open_run(struct run *run, struct ss_error *error) {
   if (first) tell_work(run, run->notice);
   for (size_t g = 0; g < run->groups.count; g++) run->work += work_of(run->all.points[run->groups.group[g].point[0]]);
   if (first) ss_watcher_begin(run->all.options->watcher, "points", run->all.count - known);
-  return ss_communicator_follow(comm, !first || hand_out(run, error), error);
+  return ss_communicator_follow(comm, hand_out(run, error), error); /* others have no blocks */
 }
 
 /* --- groups as items of work --------------------------------------------------------------------------- */
