@@ -1083,6 +1083,22 @@ def long_runs_of_channels_leave_out_what_repeats(folder):
 
 
 @test
+def a_path_goes_through_what_held_prior_rows(folder):
+    """Delayed rows share a channel with dense gradients, and prior rows on another wait for them: the path's parts still add up to the time that
+    passed."""
+    for dense, forward in ((200000, 1e-5), (1000000, 1e-3)):
+        modules = [{"name": "table", "kind": "embedding", "rows": 4000, "row_width": 64, "forward_s": forward, "backward_s": 1e-5,
+                    "counts": {"lookups": 2000, "coalesced": 2000, "prior": 400, "overlap": "random"}},
+                   {"name": "head", "kind": "dense", "bytes": dense, "forward_s": 1e-5, "backward_s": 1e-5, "after": ["table"]}]
+        system = {"name": "2d", "sparse": "alltoall", "dense": "allreduce", "schedule": "2d", "channels": [["prior", "lookups"], ["dense", "delayed"]]}
+        for iterations in range(6, 14):
+            p, = results(folder, {**busy_scenario(system, iterations=iterations), "workload": {"name": "w", "modules": modules}})
+            path = {part["what"]: part["time_s"] for part in p["critical_path"]}
+            spent = p["ends_s"][-1] - p["ends_s"][-1 - p["warmup"]]
+            assert min(path.get(f"{kind} of table", 0) for kind in ("delayed", "prior")) > 0 and close(sum(path.values()) * p["warmup"], spent, 1e-9), (path, spent)
+
+
+@test
 def a_lossy_winner_is_said_to_be_lossy_and_who_is_not(folder):
     """The sentence names the fastest of the lossless systems beside it, as the table has it."""
     module = {"name": "d", "kind": "dense", "bytes": 4_000_000, "forward_s": 0.001, "backward_s": 0.001}
