@@ -20,14 +20,20 @@ struct candidates {
 
 static bool vary(const struct candidates *c, size_t option, const cJSON *item, const char *label);
 
+/* Takes the value; false: memory is short. */
+static bool add_value(cJSON *object, const char *key, cJSON *value) {
+  if (cJSON_AddItemToObject(object, key, value)) return true;
+  cJSON_Delete(value);
+  return false;
+}
+
 /* With the option at that value, and all of the options behind it. `label`: of the candidate so far. */
 static bool vary_at(const struct candidates *c, size_t option, const cJSON *item, const char *label, const char *name,
                     cJSON *value) {
   char longer[sizeof((struct ss_setting){0}.label)];
   cJSON *own = cJSON_Duplicate(item, true);
   snprintf(longer, sizeof longer, "%.60s %.30s", label, name);
-  bool ok = cJSON_AddItemToObject(own, c->scheme->options[option].name, value);
-  ok = ok && vary(c, option + 1, own, longer);
+  const bool ok = add_value(own, c->scheme->options[option].name, value) && vary(c, option + 1, own, longer);
   cJSON_Delete(own);
   return ok;
 }
@@ -66,9 +72,12 @@ static bool vary_choice(const struct candidates *c, size_t option, const cJSON *
 static bool add_candidate(const struct candidates *c, cJSON *item, const char *label) {
   char whole[sizeof((struct ss_setting){0}.label)];
   snprintf(whole, sizeof whole, "%.80s%s%s", label, c->hierarchy ? ", " : "", c->hierarchy ? c->hierarchy : "");
-  cJSON_AddStringToObject(item, "label", whole);
-  if (c->hierarchy) cJSON_AddStringToObject(item, "hierarchy", c->hierarchy);
-  return cJSON_AddItemToArray(c->list, item);
+  if (cJSON_AddStringToObject(item, "label", whole) &&
+      (!c->hierarchy || cJSON_AddStringToObject(item, "hierarchy", c->hierarchy)) &&
+      cJSON_AddItemToArray(c->list, item))
+    return true;
+  cJSON_Delete(item);
+  return false;
 }
 
 /* Appends the item with all that the options from `option` on try. */
@@ -95,8 +104,10 @@ static bool add_offered(const struct candidates *c, const cJSON *item) {
     const bool flag = option->kind == SS_OPTION_FLAG;
     snprintf(label, sizeof label, "%.60s %.30s=%s", c->scheme->name, o->option, o->choice);
     cJSON *own = cJSON_Duplicate(item, true);
-    cJSON_AddItemToObject(own, o->option,
-                          flag ? cJSON_CreateBool(o->choice[0] == 't') : cJSON_CreateString(o->choice));
+    if (!add_value(own, o->option, flag ? cJSON_CreateBool(o->choice[0] == 't') : cJSON_CreateString(o->choice))) {
+      cJSON_Delete(own);
+      return false;
+    }
     ok = add_candidate(c, own, label);
   }
   return ok;
@@ -110,7 +121,7 @@ cJSON *ss_candidates(bool hierarchies, bool offered) {
       if ((*s)->parse) continue;
       const struct candidates c = {list, *s, h == SS_FLAT ? NULL : ss_hierarchies[h]};
       cJSON *item = ss_json_object(SS_T("name", (*s)->name));
-      ok = vary(&c, 0, item, (*s)->name) && (!offered || add_offered(&c, item));
+      ok = ss_json_get(item, "name") && vary(&c, 0, item, (*s)->name) && (!offered || add_offered(&c, item));
       cJSON_Delete(item);
     }
   if (ok) return list;

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "library/sparsync.h"
 #include "schemes/registry.h"
+#include "study/study_internal.h"
 
 #include <ctype.h>
 #include <execinfo.h>
@@ -232,5 +233,39 @@ TEST(each_question_says_that_memory_is_short) {
       {"spardl:density=0.5", NULL, tell_sync},
   };
   for (size_t i = 0; i < COUNT(calls); i++) refuse_each(&calls[i]);
+}
+
+/* --- cJSON's memory ------------------------------------------------------------------------------------------- */
+
+static size_t items, refused_item, held; /* cJSON's requests so far; the one refused, from 1 on, 0: none; not freed */
+
+static void *take_item(size_t size) {
+  void *item = ++items == refused_item ? NULL : malloc(size);
+  held += item != NULL;
+  return item;
+}
+
+static void free_item(void *item) {
+  held -= item != NULL;
+  free(item);
+}
+
+/* The candidates are all, or none and nothing is held: memory is short once at each request that cJSON makes for
+ * them. */
+TEST(candidates_are_all_or_none) {
+  cJSON_Hooks hooks = {take_item, free_item};
+  cJSON_InitHooks(&hooks);
+  cJSON *all = ss_candidates(true, true);
+  const size_t most = items, of_all = held;
+  assert_true(all && most > 1000);
+  for (refused_item = 1; refused_item <= most; refused_item++) {
+    items = 0;
+    cJSON *list = ss_candidates(true, true);
+    if (list && !cJSON_Compare(list, all, true)) fail_msg("without request %zu some are missing", refused_item);
+    cJSON_Delete(list);
+    if (held != of_all) fail_msg("without request %zu what was made stays: %zu, not %zu", refused_item, held, of_all);
+  }
+  cJSON_Delete(all);
+  cJSON_InitHooks(NULL);
 }
 /* SPDX-License-Identifier: Apache-2.0 */
