@@ -434,6 +434,20 @@ def kernels_are_timed_beside_what_the_device_says(folder):
 
 
 @test
+def seconds_of_kernels_are_those_of_who_takes_longest(folder):
+    """Each rank hashes its own rows, 10 us each: whichever has most of them."""
+    line, plain = {"t0": 1e-3, "per_element": 1e-5, "per_byte": 0, "valid": [1, 1e9]}, {"t0": 0, "per_byte": 1e-12, "valid": [1, 1e9]}
+    kernels = {"hierarchical_hashing": line, "merge_sum": plain, "dense_add": plain}
+    (folder / "d.json").write_text(json.dumps({"name": "d", "measured": "made for this test", "kernels": kernels}))
+    for counts in ((5, 80), (80, 5)):
+        trace = traces.write(folder / "t.safetensors", [(traces.tensor("T", 90, 4, "F32"), [range(count) for count in counts])], 2)
+        (folder / "s.json").write_text(json.dumps({"trace": str(trace), "cluster": CLUSTER, "schemes": ["zen"]}))
+        point, = json.loads(execute(2, folder / "s.json", "--device", folder / "d.json", "--format", "json", "--repeats", 1)[0])["points"]
+        hashing = point["kernels"]["hierarchical_hashing"]
+        assert (hashing["calls"], hashing["elements"]) == (2, 85) and abs(hashing["predicted_s"] - (1e-3 + 80 * 1e-5)) < 1e-12, hashing
+
+
+@test
 def output_file(folder):
     execute(2, scenario(folder, ["allgather"]), "--format", "json", "-o", folder / "out.json")
     check_point(json.loads((folder / "out.json").read_text())["points"][0], 2)

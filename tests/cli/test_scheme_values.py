@@ -25,14 +25,14 @@ def headers():
             yield path.name, name, re.sub(r"\s*\n \* ?", " ", comment.group(1)) if comment else ""
 
 
-def point_of(folder, scheme, rows, width, own, ranks, per_node=1):
+def points_of(folder, schemes, rows, width, own, ranks, per_node=1, **fields):
     scenario = {"trace": {"uniform": {"rows": rows, "row_width": width, "density": f"{own}/{rows}", "overlap": "none"}}, "ranks": ranks,
-                "cluster": {"name": "c", "latency": "1us", "bandwidth": "1GB/s", "gpus_per_node": per_node}, "schemes": [scheme], "iterations": 1}
+                "cluster": {"name": "c", "latency": "1us", "bandwidth": "1GB/s", "gpus_per_node": per_node}, "schemes": schemes, "iterations": 1, **fields}
     (folder / "s.json").write_text(json.dumps(scenario))
     done = subprocess.run([PROGRAM, "run", folder / "s.json", "--format", "json", "--quiet"], capture_output=True, text=True, timeout=tap.HANG,
                           env={**os.environ, "SPARSYNC_DATA": str(ROOT)}, cwd=folder)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)["points"][0]
+    return json.loads(done.stdout)["points"]
 
 
 def headers_say_the_time(folder):
@@ -43,7 +43,7 @@ def headers_say_the_time(folder):
             wrong.append(f"{file}: no \"Check: ... = ... us\" in the header comment of {name}")
             continue
         *numbers, options, reason, said = check.groups()
-        time = point_of(folder, {"name": name, **json.loads(options or "{}")}, *map(int, numbers))["time_s"] * 1e6
+        time = points_of(folder, [{"name": name, **json.loads(options or "{}")}], *map(int, numbers))[0]["time_s"] * 1e6
         summed = eval(reason)  # digits and signs alone, by the pattern
         if not math.isclose(time, float(said), rel_tol=1e-9) or not math.isclose(summed, float(said), rel_tol=1e-9):
             wrong.append(f"{file}: {name} takes {time:.12g} us, said are {said}, and {reason} is {summed:.12g}")
@@ -56,9 +56,20 @@ def headers_say_the_time(folder):
 def counts_follow_where_it_runs(folder):
     """24 ranks, 4 a node."""
     for said, count in (("ranks", 24), ("ranks/3", 8), ("nodes", 6), ("nodes/2", 3), ("gpus_per_node", 4), ("gpus_per_node/4", 1)):
-        said, given = (point_of(folder, {"name": "ps", "servers": servers}, 576, 4, 24, 24, 4) for servers in (said, count))
+        said, given = (points_of(folder, [{"name": "ps", "servers": servers}], 576, 4, 24, 24, 4)[0] for servers in (said, count))
         assert said == given and said["options"]["servers"] == count, said
 
 
-sys.exit(tap.run([headers_say_the_time, counts_follow_where_it_runs]))
+def proofs_change_no_number(folder):
+    """Without proofs nothing but sizes is played, where it can be one for all messages of a round."""
+    names = [s["name"] for s in json.loads(subprocess.run([PROGRAM, "list", "schemes", "--format", "json"], capture_output=True, check=True).stdout)["schemes"]]
+    schemes = names + [{"name": "alltoall", "exchange": x, "partition": p, "label": x + p} for x in ("lookups", "gradients") for p in ("row", "column")]
+    proven, plain = (points_of(folder, schemes, 768, 8, 32, 8, 2, verify=verify) for verify in (True, False))
+    told = {"exact", "error_mean", "error_l2", "energy", "energy_lost", "gamma", "point_hash", "result_hash"}  # by values alone
+    for a, b in zip(proven, plain, strict=True):
+        assert {k: a[k] for k in a.keys() - told} == {k: b[k] for k in b.keys() - told}, (a, b)
+    assert len(proven) == len(schemes) and all(p["peak_bytes"] > 0 for p in plain)
+
+
+sys.exit(tap.run([headers_say_the_time, counts_follow_where_it_runs, proofs_change_no_number]))
 # SPDX-License-Identifier: Apache-2.0

@@ -66,6 +66,41 @@ TEST(test_choices_are_nccls) {
   }
 }
 
+/* Trees take the largest chunk, by halves, of which a channel holds enough; below some size fewer are enough, and
+ * none is less than 32 KiB for want of them (NCCL 2.18, enqueue.cc). */
+static uint64_t chunk_of(enum ss_protocol protocol, uint32_t nodes, uint32_t per_node, uint64_t channel) {
+  uint64_t chunk = protocol == SS_LL ? 32768 : protocol == SS_LL128 ? 576000 : 512 << 10, levels = 0;
+  for (uint32_t n = nodes; n > 1; n /= 2) levels++;
+  const uint64_t depth = per_node - 1 + levels, least[] = {depth, 4 * depth, 8 * depth}; /* of Simple */
+  const double steps = (1 + (double)levels) / per_node + 0.1;
+  for (; chunk > 32768; chunk /= 2) {
+    const uint64_t whole = channel / chunk;
+    const int size = chunk > 131072 ? 2 : chunk > 65536 ? 1 : 0;
+    if (protocol == SS_SIMPLE ? whole >= least[size] : (double)whole >= steps * (size == 2 ? 64 : 16) * (1 - 1e-12))
+      break;
+  }
+  return chunk;
+}
+
+TEST(test_chunks_are_nccls) {
+  for (uint32_t nodes = 2; nodes <= 64; nodes *= 2)
+    for (uint32_t per_node = 1; per_node <= 8; per_node += 7) {
+      const struct ss_cluster c = read_cluster(
+          "{\"latency\": 5e-6, \"bandwidth\": 1e10, \"gpus_per_node\": %u, \"library\": {\"name\": \"nccl\", "
+          "\"version\": "
+          "\"2.18\", \"gpu\": \"ampere\", \"cpu\": \"amd\", \"channels\": 2, \"channel_bandwidth\": 12000000000}}",
+          per_node);
+      for (uint64_t bytes = 1 << 14; bytes <= UINT64_C(1) << 31; bytes += bytes / 3)
+        for (enum ss_protocol protocol = SS_LL; protocol < SS_PROTOCOLS; protocol++) {
+          const uint64_t channel = bytes / ((uint64_t)2 * ss_library_channels(&c, nodes).count);
+          const uint64_t chunk = chunk_of(protocol, nodes, per_node, channel), chunks = (channel + chunk - 1) / chunk;
+          const struct ss_choice trees = {SS_WAY_TREE, protocol, 0};
+          assert_int_equal(ss_choice_call(&c, trees, SS_ALLREDUCE, nodes * per_node, bytes).chunks,
+                           chunks < SS_CHUNKS_MOST ? chunks : SS_CHUNKS_MOST);
+        }
+    }
+}
+
 /* Where measured times jump on 8 nodes of Polaris (models/measured/nccl.csv): of 2.21 behind 128 KiB, 4 and 8 MiB, of
  * 2.18 behind 128 KiB and 8 MiB. Channels and their rate follow from its two cards of 200 Gbit/s. */
 TEST(test_polaris_jumps_where_measured) {
