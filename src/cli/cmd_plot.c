@@ -7,6 +7,7 @@
 #include "figures/figure.h"
 #include "figures/rounds_drawing.h"
 #include "study/rounds.h"
+#include "study/store.h"
 
 #include <unistd.h>
 
@@ -124,7 +125,7 @@ static bool make_plot(struct arguments *a, struct ss_error *error) {
   const char *ending = strrchr(path, '.');
   if (ending && strcmp(ending, ".csv") == 0 && access(path, R_OK) == 0)
     return ss_fail(error, SS_BAD_INPUT, "%s: pictures are drawn of what --format json writes, not of CSV", path);
-  if (!ss_doc_read(path, 1 << 30, &doc, error)) return false;
+  if (!ss_doc_read(path, SS_RESULTS_BYTES, &doc, error)) return false;
   a->results.file = path;
   return (ss_is_figure(doc)
               ? figure_options(a, error) &&

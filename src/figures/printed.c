@@ -1,6 +1,7 @@
 #include "figures/printed.h"
 
 #include "base/data.h"
+#include "study/store.h"
 
 /* A factor that the eye sees. */
 static const double worth_telling = 1.1;
@@ -47,7 +48,7 @@ static bool count_verdicts(const char *name, const char *base, const cJSON *ids,
   char path[PATH_MAX];
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   ss_data_locate(name, base, path, sizeof path);
-  if (!ss_doc_read(path, 1 << 30, &doc, error)) return false;
+  if (!ss_doc_read(path, SS_RESULTS_BYTES, &doc, error)) return false;
   const cJSON *claims = ss_json_get(ss_doc_root(doc).at, "claims");
   for (const cJSON *c = claims ? claims->child : NULL; c; c = c->next) {
     const char *id = ss_json_word(c, "id"), *verdict = ss_json_word(c, "verdict");

@@ -8,11 +8,10 @@
 #include "study/placing.h"
 #include "study/plan.h"
 #include "study/rounds.h"
+#include "study/store.h"
 #include "study/trainings.h"
 
 #include <unistd.h>
-
-enum { FILE_BYTES = 1 << 30 };
 
 bool ss_request_path(const char *text, char *path, size_t size, struct ss_error *error) {
   struct ss_error ignored;
@@ -116,7 +115,7 @@ static void open_own_form(const struct ss_request *request, struct ss_doc **out)
   *out = NULL;
   const bool by_path = request->file && !request->document;
   const bool read =
-      by_path ? ss_doc_read(request->file, FILE_BYTES, out, &ignored) && edit_object(request, *out, &ignored)
+      by_path ? ss_doc_read(request->file, SS_RESULTS_BYTES, out, &ignored) && edit_object(request, *out, &ignored)
               : ss_request_object(request, "check", out, &ignored);
   if (*out && (!read || !ss_own_form_is(*out))) ss_doc_free(*out), *out = NULL;
 }
@@ -161,7 +160,7 @@ static bool answer_train(struct ss_request *const *request, size_t count, struct
 static bool answer_file(struct ss_request *request, struct ss_error *error) {
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   if (!request->file) return ss_fail(error, SS_BAD_INPUT, "file: expected a path");
-  if (!ss_doc_read(request->file, FILE_BYTES, &doc, error)) return false;
+  if (!ss_doc_read(request->file, SS_RESULTS_BYTES, &doc, error)) return false;
   request->answer = cJSON_Duplicate(ss_doc_root(doc).at, true);
   return true;
 }

@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LIMIT = 1 << 30 };
-
 /* --- FILE -------------------------------------------------------------------------------------------------- */
 
 /* What the cell of a table says: null, a verdict, a number or a text. */
@@ -54,9 +52,10 @@ bool ss_results_read(const char *path, struct ss_doc **out, struct ss_error *err
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   struct ss_mapping file;
   if (!ss_map_file(path, &file, error)) return false;
-  bool ok = file.size <= LIMIT || ss_fail(error, SS_BAD_INPUT, "%s: larger than %d bytes", path, LIMIT);
+  bool ok = file.size <= SS_RESULTS_BYTES ||
+            ss_fail(error, SS_BAD_INPUT, "%s: larger than %d bytes", path, SS_RESULTS_BYTES);
   const bool csv = file.size >= sizeof head - 1 && memcmp(file.data, head, sizeof head - 1) == 0;
-  ok = ok && (csv ? parse_csv(path, &file, &doc, error) : ss_doc_read(path, LIMIT, &doc, error));
+  ok = ok && (csv ? parse_csv(path, &file, &doc, error) : ss_doc_read(path, SS_RESULTS_BYTES, &doc, error));
   ss_unmap_file(&file);
   if (!ok || !check_results(doc, error)) return false;
   *out = doc;

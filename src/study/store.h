@@ -30,6 +30,8 @@ bool ss_store_recall(const struct ss_store *store, const struct ss_run_options *
                      bool *known, struct ss_error *error) SS_MUST_CHECK;
 bool ss_store_add(struct ss_store *store, const struct ss_result *result, struct ss_error *error) SS_MUST_CHECK;
 
+enum { SS_RESULTS_BYTES = 1 << 30 }; /* that a file of results may have, or what may be one */
+
 /* The result file of a run, JSON or CSV, as a document whose "points" are objects as in JSON (of CSV, without options
  * and cell of the sweep). The document is the caller's. */
 bool ss_results_read(const char *path, struct ss_doc **out, struct ss_error *error) SS_MUST_CHECK;

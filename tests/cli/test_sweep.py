@@ -525,6 +525,14 @@ def nothing_moves_by_itself(folder):
 
 
 @test
+def files_of_results_have_at_most_a_gibibyte(folder):
+    with open(folder / "large.json", "wb") as large:  # it has a size, and nothing on the disk
+        large.truncate(2**30 + 1)
+    err = call("run", write_json(folder, small()), "--baseline", folder / "large.json", status=2)[1]
+    assert f"large.json: larger than {2**30} bytes" in err, err
+
+
+@test
 def what_moved_is_shown(folder):
     scenario, stored = write_json(folder, small()), folder / "b.json"
     call("run", scenario, "--save-baseline", stored)
