@@ -71,5 +71,15 @@ def proofs_change_no_number(folder):
     assert len(proven) == len(schemes) and all(p["peak_bytes"] > 0 for p in plain)
 
 
-sys.exit(tap.run([headers_say_the_time, counts_follow_where_it_runs, proofs_change_no_number]))
+def forms_hold_however_sizes_are_told(folder):
+    """On inputs that are even all messages of these are as long as their forms say."""
+    schemes = ["allreduce", "allgather", "ps", "alltoall", "sparcml-rd", "sparcml-split", "sparcml-dsar", "omnireduce", "topka", "gtopk", "s2"]
+    for sizes in ("free", "exchanged"):
+        for ragged in ("v", "padded", "broadcasts"):
+            points = points_of(folder, schemes, 768, 8, 32, 8, sizes=sizes, ragged=ragged)
+            off = {p["scheme"]: (p["formula_s"], p["time_s"]) for p in points if not p["formula_s"] or not math.isclose(p["formula_s"], p["time_s"], rel_tol=1e-9)}
+            assert len(points) == len(schemes) and not off, (sizes, ragged, off)
+
+
+sys.exit(tap.run([headers_say_the_time, counts_follow_where_it_runs, proofs_change_no_number, forms_hold_however_sizes_are_told]))
 # SPDX-License-Identifier: Apache-2.0

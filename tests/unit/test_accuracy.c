@@ -445,7 +445,7 @@ TEST(test_terms_are_of_costs_that_there_are) {
       if (!ss_observation_predict(&m, &o, &seconds, &error) || !ss_observation_terms(&m, &o, terms, &count, &error))
         fail_msg("%s", error.text);
       for (uint32_t k = 0; k < count; k++) {
-        assert_true(m.pieces[terms[k].kind] > 0);
+        assert_true(m.pieces[terms[k].kind] > 0 && terms[k].weight > 0);
         sum += terms[k].weight * m.piece[terms[k].kind][0].cost[terms[k].which].value;
       }
       if (!(fabs(sum / seconds - 1) < 0.03)) fail_msg("%s %d: %g, %g", o.algorithm->name, memory, sum, seconds);

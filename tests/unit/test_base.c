@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/spool.h"
+#include "base/temporary.h"
 #include "base/units.h"
 #include "base/work.h"
 
@@ -26,6 +27,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -533,6 +535,18 @@ TEST(bad_json_is_refused_where_it_is_bad) {
   }
 }
 
+/* Whatever stands where a key should. */
+TEST(keys_are_in_quotes) {
+  for (int c = '!'; c <= '~'; c++) {
+    const char text[] = {'{', (char)c, 'a', '"', ':', '1', '}'};
+    struct ss_doc *doc = NULL;
+    struct ss_error error = {0};
+    assert_true(ss_doc_parse("x.json", text, sizeof text, &doc, &error) == (c == '"'));
+    if (c != '"' && c != '}') assert_contains(error.text, "a key in quotes");
+    ss_doc_free(doc);
+  }
+}
+
 TEST(nul_bytes_and_unterminated_buffers_are_handled) {
   static const struct {
     const char *text;
@@ -1030,6 +1044,28 @@ TEST(outputs_appear_whole_or_not_at_all) {
   assert_file(in_folder("out"), "third");
   assert_int_equal(stat(in_folder("out"), &info), 0);
   assert_int_equal(info.st_mode & 07777, 0604);
+}
+
+/* Whatever ends a process that can be heard: what it has not finished goes with it. */
+TEST(signals_leave_nothing_beside) {
+  static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXCPU, SIGXFSZ};
+  for (size_t i = 0; i < COUNT(signals); i++) {
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+      struct ss_output out;
+      struct ss_error error;
+      (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+      (void)signal(signals[i], SIG_DFL);
+      ss_temporaries_go_on_signals();
+      if (ss_output_open(in_folder("out"), &out, &error)) (void)raise(signals[i]);
+      _exit(1);
+    }
+    int status;
+    assert_true(waitpid(child, &status, 0) == child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
+    assert_nothing_beside();
+  }
 }
 
 struct writer {

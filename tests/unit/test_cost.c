@@ -280,6 +280,24 @@ static const struct wrong {
     {"{\"scheme\": \"ps\", \"exact_high\": \"1\"}", "exact_low"},
 };
 
+/* With what its steps add to it a form has at most 1499 bytes; one that is longer by itself, too. */
+TEST(long_forms_are_refused) {
+  static const size_t lengths[] = {1001, 1101, 1401, 1499, 1501, 1601};
+  char text[1800], form[1602];
+  for (size_t k = 0; k < COUNT(lengths); k++) {
+    struct ss_costs costs;
+    struct ss_error error = {0};
+    for (size_t i = 0; i < lengths[k]; i++) form[i] = i % 2 ? '+' : 'P';
+    form[lengths[k]] = '\0';
+    snprintf(text, sizeof text, "{\"scheme\": \"allgather\", \"exact\": \"%s\", \"steps\": [\"gather\", \"gather\"]}",
+             form);
+    const bool fits = open_form(text, &costs, &error);
+    if (fits) ss_costs_close(&costs);
+    else if (!strstr(error.text, "a form has at most 1499 bytes")) fail_msg("%s", error.text);
+    if (fits != (lengths[k] < 1450)) fail_msg("%zu bytes: %d %.200s", lengths[k], fits, error.text);
+  }
+}
+
 TEST(wrong_files_are_refused) {
   const char *const absent[] = {"/nonexistent/form.json"}, *const misnamed[] = {"allgather-rng"};
   struct ss_costs costs;

@@ -235,6 +235,7 @@ static const struct bad_header {
     {"\"shape\":[3],\"data_offsets\":[24,36]", "\"shape\":[3,1],\"data_offsets\":[24,36]", "one dimension"},
     {"\"shape\":[3],\"data_offsets\":[24,36]", "\"shape\":[],\"data_offsets\":[24,36]", "one dimension"},
     {"\"shape\":[3],\"data_offsets\":[24,36]", "\"shape\":3,\"data_offsets\":[24,36]", "one dimension"},
+    {"\"shape\":[3],\"data_offsets\":[24,36]", "\"shape\":{\"a\":3},\"data_offsets\":[24,36]", "one dimension"},
     {"\"shape\":[3],\"data_offsets\":[24,36]", "\"shape\":[-3],\"data_offsets\":[24,36]", "shape"},
     {"\"shape\":[3],\"data_offsets\":[24,36]", "\"shape\":[4611686018427387907],\"data_offsets\":[24,36]", "shape"},
     {"\"shape\":[3],\"data_offsets\":[24,36]", "\"shape\":[1e300],\"data_offsets\":[24,36]", "shape"},
