@@ -103,10 +103,18 @@ static bool play_scaled(struct session *s, const struct ss_call *call, struct ss
   return true;
 }
 
+/* Schemes that somebody names are all played. */
+static void tell_admitted(struct session *s, const struct ss_call *call) {
+  if (ss_study_chose_schemes(s->judged.study)) return;
+  if (call->request.lossy) keep(s, "--lossy does nothing: the schemes are named");
+  if (call->request.model_parallel) keep(s, "--model-parallel does nothing: the schemes are named");
+}
+
 static bool run_session(struct session *s, struct ss_call *call, struct ss_error *error) {
   const struct ss_judged_study *j = &s->judged;
-  if (!ss_judged_study_make(&call->request, &s->judged, error) ||
-      !ss_study_plan(j->study, &j->results, &s->page.plan, error) || !play_scaled(s, call, error) ||
+  if (!ss_judged_study_make(&call->request, &s->judged, error)) return false;
+  tell_admitted(s, call);
+  if (!ss_study_plan(j->study, &j->results, &s->page.plan, error) || !play_scaled(s, call, error) ||
       !fill_page(s, call, error) || !ss_output_write(call->output, ss_page_print, &s->page, error))
     return false;
   if (s->lacking.text[0])

@@ -396,6 +396,15 @@ static void tell_unused_placement(const struct ss_study *s) {
                  "the placement is not used: no scheme places tables by it (alltoall:partition=placed does)");
 }
 
+/* Who edits what trainings alone have of a cluster expects it to count. (A file may know more than is asked.) */
+static void tell_unused_host(const struct ss_study *s) {
+  static const char host[] = "cluster.host";
+  for (const cJSON *e = s->request.edits ? s->request.edits->child : NULL; e; e = e->next)
+    if (strncmp(e->string, host, sizeof host - 1) == 0 &&
+        (!e->string[sizeof host - 1] || e->string[sizeof host - 1] == '.'))
+      ss_notice_tell(s->request.notice, "cluster.host does nothing here: trainings alone copy through it");
+}
+
 /* Of a document that names one: all its ranks must be there. */
 static bool check_capture(struct ss_study *s, struct ss_error *error) {
   SS_AUTO(ss_captured_close) struct ss_captured capture = {0};
@@ -418,6 +427,7 @@ bool ss_study_open(const struct ss_request *request, struct ss_study **out, stru
   if (open_doc(s, error) && edit(s, error) && check_capture(s, error) && keep_resolved(s, error) && sweep(s, error) &&
       (request->costs || ss_costs_open(NULL, 0, &s->own_costs, error))) {
     tell_unused_placement(s);
+    tell_unused_host(s);
     ss_extrapolation_tell_idle(&s->extrapolations, ss_doc_root(s->doc), request->notice);
     ss_costs_tell(&s->own_costs, s->request.notice);
     *out = s;

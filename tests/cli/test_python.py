@@ -281,6 +281,30 @@ def errors_have_the_words_of_the_program(_):
         fails("threads: ", sparsync.run, SMALL, threads=threads)
 
 
+def nothing_is_said_twice_or_in_vain(folder):
+    (folder / "t.csv").write_text("a,b\nx,y\nz,y\n")
+    table, made = folder / "t.csv", folder / "t.safetensors"
+    for says, ask in (("ranks: is said twice", lambda: sparsync.run(SMALL, ranks=2, set={"ranks": 4})),
+                      ("schemes: is said twice", lambda: sparsync.cost("zen", M="1MB", density=0.01, schemes=["ps"])),
+                      ("scheme: is said twice", lambda: sparsync.cost("zen", M="1MB", density=0.01, scheme="ps")),
+                      ("logs: is said twice", lambda: sparsync.calibrate("a.log", logs=["b.log"])),
+                      ("files: is said twice", lambda: sparsync.import_trace(table, made, files=[str(table)], ranks=1, batch=1)),
+                      ("from: is said twice", lambda: sparsync.import_trace(table, made, ranks=1, batch=1, from_="csv", **{"from": "tsv"})),
+                      ("lossy: does nothing here: run is not one of plan", lambda: sparsync.run(SMALL, lossy=True)),
+                      ("model_parallel: does nothing here", lambda: sparsync.check(SMALL, model_parallel=True)),
+                      ("lossy: does nothing here", lambda: sparsync.place(SMALL, lossy=True)),
+                      ("per_rank: does nothing here: plan is not one of run check", lambda: sparsync.plan(SMALL, per_rank=True)),
+                      ("per_rank: does nothing here", lambda: sparsync.train(workload="s2-lstm", per_rank=True)),
+                      ("threads: True is no whole number", lambda: sparsync.run(SMALL, threads=True)),
+                      ("progress: 'no' is neither", lambda: sparsync.run(SMALL, progress="no")), ("progress: 1 is neither", lambda: sparsync.run(SMALL, progress=1)),
+                      ("row_width of e: is at least 1", lambda: sparsync.Trace({"e": [[[1]]]}, row_width=0)),
+                      ("value_bytes of e: is at least 1", lambda: sparsync.Trace({"e": [[[1]]]}, value_bytes={"e": 0}))):
+        fails(says, ask)
+    assert sparsync.run(SMALL, lossy=False) and sparsync.run(SMALL, ranks=2, set={"cluster.window": 2}) and "rank_bytes_sent" in sparsync.run(SMALL, per_rank=True)[0]
+    checked = sparsync.check({**SMALL, "expect": [{"that": "time_s", "of": "allgather", "is": ">", "than": 0}]}, per_iteration=True)
+    assert "iteration_s" in checked.document["points"][0]
+
+
 def words_of_options_are_those_of_fields(_):
     """What the command calls --bandwidth or --scheme is called so here, too, wherever it stands among the arguments."""
     fast = sparsync.run(bandwidth="2GB/s", latency="20us", scheme="allgather", no_verify=True, **{k: v for k, v in SMALL.items() if k != "schemes"})
@@ -541,7 +565,7 @@ def pip_installs_the_package(folder):
 
 
 TESTS = [answers_are_those_of_the_command, captures_are_judged_as_by_the_command, placements_checks_exports_and_imports_are_the_commands, calibrated_clusters_and_rows_are_plain_data, traces_of_lists_and_arrays,
-         gradients_end_as_a_scheme_leaves_them, what_a_sketch_errs_is_applied_in_the_end, errors_have_the_words_of_the_program, words_of_options_are_those_of_fields, notices_are_warnings_and_settings_are_taken,
+         gradients_end_as_a_scheme_leaves_them, what_a_sketch_errs_is_applied_in_the_end, errors_have_the_words_of_the_program, nothing_is_said_twice_or_in_vain, words_of_options_are_those_of_fields, notices_are_warnings_and_settings_are_taken,
          progress_is_told_and_what_it_raises_ends_the_request, control_c_ends_a_request, frames_where_pandas_is, plans_have_the_columns_of_the_command, tables_name_and_measure, without_pandas_one_line_says_what_to_install, frames_are_short_and_have_no_objects,
          notebooks_show_tables_and_one_line_of_an_error, what_the_command_alone_has_is_asked_of_it,
          notebook_runs_and_shows_what_it_says, pip_installs_the_package]

@@ -87,10 +87,18 @@ def _plain(value):
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
+def _say_once(said, again, where):
+    """Of two values one would count for nothing."""
+    for key in said:
+        if key in again:
+            raise Error(f"{key}: is said twice, {where}")
+
+
 def _carry_out(call, give_up, document, fields, set=None, threads=0, progress=None):
     """What `call` does with a request and an error. The library works in a thread of its own, so that this one hears of
     Ctrl-C; then `give_up` frees what came all the same."""
     threads = _library.whole(threads, 32, "threads")
+    _say_once(fields, set or {}, "both as an argument and in set")
     request, error = _Request(document, {**fields, **(set or {})}), _library.ErrorValue()
     shown, heard, done, good = Progress(progress), [], threading.Event(), []
     told = _library.TOLD(lambda _, now: shown.told(now.contents.what.decode(), now.contents.share))
@@ -199,6 +207,7 @@ def import_trace(files, path, /, **fields):
     if not isinstance(files, (str, os.PathLike, tuple, builtins.list)):
         raise Error(f"files: {files!r} is no path, and no list of paths")
     files = [_library.text(f, "files").decode("utf-8", "surrogateescape") for f in ([files] if isinstance(files, (str, os.PathLike)) else files)]
+    _say_once(fields, ("files", *(("from",) if "from_" in fields else ())), "as an argument too")
     if len(files) == 1 and files[0].endswith((".parquet", ".arrow", ".feather")) and "from_" not in fields:
         return import_columns(files[0], path, fields)
     if "from_" in fields:
@@ -218,6 +227,7 @@ def train(scenario=None, /, **fields):
 def cost(*schemes, **fields):
     """Closed forms: M, density, ranks, cluster, ... (docs/library.md). A row a form and rank count; without schemes, of
     all of them."""
+    _say_once(fields, ("schemes", "scheme") if schemes else (), "as an argument too")
     return _rows("cost", "points", {"schemes": [*schemes]} if schemes else None, _split(fields))
 
 
@@ -242,6 +252,7 @@ def calibrate(*logs, **fields):
     """A cluster out of benchmarks' logs (docs/calibration.md), as a dict that `cluster` takes. With validate=True how well
     each collective is predicted from the others instead: a dict of "errors", "times" and more. Without logs, and with
     times="times.csv" and fit=[...], what trainings take beside the wire, as a dict that `software` takes."""
+    _say_once(fields, ("logs",) if logs else (), "as an argument too")
     return _ask("calibrate", {"logs": [os.fspath(log) for log in logs]} if logs else {}, **_split(fields))
 
 

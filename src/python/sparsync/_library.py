@@ -140,7 +140,7 @@ def check(function, *arguments):
 def whole(value, bits, what):
     """A whole number that C's type of so many bits holds; ctypes would cut it off."""
     try:
-        number = operator.index(value)
+        number = operator.index(None if isinstance(value, bool) else value)
     except TypeError:
         raise Error(f"{what}: {value!r} is no whole number") from None
     if not 0 <= number < 2**bits:

@@ -2,6 +2,8 @@
 import sys
 import time
 
+from ._library import Error
+
 PATIENCE = 1.0  # s before anything is shown
 
 
@@ -37,6 +39,8 @@ class Progress:
     """`wanted`: None (where somebody looks on), True, False, or a function of what is done and how far (0 to 1)."""
 
     def __init__(self, wanted):
+        if not any(wanted is one for one in (None, True, False)) and not callable(wanted):
+            raise Error(f"progress: {wanted!r} is neither True, False, None nor a function")
         self.call = wanted if callable(wanted) else None
         self.display = None if self.call or wanted is False else _notebook()
         self.terminal = not self.call and not self.display and (wanted is True or (wanted is None and sys.stderr.isatty()))

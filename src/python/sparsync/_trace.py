@@ -28,7 +28,10 @@ def _append(ids, segment, where):
 def _of(options, what, name, usual, bits):
     """An option for all tensors, or by their names."""
     option = options[what]
-    return _library.whole(option.get(name, usual) if isinstance(option, dict) else option, bits, f"{what} of {name}")
+    number = _library.whole(option.get(name, usual) if isinstance(option, dict) else option, bits, f"{what} of {name}")
+    if usual and not number:
+        raise Error(f"{what} of {name}: is at least 1")
+    return number
 
 
 def _bags(name, lengths, iterations, ranks):
