@@ -74,10 +74,24 @@ void ss_input_release(const char *path) {
   pthread_mutex_unlock(&inputs_lock);
 }
 
+/* The folder of a path, the caller's; NULL when memory is short. */
+static char *folder_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return !slash ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+/* Of another process that was killed: while a process lives, it has a lock on what it writes. */
 bool ss_same_file(const char *a, const char *b) {
   struct stat x, y;
   if (strcmp(a, b) == 0) return true;
-  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+  if (stat(a, &x) == 0) return stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+  /* not there yet: one name in one folder */
+  const char *last[2] = {strrchr(a, '/'), strrchr(b, '/')};
+  if (strcmp(last[0] ? last[0] + 1 : a, last[1] ? last[1] + 1 : b) != 0) return false;
+  SS_AUTO_FREE char *first = folder_of(a);
+  SS_AUTO_FREE char *second = folder_of(b);
+  return first && second && stat(first, &x) == 0 && stat(second, &y) == 0 && x.st_dev == y.st_dev &&
+         x.st_ino == y.st_ino;
 }
 
 /* --- reading -------------------------------------------------------------------------------------------- */
@@ -199,13 +213,6 @@ static bool fail_open(const char *path, int number, struct ss_error *error) {
   return ss_fail(error, SS_MACHINE, "%s: cannot write: %s", path, strerror(number));
 }
 
-/* The folder of a path, the caller's; NULL when memory is short. */
-static char *folder_of(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return !slash ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
-}
-
-/* Of another process that was killed: while a process lives, it has a lock on what it writes. */
 static void remove_left(int folder, const char *name) {
   const int descriptor = openat(folder, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (descriptor < 0) return;

@@ -31,7 +31,7 @@ void ss_unmap_file(struct ss_mapping *mapping);
 void ss_input_note(int descriptor);
 /* The file at `path` was read, but is there to be replaced. */
 void ss_input_release(const char *path);
-/* Two paths of one file; of files that are not there, the same text. */
+/* Two paths of one file; of files that are not there, one name in one folder. */
 bool ss_same_file(const char *a, const char *b);
 
 /* A file being written beside its place. Nothing is at `path` until ss_output_commit has flushed, synced and renamed

@@ -1,5 +1,6 @@
 #include "base/options.h"
 
+#include "base/file.h"
 #include "base/suggest.h"
 
 /* --- values ------------------------------------------------------------------------------------------------ */
@@ -177,6 +178,22 @@ static bool have_say(const struct ss_option_spec *specs, const struct ss_option_
   return true;
 }
 
+static const char *written(const struct ss_option_spec *spec, const void *arguments) {
+  const char *path;
+  memcpy(&path, (const char *)arguments + spec->offset, sizeof path);
+  return path;
+}
+
+/* What is written first would be lost. */
+static bool write_apart(const struct ss_option_spec *const *given, const void *arguments, struct ss_error *error) {
+  for (const struct ss_option_spec *const *a = given; *a; a++)
+    for (const struct ss_option_spec *const *b = given; b < a; b++)
+      if ((*a)->writes && (*b)->writes && ss_same_file(written(*a, arguments), written(*b, arguments)))
+        return ss_fail(error, SS_BAD_INPUT, "%s and %s would both write %s", (*b)->name, (*a)->name,
+                       written(*a, arguments));
+  return true;
+}
+
 /* Handles one option. `next` is the argument behind it, or NULL; *used becomes true when it was the value. */
 static bool take_option(const struct ss_option_spec *specs, const char *argument, const char *next, bool *used,
                         const struct ss_option_spec **given, void *arguments, struct ss_error *error) {
@@ -215,7 +232,7 @@ bool ss_options_parse(const struct ss_option_spec *specs, int argc, char **argv,
       i += used;
     }
   }
-  return have_say(specs, given, error);
+  return have_say(specs, given, error) && write_apart(given, arguments, error);
 }
 
 void ss_options_free(const struct ss_option_spec *specs, void *arguments) {

@@ -2,7 +2,8 @@
  *
  * `--name VALUE`, `--name=VALUE`, `-o VALUE`; the rest are operands, and `--` ends the options. An unknown option is
  * an error that suggests the nearest known one; a missing or superfluous value is one, an option that is given twice
- * and takes one value, and one that does nothing beside, or without, others that the table names (`with`, `against`).
+ * and takes one value, and one that does nothing beside, or without, others that the table names (`with`, `against`);
+ * so are two that would write one file.
  * (The C library's getopt_long and argp print errors themselves and suggest nothing, so that this small parser is
  * shorter than what would hide them.) */
 #pragma once
@@ -38,6 +39,7 @@ struct ss_option_spec {
   bool list;           /* SS_TAKES_SAID: the field is a list, and the option may be repeated */
   const char *with;    /* an option without which this one does nothing: to be given too; NULL: none */
   const char *against; /* options, with spaces between them: of each and this one, one would do nothing; NULL: none */
+  bool writes;         /* SS_TAKES_TEXT: a file that is written, which no other such option may name */
   const char *json;    /* SS_TAKES_SAID without a value: that of the field; NULL: true */
 };
 

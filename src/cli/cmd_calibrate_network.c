@@ -160,7 +160,7 @@ static const struct ss_option_spec options[] = {
     {"--ranges", SS_FIELD,
      .help = "with --validate, say how far off each prediction may be, by what is left out of its own fit, and how "
              "many times are within (some ten times as long)"},
-    {"--figure", SS_TEXT(struct arguments, figure), .with = "--validate", .value = "FILE",
+    {"--figure", SS_TEXT(struct arguments, figure), .writes = true, .with = "--validate", .value = "FILE",
      .help = "with --validate, predicted against measured times: .svg, .pdf or .png"},
     {"--format", SS_CHOICE(struct arguments, printed, formats), .with = "--validate",
      .help = "with --validate, how to write (table)"},
@@ -190,7 +190,7 @@ static const struct ss_option_spec options[] = {
      .help = "not fitted but given; needed for osu_bw, whose messages overlap"},
     SS_ASKS("--name", "NAME",
             "of the cluster (default: the table's system, else nodes, GPUs and hardware of the log)"),
-    {"--device-output", SS_TEXT(struct arguments, device), .against = "--validate", .value = "FILE",
+    {"--device-output", SS_TEXT(struct arguments, device), .writes = true, .against = "--validate", .value = "FILE",
      .help = "also write a device with the rate of sums, where reductions tell it"},
     SS_OPTION_OUTPUT,
     {"--quiet", SS_FLAG(struct ss_call, quiet), .help = "tell nothing on standard error"},

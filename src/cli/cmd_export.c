@@ -19,8 +19,9 @@ static bool export_chakra(struct ss_call *call, struct ss_error *error) {
 
 #define OPTIONS(value_, help_)                                                                                       \
   SS_OPTIONS_SCENARIO(SS_ITERATIONS_OF_TRACE "; they follow each other", ""), SS_OPTION_TENSOR, SS_OPTION_SCHEME,    \
-      SS_OPTION_RANKS, {"-o", SS_TEXT(struct ss_call, output), .value = (value_), .help = (help_)}, SS_OPTION_QUIET, \
-      SS_OPTION_MEMORY, {"--format", SS_REFUSED, .help = "export goal and export chakra are the formats"}, {         \
+      SS_OPTION_RANKS, {"-o", SS_TEXT(struct ss_call, output), .writes = true, .value = (value_), .help = (help_)},  \
+      SS_OPTION_QUIET, SS_OPTION_MEMORY,                                                                             \
+      {"--format", SS_REFUSED, .help = "export goal and export chakra are the formats"}, {                           \
     .name = NULL                                                                                                     \
   }
 

@@ -174,10 +174,10 @@ static bool run(struct ss_call *call, struct ss_error *error) {
 #define TEXT(member) SS_TEXT(struct arguments, member)
 static const struct ss_option_spec options[] = {
     {"", TEXT(what), .value = "figure"},
-    {"-o", SS_TEXT(struct ss_call, output), .value = "FILE",
+    {"-o", SS_TEXT(struct ss_call, output), .writes = true, .value = "FILE",
      .help =
          "the ending says how: .svg, .pdf, .png, or .tex (PGF, for papers); without it SVG goes to standard output"},
-    {"--data", TEXT(data), .value = "FILE",
+    {"--data", TEXT(data), .writes = true, .value = "FILE",
      .help = "write the table that is drawn, in base units: with tabs if the name ends in .tsv, else CSV; to "
              "standard output if it is -. Without -o, only the table"},
     {"--width", SS_CHOICE(struct arguments, width, widths),

@@ -283,7 +283,7 @@ static const struct ss_option_spec options[] = {
      .help = "go on where a run with the same -o FILE was stopped: it kept its finished points in FILE.partial; what "
              "FILE itself holds is not computed again either (json and csv)"},
     {"--no-partial", SS_FLAG(struct arguments, no_partial), .with = "-o", .help = "keep no FILE.partial"},
-    {"--save-baseline", SS_TEXT(struct arguments, save), .value = "FILE",
+    {"--save-baseline", SS_TEXT(struct arguments, save), .writes = true, .value = "FILE",
      .help = "store the results, as JSON, to compare with later"},
     {"--baseline", SS_TEXT(struct arguments, baseline), .value = "FILE",
      .help = "print what moved since then instead; status 1 when a point moved or is missing"},

@@ -103,14 +103,14 @@ enum { SS_JOBS_MAX = 1024 };
 
 #define SS_OPTION_OPERANDS SS_OPTION("", SS_TEXTS(struct ss_call, operand, operands))
 #define SS_OPTION_OUTPUT                                                                                             \
-  SS_OPTION("-o", SS_TEXT(struct ss_call, output), .value = "FILE",                                                  \
+  SS_OPTION("-o", SS_TEXT(struct ss_call, output), .writes = true, .value = "FILE",                                  \
             .help = "where to write (standard output); a file appears whole or not at all")
 #define SS_OPTION_QUIET SS_OPTION("--quiet", SS_FLAG(struct ss_call, quiet), .help = "no progress bar")
 #define SS_OPTIONS_OUTPUT                                                                                            \
   SS_OPTION("--format", SS_CHOICE(struct ss_call, format, ss_formats), .help = "how to write (table)"),              \
       SS_OPTION_OUTPUT, SS_OPTION_QUIET
 #define SS_OPTIONS_OUTPUT_TRACE                                                                                      \
-  SS_OPTION("-o", SS_TEXT(struct ss_call, output), .value = "FILE",                                                  \
+  SS_OPTION("-o", SS_TEXT(struct ss_call, output), .writes = true, .value = "FILE",                                  \
             .help = "the trace (required; - for standard output)"),                                                  \
       SS_OPTION_QUIET, SS_OPTION_MEMORY,                                                                             \
       SS_OPTION("--format", SS_REFUSED, .help = "a trace is a safetensors file (trace info prints what it holds)")

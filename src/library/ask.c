@@ -36,8 +36,8 @@ struct task {
 
 typedef bool task_runner(const struct ss_request *request, const struct task *task, struct ss_error *error);
 
-/* What some kinds alone have. */
-static bool check_flags(const struct ss_request *request, const char *kind, struct ss_error *error) {
+/* What some kinds alone have: a request may be asked for several. */
+static void tell_flags(const struct ss_request *request, const char *kind) {
   const struct {
     const char *flag, *kinds; /* with spaces around them */
     bool on;
@@ -45,20 +45,20 @@ static bool check_flags(const struct ss_request *request, const char *kind, stru
                {"model_parallel", " plan ", request->model_parallel},
                {"per_rank", " run check ", request->run.per_rank},
                {"per_iteration", " run check train ", request->run.per_iteration}};
-  char word[32];
+  char word[32], text[100];
   (void)snprintf(word, sizeof word, " %s ", kind);
-  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-    if (flags[i].on && !strstr(flags[i].kinds, word))
-      return ss_fail(error, SS_BAD_INPUT, "%s: does nothing here: %s is not one of%s", flags[i].flag, kind,
-                     flags[i].kinds);
-  return true;
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+    if (!flags[i].on || strstr(flags[i].kinds, word)) continue;
+    (void)snprintf(text, sizeof text, "%s does nothing: \"%s\" does not read it", flags[i].flag, kind);
+    ss_notice_tell(request->notice, text);
+  }
 }
 
 static bool answer(const struct ss_request *request, const struct task *task, struct ss_error *error) {
   const struct ss_request_kind *kind = ss_request_kinds;
   struct ss_request own = *request;
   while (strcmp(kind->name, task->kind) != 0) kind++;
-  if (!check_flags(request, task->kind, error)) return false;
+  tell_flags(request, task->kind);
   if (ss_requests_answer(kind, &(struct ss_request *){&own}, 1, error))
     return ss_answer_new(own.answer, kind->rows, task->answer, error);
   cJSON_Delete(own.answer);

@@ -2,6 +2,7 @@
 
 #include "base/csv.h"
 #include "base/file.h"
+#include "base/temporary.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -179,10 +180,14 @@ bool ss_store_open(const char *path, bool resume, bool links, struct ss_store **
     return ss_fail_memory(error, "opening a store");
   }
   s->links = links;
+  const bool fresh = access(s->path, F_OK) != 0;
+  if (fresh) ss_temporary_add(s->path); /* until it has a point */
   if (open_file(s, error) && read_known(s, path, resume, dropped, error)) {
+    if (!fresh && ftello(s->stream) == 0) ss_temporary_add(s->path);
     *out = s;
     return true;
   }
+  ss_temporary_forget(s->path);
   /* what could not be read stays as it is, for its owner to look at */
   if (s->stream && fstat(fileno(s->stream), &info) == 0 && info.st_size == 0) (void)unlink(s->path);
   free_store(s);
@@ -190,6 +195,7 @@ bool ss_store_open(const char *path, bool resume, bool links, struct ss_store **
 }
 
 void ss_store_close(struct ss_store *s, bool keep) {
+  if (s->points == 0) ss_temporary_forget(s->path);
   if (!keep || s->points == 0) (void)unlink(s->path); /* while it is locked: nobody else's */
   free_store(s);
 }
@@ -240,6 +246,7 @@ bool ss_store_add(struct ss_store *s, const struct ss_result *result, struct ss_
   SS_AUTO_FREE char *text = object ? ss_json_exact(object, false) : NULL;
   if (!text) return ss_fail_memory(error, "keeping a point");
   errno = 0;
+  if (s->points == 0) ss_temporary_forget(s->path);
   if (fprintf(s->stream, "%s\n", text) < 0 || fflush(s->stream) != 0) return fail_write(s, error);
   s->points++;
   hold(s);

@@ -362,6 +362,16 @@ for kind, idle in (("lines", "z"), ("bars", "z"), ("heat", "log log2"), ("map", 
             f"--{option} does nothing in a picture of the kind \"{kind}\"")
 Bad("a choice that no result has", ["plot", "points.json", "--where", "ranks=2", "--where", "ranks=3", "-o", "result.svg"], "--where ranks: no result has 3 (there are: 2, 4)")
 Bad("a choice twice", ["plot", "points.json", "--where", "ranks=2", "--where", "ranks=2", "-o", "result.svg"], "--where ranks=2 is said twice")
+TRAINED = ["train", "--workload", "s2-lstm", "--cluster", "p3.16xlarge-25g", "--ranks", "2"]
+for outputs, arguments in (("-o and --save-baseline", ["run", "tiny.json", "-o", "result", "--save-baseline", "result"]),
+                           ("-o and --save-baseline", ["run", "tiny.json", "-o", "result", "--save-baseline", "./result"]),
+                           ("--save-baseline and -o", ["run", "tiny.json", "--save-baseline", "old", "-o", "folder/../old"]),
+                           ("-o and --timeline", [*TRAINED, "-o", "result", "--timeline", "result"]), ("--timeline and --gantt", [*TRAINED, "--timeline", "x.svg", "--gantt", "x.svg"]),
+                           ("--capture and --plot-data", ["learn", "--text", "clicks.csv", "--capture", "result", "--plot-data", "result"]),
+                           ("--data and -o", ["plot", "points.json", "--data", "x.svg", "-o", "x.svg"]), ("--data and -o", ["plot", "points.json", "--data", "-", "-o", "-"]),
+                           ("--figure and -o", ["calibrate", "network", "clicks.csv", "--validate", "--figure", "x.svg", "-o", "x.svg"]),
+                           ("--device-output and -o", ["calibrate", "network", "clicks.csv", "--device-output", "result", "-o", "result"])):
+    Bad(f"one file for two outputs: {' '.join(arguments)}", arguments, f"{outputs} would both write ")
 Bad("a tolerance of no baseline", ["run", *HERE, "--tolerance", "1%"], "--tolerance does nothing without --baseline FILE")
 Bad("no journal of no file", ["run", *HERE, "--no-partial"], "--no-partial does nothing without -o FILE")
 Bad("lookups by both names", ["trace", "synth", "--lookups", "4", "--tokens", "4", "-o", "result"], "--lookups and --tokens do not go together")

@@ -290,16 +290,17 @@ def nothing_is_said_twice_or_in_vain(folder):
                       ("logs: is said twice", lambda: sparsync.calibrate("a.log", logs=["b.log"])),
                       ("files: is said twice", lambda: sparsync.import_trace(table, made, files=[str(table)], ranks=1, batch=1)),
                       ("from: is said twice", lambda: sparsync.import_trace(table, made, ranks=1, batch=1, from_="csv", **{"from": "tsv"})),
-                      ("lossy: does nothing here: run is not one of plan", lambda: sparsync.run(SMALL, lossy=True)),
-                      ("model_parallel: does nothing here", lambda: sparsync.check(SMALL, model_parallel=True)),
-                      ("lossy: does nothing here", lambda: sparsync.place(SMALL, lossy=True)),
-                      ("per_rank: does nothing here: plan is not one of run check", lambda: sparsync.plan(SMALL, per_rank=True)),
-                      ("per_rank: does nothing here", lambda: sparsync.train(workload="s2-lstm", per_rank=True)),
                       ("threads: True is no whole number", lambda: sparsync.run(SMALL, threads=True)),
                       ("progress: 'no' is neither", lambda: sparsync.run(SMALL, progress="no")), ("progress: 1 is neither", lambda: sparsync.run(SMALL, progress=1)),
                       ("row_width of e: is at least 1", lambda: sparsync.Trace({"e": [[[1]]]}, row_width=0)),
                       ("value_bytes of e: is at least 1", lambda: sparsync.Trace({"e": [[[1]]]}, value_bytes={"e": 0}))):
         fails(says, ask)
+    for flag, kind, ask in (("lossy", "run", sparsync.run), ("model_parallel", "check", sparsync.check), ("per_rank", "plan", sparsync.plan),
+                            ("per_iteration", "plan", sparsync.plan), ("lossy", None, sparsync.plan), ("per_iteration", None, sparsync.check)):
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            ask({**SMALL, "expect": [{"that": "time_s", "of": "allgather", "is": ">", "than": 0}]}, **{flag: True})
+        assert [str(w.message) for w in heard if "does nothing" in str(w.message)] == ([f'{flag} does nothing: "{kind}" does not read it'] if kind else []), (flag, kind)
     assert sparsync.run(SMALL, lossy=False) and sparsync.run(SMALL, ranks=2, set={"cluster.window": 2}) and "rank_bytes_sent" in sparsync.run(SMALL, per_rank=True)[0]
     checked = sparsync.check({**SMALL, "expect": [{"that": "time_s", "of": "allgather", "is": ">", "than": 0}]}, per_iteration=True)
     assert "iteration_s" in checked.document["points"][0]

@@ -279,13 +279,14 @@ def an_interrupt_before_the_first_point_leaves_nothing(folder):
     """Of points that take hours. From the moment that its file stands, a run answers."""
     scenario = write_json(folder, small(trace={"gradient": {"elements": 100000, "iterations": 1 << 20}}, iterations=1 << 20, ranks=[4],
                                         schemes=["allgather"]))
-    with subprocess.Popen([PROGRAM, "run", scenario, "--format", "json", "-o", folder / "out.json"], env=ENVIRONMENT, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True) as run:
-        tap.wait_for((folder / "out.json.partial").exists)
-        run.send_signal(signal.SIGINT)
-        told = run.communicate(timeout=tap.HANG)[1]
-    assert run.returncode == -signal.SIGINT and "interrupted: no point is finished" in told, (run.returncode, told)
-    assert [path.name for path in folder.iterdir()] == [scenario.name]
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        with subprocess.Popen([PROGRAM, "run", scenario, "--format", "json", "-o", folder / "out.json"], env=ENVIRONMENT, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as run:
+            tap.wait_for((folder / "out.json.partial").exists)
+            run.send_signal(number)
+            told = run.communicate(timeout=tap.HANG)[1]
+        assert run.returncode == -number and ("interrupted: no point is finished" in told) == (number == signal.SIGINT), (run.returncode, told)
+        assert [path.name for path in folder.iterdir()] == [scenario.name], number
 
 
 @test
