@@ -232,7 +232,8 @@ bool ss_options_parse(const struct ss_option_spec *specs, int argc, char **argv,
       i += used;
     }
   }
-  return have_say(specs, given, error) && write_apart(given, arguments, error);
+  if (!write_apart(given, arguments, error)) return false;
+  return have_say(specs, given, error);
 }
 
 void ss_options_free(const struct ss_option_spec *specs, void *arguments) {

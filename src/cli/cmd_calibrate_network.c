@@ -76,9 +76,23 @@ static const double LARGEST = 0x1p30;
 
 static bool check_processes(const struct ss_communicator *comm, const struct arguments *a, struct ss_error *error) {
   if (comm->size < 2) return fail_alone(error);
-  if (a->wanted.reading.ranks || a->wanted.reading.tools || a->wanted.reading.in_place)
-    return ss_fail(error, SS_BAD_INPUT,
-                   "--ranks, --tool and --in-place are for logs: mpirun says how many there are");
+  const struct ss_calibrate_request *w = &a->wanted;
+  const struct {
+    const char *option;
+    bool given;
+  } of_logs[] = {{"--ranks", w->reading.ranks > 0},
+                 {"--tool", w->reading.tools > 0},
+                 {"--in-place", w->reading.in_place},
+                 {"--where", w->reading.wheres > 0},
+                 {"--suppose", w->reading.supposes > 0},
+                 {"--messages", w->least_message > 0},
+                 {"--library", w->fit.library.kind != SS_NO_LIBRARY},
+                 {"--validate", w->validate},
+                 {"--device-output", a->device != NULL}};
+  for (size_t i = 0; i < sizeof of_logs / sizeof *of_logs; i++)
+    if (of_logs[i].given)
+      return ss_fail(error, SS_BAD_INPUT, "%s is for logs: here messages are timed that mpirun's processes send",
+                     of_logs[i].option);
   if (a->wanted.reading.most > LARGEST)
     return ss_fail(error, SS_BAD_INPUT, "--sizes: messages of more than 1 GiB are not timed");
   return true;

@@ -81,6 +81,9 @@ static bool make_point(struct session *s, const struct ss_point *point, struct s
 
 static bool open_session(struct session *s, struct ss_error *error) {
   char ranks[16];
+  if (ss_json_get(s->call->edits, "ranks"))
+    return ss_fail(error, SS_BAD_INPUT,
+                   "--set ranks: mpirun says how many there are (mpirun -n 4 sparsync exec ...)");
   (void)snprintf(ranks, sizeof ranks, "%" PRIu32, s->comm->size);
   if (!ss_call_edit(s->call, "ranks", cJSON_CreateString(ranks), error) ||
       !ss_study_open(&s->call->request, &s->scenario, error))

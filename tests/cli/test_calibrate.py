@@ -423,6 +423,15 @@ def ranks_told_different_things(folder):
 
 
 @test
+def options_of_logs_where_there_are_none(folder):
+    if missing := mpi.why_not(PROGRAM):
+        raise tap.Skip(missing)
+    for option in (("--suppose", "allreduce=ring"), ("--where", "system=x"), ("--device-output", folder / "d.json"), ("--library", "nccl=2.21"), ("--messages", "1KiB"), ("--validate",)):
+        done = subprocess.run([*mpi.with_mpirun(2), PROGRAM, "calibrate", "network", *map(str, option)], capture_output=True, text=True, timeout=tap.HANG, env=mpi.environment(ROOT))
+        assert done.returncode == 2 and f"{option[0]} is for logs: here messages are timed" in done.stderr and not done.stdout, (option, done)
+
+
+@test
 def options_that_tables_make_void(folder):
     """What would count for nothing is refused."""
     times = folder / "t.csv"

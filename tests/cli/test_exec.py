@@ -540,6 +540,12 @@ def unknown_option(_folder):
 
 
 @test
+def ranks_are_those_of_mpirun(folder):
+    for said in (("--ranks", 2), ("--set", "ranks=2")):
+        refused(2, scenario(folder, ["allgather"]), *said, says="mpirun says how many")
+
+
+@test
 def no_trace(folder):
     refused(2, "--trace", folder / "none", "--scheme", "allgather", says="none")
 
