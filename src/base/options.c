@@ -57,7 +57,15 @@ static bool store_text(const struct ss_option_spec *spec, const char *value, con
   return true;
 }
 
-static bool add_text(const char *value, const char ***list, size_t *count, struct ss_error *error) {
+/* An option may be repeated, not what it says. (An operand may: the command knows what that means.) */
+static bool fail_again(const struct ss_option_spec *spec, const char *value, struct ss_error *error) {
+  return ss_fail(error, SS_BAD_INPUT, "%s %s is said twice", spec->name, value);
+}
+
+static bool add_text(const struct ss_option_spec *spec, const char *value, const char ***list, size_t *count,
+                     struct ss_error *error) {
+  for (size_t i = 0; *spec->name && i < *count; i++)
+    if (strcmp((*list)[i], value) == 0) return fail_again(spec, value, error);
   if (!ss_grow_by_one(*list, *count)) return ss_fail_memory(error, "reading options");
   (*list)[(*count)++] = value;
   return true;
@@ -67,6 +75,8 @@ static bool add_said(const struct ss_option_spec *spec, const char *value, struc
                      struct ss_error *error) {
   for (size_t i = 0; !*spec->name && !spec->list && i < *count; i++)
     if ((*list)[i].option == spec) return fail_second(spec, value, error);
+  for (size_t i = 0; *spec->name && spec->list && i < *count; i++)
+    if ((*list)[i].option == spec && strcmp((*list)[i].value, value) == 0) return fail_again(spec, value, error);
   if (!ss_grow_by_one(*list, *count)) return ss_fail_memory(error, "reading options");
   (*list)[(*count)++] = (struct ss_said){spec, value};
   return true;
@@ -77,7 +87,7 @@ static bool store(const struct ss_option_spec *spec, const char *value, void *ar
   switch (spec->kind) {
   case SS_TAKES_NOTHING: return *(bool *)to = true;
   case SS_TAKES_TEXT: return store_text(spec, value, to, error);
-  case SS_TAKES_TEXTS: return add_text(value, to, count, error);
+  case SS_TAKES_TEXTS: return add_text(spec, value, to, count, error);
   case SS_TAKES_SAID: return add_said(spec, value, to, count, error);
   case SS_TAKES_COUNT:
   case SS_TAKES_COUNT32: return store_count(spec, value, to, error);
@@ -137,10 +147,10 @@ static bool takes_value(const struct ss_option_spec *spec) {
 
 /* --- parsing ----------------------------------------------------------------------------------------------- */
 
-/* Not to be said twice: of two values one would count for nothing. */
+/* Not to be said twice: one would count for nothing. */
 static bool takes_one(const struct ss_option_spec *spec) {
   const bool several = spec->kind == SS_TAKES_TEXTS || (spec->kind == SS_TAKES_SAID && spec->list);
-  return *spec->name && !several && takes_value(spec);
+  return *spec->name && !several;
 }
 
 static bool note_given(const struct ss_option_spec **given, const struct ss_option_spec *spec,

@@ -163,8 +163,8 @@ static void close_session(struct session *s) {
 
 static bool run(struct ss_call *call, struct ss_error *error) {
   SS_AUTO(close_session) struct session session = {.call = call};
-  return check_scenarios(&session, error) && check_forms(&session, error) && answer(&session, error) &&
-         conclude(&session, error);
+  return ss_call_operands_differ(call, error) && check_scenarios(&session, error) && check_forms(&session, error) &&
+         answer(&session, error) && conclude(&session, error);
 }
 
 static const struct ss_option_spec options[] = {

@@ -44,7 +44,8 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   SS_AUTO(ss_claims_free) struct ss_claims claims = {0};
   if (a->list && a->format != TABLE)
     return ss_fail(error, SS_BAD_INPUT, "--list prints a table (sparsync list claims has --format)");
-  if (!ss_claims_open(call->operand, call->operands, &claims, error)) return false;
+  if (!ss_call_operands_differ(call, error) || !ss_claims_open(call->operand, call->operands, &claims, error))
+    return false;
   if (claims.count == 0 && call->operands == 0)
     return ss_fail(error, SS_BAD_INPUT,
                    "the data folder has no scenarios/claims (set SPARSYNC_DATA, or name a file)");

@@ -60,6 +60,14 @@ static const char *field_of(const struct ss_option_spec *option, char field[stat
   return field;
 }
 
+bool ss_call_operands_differ(const struct ss_call *call, struct ss_error *error) {
+  for (size_t i = 1; i < call->operands; i++)
+    for (size_t k = 0; k < i; k++)
+      if (ss_same_file(call->operand[k], call->operand[i]))
+        return ss_fail(error, SS_BAD_INPUT, "\"%s\" is named twice", call->operand[i]);
+  return true;
+}
+
 bool ss_call_edit(struct ss_call *call, const char *path, cJSON *value, struct ss_error *error) {
   return ss_json_put(call->edits, path, value) || ss_fail_memory(error, "reading options"); /* the last one counts */
 }

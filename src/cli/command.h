@@ -50,6 +50,9 @@ struct ss_command {
 bool ss_call_write(const struct ss_call *call, const void *report, ss_printer *table, ss_printer *json,
                    ss_printer *csv, struct ss_error *error) SS_MUST_CHECK;
 
+/* An error where two operands are the same text, or name one file. */
+bool ss_call_operands_differ(const struct ss_call *call, struct ss_error *error) SS_MUST_CHECK;
+
 /* Adds an edit, whose value is taken over, to the request. */
 bool ss_call_edit(struct ss_call *call, const char *path, struct cJSON *value, struct ss_error *error) SS_MUST_CHECK;
 /* Asks the library for an answer of the kind; the caller's. */

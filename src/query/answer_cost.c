@@ -26,6 +26,9 @@ static bool read_schemes(struct ss_node list, struct ss_arena *arena, const char
   for (struct ss_node n = ss_node_first(list); ss_node_present(n); n = ss_node_next(n)) {
     if (*count == SCHEMES_MAX) return ss_node_fail(n, error, "is one scheme too many");
     if (!ss_supposed_scheme(n, arena, &names[(*count)++], error)) return false;
+    for (size_t i = 0; i + 1 < *count; i++)
+      if (strcmp(names[i], names[*count - 1]) == 0)
+        return ss_node_fail(n, error, "\"%.99s\" is there twice", names[i]);
   }
   return true;
 }

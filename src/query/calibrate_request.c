@@ -96,7 +96,7 @@ static const struct ss_field_spec library_forms[] = {
     {NULL, NULL, SS_IS_TEXT}, {NULL, NULL, SS_IS_OBJECT(&ss_library_fields)}, {.name = NULL}};
 static const struct ss_field_spec fields[] = {
     {"logs", "times that were measured: files", SS_IS_EITHER(ss_texts_forms)},
-    {"name", "of the cluster (what was measured)", SS_IS_TEXT, .against = "validate", PART(name)},
+    {"name", "of the cluster (what was measured)", SS_IS_TEXT, PART(name)},
     {"gpus_per_node", "(as many as a run used)", SS_IS_COUNT(1, 1024), PART(fit.gpus_per_node)},
     {"nics", "(found)", SS_IS_COUNT(1, 1024), PART(fit.nics)},
     {"window", "messages of an exchange at once (found)", SS_IS_EITHER(window_forms), .read = read_window,

@@ -279,6 +279,12 @@ static bool check_axis(struct ss_node node, struct ss_node first, struct ss_erro
   for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
     if (strncmp(path, fixed[i], strlen(fixed[i])) == 0 && strcspn(path, ".[") == strlen(fixed[i]))
       return ss_node_fail(node, error, "\"%s\" cannot be swept", fixed[i]);
+  for (const cJSON *value = node.at->child; value; value = value->next)
+    for (const cJSON *before = node.at->child; before != value; before = before->next)
+      if (cJSON_Compare(before, value, true)) {
+        SS_AUTO_FREE char *text = cJSON_PrintUnformatted(value);
+        return ss_node_fail(node, error, "%.80s is there twice", text ? text : "a value");
+      }
   for (struct ss_node earlier = first; earlier.at != node.at; earlier = ss_node_next(earlier))
     if (inside(ss_node_key(earlier), path))
       return ss_node_fail(node, error, "would undo \"%s\": list it first", ss_node_key(earlier));

@@ -351,8 +351,7 @@ FORMS["half-a-byte.json"] = json.dumps({"segments": [{"up_to": 1.5, **FLAT}, FLA
 Bad("a segment of half a byte", ["collective", "allreduce", "--cluster", "./half-a-byte.json"], "up_to: 1.5 B", "whole bytes")
 Bad("places of what is offered", ["plan", "--place", *HERE, "--offered"], "--offered and --place do not go together")
 Bad("no value by another name", ["trace", "import", "clicks.csv", "--ranks", "2", "--missing", "", "-o", "result"], "--missing: does nothing", "an empty field")
-Bad("no value twice", ["trace", "import", "clicks.csv", "--ranks", "2", "--missing", "x", "--missing", "x", "-o", "result"], '--missing: "x" is there twice')
-Bad("a name of no cluster", ["calibrate", "network", "clicks.csv", "--validate", "--name", "x"], "--name: does nothing beside --validate")
+Bad("no value twice", ["trace", "import", "clicks.csv", "--ranks", "2", "--missing", "x", "--missing", "x", "-o", "result"], '--missing x is said twice')
 for option in ("--width", "wide"), ("--title", "x"), ("--style", "a=dashed"), ("--log", "x"), ("--log2", "x"):
     Bad(f"{option[0]} of a table", ["plot", "points.json", "--data", "result", *option], f"{option[0]} does nothing without -o FILE")
 for kind, idle in (("lines", "z"), ("bars", "z"), ("heat", "log log2"), ("map", "log log2"), ("traffic", "x y z each relative"),
@@ -372,6 +371,16 @@ for outputs, arguments in (("-o and --save-baseline", ["run", "tiny.json", "-o",
                            ("--figure and -o", ["calibrate", "network", "clicks.csv", "--validate", "--figure", "x.svg", "-o", "x.svg"]),
                            ("--device-output and -o", ["calibrate", "network", "clicks.csv", "--device-output", "result", "-o", "result"])):
     Bad(f"one file for two outputs: {' '.join(arguments)}", arguments, f"{outputs} would both write ")
+for again in (["check", "allgather-ring", "allgather-ring"], ["check", "tiny.json", "./tiny.json"], ["claims", "zen-fig16a", "zen-fig16a"],
+              ["trace", "merge", "good.safetensors", "./good.safetensors", "-o", "result"]):
+    Bad(f"twice: {' '.join(again)}", again, "is named twice")
+Bad("twice: a scheme of costs", ["cost", "zen", "zen", "--M", "1MB", "--density", "1%"], '"zen" is there twice')
+Bad("twice: a form", ["cost", "zen", "--M", "1MB", "--density", "1%", "--file", "x.json", "--file", "x.json"], "--file x.json is said twice")
+Bad("twice: a choice of rows", ["calibrate", "network", "clicks.csv", "--where", "nodes=2", "--where", "nodes=2"], "--where nodes=2 is said twice")
+Bad("twice: a flag", ["run", *HERE, "--wide", "--wide"], "--wide is given twice")
+Bad("twice: a field of the same value", ["run", *HERE, "--set", "ranks=4", "--set", "ranks=4"], "--set ranks=4 is said twice")
+Bad("twice: a cluster", ["run", "tiny.json", "--cluster", "p3.16xlarge-25g,p3.16xlarge-25g"], '"p3.16xlarge-25g" is there twice')
+scenario_case("a value of a sweep twice", scenario(sweep={"cluster.bandwidth": ["1GB/s", "2GB/s", "1GB/s"]}), '"1GB/s" is there twice')
 Bad("a tolerance of no baseline", ["run", *HERE, "--tolerance", "1%"], "--tolerance does nothing without --baseline FILE")
 Bad("no journal of no file", ["run", *HERE, "--no-partial"], "--no-partial does nothing without -o FILE")
 Bad("lookups by both names", ["trace", "synth", "--lookups", "4", "--tokens", "4", "-o", "result"], "--lookups and --tokens do not go together")

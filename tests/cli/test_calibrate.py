@@ -442,8 +442,7 @@ def options_that_tables_make_void(folder):
     copy.write_bytes(times.read_bytes())
     returns.write_bytes(log.read_bytes().replace(b"\n", b"\r"))
     for arguments, says in (([times, times], "is named twice"), ([times, again], "is named twice"),
-                            ([times, copy], "copy.csv: holds the same times as"), ([log, log], "is named twice"), ([returns], "line 1: a carriage return within a line"),
-                            ([times, "--validate", "--name", "x"], "--name: does nothing beside --validate"), ([times, "--ranks", "16"], "--ranks"),
+                            ([times, copy], "copy.csv: holds the same times as"), ([log, log], "is named twice"), ([returns], "line 1: a carriage return within a line"), ([times, "--ranks", "16"], "--ranks"),
                             ([times, "--in-place"], "--in-place"),
                             ([times, "--gpus-per-node", "1"], "times are of 2 a node"), ([log, "--repeats", "3"], "--repeats")):
         assert says in ask("calibrate", "network", *arguments, status=2).stderr, arguments
