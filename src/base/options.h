@@ -2,10 +2,9 @@
  *
  * `--name VALUE`, `--name=VALUE`, `-o VALUE`; the rest are operands, and `--` ends the options. An unknown option is
  * an error that suggests the nearest known one; a missing or superfluous value is one, an option that is given twice
- * and takes at most one value, a value that is said twice, and one that does nothing beside, or without, others that the table names (`with`, `against`);
- * so are two that would write one file.
- * (The C library's getopt_long and argp print errors themselves and suggest nothing, so that this small parser is
- * shorter than what would hide them.) */
+ * and takes at most one value, a value that is said twice, and one that does nothing beside, or without, others that
+ * the table names (`with`, `against`); so are two that would write one file. (The C library's getopt_long and argp
+ * print errors themselves and suggest nothing, so that this small parser is shorter than what would hide them.) */
 #pragma once
 
 #include "base/units.h"

@@ -89,6 +89,8 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   SS_AUTO_FREE struct ss_learn_request *wanted = ss_alloc(1, sizeof *wanted);
   SS_AUTO(ss_learning_close) struct ss_learning l = {.trace = NULL};
   if (!wanted) return ss_fail_memory(error, "reading options");
+  if (a->every > 0 && (call->format == SS_JSON || call->format == SS_CSV))
+    return ss_fail(error, SS_BAD_INPUT, "--every is for tables: JSON and CSV have all steps");
   if (!ss_request_object(&call->request, "learn", &doc, error) ||
       !ss_learn_request_read(ss_doc_root(doc), wanted, error))
     return false;

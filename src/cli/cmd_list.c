@@ -219,8 +219,10 @@ static bool run(struct ss_call *call, struct ss_error *error) {
   const char *kind = call->operands == 1 || call->operands == 2 ? call->operand[0] : NULL;
   char all[200];
   bool known = false;
-  if (call->operands == 2 && strcmp(call->operand[0], "schema") == 0)
-    return write_schema(call->operand[1], call->output, error);
+  const bool schema = call->operands == 2 && strcmp(call->operand[0], "schema") == 0;
+  if (schema && call->format != SS_TABLE && call->format != SS_JSON)
+    return ss_fail(error, SS_BAD_INPUT, "--format: a schema is JSON");
+  if (schema) return write_schema(call->operand[1], call->output, error);
   for (size_t i = 0; kind && things[i]; i++) known = known || strcmp(things[i], kind) == 0;
   if (!known)
     return ss_fail(error, SS_BAD_INPUT, "say what to list: %s%s", ss_words_join(things, " or ", all, sizeof all),

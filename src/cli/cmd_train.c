@@ -31,6 +31,8 @@ static bool check_folders(const struct arguments *a, struct ss_error *error) {
     return ss_fail(error, SS_BAD_INPUT, "--per-iteration adds arrays, which only JSON has room for (--format json)");
   if (a->wide && (a->call.format == SS_JSON || a->call.format == SS_CSV))
     return ss_fail(error, SS_BAD_INPUT, "--wide is for tables: JSON and CSV have all columns");
+  if (a->sensitivity && a->call.format == SS_CSV)
+    return ss_fail(error, SS_BAD_INPUT, "--sensitivity is for tables and JSON: CSV has no place for it");
   return ss_output_has_folder(a->timeline, error) && ss_output_has_folder(a->gantt, error) &&
          (!a->gantt || ss_picture_of(a->gantt, &kind, error) || ss_fail_prefix(error, "--gantt"));
 }

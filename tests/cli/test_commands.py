@@ -1078,7 +1078,7 @@ def tensors_are_chosen(folder):
     assert sorted((p["label"], p["tensor"], p["time_s"]) for p in both) == sorted((p["label"], p["tensor"], p["time_s"]) for p in every)
     assert points("run", *run[:-1], "topka", "--tensor", names[0])[0]["label"] == "topka", "its values are all that is needed"
     assert 'did you mean "encoder.weight"' in call("run", *run, "--tensor", "encoder.weigt", status=2)[1]
-    assert "named twice" in call("run", *run, "--tensor", names[0], "--tensor", names[0], status=2)[1]
+    assert f"--tensor {names[0]} is said twice" in call("run", *run, "--tensor", names[0], "--tensor", names[0], status=2)[1]
     assert "only a captured" in call("run", on_bible(folder, trace=uniform(), tensors="x"), status=2)[1]
     for command in (("trace", "stats", lstm), ("trace", "info", lstm), ("trace", "fit", lstm, "--ranks", "8")):
         document = json.loads(call(*command, "--tensor", names[0], "--format", "json")[0])
