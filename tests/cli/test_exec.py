@@ -413,7 +413,7 @@ def kernels_as_run_counts_them(folder):
         assert abs(ours["network_s"] - less["time_s"]) <= 1e-9 * less["time_s"], (ours, less)
         assert -1e-12 < coalescing < 1.1e-5 and ours["time_s"] > less["time_s"], (ours, theirs, less)
         assert ours["device"] == theirs["device"] != less["device"]
-    assert "kernels as on quick" in execute(2, path, "--set", "ranks=2", "--device", "quick")[0]
+    assert "kernels as on quick" in execute(2, path, "--device", "quick")[0]
 
 
 @test
