@@ -221,21 +221,18 @@ bool ss_csv_next(struct ss_csv *csv, bool *more, struct ss_error *error) {
   return true;
 }
 
-static int by_name(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Of two columns with one name, nobody knows which is meant; those without are called by their numbers. */
 static bool check_names(struct ss_csv *csv, struct ss_error *error) {
   SS_AUTO_FREE const char **name = ss_alloc(csv->count, sizeof *name);
   if (!name) return ss_fail_memory(error, "reading a table");
-  memcpy(name, csv->head, csv->count * sizeof *name);
-  qsort(name, csv->count, sizeof *name, by_name);
-  for (size_t i = 1; i < csv->count; i++)
-    if (*name[i] && strcmp(name[i - 1], name[i]) == 0) {
-      (void)ss_fail(error, SS_BAD_INPUT, "two columns are called \"%.100s\"", name[i]);
-      return fail_in(csv, csv->line, error);
-    }
+  size_t count = 0;
+  for (size_t i = 0; i < csv->count; i++)
+    if (*csv->head[i]) name[count++] = csv->head[i];
+  const char *twice = ss_sort_texts(name, count);
+  if (twice) {
+    (void)ss_fail(error, SS_BAD_INPUT, "two columns are called \"%.100s\"", twice);
+    return fail_in(csv, csv->line, error);
+  }
   return true;
 }
 

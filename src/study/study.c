@@ -2,6 +2,7 @@
 #include "study/study_internal.h"
 
 #include "base/data.h"
+#include "base/identity.h"
 #include "study/captured.h"
 #include "study/scenario_fields.h"
 
@@ -270,6 +271,23 @@ static bool visit(struct ss_study *s, const cJSON *axes, const cJSON *axis, cJSO
   return true;
 }
 
+/* A value that is there twice would be played twice. */
+static bool values_differ(struct ss_node list, struct ss_error *error) {
+  const size_t count = ss_node_size(list);
+  SS_AUTO_FREE struct ss_keyed *keyed = ss_alloc(count, sizeof *keyed);
+  size_t i = 0;
+  if (!keyed) return ss_fail_memory(error, "sweeping");
+  for (const cJSON *value = list.at->child; value; value = value->next, i++)
+    keyed[i] = (struct ss_keyed){ss_identity_of(value), i};
+  ss_keyed_sort(keyed, count);
+  for (i = 1; i < count; i++) {
+    if (!ss_identity_same(keyed[i - 1].key, keyed[i].key)) continue;
+    SS_AUTO_FREE char *text = cJSON_PrintUnformatted(cJSON_GetArrayItem(list.at, (int)keyed[i].index));
+    return ss_node_fail(list, error, "%.80s is there twice", text ? text : "a value");
+  }
+  return true;
+}
+
 /* An axis must change something that is played, and no later axis may undo an earlier one. */
 static bool check_axis(struct ss_node node, struct ss_node first, struct ss_error *error) {
   static const char *const fixed[] = {"sweep", "expect", "name", "summary", "notes", "capture"};
@@ -279,12 +297,7 @@ static bool check_axis(struct ss_node node, struct ss_node first, struct ss_erro
   for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
     if (strncmp(path, fixed[i], strlen(fixed[i])) == 0 && strcspn(path, ".[") == strlen(fixed[i]))
       return ss_node_fail(node, error, "\"%s\" cannot be swept", fixed[i]);
-  for (const cJSON *value = node.at->child; value; value = value->next)
-    for (const cJSON *before = node.at->child; before != value; before = before->next)
-      if (cJSON_Compare(before, value, true)) {
-        SS_AUTO_FREE char *text = cJSON_PrintUnformatted(value);
-        return ss_node_fail(node, error, "%.80s is there twice", text ? text : "a value");
-      }
+  if (!values_differ(node, error)) return false;
   for (struct ss_node earlier = first; earlier.at != node.at; earlier = ss_node_next(earlier))
     if (inside(ss_node_key(earlier), path))
       return ss_node_fail(node, error, "would undo \"%s\": list it first", ss_node_key(earlier));

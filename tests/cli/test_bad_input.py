@@ -381,6 +381,7 @@ Bad("twice: a flag", ["run", *HERE, "--wide", "--wide"], "--wide is given twice"
 Bad("twice: a field of the same value", ["run", *HERE, "--set", "ranks=4", "--set", "ranks=4"], "--set ranks=4 is said twice")
 Bad("twice: a cluster", ["run", "tiny.json", "--cluster", "p3.16xlarge-25g,p3.16xlarge-25g"], '"p3.16xlarge-25g" is there twice')
 scenario_case("a value of a sweep twice", scenario(sweep={"cluster.bandwidth": ["1GB/s", "2GB/s", "1GB/s"]}), '"1GB/s" is there twice')
+scenario_case("a value of a sweep in two units", scenario(sweep={"cluster.bandwidth": ["1GB/s", "8Gbit/s"]}), '"8Gbit/s" is there twice')
 Bad("a sensitivity as CSV", ["train", "--workload", "s2-lstm", "--cluster", "p3.16xlarge-25g", "--ranks", "2", "--sensitivity", "--format", "csv"], "--sensitivity is for tables")
 Bad("some steps as JSON", ["learn", "--text", "clicks.csv", "--every", "3", "--format", "json"], "--every is for tables")
 Bad("a schema as CSV", ["list", "schema", "scenario", "--format", "csv"], "--format: a schema is JSON")
