@@ -18,7 +18,6 @@ static bool merge(const struct arguments *a, const struct ss_trace **traces, str
 static bool run(struct ss_call *call, struct ss_error *error) {
   size_t opened = 0;
   if (call->operands == 0) return ss_fail(error, SS_BAD_INPUT, "name the traces to join");
-  if (!ss_call_operands_differ(call, error)) return false;
   if (!call->output) return ss_fail(error, SS_BAD_INPUT, "say where to write the trace with -o FILE");
   SS_AUTO_FREE struct ss_trace **traces = ss_alloc_zero(call->operands, sizeof *traces);
   if (!traces) return ss_fail_memory(error, "merging traces");

@@ -371,8 +371,7 @@ for outputs, arguments in (("-o and --save-baseline", ["run", "tiny.json", "-o",
                            ("--figure and -o", ["calibrate", "network", "clicks.csv", "--validate", "--figure", "x.svg", "-o", "x.svg"]),
                            ("--device-output and -o", ["calibrate", "network", "clicks.csv", "--device-output", "result", "-o", "result"])):
     Bad(f"one file for two outputs: {' '.join(arguments)}", arguments, f"{outputs} would both write ")
-for again in (["check", "allgather-ring", "allgather-ring"], ["check", "tiny.json", "./tiny.json"], ["claims", "zen-fig16a", "zen-fig16a"],
-              ["trace", "merge", "good.safetensors", "./good.safetensors", "-o", "result"]):
+for again in (["check", "allgather-ring", "allgather-ring"], ["check", "tiny.json", "./tiny.json"], ["claims", "zen-fig16a", "zen-fig16a"]):
     Bad(f"twice: {' '.join(again)}", again, "is named twice")
 Bad("twice: a scheme of costs", ["cost", "zen", "zen", "--M", "1MB", "--density", "1%"], '"zen" is there twice')
 Bad("twice: a form", ["cost", "zen", "--M", "1MB", "--density", "1%", "--file", "x.json", "--file", "x.json"], "--file x.json is said twice")

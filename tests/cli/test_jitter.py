@@ -200,7 +200,7 @@ def who_plays_no_draws_says_so(folder):
         path = scenario(folder, uneven, schemes=["allgather"], ranks=[2])
         told = [call("export", "goal", path, "-o", folder / "x.goal")[1]]
         if not mpi.why_not(PROGRAM):
-            told.append(subprocess.run([*mpi.with_mpirun(2), PROGRAM, "exec", path, "--set", "ranks=2"], capture_output=True, text=True,
+            told.append(subprocess.run([*mpi.with_mpirun(2), PROGRAM, "exec", path], capture_output=True, text=True,
                                        timeout=tap.HANG, check=True, env=mpi.environment(ROOT)).stderr)
         assert all((says in text) == (uneven is not None) for text in told), told
 

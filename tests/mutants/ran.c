@@ -37,3 +37,4 @@ void __sanitizer_cov_trace_pc(void) {
   uintptr_t at = (uintptr_t)__builtin_return_address(0) - (uintptr_t)&__ehdr_start;
   if (at < SIZE && !ran[at]) ran[at] = 1; /* written once: processes and threads share the page */
 }
+/* SPDX-License-Identifier: Apache-2.0 */
