@@ -22,6 +22,7 @@ int MPI_Isend(const void *bytes, int count, MPI_Datatype type, int to, int tag, 
   char how[8];
   int rank, who, which;
   (void)PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  // NOLINTNEXTLINE(cert-err34-c): the test's own words
   if (plan && count > 0 && sscanf(plan, "%d %d %7s", &who, &which, how) == 3 && who == rank && which == sent++)
     harm((unsigned char *)(size_t)bytes, count, how);
   return PMPI_Isend(bytes, count, type, to, tag, comm, request);

@@ -415,41 +415,42 @@ TEST(test_bytes_may_be_free) {
   }
 }
 
-/* What a time is made of adds up to about it, and is of costs that there are: without pieces of memory none is
- * memory's. */
-TEST(test_terms_are_of_costs_that_there_are) {
-  static const enum ss_library_kind libraries[] = {SS_NO_LIBRARY, SS_OPEN_MPI, SS_MPICH};
+/* What a time is made of adds up to about it, and is of costs that there are. */
+static void check_terms(const struct ss_measured_cluster *m, const struct ss_observation *o) {
   struct ss_cost_term terms[SS_COST_TERMS];
   struct ss_error error;
+  uint32_t count = 0;
+  double seconds, sum = 0;
+  if (!ss_observation_predict(m, o, &seconds, &error) || !ss_observation_terms(m, o, terms, &count, &error))
+    fail_msg("%s", error.text);
+  for (uint32_t k = 0; k < count; k++) {
+    assert_true(m->pieces[terms[k].kind] > 0 && terms[k].weight > 0);
+    sum += terms[k].weight * m->piece[terms[k].kind][0].cost[terms[k].which].value;
+  }
+  if (!(fabs(sum / seconds - 1) < 0.03)) fail_msg("%s: %g, %g", o->algorithm->name, sum, seconds);
+}
+
+/* Without pieces of memory no term is memory's. */
+TEST(test_terms_are_of_costs_that_there_are) {
+  static const enum ss_library_kind libraries[] = {SS_NO_LIBRARY, SS_OPEN_MPI, SS_MPICH};
+  static const double part[] = {
+      [SS_COST_INTER] = 1, [SS_COST_EXCHANGE] = 4, [SS_COST_INTRA] = 0.1, [SS_COST_MEMORY] = 1e-5};
   size_t algorithms;
   const struct ss_algorithm *all = ss_algorithms(&algorithms);
   for (int memory = 0; memory < 2; memory++) {
     struct ss_measured_cluster m = {.gpus_per_node = 2, .nics = 1, .window = 1};
     for (int kind = SS_COST_INTER; kind <= SS_COST_MEMORY; kind++) {
       m.pieces[kind] = kind != SS_COST_MEMORY || memory;
-      const double part = kind == SS_COST_MEMORY     ? 1e-5
-                          : kind == SS_COST_INTRA    ? 0.1
-                          : kind == SS_COST_EXCHANGE ? 4
-                                                     : 1;
-      m.piece[kind][0] = (struct ss_cost_piece){UINT64_MAX, {{.value = 5e-6 * part}, {.value = 2e-10 * part}}};
+      m.piece[kind][0] =
+          (struct ss_cost_piece){UINT64_MAX, {{.value = 5e-6 * part[kind]}, {.value = 2e-10 * part[kind]}}};
     }
-    for (size_t i = 0; i < algorithms * COUNT(libraries); i++) {
-      const struct ss_observation o = {.algorithm = &all[i / COUNT(libraries)],
-                                       .library = libraries[i % COUNT(libraries)],
-                                       .nodes = 4,
-                                       .per_node = 2,
-                                       .bytes = 1 << 16,
-                                       .seconds = 1};
-      uint32_t count = 0;
-      double seconds, sum = 0;
-      if (!ss_observation_predict(&m, &o, &seconds, &error) || !ss_observation_terms(&m, &o, terms, &count, &error))
-        fail_msg("%s", error.text);
-      for (uint32_t k = 0; k < count; k++) {
-        assert_true(m.pieces[terms[k].kind] > 0 && terms[k].weight > 0);
-        sum += terms[k].weight * m.piece[terms[k].kind][0].cost[terms[k].which].value;
-      }
-      if (!(fabs(sum / seconds - 1) < 0.03)) fail_msg("%s %d: %g, %g", o.algorithm->name, memory, sum, seconds);
-    }
+    for (size_t i = 0; i < algorithms * COUNT(libraries); i++)
+      check_terms(&m, &(struct ss_observation){.algorithm = &all[i / COUNT(libraries)],
+                                               .library = libraries[i % COUNT(libraries)],
+                                               .nodes = 4,
+                                               .per_node = 2,
+                                               .bytes = 1 << 16,
+                                               .seconds = 1});
   }
 }
 
