@@ -49,7 +49,7 @@ const struct ss_command ss_command_crossover = {
              "are those of closed forms; rank counts for which a form does not hold are left out, with a note.\n",
     .examples =
         "  sparsync crossover allreduce sparcml-rd --over ranks --M 856MB --density 2.8% --row-width 64\n"
-        "  sparsync crossover zen:format=coo allreduce --over density --M 856MB --ranks 16 --simulate\n"
+        "  sparsync crossover zen:format=coo allreduce --over density --M 32MB --ranks 16 --simulate\n"
         "  sparsync crossover alltoall allgather --over bandwidth --M 252.5MiB --density 10.3% --row-width 1024\n",
     .options = options,
     .size = sizeof(struct ss_call),
