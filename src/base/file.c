@@ -80,7 +80,6 @@ static char *folder_of(const char *path) {
   return !slash ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-/* Of another process that was killed: while a process lives, it has a lock on what it writes. */
 bool ss_same_file(const char *a, const char *b) {
   struct stat x, y;
   if (strcmp(a, b) == 0) return true;
@@ -213,6 +212,7 @@ static bool fail_open(const char *path, int number, struct ss_error *error) {
   return ss_fail(error, SS_MACHINE, "%s: cannot write: %s", path, strerror(number));
 }
 
+/* Of another process that was killed: while a process lives, it has a lock on what it writes. */
 static void remove_left(int folder, const char *name) {
   const int descriptor = openat(folder, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (descriptor < 0) return;

@@ -65,11 +65,6 @@ static bool read_wheres(cJSON *where, const struct ss_plot_options *a, struct ss
     snprintf(key, sizeof key, "%.*s", (int)(equal - a->where[i]), a->where[i]);
     cJSON *list = ss_json_get(where, key), *value = cJSON_ParseWithOpts(equal + 1, NULL, true);
     if (!list) list = cJSON_AddArrayToObject(where, key);
-    for (size_t k = 0; k < i; k++)
-      if (strcmp(a->where[k], a->where[i]) == 0) {
-        cJSON_Delete(value);
-        return ss_fail(error, SS_BAD_INPUT, "--where %s is said twice", a->where[i]);
-      }
     cJSON_AddItemToArray(list, value ? value : cJSON_CreateString(equal + 1));
   }
   return true;

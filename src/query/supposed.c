@@ -108,10 +108,9 @@ static cJSON *ask(struct ss_node object, const char *field, cJSON *value, const 
   struct ss_error ignored;
   SS_AUTO_DOC struct ss_doc *doc = NULL;
   cJSON *root = cJSON_Duplicate(object.at, true), *lists = NULL;
-  if (value && !cJSON_ReplaceItemInObjectCaseSensitive(root, field, value)) cJSON_Delete(value);
-  cJSON_DeleteItemFromObjectCaseSensitive(root, "certain");
-  (void)cJSON_AddTrueToObject(root, "certain");
-  if (ss_doc_adopt(ss_doc_name(object.doc), root, &doc, &ignored) && answer(ss_doc_root(doc), &quiet, &ignored))
+  const bool asked = (!value || ss_json_put(root, field, value)) && ss_json_put(root, "certain", cJSON_CreateTrue());
+  if (ss_doc_adopt(ss_doc_name(object.doc), root, &doc, &ignored) && asked &&
+      answer(ss_doc_root(doc), &quiet, &ignored))
     lists = cJSON_CreateArray();
   for (cJSON *list = lists && quiet.answer ? quiet.answer->child : NULL; list; list = list->next) {
     if (!cJSON_IsArray(list)) continue;

@@ -20,20 +20,13 @@ struct candidates {
 
 static bool vary(const struct candidates *c, size_t option, const cJSON *item, const char *label);
 
-/* Takes the value; false: memory is short. */
-static bool add_value(cJSON *object, const char *key, cJSON *value) {
-  if (cJSON_AddItemToObject(object, key, value)) return true;
-  cJSON_Delete(value);
-  return false;
-}
-
 /* With the option at that value, and all of the options behind it. `label`: of the candidate so far. */
 static bool vary_at(const struct candidates *c, size_t option, const cJSON *item, const char *label, const char *name,
                     cJSON *value) {
   char longer[sizeof((struct ss_setting){0}.label)];
   cJSON *own = cJSON_Duplicate(item, true);
   snprintf(longer, sizeof longer, "%.60s %.30s", label, name);
-  const bool ok = add_value(own, c->scheme->options[option].name, value) && vary(c, option + 1, own, longer);
+  const bool ok = ss_json_put(own, c->scheme->options[option].name, value) && vary(c, option + 1, own, longer);
   cJSON_Delete(own);
   return ok;
 }
@@ -104,7 +97,7 @@ static bool add_offered(const struct candidates *c, const cJSON *item) {
     const bool flag = option->kind == SS_OPTION_FLAG;
     snprintf(label, sizeof label, "%.60s %.30s=%s", c->scheme->name, o->option, o->choice);
     cJSON *own = cJSON_Duplicate(item, true);
-    if (!add_value(own, o->option, flag ? cJSON_CreateBool(o->choice[0] == 't') : cJSON_CreateString(o->choice))) {
+    if (!ss_json_put(own, o->option, flag ? cJSON_CreateBool(o->choice[0] == 't') : cJSON_CreateString(o->choice))) {
       cJSON_Delete(own);
       return false;
     }

@@ -55,11 +55,11 @@ class Ran:
         self.root, self.build, self.kept = root, here / "ran", here / "ran.pickle"
         self.seconds, self.by_line, self.length = {}, {}, {}
         self.build.mkdir(parents=True, exist_ok=True)
-        notes = here / "ran.o"
-        subprocess.run(["cc", "-O2", "-fPIC", "-D_GNU_SOURCE", "-c", root / "tests" / "mutants" / "ran.c", "-o", notes], check=True)
+        recorder = here / "ran.o"
+        subprocess.run(["cc", "-O2", "-fPIC", "-D_GNU_SOURCE", "-c", root / "tests" / "mutants" / "ran.c", "-o", recorder], check=True)
         if not (self.build / "build.ninja").exists():
             subprocess.run(["meson", "setup", self.build, root, "-Dcuda=disabled", "-Dbuildtype=debugoptimized", "-Db_lundef=false",
-                            f"-Dc_args={FLAGS}", f"-Dc_link_args={notes}"], check=True, stdout=subprocess.DEVNULL)
+                            f"-Dc_args={FLAGS}", f"-Dc_link_args={recorder}"], check=True, stdout=subprocess.DEVNULL)
         subprocess.run(["ninja", "-C", self.build, "--quiet"], check=True, stdout=subprocess.DEVNULL)
         src = hashlib.sha256(b"".join(path.read_bytes() for path in sorted((root / "src").rglob("*.[ch]"))))
         known = pickle.loads(self.kept.read_bytes()) if self.kept.exists() else {}
