@@ -2,12 +2,6 @@
 
 #include "machine/device.h"
 
-const char *const ss_component_names[] = {"latency",          "transfer",
-                                          "exchange_latency", "exchange_transfer",
-                                          "intra_latency",    "intra_transfer",
-                                          "kernels",          "passes",
-                                          "window",           NULL};
-
 const char *ss_component_words(enum ss_component component) {
   static const char *const words[SS_COMPONENTS] = {
       [SS_LATENCY] = "the latency between nodes",

@@ -20,8 +20,6 @@ enum ss_component {
   SS_WINDOW,    /* what the other window adds, less than 0 where it is faster: of a machine has one or the other */
   SS_COMPONENTS
 };
-/* NULL-terminated: "latency", "transfer", "exchange_latency", ... in the order of the components. */
-extern const char *const ss_component_names[];
 /* What a user measures to know it better: "the latency between nodes". */
 const char *ss_component_words(enum ss_component component);
 

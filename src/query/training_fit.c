@@ -295,10 +295,6 @@ const struct ss_inference *ss_training_fit_all(const struct ss_training_fit *f) 
   return &f->all;
 }
 
-bool ss_training_fit_depends(const struct ss_training_fit *f, size_t i, size_t k) {
-  return ss_replays_touches(f->replays, i, &f->unknown[k]);
-}
-
 size_t ss_training_fit_plays(const struct ss_training_fit *f) {
   return ss_replays_plays(f->replays);
 }

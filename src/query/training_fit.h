@@ -63,7 +63,5 @@ void ss_training_fit_numbers(const struct ss_training_fit *fit, const struct ss_
                              struct ss_inferred_number *out);
 /* The fit to all numbers. */
 const struct ss_inference *ss_training_fit_all(const struct ss_training_fit *fit);
-/* Does number i depend on unknown k's trainings? */
-bool ss_training_fit_depends(const struct ss_training_fit *fit, size_t i, size_t k);
 size_t ss_training_fit_plays(const struct ss_training_fit *fit);
 /* SPDX-License-Identifier: Apache-2.0 */
